@@ -1,0 +1,64 @@
+import { EVENT_ID, getScalarValue, parseEvents } from "js-yaml";
+
+type Frame =
+  | { readonly kind: "map"; key: string | undefined; readonly matched: boolean }
+  | { readonly kind: "list"; index: number; readonly matched: boolean };
+
+/**
+ * The line (from 1) of the field at `path` in a document (from 1), or of its nearest ancestor that is there: what an
+ * error about a field points at. Members that come through a merge key or an alias are found at their ancestor.
+ */
+export function lineOfPath(text: string, document: number, path: readonly (string | number)[]): number {
+  const events = parseEvents(text, {});
+  let seen = 0;
+  let best = 0;
+  let bestDepth = -1;
+  let frames: Frame[] = [];
+
+  function visit(offset: number, opens: "map" | "list" | undefined): void {
+    const parent = frames.at(-1);
+    const depth = frames.length;
+    const step = parent === undefined ? undefined : parent.kind === "map" ? parent.key : parent.index;
+    const matched =
+      parent === undefined || (parent.matched && depth <= path.length && String(path[depth - 1]) === String(step));
+    if (matched && depth > bestDepth) {
+      best = parent?.kind === "map" ? keyOffset : offset;
+      bestDepth = depth;
+    }
+    if (parent?.kind === "list") parent.index++;
+    if (parent?.kind === "map") parent.key = undefined;
+    if (opens === "map") frames.push({ kind: "map", key: undefined, matched });
+    if (opens === "list") frames.push({ kind: "list", index: 0, matched });
+  }
+
+  let keyOffset = 0;
+  for (const event of events) {
+    if (event.type === EVENT_ID.DOCUMENT) {
+      seen++;
+      frames = [];
+      continue;
+    }
+    if (seen !== document) continue;
+    if (event.type === EVENT_ID.POP) {
+      frames.pop();
+      continue;
+    }
+    if (event.type === EVENT_ID.MAPPING) {
+      visit(event.start, "map");
+      continue;
+    }
+    if (event.type === EVENT_ID.SEQUENCE) {
+      visit(event.start, "list");
+      continue;
+    }
+    const offset = event.type === EVENT_ID.SCALAR ? event.valueStart : event.anchorStart;
+    const parent = frames.at(-1);
+    if (parent?.kind === "map" && parent.key === undefined) {
+      parent.key = event.type === EVENT_ID.SCALAR ? getScalarValue(text, event) : "";
+      keyOffset = offset;
+      continue;
+    }
+    visit(offset, undefined);
+  }
+  return text.slice(0, best).split("\n").length;
+}

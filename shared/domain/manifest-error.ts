@@ -1,0 +1,51 @@
+/** Where in a set of manifests something is wrong; every member that is known is named in the message. */
+export interface ManifestPlace {
+  readonly file: string;
+  /** Counted from 1 over all documents of the file, empty ones included. */
+  readonly document?: number;
+  /** Counted from 1. */
+  readonly line?: number;
+  /** Counted from 1. */
+  readonly column?: number;
+  /** `Kind namespace/name` as far as it could be read. */
+  readonly object?: string;
+  /** Path of the field, as `metadata.labels.app`. */
+  readonly field?: string;
+}
+
+export type ManifestErrorCode =
+  | "InvalidYaml"
+  | "InvalidObject"
+  | "DuplicateObject"
+  | "NotKubernetes"
+  | "EmptyRender"
+  | "KustomizationRefused";
+
+/**
+ * A manifest, or a file that should hold manifests, that cannot be used as it is. Never transient: only another
+ * revision of the source (or another path) helps.
+ */
+export class ManifestError extends Error {
+  readonly code: ManifestErrorCode;
+  readonly place: ManifestPlace;
+  /** What is wrong and what to do, without the place. */
+  readonly reason: string;
+
+  constructor(code: ManifestErrorCode, place: ManifestPlace, reason: string) {
+    super(`${describePlace(place)}: ${reason}`);
+    this.name = "ManifestError";
+    this.code = code;
+    this.place = place;
+    this.reason = reason;
+  }
+}
+
+function describePlace(place: ManifestPlace): string {
+  let text = place.file;
+  if (place.line !== undefined) text += `:${place.line}`;
+  if (place.line !== undefined && place.column !== undefined) text += `:${place.column}`;
+  if (place.document !== undefined) text += `, document ${place.document}`;
+  if (place.object !== undefined) text += `, ${place.object}`;
+  if (place.field !== undefined) text += `, ${place.field}`;
+  return text;
+}

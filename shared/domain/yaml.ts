@@ -1,0 +1,220 @@
+import {
+  constructFromEvents,
+  EVENT_ID,
+  type Event,
+  getScalarValue,
+  parseEvents,
+  SCALAR_STYLE,
+  YAMLException,
+} from "js-yaml";
+import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { ManifestError } from "#shared/domain/manifest-error.ts";
+import { kubernetesSchema, unsupportedFloat } from "#shared/domain/yaml-schema.ts";
+
+/** One document of a file; `document` counts from 1 and includes empty documents, `line` is where its content starts. */
+export interface YamlDocument {
+  readonly value: Json;
+  readonly document: number;
+  readonly line: number;
+}
+
+/** One object as it stands in a file. */
+export interface ManifestDocument {
+  readonly object: JsonObject;
+  readonly file: string;
+  readonly document: number;
+  readonly line: number;
+}
+
+/** Nested deeper than any manifest, shallower than any stack. */
+const maxDepth = 100;
+
+/**
+ * What aliases may add to one document when written out, in characters. js-yaml shares the referenced nodes, so a bomb
+ * parses in milliseconds and explodes where the object is written as JSON.
+ */
+const maxAliasExpansion = 10_000_000;
+
+/**
+ * Decodes every document of a YAML or JSON file to the value kubectl (sigs.k8s.io/yaml) decodes it to. Documents that
+ * are empty or null are skipped.
+ *
+ * Deviations, all towards an error: a duplicate key is refused (kubectl lets the last one win), and so is a document
+ * with excessive aliases. Content on a `---` line is read, which kubectl drops. Integers between 2^53 and 2^64 are
+ * `bigint`; larger ones are floats, as in Go. Aliased nodes are shared: treat the result as read-only.
+ * @throws ManifestError `InvalidYaml` with line and column.
+ */
+export function parseDocuments(text: string, file: string): YamlDocument[] {
+  const events = readEvents(text, file);
+  const offsets = inspect(events, text, file);
+  const values = construct(events, text, file);
+  const lineAt = lineCounter(text);
+  const documents: YamlDocument[] = [];
+  for (const [index, value] of values.entries()) {
+    if (value === null || value === undefined) continue;
+    documents.push({ value: value as Json, document: index + 1, line: lineAt(offsets[index] ?? 0) });
+  }
+  return documents;
+}
+
+/**
+ * `parseDocuments` for files that may hold nothing but objects.
+ * @throws ManifestError `InvalidYaml`, or `NotKubernetes` for a document that is a list or a scalar.
+ */
+export function parseManifests(text: string, file: string): ManifestDocument[] {
+  return parseDocuments(text, file).map(({ value, document, line }) => {
+    if (isJsonObject(value)) return { object: value, file, document, line };
+    const got = Array.isArray(value) ? "a list" : `the ${typeof value} ${JSON.stringify(String(value)).slice(0, 60)}`;
+    throw new ManifestError("NotKubernetes", { file, document, line }, `got ${got}, expected a Kubernetes object`);
+  });
+}
+
+function readEvents(text: string, file: string): Event[] {
+  return withPlace(file, () => parseEvents(text, { filename: file, maxDepth }));
+}
+
+function construct(events: Event[], source: string, file: string): unknown[] {
+  return withPlace(file, () => constructFromEvents(events, { source, filename: file, schema: kubernetesSchema }));
+}
+
+function withPlace<Result>(file: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error;
+    const mark = error.mark;
+    const place = mark === undefined ? { file } : { file, line: mark.line + 1, column: mark.column + 1 };
+    throw new ManifestError("InvalidYaml", place, explain(error.reason));
+  }
+}
+
+function explain(reason: string): string {
+  if (reason !== "duplicated mapping key") return reason;
+  return "duplicate key in a map; kubectl would silently keep the last one: remove one of them";
+}
+
+interface OpenNode {
+  readonly anchor: string | undefined;
+  size: number;
+}
+
+/** Refuses what js-yaml accepts and kubectl does not; returns where each document's content starts. */
+function inspect(events: readonly Event[], text: string, file: string): number[] {
+  const json = isJsonText(text);
+  const offsets: number[] = [];
+  let sizes = new Map<string, number | "open">();
+  let open: OpenNode[] = [];
+  let expanded = 0;
+  let contentStart: number | undefined;
+
+  function refuse(offset: number, reason: string): never {
+    throw new ManifestError("InvalidYaml", { file, ...placeAt(text, offset) }, reason);
+  }
+
+  for (const event of events) {
+    switch (event.type) {
+      case EVENT_ID.DOCUMENT: {
+        for (const directive of event.directives) {
+          if (directive.kind !== "yaml" || directive.version === "1.1") continue;
+          refuse(
+            text.indexOf(`%YAML`),
+            `%YAML ${directive.version} is not what kubectl reads (YAML 1.1): remove the directive`,
+          );
+        }
+        sizes = new Map();
+        open = [];
+        expanded = 0;
+        contentStart = undefined;
+        break;
+      }
+      case EVENT_ID.MAPPING:
+      case EVENT_ID.SEQUENCE: {
+        contentStart ??= event.start;
+        const anchor = anchorOf(event, text);
+        if (anchor !== undefined) sizes.set(anchor, "open");
+        open.push({ anchor, size: 1 });
+        break;
+      }
+      case EVENT_ID.SCALAR: {
+        contentStart ??= event.valueStart;
+        const value = getScalarValue(text, event);
+        const raw = text.slice(event.valueStart, event.valueEnd);
+        if (event.style === SCALAR_STYLE.PLAIN && event.tagStart < 0 && unsupportedFloat.test(value)) {
+          refuse(event.valueStart, `unsupported value: ${value}; JSON has no such number: quote it if text is meant`);
+        }
+        if (event.style === SCALAR_STYLE.DOUBLE_QUOTED && !json && hasSurrogateEscape(raw)) {
+          refuse(event.valueStart, "invalid Unicode escape: write the character itself or \\U and eight digits");
+        }
+        const anchor = anchorOf(event, text);
+        if (anchor !== undefined) sizes.set(anchor, value.length + 1);
+        grow(open, value.length + 1);
+        break;
+      }
+      case EVENT_ID.ALIAS: {
+        contentStart ??= event.anchorStart - 1;
+        const name = text.slice(event.anchorStart, event.anchorEnd);
+        const size = sizes.get(name) ?? 0;
+        if (size === "open") refuse(event.anchorStart, `anchor ${name} contains itself`);
+        expanded += size;
+        if (expanded > maxAliasExpansion) {
+          refuse(event.anchorStart, `aliases would expand to more than ${maxAliasExpansion} characters`);
+        }
+        grow(open, size);
+        break;
+      }
+      case EVENT_ID.POP: {
+        const node = open.pop();
+        if (node === undefined) {
+          offsets.push(contentStart ?? 0);
+          break;
+        }
+        if (node.anchor !== undefined) sizes.set(node.anchor, node.size);
+        grow(open, node.size);
+        break;
+      }
+    }
+  }
+  return offsets;
+}
+
+function grow(open: readonly OpenNode[], size: number): void {
+  const parent = open.at(-1);
+  if (parent !== undefined) parent.size += size;
+}
+
+function anchorOf(
+  event: { readonly anchorStart: number; readonly anchorEnd: number },
+  text: string,
+): string | undefined {
+  return event.anchorStart < 0 ? undefined : text.slice(event.anchorStart, event.anchorEnd);
+}
+
+function hasSurrogateEscape(raw: string): boolean {
+  return /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/.test(raw);
+}
+
+/** kubectl reads a file that starts with a brace as JSON, where surrogate escapes are legal. */
+function isJsonText(text: string): boolean {
+  if (!/^\uFEFF?\s*\{/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function placeAt(text: string, offset: number): { readonly line: number; readonly column: number } {
+  const before = text.slice(0, Math.max(0, offset));
+  return { line: lineCounter(text)(offset), column: before.length - before.lastIndexOf("\n") };
+}
+
+/** A function from an offset to its line, counted from 1; offsets must not decrease between calls. */
+function lineCounter(text: string): (offset: number) => number {
+  let position = 0;
+  let line = 1;
+  return (offset) => {
+    for (; position < offset; position++) if (text.charCodeAt(position) === 10) line++;
+    return line;
+  };
+}

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { nameSchema } from "#shared/domain/kinds/metadata.ts";
+
+const matchExpression = z.discriminatedUnion("operator", [
+  z.strictObject({ key: z.string(), operator: z.literal("In"), values: z.array(z.string()).min(1) }),
+  z.strictObject({ key: z.string(), operator: z.literal("NotIn"), values: z.array(z.string()).min(1) }),
+  z.strictObject({ key: z.string(), operator: z.literal("Exists") }),
+  z.strictObject({ key: z.string(), operator: z.literal("DoesNotExist") }),
+]);
+
+/** Kubernetes' label selector. An empty one would match everything: refused, `all: true` says that. */
+export const labelSelectorSchema = z
+  .strictObject({
+    matchLabels: z.record(z.string(), z.string()).optional(),
+    matchExpressions: z.array(matchExpression).optional(),
+  })
+  .refine(
+    (selector) => Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length > 0,
+    "is empty and would match every cluster; write clusters: {all: true} if that is meant",
+  );
+export type LabelSelector = z.infer<typeof labelSelectorSchema>;
+
+/** One type wherever clusters are meant. Absent or empty is refused. */
+export const clusterSelectionSchema = z
+  .strictObject({
+    selector: labelSelectorSchema.optional(),
+    names: z.array(nameSchema).min(1).optional(),
+    notNames: z.array(nameSchema).min(1).optional(),
+    all: z.literal(true).optional(),
+  })
+  .refine(
+    (selection) =>
+      [selection.selector, selection.names, selection.all].filter((part) => part !== undefined).length === 1,
+    "needs exactly one of selector, names or all: true (notNames may be added to any of them)",
+  );
+export type ClusterSelection = z.infer<typeof clusterSelectionSchema>;
+
+export interface SelectableCluster {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export function matchesSelector(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (labels[key] !== value) return false;
+  for (const expression of selector.matchExpressions ?? []) {
+    const value = labels[expression.key];
+    if (expression.operator === "Exists" && value === undefined) return false;
+    if (expression.operator === "DoesNotExist" && value !== undefined) return false;
+    if (expression.operator === "In" && (value === undefined || !expression.values.includes(value))) return false;
+    if (expression.operator === "NotIn" && value !== undefined && expression.values.includes(value)) return false;
+  }
+  return true;
+}
+
+export function selects(selection: ClusterSelection, cluster: SelectableCluster): boolean {
+  if (selection.notNames?.includes(cluster.name)) return false;
+  if (selection.all === true) return true;
+  if (selection.names !== undefined) return selection.names.includes(cluster.name);
+  return selection.selector !== undefined && matchesSelector(selection.selector, cluster.labels);
+}

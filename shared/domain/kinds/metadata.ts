@@ -1,0 +1,31 @@
+import { z } from "zod";
+
+/** The API version of every kind a user writes. */
+export const API_VERSION = "starling.dev/v1alpha1";
+
+const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const labelValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+
+/** RFC 1123 label: the rule of Kubernetes namespaces. */
+export const nameSchema = z
+  .string()
+  .regex(dnsLabel, "must be 1 to 63 characters of a-z, 0-9 and -, beginning and ending with a letter or digit");
+
+export const labelsSchema = z.record(
+  z
+    .string()
+    .regex(labelKey, "must be a Kubernetes label key: an optional DNS prefix and /, then at most 63 characters"),
+  z.string().regex(labelValue, "must be a Kubernetes label value: at most 63 characters of A-Z, a-z, 0-9, -, _ and ."),
+);
+
+const common = {
+  name: nameSchema,
+  labels: labelsSchema.optional(),
+  annotations: z.record(z.string(), z.string()).optional(),
+};
+
+export const namespacedMetadata = z.strictObject({ ...common, namespace: nameSchema });
+export const installationMetadata = z.strictObject(common);
+
+export type Metadata = z.infer<typeof installationMetadata> & { readonly namespace?: string };

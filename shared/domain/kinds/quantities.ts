@@ -1,0 +1,37 @@
+import { z } from "zod";
+
+const durationParts = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
+
+/**
+ * A duration such as `30s`, `5m` or `1h30m`, in whole seconds.
+ * @returns undefined when the text is no duration.
+ */
+export function durationSeconds(text: string): number | undefined {
+  const parts = durationParts.exec(text);
+  if (text === "" || parts === null) return undefined;
+  return Number(parts[1] ?? 0) * 3600 + Number(parts[2] ?? 0) * 60 + Number(parts[3] ?? 0);
+}
+
+/** A duration field with bounds in seconds; stays text in specs, as the user wrote it. */
+export function durationSchema(bounds: { readonly minSeconds: number; readonly maxSeconds: number }) {
+  return z.string().refine((text) => {
+    const seconds = durationSeconds(text);
+    return seconds !== undefined && seconds >= bounds.minSeconds && seconds <= bounds.maxSeconds;
+  }, `must be a duration such as 30s, 5m or 1h30m, from ${bounds.minSeconds}s to ${bounds.maxSeconds}s`);
+}
+
+/** A count of clusters: `3` or `"10%"`. */
+export const clusterCountSchema = z.union(
+  [
+    z.number().int("must be a whole number or a percentage").min(0, "must not be negative"),
+    z.string().regex(/^(100|[1-9]?\d)%$/, 'must be a percentage from "0%" to "100%"'),
+  ],
+  'must be a whole number such as 3, or a percentage such as "10%"',
+);
+export type ClusterCount = z.infer<typeof clusterCountSchema>;
+
+/** How many clusters a count means among `total`: percentages round down. */
+export function resolveCount(count: ClusterCount, total: number): number {
+  if (typeof count === "number") return count;
+  return Math.floor((total * Number(count.slice(0, -1))) / 100);
+}

@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { nameSchema } from "#shared/domain/kinds/metadata.ts";
+import { durationSchema } from "#shared/domain/kinds/quantities.ts";
+
+export const applyOptions = z.strictObject({
+  /** Delete what left the source. `false` keeps it in the inventory, to be pruned when this turns true again. */
+  prune: z.boolean().default(true),
+  /** What to do about objects that changed in the cluster: put them back, only report them, or not look. */
+  drift: z.enum(["correct", "report", "off"], 'must be "correct", "report" or "off"').default("correct"),
+  /** How often an applied Sync is looked at again. */
+  interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("10m"),
+});
+export type ApplyOptions = z.infer<typeof applyOptions>;
+
+const pathTemplate = z
+  .string()
+  .min(1)
+  .refine((text) => !text.startsWith("/") && !text.split("/").includes(".."), 'must be a relative path without ".."');
+
+export const renderOptions = z
+  .strictObject({ plain: z.strictObject({}).optional(), kustomize: z.strictObject({}).optional() })
+  .refine(
+    (render) => (render.plain === undefined) !== (render.kustomize === undefined),
+    "needs exactly one of plain or kustomize; leave render out to have it detected",
+  );
+export type RenderOptions = z.infer<typeof renderOptions>;
+
+const templateFields = {
+  /** A Source of the same namespace. */
+  source: nameSchema,
+  /** The folder inside the Source; may hold `{{ cluster.name }}`, `{{ cluster.labels.KEY }}`, `{{ cluster.values.KEY }}`. */
+  path: pathTemplate.default("."),
+  /** Absent: kustomize when the folder has a kustomization file, else plain. */
+  render: renderOptions.optional(),
+  apply: applyOptions.prefault({}),
+};
+
+export const syncTemplate = z.strictObject({ name: nameSchema, ...templateFields });
+export type SyncTemplate = z.infer<typeof syncTemplate>;
+
+export const syncSpec = z.strictObject({ cluster: nameSchema, ...templateFields });
+export type SyncSpec = z.infer<typeof syncSpec>;

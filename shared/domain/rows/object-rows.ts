@@ -1,0 +1,136 @@
+/** Rows of what people write: spec and operations by `api`, status by one function. */
+import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
+import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
+import type { SourceSpec } from "#shared/domain/kinds/source.ts";
+import type { SyncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
+import type { SyncSpec } from "#shared/domain/kinds/sync-template.ts";
+import { backoffSeconds, jittered, later } from "#shared/domain/rows/due.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
+
+/** A condition as in Kubernetes: `reason` is a stable CamelCase word, `message` is for people. */
+export interface Condition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  readonly message: string;
+  readonly since: string;
+}
+
+/** Who did something, when and why: the principal comes from the signature of the request. */
+export interface Act {
+  readonly by: string;
+  readonly at: string;
+  readonly reason?: string;
+}
+
+/** The half that verbs write; applying a document never touches it, so git does not undo what was done by hand. */
+export interface Operations {
+  readonly suspended?: Act;
+  /** The newest `reconcile`. */
+  readonly reconcile?: Act;
+  readonly deletion?: Act & { readonly cascade: "delete" | "orphan" };
+}
+
+export interface ObjectRow<Kind extends string, Spec, Status> extends Row {
+  readonly type: Kind;
+  readonly uid: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Grows by one with every change of `spec`. */
+  readonly generation: number;
+  readonly createdAt: string;
+  readonly spec: Spec;
+  readonly operations: Operations;
+  readonly status: Status;
+}
+
+export interface Artifact {
+  /** As Flux writes it: `main@sha1:<commit>`, `v1.2.0@sha1:<commit>`, `sha1:<commit>`. */
+  readonly revision: string;
+  /** `sha256:<hex>` over the canonical listing of the part: equal content, equal digest. */
+  readonly digest: string;
+  /** Of the stored archive. */
+  readonly sizeBytes: number;
+  readonly files: number;
+  readonly storedAt: string;
+  readonly subject: string;
+  readonly author: string;
+}
+
+export interface SourceStatus {
+  readonly artifact?: Artifact;
+  /** `<reference>@<object id>` of the last listing: equal, and nothing is fetched. */
+  readonly observedReference?: string;
+  readonly observedGeneration?: number;
+  readonly attemptedAt?: string;
+  readonly failures?: number;
+  /** `operations.reconcile.at` of the newest one that was done. */
+  readonly handledReconcile?: string;
+  readonly conditions: readonly Condition[];
+}
+
+export type SourceRow = ObjectRow<"Source", SourceSpec, SourceStatus> & { readonly namespace: string };
+
+export interface ClusterStatus {
+  /** uid of `kube-system`: the cluster's identity. */
+  readonly uid?: string;
+  readonly version?: string;
+  readonly lastSeenAt?: string;
+  readonly conditions: readonly Condition[];
+}
+
+export type ClusterRow = ObjectRow<"Cluster", ClusterSpec, ClusterStatus>;
+
+/** What the planner needs of every cluster; one partition, written with the Cluster in one transaction. */
+export interface FleetRow extends Row {
+  readonly type: "Fleet";
+  readonly name: string;
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** Exclusive counts; they sum to `selected`. */
+export interface SubjectStatus {
+  readonly observedGeneration?: number;
+  readonly revision?: string;
+  readonly rollout?: number;
+  readonly state?: SubjectState;
+  readonly clusters?: Readonly<
+    Record<"selected" | "ready" | "changing" | "failed" | "unreachable" | "waiting", number>
+  >;
+  readonly asOf?: string;
+  readonly conditions: readonly Condition[];
+}
+
+export type SubjectState = "Complete" | "Rolling" | "Waiting" | "Halted" | "Suspended" | "Stalled" | "Deleting";
+
+export type SyncGroupRow = ObjectRow<"SyncGroup", SyncGroupSpec, SubjectStatus> & { readonly namespace: string };
+export type UserSyncRow = ObjectRow<"Sync", SyncSpec, SubjectStatus> & { readonly namespace: string };
+export type SubjectRow = SyncGroupRow | UserSyncRow;
+
+/** A directory entry: its key says all. */
+export interface DirectoryRow extends Row {
+  readonly type: "Directory";
+}
+
+/**
+ * When a Source wants to be resolved next; undefined while it is suspended.
+ * A changed spec, a `reconcile` and a new Source are due at once; failures back off, up to the interval.
+ */
+export function nextResolve(
+  row: Pick<SourceRow, "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,
+): string | undefined {
+  if (row.operations.suspended !== undefined) return undefined;
+  const { status } = row;
+  if (status.attemptedAt === undefined) return row.createdAt;
+  const asked = row.operations.reconcile?.at;
+  if (status.observedGeneration !== row.generation && (status.failures ?? 0) === 0) return row.createdAt;
+  if (asked !== undefined && asked !== status.handledReconcile) return asked;
+  const interval = durationSeconds(row.spec.interval) ?? 300;
+  const failures = status.failures ?? 0;
+  const wait =
+    failures > 0 ? Math.min(backoffSeconds(failures), interval) : jittered(interval, `${row.uid}${status.attemptedAt}`);
+  return later(status.attemptedAt, wait);
+}

@@ -1,0 +1,113 @@
+/**
+ * One Sync on one cluster: `desired` is written by the planner, `observed` by the cluster's worker, both under the
+ * row's one version. Attempts are numbered; an observation is about the attempt it names and no other.
+ */
+
+import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
+import type { ApplyOptions } from "#shared/domain/kinds/sync-template.ts";
+import { jittered, later } from "#shared/domain/rows/due.ts";
+import type { Subject } from "#shared/domain/rows/keys.ts";
+import type { Condition } from "#shared/domain/rows/object-rows.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
+
+export interface Desired {
+  /** `apply` the rendering, `delete` every member and the parent, or `orphan`: forget it and leave the objects. */
+  readonly action: "apply" | "delete" | "orphan";
+  /** Number of this assignment: grows by one each time the planner assigns, never repeats. */
+  readonly attempt: number;
+  readonly revision: string;
+  /** `sha256:<hex>` of the rendering; absent unless the action is `apply`. */
+  readonly renderDigest?: string;
+  readonly apply: ApplyOptions;
+  readonly rollout: number;
+  readonly assignedAt: string;
+}
+
+/**
+ * - `Applying`: work of this attempt has begun and goes on;
+ * - `Verifying`: everything was applied, not everything is ready;
+ * - `Ready`: applied, and every object was ready when last seen;
+ * - `Retrying`: an error that may pass; `nextAt` says when the next try is;
+ * - `Failed`: a final error, or an object that kstatus calls Failed for long enough;
+ * - `Unreachable`: the cluster does not answer, or it is not the cluster it was;
+ * - `Gone`: deleted or orphaned, as desired.
+ */
+export type Phase = "Applying" | "Verifying" | "Ready" | "Retrying" | "Failed" | "Unreachable" | "Gone";
+
+export interface ObjectTrouble {
+  /** `Deployment shop/web` */
+  readonly object: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface Observed {
+  /** The attempt this is about. */
+  readonly attempt: number;
+  readonly phase: Phase;
+  readonly reason: string;
+  readonly message: string;
+  /** When this attempt was first worked on. */
+  readonly startedAt: string;
+  /** When the cluster was last looked at. */
+  readonly at: string;
+  /** When to look again while the phase is not final; for `Ready` and `Failed` the interval decides. */
+  readonly nextAt?: string;
+  /** Consecutive tries without progress. */
+  readonly tries: number;
+  /** Since when kstatus says Failed without interruption. */
+  readonly failedSince?: string;
+  /** The rendering the cluster holds: set when every object of it was applied. */
+  readonly applied?: { readonly renderDigest: string; readonly revision: string; readonly at: string };
+  /** Key of the inventory blob; absent when there are no members. */
+  readonly inventory?: string;
+  readonly objects: {
+    readonly total: number;
+    readonly ready: number;
+    readonly failed: number;
+    readonly foreign: number;
+  };
+  /** Worst first, at most five. */
+  readonly troubles: readonly ObjectTrouble[];
+  readonly drift?: { readonly at: string; readonly objects: number; readonly corrected: boolean };
+  readonly fence: number;
+  readonly conditions: readonly Condition[];
+}
+
+export interface SyncRow extends Row {
+  readonly type: "SyncOnCluster";
+  readonly cluster: string;
+  readonly namespace: string;
+  /** `<group>.<template>`, or the name of the user's Sync. */
+  readonly name: string;
+  /** The same for the same (installation, namespace, name, cluster), so that a lost table finds its objects again. */
+  readonly uid: string;
+  readonly subject: Subject;
+  readonly desired: Desired;
+  readonly observed?: Observed;
+  /** `operations.reconcile.at` of the subject, passed on by the planner. */
+  readonly reconcileAt?: string;
+}
+
+/** True while the worker has not yet finished what the newest assignment asks. */
+export function isOutstanding(row: Pick<SyncRow, "desired" | "observed">): boolean {
+  return row.observed?.attempt !== row.desired.attempt || !isSettled(row.observed.phase);
+}
+
+export function isSettled(phase: Phase): boolean {
+  return phase === "Ready" || phase === "Failed" || phase === "Gone";
+}
+
+/**
+ * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
+ * A new assignment is due at once; a settled one after its interval, for drift and health.
+ */
+export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcileAt">): string | undefined {
+  const { desired, observed } = row;
+  if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;
+  if (observed.phase === "Gone") return undefined;
+  if (row.reconcileAt !== undefined && row.reconcileAt > observed.at) return row.reconcileAt;
+  if (observed.nextAt !== undefined) return observed.nextAt;
+  const interval = durationSeconds(desired.apply.interval) ?? 600;
+  return later(observed.at, jittered(interval, `${row.uid}${observed.at}`));
+}

@@ -1,0 +1,48 @@
+/**
+ * The one error class that crosses layers: a stable `code`, structured `data`, and whether trying again can help.
+ *
+ * `retry`: `transient` - the same call may succeed later (throttles, networks, conflicts); `permanent` - only a change of
+ * input helps. The message says what, what was got, what was expected and what to do; it never holds a secret.
+ */
+export type RetryClass = "transient" | "permanent";
+
+export interface StarlingErrorOptions {
+  readonly code: string;
+  readonly retry: RetryClass;
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+}
+
+export class StarlingError extends Error {
+  readonly code: string;
+  readonly retry: RetryClass;
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(message: string, options: StarlingErrorOptions) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "StarlingError";
+    this.code = options.code;
+    this.retry = options.retry;
+    this.data = options.data ?? {};
+  }
+}
+
+/** A conditional write met a row that somebody else had written: read again and decide again. */
+export class ConflictError extends StarlingError {
+  constructor(message: string, data: Readonly<Record<string, unknown>> = {}) {
+    super(message, { code: "Conflict", retry: "transient", data });
+    this.name = "ConflictError";
+  }
+}
+
+export function isConflict(error: unknown): error is ConflictError {
+  return error instanceof ConflictError;
+}
+
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function errorCode(error: unknown): string {
+  return error instanceof StarlingError ? error.code : "Internal";
+}

@@ -1,0 +1,63 @@
+/**
+ * What travels between the functions, in flow order. A message carries keys, never facts: losing, repeating, delaying
+ * or reordering it changes latency, not the result.
+ */
+import { z } from "zod";
+
+const objectRef = z.strictObject({ namespace: z.string(), name: z.string() });
+
+/** What the planner plans for: a SyncGroup, or a Sync that a user wrote. */
+export const subjectRef = z.strictObject({
+  namespace: z.string(),
+  kind: z.enum(["SyncGroup", "Sync"]),
+  name: z.string(),
+});
+export type SubjectRef = z.infer<typeof subjectRef>;
+
+/** api, webhook, tick -> resolve: look at the Source's reference. */
+export const resolveMessage = z.strictObject({ to: z.literal("resolve"), source: objectRef });
+
+/** api, resolve, render, report, tick -> rollout (FIFO, group = subject): something about the subject may have changed. */
+export const rolloutMessage = z.strictObject({ to: z.literal("rollout"), subject: subjectRef });
+
+/** rollout, tick -> render: this distinct input waits for its rendering; `notify` is who asked. */
+export const renderMessage = z.strictObject({
+  to: z.literal("render"),
+  input: z.string(),
+  notify: subjectRef.optional(),
+});
+
+/** rollout, apply, tick -> apply: the cluster has work. */
+export const applyMessage = z.strictObject({ to: z.literal("apply"), cluster: z.string() });
+
+/** rollout, apply -> report: the state of a Sync on a cluster, or of a rollout, changed. */
+export const reportMessage = z.strictObject({
+  to: z.literal("report"),
+  about: z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("Sync"), cluster: z.string(), namespace: z.string(), name: z.string() }),
+    z.strictObject({ kind: z.literal("Rollout"), subject: subjectRef, number: z.number().int() }),
+  ]),
+});
+
+export const message = z.discriminatedUnion("to", [
+  resolveMessage,
+  rolloutMessage,
+  renderMessage,
+  applyMessage,
+  reportMessage,
+]);
+
+export type ResolveMessage = z.infer<typeof resolveMessage>;
+export type RolloutMessage = z.infer<typeof rolloutMessage>;
+export type RenderMessage = z.infer<typeof renderMessage>;
+export type ApplyMessage = z.infer<typeof applyMessage>;
+export type ReportMessage = z.infer<typeof reportMessage>;
+export type Message = z.infer<typeof message> & {
+  /** Deliver no earlier than this, 0 to 900 s. Refused on the FIFO queue, which has none. */
+  readonly delaySeconds?: number;
+};
+export type QueueName = Message["to"];
+
+export function subjectKey(subject: SubjectRef): string {
+  return `${subject.namespace}/${subject.kind}/${subject.name}`;
+}

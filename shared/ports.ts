@@ -1,0 +1,181 @@
+/** Every side effect of Starling, as roles. Adapters in `shared/adapters` play them; nothing else does I/O. */
+import type { Row, RowKey } from "#shared/domain/rows/row.ts";
+import type { Message } from "#shared/messages.ts";
+
+export interface Clock {
+  now(): Date;
+}
+
+/** Sources of identifiers that must be unpredictable or unique: de-duplication ids, lease owners. */
+export interface Ids {
+  unique(): string;
+}
+
+export type AttributeValue = string | number | boolean;
+
+export type Condition =
+  | { readonly attribute: string; readonly equals: AttributeValue }
+  | { readonly attribute: string; readonly lessThan: AttributeValue }
+  | { readonly attribute: string; readonly absent: true };
+
+/**
+ * One conditional write. All conditions of `when` must hold, or, where `any` is true, at least one of them.
+ * - `put` replaces the row; `when: "absent"` creates it, `{version}` replaces the one that was read.
+ * - `update` sets, adds to (numbers, absent = 0) and removes top-level attributes of a row, creating it when absent.
+ * - `check` writes nothing, and fails the whole transaction when the condition does not hold.
+ */
+export type Write =
+  | { readonly put: Row; readonly when?: "absent" | { readonly version: number } }
+  | { readonly delete: RowKey; readonly when?: { readonly version: number } }
+  | { readonly check: RowKey; readonly when: "absent" | { readonly version: number } | readonly Condition[] }
+  | {
+      readonly update: RowKey;
+      readonly set?: Readonly<Record<string, unknown>>;
+      readonly add?: Readonly<Record<string, number>>;
+      readonly remove?: readonly string[];
+      readonly when?: readonly Condition[];
+      readonly any?: true;
+    };
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Present when there is more: pass it as `after`. */
+  readonly next?: string;
+}
+
+export interface RowQuery {
+  readonly pk: string;
+  /** Only rows whose sk starts with this. */
+  readonly prefix?: string;
+  /** Only rows whose sk is between these, both included. */
+  readonly between?: readonly [string, string];
+  readonly limit?: number;
+  readonly after?: string;
+  readonly newestFirst?: boolean;
+}
+
+export interface IndexQuery {
+  readonly index: "due" | "state";
+  readonly pk: string;
+  readonly prefix?: string;
+  /** Only keys at or before this one. */
+  readonly upTo?: string;
+  readonly limit?: number;
+  readonly after?: string;
+}
+
+export interface IndexEntry {
+  readonly key: RowKey;
+  /** The index's sort key as it was read; may be behind the table. */
+  readonly sort: string;
+}
+
+/**
+ * The one table. Reads of rows are strongly consistent; reads of an index are not, and give keys only.
+ * Throttles, transaction conflicts and unprocessed items are retried inside; what is left is a `StarlingError`
+ * with `retry: "transient"`.
+ */
+export interface Table {
+  get<R extends Row>(key: RowKey): Promise<R | undefined>;
+  /** Rows that exist, in no order; keys may repeat. */
+  getMany(keys: readonly RowKey[]): Promise<readonly Row[]>;
+  query(query: RowQuery): Promise<Page<Row>>;
+  queryIndex(query: IndexQuery): Promise<Page<IndexEntry>>;
+  /**
+   * All or nothing, at most 100. @throws ConflictError when a condition does not hold; `data.failed` has the indexes.
+   */
+  write(writes: readonly Write[]): Promise<void>;
+  /** One conditional update; the row after it. @throws ConflictError when the condition does not hold. */
+  update(write: Extract<Write, { update: RowKey }>): Promise<Row>;
+}
+
+/** Large immutable values. A key is written once; writing it again with the same bytes is no error. */
+export interface BlobStore {
+  /** @returns whether this call stored it; `false` when it was there. */
+  putOnce(key: string, bytes: Uint8Array): Promise<boolean>;
+  /** @throws StarlingError `BlobNotFound` */
+  get(key: string): Promise<Uint8Array>;
+}
+
+/** Sends messages, in batches, with a de-duplication id unique per send. Order within one queue is not promised. */
+export interface MessageSender {
+  send(messages: readonly Message[]): Promise<void>;
+}
+
+/** Reads secrets by name. Values never appear in errors, logs, rows or events. */
+export interface SecretReader {
+  /** @throws StarlingError `SecretNotFound` */
+  read(name: string): Promise<string>;
+}
+
+export type GitCredentials =
+  | { readonly kind: "basic"; readonly username: string; readonly password: string }
+  | { readonly kind: "bearer"; readonly token: string };
+
+export interface GitRef {
+  /** Full name: `refs/heads/main`, `refs/tags/v1`, `HEAD`. */
+  readonly ref: string;
+  readonly oid: string;
+  /** The commit an annotated tag points to. */
+  readonly peeled?: string;
+  /** For `HEAD`: the branch it stands for. */
+  readonly target?: string;
+}
+
+export interface GitCommit {
+  readonly oid: string;
+  readonly subject: string;
+  readonly authorName: string;
+  readonly authorEmail: string;
+  readonly committedAt: string;
+}
+
+export interface TreeFile {
+  /** Relative to the repository, `/` separated. */
+  readonly path: string;
+  readonly executable: boolean;
+  readonly content: Uint8Array;
+}
+
+export interface GitTree {
+  readonly commit: GitCommit;
+  readonly files: readonly TreeFile[];
+}
+
+/** A remote repository over HTTPS. Errors are `StarlingError`s: `GitNotFound`, `GitAuthenticationFailed`,
+ * `GitRefNotFound`, `EmptyGitRepository`, `GitTooLarge`, `GitOperationFailed`. */
+export interface GitRemote {
+  /** The refs whose names start with one of `prefixes`, in one listing. */
+  listRefs(
+    repository: { readonly url: string; readonly credentials?: GitCredentials },
+    prefixes: readonly string[],
+  ): Promise<readonly GitRef[]>;
+  /** The commit `oid` and the files below `paths` (`.` = all), symbolic links and submodules left out. */
+  fetchTree(
+    repository: { readonly url: string; readonly credentials?: GitCredentials },
+    commit: { readonly oid: string; readonly ref?: string; readonly paths: readonly string[] },
+  ): Promise<GitTree>;
+}
+
+export interface RenderInput {
+  /** Files of the artifact. */
+  readonly files: readonly TreeFile[];
+  /** The folder to render, inside the artifact. */
+  readonly path: string;
+}
+
+/** Runs the `kustomize` built into kubectl. The answer is its YAML output. @throws StarlingError `KustomizeFailed` */
+export interface KustomizeRunner {
+  build(input: RenderInput): Promise<string>;
+}
+
+/** Counters and durations, written as CloudWatch embedded metrics. Dimensions are few and bounded: never a cluster. */
+export interface Metrics {
+  count(name: string, value: number, dimensions?: Readonly<Record<string, string>>): void;
+}
+
+export interface Log {
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}

@@ -1,0 +1,311 @@
+import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
+import {
+  BatchGetCommand,
+  type DynamoDBDocumentClient,
+  GetCommand,
+  QueryCommand,
+  TransactWriteCommand,
+  UpdateCommand,
+} from "@aws-sdk/lib-dynamodb";
+import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import { ConflictError, StarlingError } from "#shared/errors.ts";
+import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, Table, Write } from "#shared/ports.ts";
+
+/** DynamoDB takes so many keys in one BatchGetItem. */
+const BATCH_GET_KEYS = 100;
+/** Tries of a call that met a throttle, a transaction conflict or unprocessed items; the last wait is about 3 s. */
+const TRIES = 8;
+const FIRST_WAIT_MS = 25;
+
+/** Names of errors after which the same request may succeed; the SDK does not retry a conflict of transactions. */
+const transientNames = new Set([
+  "ProvisionedThroughputExceededException",
+  "ThrottlingException",
+  "RequestLimitExceeded",
+  "TransactionInProgressException",
+  "InternalServerError",
+  "TransactionConflictException",
+]);
+const transientReasons = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
+
+/** The one table on DynamoDB. */
+export class DynamoTable implements Table {
+  readonly #client: DynamoDBDocumentClient;
+  readonly #table: string;
+
+  constructor(client: DynamoDBDocumentClient, table: string) {
+    this.#client = client;
+    this.#table = table;
+  }
+
+  async get<R extends Row>(key: RowKey): Promise<R | undefined> {
+    const answer = await persist(() =>
+      this.#client.send(new GetCommand({ TableName: this.#table, Key: plainKey(key), ConsistentRead: true })),
+    );
+    return answer.Item === undefined ? undefined : (readable(answer.Item) as R);
+  }
+
+  async getMany(keys: readonly RowKey[]): Promise<readonly Row[]> {
+    const distinct = [...new Map(keys.map((key) => [keyText(key), plainKey(key)])).values()];
+    const rows: Row[] = [];
+    for (let start = 0; start < distinct.length; start += BATCH_GET_KEYS) {
+      rows.push(...(await this.#getBatch(distinct.slice(start, start + BATCH_GET_KEYS))));
+    }
+    return rows;
+  }
+
+  async #getBatch(keys: readonly RowKey[]): Promise<Row[]> {
+    const rows: Row[] = [];
+    let left: RowKey[] = [...keys];
+    for (let attempt = 0; left.length > 0; attempt++) {
+      if (attempt === TRIES) throw exhausted("BatchGetItem left keys unprocessed");
+      if (attempt > 0) await pause(attempt);
+      const request = { [this.#table]: { Keys: left.map(plainKey), ConsistentRead: true } };
+      const answer = await persist(() => this.#client.send(new BatchGetCommand({ RequestItems: request })));
+      for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readable(item));
+      left = (answer.UnprocessedKeys?.[this.#table]?.Keys ?? []) as unknown as RowKey[];
+    }
+    return rows;
+  }
+
+  async query(query: RowQuery): Promise<Page<Row>> {
+    const range =
+      query.between !== undefined
+        ? { text: " AND sk BETWEEN :from AND :to", values: { ":from": query.between[0], ":to": query.between[1] } }
+        : query.prefix !== undefined
+          ? { text: " AND begins_with(sk, :prefix)", values: { ":prefix": query.prefix } }
+          : { text: "", values: {} };
+    const answer = await persist(() =>
+      this.#client.send(
+        new QueryCommand({
+          TableName: this.#table,
+          ConsistentRead: true,
+          KeyConditionExpression: `pk = :pk${range.text}`,
+          ExpressionAttributeValues: { ":pk": query.pk, ...range.values },
+          ScanIndexForward: query.newestFirst !== true,
+          ...(query.limit === undefined ? {} : { Limit: query.limit }),
+          ...(query.after === undefined ? {} : { ExclusiveStartKey: decodeCursor(query.after) }),
+        }),
+      ),
+    );
+    return { items: (answer.Items ?? []).map(readable), ...nextOf(answer.LastEvaluatedKey) };
+  }
+
+  async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {
+    const [pk, sk] = query.index === "due" ? ["dueShard", "dueKey"] : ["statePk", "stateSk"];
+    const range =
+      query.upTo !== undefined
+        ? { text: " AND #sk <= :upTo", values: { ":upTo": query.upTo } }
+        : query.prefix !== undefined
+          ? { text: " AND begins_with(#sk, :prefix)", values: { ":prefix": query.prefix } }
+          : { text: "", values: {} };
+    const answer = await persist(() =>
+      this.#client.send(
+        new QueryCommand({
+          TableName: this.#table,
+          IndexName: query.index,
+          KeyConditionExpression: `#pk = :pk${range.text}`,
+          ExpressionAttributeNames: { "#pk": pk, ...(range.text === "" ? {} : { "#sk": sk }) },
+          ExpressionAttributeValues: { ":pk": query.pk, ...range.values },
+          ...(query.limit === undefined ? {} : { Limit: query.limit }),
+          ...(query.after === undefined ? {} : { ExclusiveStartKey: decodeCursor(query.after) }),
+        }),
+      ),
+    );
+    const items = (answer.Items ?? []).map((item) => ({
+      key: { pk: String(item["pk"]), sk: String(item["sk"]) },
+      sort: String(item[sk]),
+    }));
+    return { items, ...nextOf(answer.LastEvaluatedKey) };
+  }
+
+  async write(writes: readonly Write[]): Promise<void> {
+    if (writes.length === 0) return;
+    const items = writes.map((write) => this.#action(write));
+    await persist(async () => {
+      try {
+        await this.#client.send(new TransactWriteCommand({ TransactItems: items }));
+      } catch (error) {
+        throw translated(error, writes);
+      }
+    });
+  }
+
+  async update(write: Extract<Write, { update: RowKey }>): Promise<Row> {
+    const action = this.#action(write).Update;
+    if (action === undefined) throw new Error("an update has no update action");
+    return persist(async () => {
+      try {
+        const answer = await this.#client.send(new UpdateCommand({ ...action, ReturnValues: "ALL_NEW" }));
+        return readable(answer.Attributes ?? {});
+      } catch (error) {
+        throw translated(error, [write]);
+      }
+    });
+  }
+
+  #action(write: Write): TransactItem {
+    const TableName = this.#table;
+    if ("put" in write) {
+      return { Put: { TableName, Item: { ...write.put }, ...versionCondition(write.when) } };
+    }
+    if ("delete" in write) {
+      return { Delete: { TableName, Key: plainKey(write.delete), ...versionCondition(write.when) } };
+    }
+    if ("check" in write) {
+      const condition = Array.isArray(write.when)
+        ? expressionOf(write.when as readonly Condition[], " AND ")
+        : versionCondition(write.when as "absent" | { version: number });
+      return { ConditionCheck: { TableName, Key: plainKey(write.check), ...(condition as Required<Expression>) } };
+    }
+    return { Update: { TableName, Key: plainKey(write.update), ...updateExpression(write) } };
+  }
+}
+
+type TransactItem = NonNullable<ConstructorParameters<typeof TransactWriteCommand>[0]["TransactItems"]>[number];
+
+interface Expression {
+  readonly ConditionExpression?: string;
+  readonly ExpressionAttributeNames?: Record<string, string>;
+  readonly ExpressionAttributeValues?: Record<string, unknown>;
+}
+
+function versionCondition(when: "absent" | { readonly version: number } | undefined): Expression {
+  if (when === undefined) return {};
+  if (when === "absent") return { ConditionExpression: "attribute_not_exists(pk)" };
+  return {
+    ConditionExpression: "#version = :version",
+    ExpressionAttributeNames: { "#version": "version" },
+    ExpressionAttributeValues: { ":version": when.version },
+  };
+}
+
+function expressionOf(conditions: readonly Condition[], glue: " AND " | " OR "): Expression {
+  const names: Record<string, string> = {};
+  const values: Record<string, unknown> = {};
+  const parts = conditions.map((condition, index) => {
+    names[`#c${index}`] = condition.attribute;
+    if ("absent" in condition) return `attribute_not_exists(#c${index})`;
+    values[`:c${index}`] = "equals" in condition ? condition.equals : condition.lessThan;
+    return `#c${index} ${"equals" in condition ? "=" : "<"} :c${index}`;
+  });
+  return {
+    ConditionExpression: parts.join(glue),
+    ExpressionAttributeNames: names,
+    ...(Object.keys(values).length === 0 ? {} : { ExpressionAttributeValues: values }),
+  };
+}
+
+function updateExpression(write: Extract<Write, { update: RowKey }>): Expression & { UpdateExpression: string } {
+  const when = write.when ?? [];
+  const condition = when.length === 0 ? {} : expressionOf(when, write.any === true ? " OR " : " AND ");
+  const names: Record<string, string> = { ...condition.ExpressionAttributeNames };
+  const values: Record<string, unknown> = { ...condition.ExpressionAttributeValues };
+  const clauses: string[] = [];
+  const clause = (verb: string, entries: readonly [string, unknown][], separator: string) => {
+    const parts = entries.map(([name, value], index) => {
+      names[`#${verb}${index}`] = name;
+      if (value === undefined) return `#${verb}${index}`;
+      values[`:${verb}${index}`] = value;
+      return `#${verb}${index}${separator}:${verb}${index}`;
+    });
+    if (parts.length > 0) clauses.push(`${verb} ${parts.join(", ")}`);
+  };
+  clause("SET", Object.entries(write.set ?? {}), " = ");
+  clause("ADD", Object.entries(write.add ?? {}), " ");
+  clause(
+    "REMOVE",
+    (write.remove ?? []).map((name) => [name, undefined]),
+    "",
+  );
+  return {
+    ...condition,
+    UpdateExpression: clauses.join(" "),
+    ExpressionAttributeNames: names,
+    ...(Object.keys(values).length === 0 ? {} : { ExpressionAttributeValues: values }),
+  };
+}
+
+function plainKey(key: RowKey): { pk: string; sk: string } {
+  return { pk: key.pk, sk: key.sk };
+}
+
+function readable(item: Record<string, unknown>): Row {
+  const schema = item["schema"];
+  if (typeof schema === "number" && schema > ROW_SCHEMA) {
+    throw new StarlingError(
+      `row ${String(item["pk"])}/${String(item["sk"])} has schema ${schema}, this version knows up to ${ROW_SCHEMA}: deploy the newer version`,
+      { code: "NewerRow", retry: "permanent" },
+    );
+  }
+  return item as unknown as Row;
+}
+
+function nextOf(last: Record<string, unknown> | undefined): { readonly next?: string } {
+  return last === undefined ? {} : { next: Buffer.from(JSON.stringify(last)).toString("base64url") };
+}
+
+function decodeCursor(cursor: string): Record<string, unknown> {
+  try {
+    return JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
+  } catch (cause) {
+    throw new StarlingError("the continue token is not one of Starling's; list again from the start", {
+      code: "InvalidContinue",
+      retry: "permanent",
+      cause,
+    });
+  }
+}
+
+function translated(error: unknown, writes: readonly Write[]): unknown {
+  if (error instanceof ConditionalCheckFailedException) return conflict(writes, [0]);
+  if (!(error instanceof TransactionCanceledException)) return error;
+  const reasons = error.CancellationReasons ?? [];
+  const failed = reasons.flatMap((reason, index) => (reason.Code === "ConditionalCheckFailed" ? [index] : []));
+  return failed.length > 0 ? conflict(writes, failed) : error;
+}
+
+function conflict(writes: readonly Write[], failed: readonly number[]): ConflictError {
+  const rows = failed.map((index) => keyOf(writes[index]));
+  return new ConflictError(`row changed since it was read: ${rows.join(", ")}`, { failed, rows });
+}
+
+function keyOf(write: Write | undefined): string {
+  if (write === undefined) return "?";
+  if ("put" in write) return keyText(write.put);
+  if ("delete" in write) return keyText(write.delete);
+  return keyText("check" in write ? write.check : write.update);
+}
+
+async function persist<T>(call: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      if (attempt === TRIES) throw exhausted("DynamoDB kept refusing", error);
+      await pause(attempt);
+    }
+  }
+}
+
+function isTransient(error: unknown): boolean {
+  if (error instanceof TransactionCanceledException) {
+    return (error.CancellationReasons ?? []).some((reason) => transientReasons.has(reason.Code ?? ""));
+  }
+  return error instanceof Error && transientNames.has(error.name);
+}
+
+function exhausted(message: string, cause?: unknown): StarlingError {
+  return new StarlingError(message, {
+    code: "TableBusy",
+    retry: "transient",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** Full jitter: two writers that met once do not meet again at the same instant. */
+function pause(attempt: number): Promise<void> {
+  const most = FIRST_WAIT_MS * 2 ** attempt;
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * most));
+}

@@ -1,0 +1,13 @@
+import type { z } from "zod";
+
+/**
+ * The environment of a function, checked once: all problems are reported together, by name; values are never printed.
+ * @throws Error naming every variable that is missing or malformed.
+ */
+export function parseEnv<T>(schema: z.ZodType<T>): T {
+  // biome-ignore lint/style/noProcessEnv: this is the one place where a function reads its environment
+  const parsed = schema.safeParse(process.env);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+  throw new Error(`environment variables are wrong: ${problems.join("; ")}`);
+}

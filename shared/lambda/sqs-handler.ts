@@ -1,0 +1,90 @@
+import middy from "@middy/core";
+import { errorCode, errorMessage } from "#shared/errors.ts";
+import { type Message, message as messageSchema, type QueueName } from "#shared/messages.ts";
+import type { Log } from "#shared/ports.ts";
+
+/** The part of Lambda's SQS event that Starling reads. */
+export interface SqsEvent {
+  readonly Records: readonly { readonly messageId: string; readonly body: string }[];
+}
+
+export interface SqsBatchResponse {
+  readonly batchItemFailures: { readonly itemIdentifier: string }[];
+}
+
+/** The part of Lambda's context that Starling reads. */
+export interface InvocationContext {
+  getRemainingTimeInMillis(): number;
+}
+
+export type SqsHandler = (event: SqsEvent, context: InvocationContext) => Promise<SqsBatchResponse>;
+
+type MessageTo<Q extends QueueName> = Extract<Message, { to: Q }>;
+
+export interface SqsHandlerOptions<Q extends QueueName> {
+  readonly queue: Q;
+  readonly log: Log;
+  /**
+   * Works on the messages of one batch and returns those to be tried again, by index. What it throws returns the whole
+   * batch to the queue.
+   */
+  readonly work: (messages: readonly MessageTo<Q>[], context: InvocationContext) => Promise<readonly Failure[]>;
+}
+
+export interface Failure {
+  readonly index: number;
+  readonly error: unknown;
+}
+
+/**
+ * A Lambda handler for one queue, with partial batch responses. A message that is not one of Starling's is dropped with
+ * an error in the log: it can never succeed, and rows, not messages, hold the truth.
+ */
+export function sqsHandler<Q extends QueueName>(options: SqsHandlerOptions<Q>): SqsHandler {
+  const handle = async (event: SqsEvent, context: InvocationContext): Promise<SqsBatchResponse> => {
+    const records = event.Records.flatMap((record) => {
+      const message = parse(record.body, options.queue);
+      if (message !== undefined) return [{ id: record.messageId, message }];
+      options.log.error("dropped a message that is not one of Starling's", { messageId: record.messageId });
+      return [];
+    });
+    if (records.length === 0) return { batchItemFailures: [] };
+    const failures = await options.work(
+      records.map((record) => record.message),
+      context,
+    );
+    return {
+      batchItemFailures: failures.flatMap((failure) => {
+        const record = records[failure.index];
+        if (record === undefined) return [];
+        options.log.warn("message goes back to the queue", {
+          messageId: record.id,
+          code: errorCode(failure.error),
+          error: errorMessage(failure.error),
+        });
+        return [{ itemIdentifier: record.id }];
+      }),
+    };
+  };
+  return middy(handle) as unknown as SqsHandler;
+}
+
+/** Works on every message by itself, all at once; those that throw are tried again. */
+export async function eachMessage<T>(
+  messages: readonly T[],
+  work: (message: T) => Promise<void>,
+): Promise<readonly Failure[]> {
+  const results = await Promise.allSettled(messages.map(work));
+  return results.flatMap((result, index) => (result.status === "rejected" ? [{ index, error: result.reason }] : []));
+}
+
+function parse<Q extends QueueName>(body: string, queue: Q): MessageTo<Q> | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+  const parsed = messageSchema.safeParse(value);
+  return parsed.success && parsed.data.to === queue ? (parsed.data as MessageTo<Q>) : undefined;
+}

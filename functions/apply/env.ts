@@ -1,0 +1,12 @@
+import { z } from "zod";
+
+/** Environment of `apply`, a cluster's worker. */
+export const applyEnv = z.object({
+  STARLING_TABLE: z.string().min(1),
+  STARLING_BUCKET: z.string().min(1),
+  /** Written to the parent object of every Sync: two installations never take each other's objects. */
+  STARLING_INSTALLATION: z.string().min(1),
+  STARLING_QUEUE_APPLY: z.url(),
+  STARLING_QUEUE_REPORT: z.url(),
+});
+export type ApplyEnv = z.infer<typeof applyEnv>;

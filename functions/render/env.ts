@@ -1,0 +1,9 @@
+import { z } from "zod";
+
+/** Environment of `render`. No secret, and nothing that reaches a cluster or a git host. */
+export const renderEnv = z.object({
+  STARLING_TABLE: z.string().min(1),
+  STARLING_BUCKET: z.string().min(1),
+  STARLING_QUEUE_ROLLOUT: z.url(),
+});
+export type RenderEnv = z.infer<typeof renderEnv>;

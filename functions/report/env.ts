@@ -1,0 +1,8 @@
+import { z } from "zod";
+
+/** Environment of `report`. */
+export const reportEnv = z.object({
+  STARLING_TABLE: z.string().min(1),
+  STARLING_QUEUE_ROLLOUT: z.url(),
+});
+export type ReportEnv = z.infer<typeof reportEnv>;

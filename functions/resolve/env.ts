@@ -1,0 +1,13 @@
+import { z } from "zod";
+
+/** Environment of `resolve`. */
+export const resolveEnv = z.object({
+  STARLING_TABLE: z.string().min(1),
+  STARLING_BUCKET: z.string().min(1),
+  STARLING_QUEUE_ROLLOUT: z.url(),
+  /** Private hosts and address ranges that git may be fetched from: `git.corp.example,10.20.0.0/16`. */
+  STARLING_GIT_ALLOW: z.string().optional(),
+  /** PEM certificates to trust besides the public authorities. */
+  STARLING_GIT_CA: z.string().optional(),
+});
+export type ResolveEnv = z.infer<typeof resolveEnv>;

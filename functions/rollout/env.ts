@@ -1,0 +1,12 @@
+import { z } from "zod";
+
+/** Environment of `rollout`, the planner. */
+export const rolloutEnv = z.object({
+  STARLING_TABLE: z.string().min(1),
+  STARLING_BUCKET: z.string().min(1),
+  STARLING_INSTALLATION: z.string().min(1),
+  STARLING_QUEUE_RENDER: z.url(),
+  STARLING_QUEUE_APPLY: z.url(),
+  STARLING_QUEUE_REPORT: z.url(),
+});
+export type RolloutEnv = z.infer<typeof rolloutEnv>;

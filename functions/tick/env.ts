@@ -1,0 +1,11 @@
+import { z } from "zod";
+
+/** Environment of `tick`: the queues of every row that can be due. */
+export const tickEnv = z.object({
+  STARLING_TABLE: z.string().min(1),
+  STARLING_QUEUE_RESOLVE: z.url(),
+  STARLING_QUEUE_RENDER: z.url(),
+  STARLING_QUEUE_ROLLOUT: z.url(),
+  STARLING_QUEUE_APPLY: z.url(),
+});
+export type TickEnv = z.infer<typeof tickEnv>;

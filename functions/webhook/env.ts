@@ -1,0 +1,10 @@
+import { z } from "zod";
+
+/** Environment of `webhook`. */
+export const webhookEnv = z.object({
+  STARLING_TABLE: z.string().min(1),
+  STARLING_QUEUE_RESOLVE: z.url(),
+  /** Name of the secret: a JSON array of one or two strings, so that a sender can be moved from one to the other. */
+  STARLING_WEBHOOK_SECRET: z.string().min(1),
+});
+export type WebhookEnv = z.infer<typeof webhookEnv>;

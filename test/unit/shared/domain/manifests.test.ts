@@ -130,7 +130,7 @@ kind: List
   test("one name in two namespaces, groups or kinds is two objects", () => {
     const text = [
       `${configMap}metadata: {name: a, namespace: x}`,
-      `${configMap}metadata: {name: a, namespace: y}`,
+      `${configMap}metadata: {name: a, namespace: w}`,
       "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: x}",
       "apiVersion: example.com/v1\nkind: Secret\nmetadata: {name: a, namespace: x}",
     ].join("\n---\n");

@@ -1,0 +1,46 @@
+import { randomUUID } from "node:crypto";
+
+/** What Starling's handlers are to this machine: an async function of an event and a context. */
+export type LambdaHandler = (event: unknown, context: LambdaContext) => unknown;
+
+/** The members of the Node.js runtime's context object that do not predate promises. */
+export interface LambdaContext {
+  readonly awsRequestId: string;
+  readonly functionName: string;
+  readonly functionVersion: string;
+  readonly invokedFunctionArn: string;
+  readonly memoryLimitInMB: string;
+  readonly logGroupName: string;
+  readonly logStreamName: string;
+  callbackWaitsForEmptyEventLoop: boolean;
+  /** Milliseconds until the function's timeout; never below 0. */
+  getRemainingTimeInMillis(): number;
+}
+
+export interface FunctionIdentity {
+  readonly functionName: string;
+  readonly timeoutSeconds: number;
+  readonly memoryMb?: number;
+  readonly region?: string;
+  readonly accountId?: string;
+}
+
+export const localAccountId = "000000000000";
+export const localRegion = "us-east-1";
+
+/** A fresh context whose clock starts now. */
+export function createLambdaContext(identity: FunctionIdentity): LambdaContext {
+  const { functionName, timeoutSeconds, memoryMb = 1024, region = localRegion, accountId = localAccountId } = identity;
+  const deadline = performance.now() + timeoutSeconds * 1000;
+  return {
+    awsRequestId: randomUUID(),
+    functionName,
+    functionVersion: "$LATEST",
+    invokedFunctionArn: `arn:aws:lambda:${region}:${accountId}:function:${functionName}`,
+    memoryLimitInMB: `${memoryMb}`,
+    logGroupName: `/aws/lambda/${functionName}`,
+    logStreamName: `local/[$LATEST]${randomUUID().replaceAll("-", "")}`,
+    callbackWaitsForEmptyEventLoop: true,
+    getRemainingTimeInMillis: () => Math.max(0, Math.round(deadline - performance.now())),
+  };
+}

@@ -25,6 +25,10 @@ export const keys = {
     pk: "SUBJECTS",
     sk: `${subject.namespace}#${subject.kind}#${subject.name}`,
   }),
+  sourceEntry: (source: { readonly namespace: string; readonly name: string }): RowKey => ({
+    pk: "SOURCES",
+    sk: `${source.namespace}#${source.name}`,
+  }),
   uses: (source: { readonly namespace: string; readonly name: string }, subject: Subject): RowKey => ({
     pk: `USES#${source.namespace}#${source.name}`,
     sk: `${subject.kind}#${subject.name}`,

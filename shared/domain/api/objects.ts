@@ -1,0 +1,275 @@
+/** Objects as the API gives them and the CLI shows them: Kubernetes' shape around Starling's rows. */
+import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
+import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import type { SourceSpec } from "#shared/domain/kinds/source.ts";
+import type { RolloutStrategy, SyncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
+import type { SyncSpec } from "#shared/domain/kinds/sync-template.ts";
+import { type Subject, syncName } from "#shared/domain/rows/keys.ts";
+import type {
+  ClusterRow,
+  ClusterStatus,
+  Condition,
+  ObjectRow,
+  Operations,
+  SourceRow,
+  SourceStatus,
+  SubjectRow,
+  SubjectStatus,
+  SyncGroupRow,
+  UserSyncRow,
+} from "#shared/domain/rows/object-rows.ts";
+import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
+import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly generation?: number;
+  /** The row's version: grows with every write of any half. */
+  readonly resourceVersion: string;
+  readonly creationTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface ApiObject<Kind extends string, Spec, Status> {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: Kind;
+  readonly metadata: ObjectMeta;
+  readonly spec: Spec;
+  readonly operations?: Operations;
+  readonly status: Status;
+}
+
+export type SourceObject = ApiObject<"Source", SourceSpec, SourceStatus>;
+export type ClusterObject = ApiObject<"Cluster", ClusterSpec, ClusterStatus>;
+export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, SubjectStatus>;
+
+/** A Sync on its cluster; `group` and `template` say who wrote it, absent when a user did. */
+export interface SyncStatus {
+  readonly group?: string;
+  readonly template?: string;
+  /** One word: `Pending` before the planner assigned anything, `Assigned` before the worker began, else its phase. */
+  readonly state: string;
+  readonly desired?: Omit<SyncRow["desired"], "apply">;
+  readonly observed?: Omit<Observed, "conditions" | "fence">;
+  readonly conditions: readonly Condition[];
+  /** What the planner says about a Sync that a user wrote. */
+  readonly plan?: SubjectStatus;
+}
+export type SyncObject = ApiObject<"Sync", SyncSpec, SyncStatus>;
+
+export interface RolloutSpec {
+  readonly subject: Subject;
+  readonly number: number;
+  readonly revision: string;
+  readonly fromRevision?: string;
+  readonly subjectLine: string;
+  readonly trigger: RolloutRow["trigger"];
+  readonly plan: RolloutRow["plan"];
+  readonly strategy: RolloutStrategy;
+}
+
+export interface RolloutStatus {
+  readonly phase: RolloutRow["phase"];
+  readonly reason: string;
+  readonly message: string;
+  readonly size: number;
+  readonly planned: number;
+  /** Index of the stage that is moving. */
+  readonly stage: number;
+  readonly stages: readonly (Pick<RolloutRow["stages"][number], "name" | "size" | "counts"> & {
+    readonly startedAt?: string;
+    readonly endedAt?: string;
+  })[];
+  readonly endedAt?: string;
+  readonly supersededBy?: number;
+  readonly failures: RolloutRow["failures"];
+  readonly transitions: RolloutRow["transitions"];
+}
+export type RolloutObject = ApiObject<"Rollout", RolloutSpec, RolloutStatus>;
+
+/** One cluster in one rollout. */
+export interface TargetItem {
+  readonly cluster: string;
+  readonly order: number;
+  readonly stage: string;
+  readonly state: TargetState;
+  readonly reason: string;
+  /** What the cluster's worker said last, while the target is not done. */
+  readonly message?: string;
+  readonly revision?: string;
+  readonly assignedAt?: string;
+  readonly endedAt?: string;
+  readonly preexisting?: true;
+}
+
+export interface EventItem {
+  readonly at: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly [field: string]: unknown;
+}
+
+export interface ApiList<Item> {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: `${string}List`;
+  readonly metadata: { readonly continue?: string };
+  readonly items: readonly Item[];
+}
+
+export type AnyObject = SourceObject | ClusterObject | SyncGroupObject | SyncObject | RolloutObject;
+
+export function sourceObject(row: SourceRow): SourceObject {
+  return { ...head("Source", row), spec: row.spec, ...operationsOf(row), status: row.status };
+}
+
+export function clusterObject(row: ClusterRow): ClusterObject {
+  return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status: row.status };
+}
+
+export function syncGroupObject(row: SyncGroupRow): SyncGroupObject {
+  return { ...head("SyncGroup", row), spec: row.spec, ...operationsOf(row), status: row.status };
+}
+
+/** A Sync that a user wrote, with what its cluster says once the planner has assigned it. */
+export function userSyncObject(row: UserSyncRow, onCluster: SyncRow | undefined): SyncObject {
+  const status =
+    onCluster === undefined ? { state: "Pending", conditions: row.status.conditions } : statusOf(onCluster);
+  return { ...head("Sync", row), spec: row.spec, ...operationsOf(row), status: { ...status, plan: row.status } };
+}
+
+/** A Sync on a cluster that a group wrote; `subject` is the row of the group, when it is still there. */
+export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined): SyncObject {
+  const template =
+    group?.type === "SyncGroup"
+      ? group.spec.templates.find((candidate) => syncName(row.subject, candidate.name) === row.name)
+      : undefined;
+  const templateName = row.name.slice(row.subject.name.length + 1);
+  return {
+    apiVersion: API_VERSION,
+    kind: "Sync",
+    metadata: { name: row.name, namespace: row.namespace, uid: row.uid, resourceVersion: String(row.version) },
+    spec: {
+      cluster: row.cluster,
+      source: template?.source ?? "",
+      path: template?.path ?? "",
+      ...(template?.render === undefined ? {} : { render: template.render }),
+      apply: row.desired.apply,
+    },
+    status: { group: row.subject.name, template: templateName, ...statusOf(row) },
+  };
+}
+
+export function rolloutName(subject: Subject, number: number): string {
+  return `${subject.name}-${number}`;
+}
+
+export function rolloutObject(row: RolloutRow): RolloutObject {
+  return {
+    apiVersion: API_VERSION,
+    kind: "Rollout",
+    metadata: {
+      name: rolloutName(row.subject, row.number),
+      namespace: row.subject.namespace,
+      uid: `${row.subject.kind}/${row.subject.name}/${row.number}`,
+      resourceVersion: String(row.version),
+      creationTimestamp: row.createdAt,
+    },
+    spec: {
+      subject: row.subject,
+      number: row.number,
+      revision: row.revision,
+      ...(row.fromRevision === undefined ? {} : { fromRevision: row.fromRevision }),
+      subjectLine: row.subjectLine,
+      trigger: row.trigger,
+      plan: row.plan,
+      strategy: row.strategy,
+    },
+    status: {
+      phase: row.phase,
+      reason: row.reason,
+      message: row.message,
+      size: row.size,
+      planned: row.planned,
+      stage: row.stage,
+      stages: row.stages.map(({ name, size, counts, startedAt, endedAt }) => ({
+        name,
+        size,
+        counts,
+        ...(startedAt === undefined ? {} : { startedAt }),
+        ...(endedAt === undefined ? {} : { endedAt }),
+      })),
+      ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
+      ...(row.supersededBy === undefined ? {} : { supersededBy: row.supersededBy }),
+      failures: row.failures,
+      transitions: row.transitions,
+    },
+  };
+}
+
+/** @param syncs the Syncs of the rollout's subject on this cluster, for what the worker says. */
+export function targetItem(row: TargetRow, rollout: RolloutRow, syncs: readonly SyncRow[]): TargetItem {
+  const worst = syncs.find((sync) => sync.observed !== undefined && sync.observed.phase !== "Ready") ?? syncs[0];
+  const applied = worst?.observed?.applied?.revision;
+  const message = worst?.observed?.phase === "Ready" ? undefined : worst?.observed?.message;
+  return {
+    cluster: row.cluster,
+    order: row.order,
+    stage: rollout.stages[row.stage]?.name ?? String(row.stage),
+    state: row.state,
+    reason: row.reason,
+    ...(message === undefined || message === "" || isDone(row.state) ? {} : { message }),
+    ...(applied === undefined ? {} : { revision: applied }),
+    ...(row.assignedAt === undefined ? {} : { assignedAt: row.assignedAt }),
+    ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
+    ...(row.preexisting === undefined ? {} : { preexisting: row.preexisting }),
+  };
+}
+
+export function isDone(state: TargetState): boolean {
+  return state === "Succeeded" || state === "Unchanged";
+}
+
+export function listOf<Item>(kind: string, items: readonly Item[], next: string | undefined): ApiList<Item> {
+  return {
+    apiVersion: API_VERSION,
+    kind: `${kind}List`,
+    metadata: next === undefined ? {} : { continue: next },
+    items,
+  };
+}
+
+function statusOf(row: SyncRow): SyncStatus {
+  const { apply: _apply, ...desired } = row.desired;
+  const current = row.observed?.attempt === row.desired.attempt ? row.observed : undefined;
+  const state = current?.phase ?? "Assigned";
+  if (row.observed === undefined) return { state, desired, conditions: [] };
+  const { conditions, fence: _fence, ...observed } = row.observed;
+  return { state, desired, observed, conditions };
+}
+
+function head<Kind extends string>(
+  kind: Kind,
+  row: ObjectRow<Kind, unknown, unknown> & { readonly namespace?: string },
+) {
+  return {
+    apiVersion: API_VERSION,
+    kind,
+    metadata: {
+      name: row.name,
+      ...(row.namespace === undefined ? {} : { namespace: row.namespace }),
+      uid: row.uid,
+      generation: row.generation,
+      resourceVersion: String(row.version),
+      creationTimestamp: row.createdAt,
+      ...(Object.keys(row.labels).length === 0 ? {} : { labels: row.labels }),
+      ...(Object.keys(row.annotations).length === 0 ? {} : { annotations: row.annotations }),
+    },
+  } as const;
+}
+
+function operationsOf(row: { readonly operations: Operations }): { operations?: Operations } {
+  return Object.keys(row.operations).length === 0 ? {} : { operations: row.operations };
+}

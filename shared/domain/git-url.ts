@@ -1,0 +1,63 @@
+/**
+ * URLs of git repositories: which ones Starling fetches, and when two of them mean the same repository.
+ */
+
+const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
+const defaultPorts: Readonly<Record<string, string>> = { "http:": "80", "https:": "443", "ssh:": "22", "git:": "9418" };
+
+/** `git@github.com:acme/app.git`; a Windows path or a URL with a scheme is none. */
+const scpForm = /^(?:[^@/:\s]+@)?([^@/:\s]{2,}|\[[0-9a-fA-F:]+\]):(?!\/\/)(.+)$/;
+
+/**
+ * @returns what is wrong with the URL of a Source and what to write instead, or undefined. Only `https` is fetched;
+ *   `http` is for a server on the same machine, which the fetch refuses anyway unless the operator allows the address.
+ */
+export function checkGitUrl(text: string): string | undefined {
+  const scp = scpForm.exec(text);
+  if (scp !== null)
+    return `is an SSH address; use ${httpsForm(scp[1] ?? "", scp[2] ?? "")} and credentials with a token`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) return "is no URL; write it as https://HOST/PATH";
+  if (url.protocol === "ssh:")
+    return `is an SSH address; use ${httpsForm(url.hostname, url.pathname)} and credentials with a token`;
+  if (url.username !== "" || url.password !== "") {
+    return "holds a user name or password; remove it and name a secret in credentials";
+  }
+  if (url.protocol === "http:" && !loopback.has(url.hostname)) {
+    return `would be fetched in clear text; use ${httpsForm(url.host, url.pathname)}`;
+  }
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    return `has the scheme ${url.protocol.slice(0, -1)}; only https is fetched`;
+  }
+  if (url.search !== "" || url.hash !== "") return "has a query or a fragment; give branch or tag in ref instead";
+  if (/^\/*$/.test(url.pathname)) return "names a host but no repository";
+  return undefined;
+}
+
+function httpsForm(host: string, path: string): string {
+  return `https://${host}/${path.replace(/^\/+/, "")}`;
+}
+
+/**
+ * `host/path` in lower case, without scheme, user, default port, `.git` and slashes at the end: equal for every
+ * spelling of one repository. Made for comparing, not for fetching; that hosts differ on the case of paths only means
+ * that a Source is looked at once too often.
+ * @returns undefined when the text is no repository's address.
+ */
+export function normaliseGitUrl(text: string): string | undefined {
+  const scp = scpForm.exec(text);
+  if (scp !== null) return join(scp[1] ?? "", scp[2] ?? "");
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  if (defaultPorts[url.protocol] === undefined || url.hostname === "") return undefined;
+  const port = url.port === "" || url.port === defaultPorts[url.protocol] ? "" : `:${url.port}`;
+  return join(`${url.hostname}${port}`, url.pathname);
+}
+
+function join(host: string, path: string): string | undefined {
+  const repository = path
+    .replace(/^\/+/, "")
+    .replace(/\/+$/, "")
+    .replace(/\.git$/i, "");
+  return repository === "" ? undefined : `${host}/${repository}`.toLowerCase();
+}

@@ -1,0 +1,28 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+
+export type GitProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** Nothing of the user's or the machine's git settings (hooks, signing, insteadOf) reaches these commands. */
+const isolation = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1", GIT_TERMINAL_PROMPT: "0" };
+
+/** Starts git with further environment variables; the rest of the environment is inherited. */
+export function spawnGit(args: readonly string[], variables: Readonly<Record<string, string>> = {}): GitProcess {
+  const assignments = Object.entries({ ...isolation, ...variables }).map(([name, value]) => `${name}=${value}`);
+  return spawn("env", [...assignments, "git", ...args], { stdio: ["pipe", "pipe", "pipe"] });
+}
+
+/**
+ * Runs git to its end and gives its standard output.
+ * @throws Error with git's own words when it fails.
+ */
+export async function runGit(args: readonly string[], input: Uint8Array | string = ""): Promise<string> {
+  const child = spawnGit(args);
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
+  const [output, complaint, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  if (code !== 0) throw new Error(`git ${args.join(" ")} ended with exit code ${code}: ${complaint.trim()}`);
+  return output;
+}

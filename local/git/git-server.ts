@@ -1,0 +1,146 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { access, mkdir } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { join } from "node:path";
+import { runGit } from "#local/git/git-command.ts";
+import { serveHttpBackend } from "#local/git/http-backend.ts";
+import {
+  type CommitOptions,
+  commitInto,
+  type FileChanges,
+  initRepository,
+  type RefUpdate,
+  refsOf,
+  refUpdates,
+  repositoryFolder,
+} from "#local/git/repository.ts";
+import type { TlsCertificate } from "#local/git/tls-certificate.ts";
+
+export interface GitServerOptions {
+  /** Folder of the bare repositories. */
+  readonly root: string;
+  readonly port?: number;
+  /** Serves https with this certificate; without it, http. */
+  readonly tls?: TlsCertificate;
+  /** Asked of every request when given, by HTTP Basic. */
+  readonly credentials?: { readonly username: string; readonly password: string };
+  /** Called after a push, and after a commit made here, with the refs it moved. */
+  readonly onPush?: (repository: string, updates: readonly RefUpdate[]) => void | Promise<void>;
+}
+
+export interface FileCommit extends CommitOptions {
+  readonly message: string;
+}
+
+export interface GitServer {
+  /** Clone URL of a repository, e.g. `http://127.0.0.1:8080/platform/fleet.git`. */
+  url(repository: string): string;
+  /** Makes a repository; with files, also a first commit on `main`. Gives that commit's id, or `undefined`. */
+  createRepository(repository: string, files?: FileChanges): Promise<string | undefined>;
+  /** Commits to a branch (default `main`) as a push would. Gives the commit's id. */
+  commitFiles(repository: string, files: FileChanges, commit: FileCommit): Promise<string>;
+  /** Deletes a branch or tag, e.g. `refs/heads/old`, as a push would. */
+  deleteRef(repository: string, ref: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * A git server on 127.0.0.1: bare repositories over smart HTTP, protocol 0 to 2, through git's own `http-backend`.
+ * @throws Error naming what to install when git or its http-backend is missing.
+ */
+export async function startGitServer(options: GitServerOptions): Promise<GitServer> {
+  const { root, credentials, onPush, tls } = options;
+  await requireHttpBackend();
+  await mkdir(root, { recursive: true });
+  const pushes = new Map<string, Promise<unknown>>();
+
+  /** One writer at a time per repository, so that each push reports the refs that it moved and no other's. */
+  async function write<Result>(repository: string, action: () => Promise<Result>): Promise<Result> {
+    const folder = repositoryFolder(root, repository);
+    const turn = (pushes.get(repository) ?? Promise.resolve()).then(async () => {
+      const before = await refsOf(folder);
+      const result = await action();
+      return { result, updates: refUpdates(before, await refsOf(folder)) };
+    });
+    pushes.set(
+      repository,
+      turn.catch(() => {}),
+    );
+    const { result, updates } = await turn;
+    if (updates.length > 0) await onPush?.(repository, updates);
+    return result;
+  }
+
+  async function commitFiles(repository: string, files: FileChanges, commit: FileCommit): Promise<string> {
+    const folder = repositoryFolder(root, repository);
+    return write(repository, () => commitInto({ ...commit, folder, files }));
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (credentials !== undefined && !isAuthorised(request.headers.authorization, credentials)) {
+      response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end("Unauthorized\n");
+      return;
+    }
+    const pushed = /^\/(.+)\.git\/git-receive-pack$/.exec(request.url ?? "")?.[1];
+    if (request.method !== "POST" || pushed === undefined) return serveHttpBackend({ root, request, response });
+    await write(decodeURIComponent(pushed), () => serveHttpBackend({ root, request, response }));
+  }
+
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    serve(request, response).catch((error: unknown) => {
+      if (!response.headersSent) response.writeHead(500);
+      response.end(`${error instanceof Error ? error.message : error}\n`);
+    });
+  }
+
+  const server = tls === undefined ? createServer(answer) : createTlsServer({ ...tls }, answer);
+  server.listen(options.port ?? 0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const origin = `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`;
+
+  return {
+    url(repository) {
+      repositoryFolder(root, repository);
+      return `${origin}/${repository}.git`;
+    },
+    async createRepository(repository, files) {
+      await initRepository(repositoryFolder(root, repository));
+      return files === undefined ? undefined : commitFiles(repository, files, { message: "Initial commit" });
+    },
+    commitFiles,
+    async deleteRef(repository, ref) {
+      await write(repository, () => runGit(["-C", repositoryFolder(root, repository), "update-ref", "-d", ref]));
+    },
+    async stop() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function requireHttpBackend(): Promise<void> {
+  let folder: string;
+  try {
+    folder = (await runGit(["--exec-path"])).trim();
+  } catch (cause) {
+    throw new Error("git is not on the PATH; install git 2.28 or later", { cause });
+  }
+  try {
+    await access(join(folder, "git-http-backend"));
+  } catch (cause) {
+    throw new Error(`${folder} has no git-http-backend; install the whole of git (on Alpine: git-daemon)`, { cause });
+  }
+}
+
+function isAuthorised(header: string | undefined, { username, password }: { username: string; password: string }) {
+  const [scheme = "", token = ""] = (header ?? "").split(" ");
+  const given = createHash("sha256").update(Buffer.from(token, "base64")).digest();
+  const wanted = createHash("sha256").update(`${username}:${password}`).digest();
+  return timingSafeEqual(given, wanted) && scheme.toLowerCase() === "basic";
+}

@@ -1,0 +1,72 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
+import { spawnGit } from "#local/git/git-command.ts";
+
+export interface HttpBackendRequest {
+  /** Folder that the request's path is looked up in. */
+  readonly root: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+const headerEnd = Buffer.from("\r\n\r\n");
+const maxHeaderBytes = 16_384;
+
+/** Answers one request with `git http-backend`, a CGI program (RFC 3875). Resolves when the answer is sent. */
+export async function serveHttpBackend({ root, request, response }: HttpBackendRequest): Promise<void> {
+  const { pathname, search } = new URL(request.url ?? "/", "http://127.0.0.1");
+  const child = spawnGit(["http-backend"], {
+    GIT_PROJECT_ROOT: root,
+    GIT_HTTP_EXPORT_ALL: "1",
+    REQUEST_METHOD: request.method ?? "GET",
+    PATH_INFO: decodeURIComponent(pathname),
+    QUERY_STRING: search.slice(1),
+    CONTENT_TYPE: request.headers["content-type"] ?? "",
+    HTTP_CONTENT_ENCODING: request.headers["content-encoding"] ?? "",
+    GIT_PROTOCOL: String(request.headers["git-protocol"] ?? ""),
+    REMOTE_ADDR: "127.0.0.1",
+  });
+  child.stderr.resume();
+  response.on("close", () => child.kill());
+  const feeding = pipeline(request, child.stdin).catch(() => {
+    // git closes its input early when it refuses a request; the answer says why.
+  });
+  await pipeline(
+    child.stdout,
+    async function* (chunks: AsyncIterable<Buffer>) {
+      yield* answerBody(chunks, response);
+    },
+    response,
+  );
+  await feeding;
+}
+
+/** Sets status and headers of the answer from what stands before the empty line, gives what follows it. */
+async function* answerBody(chunks: AsyncIterable<Buffer>, response: ServerResponse): AsyncIterable<Buffer> {
+  let head: Buffer | undefined = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    if (head === undefined) {
+      yield chunk;
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    const end = head.indexOf(headerEnd);
+    if (end < 0 && head.length > maxHeaderBytes) throw new Error("git http-backend sent no end of headers");
+    if (end < 0) continue;
+    writeHead(head.subarray(0, end).toString("latin1"), response);
+    yield head.subarray(end + headerEnd.length);
+    head = undefined;
+  }
+  if (head !== undefined) throw new Error("git http-backend ended before its headers did");
+}
+
+function writeHead(head: string, response: ServerResponse): void {
+  response.statusCode = 200;
+  for (const line of head.split("\r\n")) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, colon);
+    const value = line.slice(colon + 1).trim();
+    if (name.toLowerCase() === "status") response.statusCode = Number.parseInt(value, 10);
+    else response.setHeader(name, value);
+  }
+}

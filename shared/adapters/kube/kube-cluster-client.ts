@@ -1,0 +1,342 @@
+import { KindCatalog } from "#shared/adapters/kube/kind-catalog.ts";
+import { type KubeEndpoint, KubeTransport, type TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
+import { withRetries } from "#shared/adapters/kube/retry-policy.ts";
+import type { ErrorCause } from "#shared/domain/apply-error.ts";
+import type {
+  ClusterClient,
+  KindInfo,
+  KindLookup,
+  KindQuery,
+  ListQuery,
+  ObjectKey,
+  WriteAnswer,
+} from "#shared/domain/cluster-client.ts";
+import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import { fieldManager, type KubeObject, listAt, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import type { JsonPatchOperation } from "#shared/domain/managed-fields.ts";
+import { apiVersionOf } from "#shared/domain/object-id.ts";
+
+const requestTimeoutMs = 30_000;
+const maxAnswerBytes = 8 * 1024 * 1024;
+const maxPageBytes = 24 * 1024 * 1024;
+const pageSize = 500;
+const smallestPage = 10;
+const maxRelists = 3;
+
+const metadataOf = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+const metadataOfList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
+
+export interface ClientOptions {
+  /** Epoch milliseconds after which nothing is waited for or tried again. */
+  readonly deadlineMs: number;
+  /** Who every request is made as; discovery is too. */
+  readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
+}
+
+interface KubeRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly accept?: string;
+  readonly contentType?: string;
+  readonly body?: string;
+  readonly secret?: boolean;
+  readonly maxBodyBytes?: number;
+  readonly retryConflicts?: boolean;
+}
+
+/** The kept part of talking to a cluster: connections, and what kinds it serves. One for each cluster and process. */
+export class KubeConnection {
+  readonly #transport: KubeTransport;
+  readonly #catalogs = new Map<string, KindCatalog>();
+
+  constructor(endpoint: KubeEndpoint) {
+    this.#transport = new KubeTransport(endpoint);
+  }
+
+  /** A client for one piece of work. */
+  client(options: ClientOptions): ClusterClient {
+    const sender = new KubeSender(this.#transport, options);
+    return new KubeClusterClient(sender, this.#catalogOf(options));
+  }
+
+  /** The catalog outlives the client it was made for, so its requests have a deadline of their own. */
+  #catalogOf(options: ClientOptions): KindCatalog {
+    const identity = stringifyJson(options.impersonate ?? null);
+    const known = this.#catalogs.get(identity);
+    if (known !== undefined) return known;
+    const catalog = new KindCatalog((path, accept) => {
+      const deadlineMs = Date.now() + requestTimeoutMs;
+      return new KubeSender(this.#transport, { ...options, deadlineMs }).read(path, accept);
+    });
+    this.#catalogs.set(identity, catalog);
+    return catalog;
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+}
+
+/** Requests with retries, errors and Warning headers, but no knowledge of kinds. */
+class KubeSender {
+  readonly #transport: KubeTransport;
+  readonly #options: ClientOptions;
+
+  constructor(transport: KubeTransport, options: ClientOptions) {
+    this.#transport = transport;
+    this.#options = options;
+  }
+
+  async read(path: string, accept: string): Promise<string> {
+    return (await this.send({ method: "GET", path, accept, maxBodyBytes: maxPageBytes })).text;
+  }
+
+  send(request: KubeRequest): Promise<TransportAnswer> {
+    const { deadlineMs } = this.#options;
+    return withRetries({ deadlineMs, retryConflicts: request.retryConflicts ?? false }, () => this.#sendOnce(request));
+  }
+
+  async #sendOnce(request: KubeRequest): Promise<TransportAnswer> {
+    const { impersonate, deadlineMs } = this.#options;
+    const answer = await this.#transport.send({
+      method: request.method,
+      path: request.path,
+      headers: {
+        ...(request.accept === undefined ? {} : { accept: request.accept }),
+        ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
+        ...(impersonate === undefined ? {} : { "impersonate-user": impersonate.user }),
+        ...(impersonate?.groups === undefined ? {} : { "impersonate-group": [...impersonate.groups] }),
+      },
+      ...(request.body === undefined ? {} : { body: request.body }),
+      secret: request.secret === true,
+      timeoutMs: Math.min(requestTimeoutMs, deadlineMs - Date.now()),
+      maxBodyBytes: request.maxBodyBytes ?? maxAnswerBytes,
+    });
+    if (answer.status >= 200 && answer.status < 300) return answer;
+    throw errorFrom(request, answer);
+  }
+}
+
+class KubeClusterClient implements ClusterClient {
+  readonly #sender: KubeSender;
+  readonly #catalog: KindCatalog;
+
+  constructor(sender: KubeSender, catalog: KindCatalog) {
+    this.#sender = sender;
+    this.#catalog = catalog;
+  }
+
+  lookup(query: KindQuery): Promise<KindLookup> {
+    return this.#catalog.lookup(query);
+  }
+
+  listableKinds(): Promise<readonly KindInfo[]> {
+    return this.#catalog.listableKinds();
+  }
+
+  forgetKinds(): void {
+    this.#catalog.forget();
+  }
+
+  async get(
+    kind: KindInfo,
+    key: ObjectKey,
+    options?: { readonly metadataOnly?: true },
+  ): Promise<KubeObject | undefined> {
+    try {
+      const answer = await this.#sender.send({
+        method: "GET",
+        path: pathOf(kind, key),
+        secret: isSecret(kind),
+        ...(options?.metadataOnly ? { accept: metadataOf } : {}),
+      });
+      return readObject(kind, parseJson(answer.text));
+    } catch (error) {
+      if (error instanceof KubeError && (error.class === "notFound" || error.class === "namespace")) return undefined;
+      throw error;
+    }
+  }
+
+  async list(kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]> {
+    for (let relist = 0; ; relist += 1) {
+      try {
+        return await this.#listOnce(kind, query);
+      } catch (error) {
+        const expired = error instanceof KubeError && error.class === "expired";
+        if (!expired || relist >= maxRelists) throw error;
+      }
+    }
+  }
+
+  async #listOnce(kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]> {
+    const items: KubeObject[] = [];
+    const maxItems = query.maxItems ?? Number.POSITIVE_INFINITY;
+    let limit = Math.min(pageSize, maxItems);
+    let token: string | undefined;
+    do {
+      const page = await this.#page(kind, query, { limit, token });
+      if (page === "too large") {
+        limit = Math.max(smallestPage, Math.floor(limit / 4));
+        continue;
+      }
+      items.push(
+        ...listAt(page, "items")
+          .filter(isJsonObject)
+          .map((item) => readObject(kind, item)),
+      );
+      token = stringAt(page, "metadata", "continue") || undefined;
+    } while (token !== undefined && items.length < maxItems);
+    return items;
+  }
+
+  async #page(
+    kind: KindInfo,
+    query: ListQuery,
+    { limit, token }: { readonly limit: number; readonly token: string | undefined },
+  ): Promise<Json | "too large"> {
+    const parameters = new URLSearchParams({ limit: String(limit) });
+    if (query.labelSelector !== undefined) parameters.set("labelSelector", query.labelSelector);
+    if (token !== undefined) parameters.set("continue", token);
+    try {
+      const answer = await this.#sender.send({
+        method: "GET",
+        path: `${pathOf(kind, { namespace: query.namespace ?? "" })}?${parameters}`,
+        secret: isSecret(kind),
+        maxBodyBytes: maxPageBytes,
+        ...(query.metadataOnly ? { accept: metadataOfList } : {}),
+      });
+      return parseJson(answer.text);
+    } catch (error) {
+      if (error instanceof KubeError && error.class === "tooLarge" && limit > smallestPage) return "too large";
+      throw error;
+    }
+  }
+
+  apply(kind: KindInfo, object: ManifestObject, options?: { readonly dryRun?: true }): Promise<WriteAnswer> {
+    const dryRun = options?.dryRun ? "&dryRun=All" : "";
+    return this.#write(kind, {
+      method: "PATCH",
+      path: `${pathOf(kind, keyOf(object))}?fieldManager=${fieldManager}&force=true&fieldValidation=Strict${dryRun}`,
+      contentType: "application/apply-patch+yaml",
+      body: stringifyJson(object),
+      retryConflicts: true,
+    });
+  }
+
+  create(kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {
+    return this.#write(kind, {
+      method: "POST",
+      path: `${pathOf(kind, { namespace: keyOf(object).namespace })}?fieldManager=${fieldManager}`,
+      contentType: "application/json",
+      body: stringifyJson(object),
+    });
+  }
+
+  replace(kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {
+    return this.#write(kind, {
+      method: "PUT",
+      path: `${pathOf(kind, keyOf(object))}?fieldManager=${fieldManager}`,
+      contentType: "application/json",
+      body: stringifyJson(object),
+    });
+  }
+
+  patch(kind: KindInfo, key: ObjectKey, operations: readonly JsonPatchOperation[]): Promise<WriteAnswer> {
+    return this.#write(kind, {
+      method: "PATCH",
+      path: `${pathOf(kind, key)}?fieldManager=${fieldManager}`,
+      contentType: "application/json-patch+json",
+      body: stringifyJson(operations),
+    });
+  }
+
+  async delete(kind: KindInfo, key: ObjectKey, { uid }: { readonly uid: string }): Promise<void> {
+    await this.#sender.send({
+      method: "DELETE",
+      path: pathOf(kind, key),
+      contentType: "application/json",
+      body: stringifyJson({
+        apiVersion: "v1",
+        kind: "DeleteOptions",
+        preconditions: { uid },
+        propagationPolicy: "Background",
+      }),
+      secret: isSecret(kind),
+    });
+  }
+
+  async #write(kind: KindInfo, request: KubeRequest): Promise<WriteAnswer> {
+    const answer = await this.#sender.send({ ...request, secret: isSecret(kind) });
+    return {
+      object: readObject(kind, parseJson(answer.text)),
+      created: answer.status === 201,
+      warnings: warningsOf(answer),
+    };
+  }
+}
+
+/** Names are percent-encoded and otherwise left alone: RBAC names may hold capitals and colons. */
+function pathOf(kind: KindInfo, key: Partial<ObjectKey>): string {
+  const base = kind.group === "" ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
+  const namespace = kind.namespaced && key.namespace ? `/namespaces/${encodeURIComponent(key.namespace)}` : "";
+  const name = key.name === undefined ? "" : `/${encodeURIComponent(key.name)}`;
+  return `${base}${namespace}/${kind.plural}${name}`;
+}
+
+function keyOf(object: ManifestObject): ObjectKey {
+  return { namespace: object.metadata.namespace ?? "", name: object.metadata.name };
+}
+
+function isSecret(kind: KindInfo): boolean {
+  return kind.group === "" && kind.kind === "Secret";
+}
+
+/** Items of lists lack apiVersion and kind, and metadata has that of its envelope: both get those of the kind. */
+function readObject(kind: KindInfo, value: Json): KubeObject {
+  if (!isJsonObject(value)) return {};
+  return { ...value, apiVersion: apiVersionOf(kind.group, kind.version), kind: kind.kind };
+}
+
+const warningHeader = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
+
+function warningsOf(answer: TransportAnswer): readonly string[] {
+  const header = answer.headers.warning;
+  const text = Array.isArray(header) ? header.join(",") : (header ?? "");
+  const warnings = [...text.matchAll(warningHeader)].map(([, quoted = ""]) => quoted.replaceAll(/\\(.)/g, "$1"));
+  return [...new Set(warnings)];
+}
+
+function errorFrom(request: KubeRequest, answer: TransportAnswer): KubeError {
+  const summary = { method: request.method, path: request.path, secret: request.secret === true };
+  const body = readStatus(answer.text);
+  const reason = stringAt(body, "reason");
+  const retryAfter = Number(answer.headers["retry-after"]);
+  return new KubeError(
+    summary,
+    {
+      status: answer.status,
+      message: stringAt(body, "message") ?? "",
+      causes: listAt(body, "details", "causes").map(readCause),
+      ...(reason === undefined ? {} : { reason }),
+    },
+    Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {},
+  );
+}
+
+function readCause(cause: Json): ErrorCause {
+  return {
+    reason: stringAt(cause, "reason") ?? "",
+    field: stringAt(cause, "field") ?? "",
+    message: stringAt(cause, "message") ?? "",
+  };
+}
+
+/** A Status, or nothing: proxies answer with HTML, and the server itself with plain text for unknown paths. */
+function readStatus(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch {
+    return {};
+  }
+}

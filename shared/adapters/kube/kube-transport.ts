@@ -1,0 +1,157 @@
+import { Agent, request as sendRequest } from "node:https";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import { starlingVersion } from "#shared/domain/version.ts";
+
+/** Gives the bearer token for a cluster; with `refresh` the last one was refused and must not be given again. */
+export type TokenProvider = (options: { readonly refresh: boolean }) => Promise<string>;
+
+export interface KubeEndpoint {
+  /** `https://host[:port][/prefix]`. */
+  readonly server: string;
+  /** The certificate authority, PEM in base64 as in EKS and kubeconfigs; absent: the system's. */
+  readonly caData?: string;
+  /** The name in the server's certificate where it is not the host's. */
+  readonly tlsServerName?: string;
+  readonly credentials:
+    | { readonly token: TokenProvider }
+    | { readonly clientCertificate: { readonly certData: string; readonly keyData: string } };
+  /** Requests at once; more wait. */
+  readonly maxSockets?: number;
+}
+
+export interface TransportRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Below the server's prefix, names percent-encoded, with the query. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: string;
+  /** True when answers may hold values of a Secret. */
+  readonly secret?: boolean;
+  /** When to stop waiting for the answer, in milliseconds from now. */
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+}
+
+export interface TransportAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+const defaultMaxSockets = 24;
+
+/**
+ * HTTPS to one API server over kept connections. Answers of any status are answers; a `KubeError` means there was none,
+ * or one larger than allowed. A 401 is tried once more with a fresh token.
+ */
+export class KubeTransport {
+  readonly #base: URL;
+  readonly #agent: Agent;
+  readonly #endpoint: KubeEndpoint;
+
+  constructor(endpoint: KubeEndpoint) {
+    this.#endpoint = endpoint;
+    this.#base = new URL(endpoint.server);
+    if (this.#base.protocol !== "https:") {
+      throw new TypeError(`the server of a cluster must be an https URL, got ${JSON.stringify(endpoint.server)}`);
+    }
+    this.#agent = new Agent({
+      keepAlive: true,
+      maxSockets: endpoint.maxSockets ?? defaultMaxSockets,
+      scheduling: "lifo",
+      ...(endpoint.caData === undefined ? {} : { ca: decodeBase64(endpoint.caData) }),
+      ...(endpoint.tlsServerName === undefined ? {} : { servername: endpoint.tlsServerName }),
+      ...certificateOptions(endpoint),
+    });
+  }
+
+  async send(request: TransportRequest): Promise<TransportAnswer> {
+    const answer = await this.#sendOnce(request, { refresh: false });
+    if (answer.status !== 401 || !("token" in this.#endpoint.credentials)) return answer;
+    return this.#sendOnce(request, { refresh: true });
+  }
+
+  /** Closes the kept connections. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async #sendOnce(request: TransportRequest, token: { readonly refresh: boolean }): Promise<TransportAnswer> {
+    const { credentials } = this.#endpoint;
+    const authorization = "token" in credentials ? { authorization: `Bearer ${await credentials.token(token)}` } : {};
+    const headers = {
+      accept: "application/json",
+      "user-agent": `starling/${starlingVersion}`,
+      ...request.headers,
+      ...authorization,
+      ...(request.body === undefined ? {} : { "content-length": String(Buffer.byteLength(request.body)) }),
+    };
+    return this.#exchange(request, headers);
+  }
+
+  #exchange(request: TransportRequest, headers: Record<string, string | string[]>): Promise<TransportAnswer> {
+    return new Promise((resolve, reject) => {
+      const fail = (cause: unknown) => reject(networkError(request, cause));
+      const signal = AbortSignal.timeout(Math.max(1, request.timeoutMs));
+      const sent = sendRequest(
+        {
+          agent: this.#agent,
+          host: this.#base.hostname.replace(/^\[|\]$/g, ""),
+          port: this.#base.port === "" ? 443 : Number(this.#base.port),
+          path: `${this.#base.pathname.replace(/\/$/, "")}${request.path}`,
+          method: request.method,
+          headers,
+          signal,
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          let size = 0;
+          response.on("data", (chunk: Buffer) => {
+            size += chunk.length;
+            if (size > request.maxBodyBytes) response.destroy(new BodyTooLarge(request.maxBodyBytes));
+            else chunks.push(chunk);
+          });
+          response.on("error", fail);
+          response.on("end", () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              text: Buffer.concat(chunks).toString("utf8"),
+            }),
+          );
+        },
+      );
+      sent.on("error", fail);
+      sent.end(request.body);
+    });
+  }
+}
+
+class BodyTooLarge extends Error {
+  readonly code = "ERR_BODY_TOO_LARGE";
+
+  constructor(maxBodyBytes: number) {
+    super(`the answer is larger than ${maxBodyBytes} bytes`);
+  }
+}
+
+function networkError(request: TransportRequest, cause: unknown): KubeError {
+  const summary = { method: request.method, path: request.path, secret: request.secret === true };
+  if (cause instanceof Error && (cause.name === "TimeoutError" || cause.name === "AbortError")) {
+    const message = `no answer within ${Math.round(request.timeoutMs)} ms`;
+    return new KubeError(summary, { message, causes: [], code: "ETIMEDOUT" }, { cause });
+  }
+  const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "EUNKNOWN";
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new KubeError(summary, { message, causes: [], code }, { cause });
+}
+
+function decodeBase64(text: string): string {
+  return text.startsWith("-----BEGIN") ? text : Buffer.from(text, "base64").toString("utf8");
+}
+
+function certificateOptions({ credentials }: KubeEndpoint): { readonly cert?: string; readonly key?: string } {
+  if (!("clientCertificate" in credentials)) return {};
+  const { certData, keyData } = credentials.clientCertificate;
+  return { cert: decodeBase64(certData), key: decodeBase64(keyData) };
+}

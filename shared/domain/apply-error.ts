@@ -1,0 +1,160 @@
+/**
+ * What an answer of an API server, or none, means for the work: a table, because the status code alone does not say.
+ * Observed on kube-apiserver 1.36: schema errors of server-side apply are 500, a quota race is 409 and a namespace
+ * that goes away is 403.
+ */
+export type ApplyErrorClass =
+  /** Passes by itself within seconds: leader changes, timeouts, races. */
+  | "transient"
+  /** The server asks for fewer requests. */
+  | "throttled"
+  /** A webhook or conversion that does not answer; typical while its Deployment is part of the same Sync. */
+  | "dependency"
+  /** The cluster cannot be reached at all, or does not prove who it is. */
+  | "unreachable"
+  /** The token is not accepted. */
+  | "auth"
+  /** Not allowed by RBAC, a policy, a quota or an admission webhook. */
+  | "forbidden"
+  /** The namespace does not exist, or not any more. */
+  | "namespace"
+  | "notFound"
+  /** The server does not know the kind, yet or any more. */
+  | "noMatch"
+  /** Two writers met. */
+  | "conflict"
+  /** A precondition failed: the object is another one than was meant. */
+  | "replaced"
+  /** A change to a field that cannot be changed. */
+  | "immutable"
+  /** The manifest is not valid. */
+  | "invalid"
+  /** managedFields of another version of the kind stand in the way. */
+  | "migrate"
+  /** Larger than the server takes. */
+  | "tooLarge"
+  /** The server does not support this verb or media type for this kind. */
+  | "unsupported"
+  /** A list's continue token or resourceVersion is too old. */
+  | "expired"
+  /** An answer nobody expected. */
+  | "unknown";
+
+export interface ApplyErrorVerdict {
+  readonly class: ApplyErrorClass;
+  /** Whether the same request may succeed later without a new revision. */
+  readonly retryable: boolean;
+  /** Whether a write may have been carried out although it was not confirmed. */
+  readonly outcomeUnknown: boolean;
+}
+
+export interface ErrorCause {
+  readonly reason: string;
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What is known of a failed request. Without a status the request failed on the network, with `code`. */
+export interface ApplyErrorFacts {
+  readonly status?: number;
+  /** The reason of the Status body, such as `Invalid`. */
+  readonly reason?: string;
+  readonly message: string;
+  readonly causes: readonly ErrorCause[];
+  /** `ECONNRESET` and the like, of Node. */
+  readonly code?: string;
+}
+
+const again = { retryable: true, outcomeUnknown: false } as const;
+const never = { retryable: false, outcomeUnknown: false } as const;
+const unclear = { retryable: true, outcomeUnknown: true } as const;
+
+const unreachableCodes = new Set([
+  "ENOTFOUND",
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "HOSTNAME_MISMATCH",
+]);
+
+const immutableText =
+  /field is immutable|is immutable|may not be changed|updates to .* are forbidden|may not change once set|cannot change roleRef|fields? other than/i;
+const schemaText = /failed to create typed (patch|live) object|field not declared in schema|duplicate entries for key/;
+
+/** Legend: whether the row is about these facts, and what it means. The first row that fits decides. */
+const table: readonly (readonly [(facts: ApplyErrorFacts) => boolean, ApplyErrorVerdict])[] = [
+  [({ code = "" }) => code === "ERR_BODY_TOO_LARGE", { class: "tooLarge", ...never }],
+  [({ status, code = "" }) => status === undefined && isUnreachable(code), { class: "unreachable", ...again }],
+  [({ status }) => status === undefined, { class: "transient", ...unclear }],
+  [({ status }) => status === 401, { class: "auth", ...again }],
+  [({ status, causes }) => status === 403 && has(causes, "NamespaceTerminating"), { class: "namespace", ...again }],
+  [({ status, message }) => status === 403 && waitsForOthers(message), { class: "forbidden", ...again }],
+  [({ status }) => status === 403, { class: "forbidden", ...never }],
+  [({ status, message }) => status === 404 && /^namespaces "/.test(message), { class: "namespace", ...again }],
+  [({ status, reason }) => status === 404 && reason === undefined, { class: "noMatch", ...again }],
+  [({ status, message }) => status === 404 && /could not find the requested resource/.test(message), noMatch()],
+  [({ status }) => status === 404, { class: "notFound", ...never }],
+  [({ status }) => status === 405 || status === 406 || status === 415, { class: "unsupported", ...never }],
+  [({ status, message }) => status === 409 && /precondition/.test(message), { class: "replaced", ...never }],
+  [({ status }) => status === 409, { class: "conflict", ...again }],
+  [({ status }) => status === 410, { class: "expired", ...again }],
+  [({ status, message }) => status === 413 || isTooLarge(message), { class: "tooLarge", ...never }],
+  [({ status }) => status === 429, { class: "throttled", ...again }],
+  [({ message }) => mentionsOtherVersion(message), { class: "migrate", ...again }],
+  [({ message }) => schemaText.test(message), { class: "invalid", ...never }],
+  [({ status, causes, message }) => status === 422 && isImmutable(causes, message), { class: "immutable", ...never }],
+  [({ status }) => status === 422 || status === 400, { class: "invalid", ...never }],
+  [({ message }) => /failed calling webhook|conversion webhook/.test(message), { class: "dependency", ...again }],
+  [({ status = 0 }) => status >= 500, { class: "transient", ...unclear }],
+];
+
+/** Decides what a failed request means. Pure: the same facts always mean the same. */
+export function classifyApplyError(facts: ApplyErrorFacts): ApplyErrorVerdict {
+  for (const [fits, verdict] of table) if (fits(facts)) return verdict;
+  return { class: "unknown", ...never };
+}
+
+function noMatch(): ApplyErrorVerdict {
+  return { class: "noMatch", ...again };
+}
+
+function isUnreachable(code: string): boolean {
+  return unreachableCodes.has(code) || code.startsWith("CERT_") || code.startsWith("ERR_SSL_");
+}
+
+function has(causes: readonly ErrorCause[], reason: string): boolean {
+  return causes.some((cause) => cause.reason === reason);
+}
+
+/** Refusals that end when something else of the same set is there. */
+function waitsForOthers(message: string): boolean {
+  return /service ?account .* not found|exceeded quota|no PriorityClass with name|status unknown for quota/i.test(
+    message,
+  );
+}
+
+function isTooLarge(message: string): boolean {
+  return /request is too large|Request entity too large/i.test(message);
+}
+
+/** fluxcd/pkg#1131: entries of managedFields tagged with a version that lacks the field. */
+function mentionsOtherVersion(message: string): boolean {
+  return /failed to (convert|prune) .*managed ?fields|failed to convert new object|request to convert CR/i.test(
+    message,
+  );
+}
+
+/**
+ * Only when every cause is about a field that cannot change: any other cause would make a new object invalid too, and
+ * deleting the old one would lose it (kustomize-controller#734).
+ */
+function isImmutable(causes: readonly ErrorCause[], message: string): boolean {
+  if (causes.length === 0) return immutableText.test(message);
+  return causes.every((cause) => immutableText.test(cause.message));
+}

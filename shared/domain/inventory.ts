@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { compareForApply } from "#shared/domain/apply-order.ts";
+import { canonicalJson, type Json, parseJson } from "#shared/domain/json.ts";
+import { type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+
+/**
+ * What Starling knows of one object it applied, from the answer of that apply: enough to tell from metadata alone that
+ * nothing has changed, and to prove at deletion that the object is the one that was applied.
+ */
+export interface InventoryEntry {
+  readonly id: ObjectId;
+  /** The API version it was applied in; no part of the identity. */
+  readonly version: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** 0 for kinds without one. */
+  readonly generation: number;
+  /** Digest of the fields Starling owns. */
+  readonly ownedHash: string;
+  /** Digest of the values at these fields, lists in live order. */
+  readonly valuesHash: string;
+  /**
+   * Digest of the manifest, kept only for Jobs that remove themselves when finished (ttlSecondsAfterFinished): one that
+   * is gone is not created again until its manifest changes.
+   */
+  readonly expiring?: string;
+}
+
+export interface Inventory {
+  readonly schema: 1;
+  readonly setId: string;
+  readonly entries: readonly InventoryEntry[];
+  /** Generation of the definition of each custom kind among the entries, by the definition's name. */
+  readonly definitions: Readonly<Record<string, number>>;
+}
+
+const entrySchema = z.strictObject({
+  id: z.strictObject({ group: z.string(), kind: z.string(), namespace: z.string(), name: z.string() }),
+  version: z.string(),
+  uid: z.string(),
+  resourceVersion: z.string(),
+  generation: z.number().int(),
+  ownedHash: z.string(),
+  valuesHash: z.string(),
+  expiring: z.string().exactOptional(),
+});
+
+const inventorySchema = z.strictObject({
+  schema: z.literal(1),
+  setId: z.string(),
+  entries: z.array(entrySchema),
+  definitions: z.record(z.string(), z.number().int()),
+});
+
+export function emptyInventory(setId: string): Inventory {
+  return { schema: 1, setId, entries: [], definitions: {} };
+}
+
+/** Canonical text: the same members give the same bytes, so the inventory can be stored under its digest. */
+export function writeInventory(inventory: Inventory): string {
+  const entries = [...inventory.entries].sort((a, b) => compareForApply(a.id, b.id));
+  return canonicalJson({ ...inventory, entries });
+}
+
+/**
+ * Reads what `writeInventory` wrote.
+ * @throws Error when it is something else, or another set's: an inventory that cannot be read is never an empty one.
+ */
+export function readInventory(text: string, setId: string): Inventory {
+  const inventory = inventorySchema.parse(parseJson(text) satisfies Json);
+  if (inventory.setId !== setId) {
+    throw new Error(`the stored inventory is of the set ${inventory.setId}, expected ${setId}; nothing was pruned`);
+  }
+  return inventory;
+}
+
+/** Entries by `objectIdKey`. */
+export function entriesById(inventory: Inventory): ReadonlyMap<string, InventoryEntry> {
+  return new Map(inventory.entries.map((entry) => [objectIdKey(entry.id), entry]));
+}
+
+export interface InventoryChange {
+  /** Records of objects that were applied or seen; they replace what was known. */
+  readonly recorded: readonly InventoryEntry[];
+  /** Objects that are gone or no longer this set's business. */
+  readonly settled: readonly ObjectId[];
+  readonly definitions?: Readonly<Record<string, number>>;
+}
+
+/**
+ * The inventory after a change. What is neither recorded nor settled stays: a failed apply or a refused deletion
+ * forgets nothing.
+ */
+export function changeInventory(inventory: Inventory, change: InventoryChange): Inventory {
+  const entries = new Map(entriesById(inventory));
+  for (const id of change.settled) entries.delete(objectIdKey(id));
+  for (const entry of change.recorded) entries.set(objectIdKey(entry.id), entry);
+  return {
+    ...inventory,
+    entries: [...entries.values()].sort((a, b) => compareForApply(a.id, b.id)),
+    definitions: change.definitions ?? inventory.definitions,
+  };
+}

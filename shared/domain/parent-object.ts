@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto";
+import { parseJson, stringifyJson } from "#shared/domain/json.ts";
+import {
+  annotationsOf,
+  isBeingDeleted,
+  type KubeObject,
+  labelsOf,
+  type ManifestObject,
+  stringAt,
+} from "#shared/domain/kube-object.ts";
+import { compareText, formatGroupKind, type GroupKind } from "#shared/domain/object-id.ts";
+
+/** The namespace of every parent object; Starling creates it and never deletes it. */
+export const parentNamespace = "starling-system";
+const tooling = "starling/v0.1";
+
+const idLabel = "applyset.kubernetes.io/id";
+const toolingAnnotation = "applyset.kubernetes.io/tooling";
+const groupKindsAnnotation = "applyset.kubernetes.io/contains-group-kinds";
+const annotation = {
+  installation: "starling.dev/installation",
+  sync: "starling.dev/sync",
+  syncUid: "starling.dev/sync-uid",
+  generation: "starling.dev/generation",
+  fence: "starling.dev/fence",
+  renderDigest: "starling.dev/render-digest",
+  attempted: "starling.dev/attempted",
+} as const;
+
+/** More attempts than this without one clean inventory, and the oldest are forgotten: an annotation is not a log. */
+const maxAttempted = 20;
+
+/** Who works on which Sync, as of which assignment: written to the cluster before anything else is. */
+export interface SyncClaim {
+  /** Id of this installation of Starling. */
+  readonly installationId: string;
+  readonly syncNamespace: string;
+  readonly syncName: string;
+  /** Uid of the Sync on this cluster. */
+  readonly syncUid: string;
+  /** Number of the planner's assignment; grows. */
+  readonly generation: number;
+  /** Number of the worker's lease on the cluster; grows. */
+  readonly fence: number;
+  /** Digest of the rendering about to be applied; absent when the Sync is to be deleted. */
+  readonly renderDigest?: string;
+}
+
+/** What the parent in the cluster remembers. */
+export interface ParentRecord {
+  readonly installationId: string;
+  readonly syncUid: string;
+  readonly generation: number;
+  readonly fence: number;
+  readonly renderDigest: string | undefined;
+  /** Renderings tried since the inventory was last stored complete: they may have left objects it does not know. */
+  readonly attempted: readonly string[];
+}
+
+export type ParentDecision =
+  | { readonly kind: "write"; readonly object: ManifestObject; readonly record: ParentRecord }
+  | { readonly kind: "refuse"; readonly reason: "ForeignOwner" | "ClusterAhead"; readonly message: string };
+
+/** Name of the ConfigMap of a Sync: readable, unique, and a DNS name of at most 253 characters. */
+export function parentName(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): string {
+  const name = `${claim.syncNamespace}.${claim.syncName}`.toLowerCase();
+  const readable = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) && !/\.\.|\.-|-\./.test(name);
+  if (readable && name.length <= 200) return name;
+  const digest = createHash("sha256").update(`${claim.syncNamespace}/${claim.syncName}`).digest("hex").slice(0, 16);
+  return `${name
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, 180)}-${digest}`.replace(/^-/, "");
+}
+
+/** The id of a set, of KEP-3659: `applyset-<base64url(sha256("<name>.<namespace>.<kind>.<group>"))>-v1`. */
+export function setIdOf(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): string {
+  const parent = `${parentName(claim)}.${parentNamespace}.ConfigMap.`;
+  return `applyset-${createHash("sha256").update(parent).digest("base64url")}-v1`;
+}
+
+/**
+ * Decides what becomes of the parent at the start of an attempt, or that the attempt must not be: another tool's,
+ * installation's or Sync's parent is `ForeignOwner`; a parent written under a newer (generation, fence) is
+ * `ClusterAhead`: we are a worker that lost its lease, or our table was restored from a backup.
+ * The rendering's digest is added to what was attempted before a single object of it is written.
+ * @param groupKinds kinds of what is to be applied and of what the inventory holds.
+ */
+export function nextParent(
+  current: KubeObject | undefined,
+  claim: SyncClaim,
+  groupKinds: readonly GroupKind[],
+): ParentDecision {
+  const known = current === undefined ? undefined : readParent(current);
+  const refusal = current && known ? refuse(current, known, claim) : undefined;
+  if (refusal) return refusal;
+  const attempted = [...(known?.attempted ?? []).filter((digest) => digest !== claim.renderDigest)];
+  if (claim.renderDigest !== undefined) attempted.push(claim.renderDigest);
+  const kinds = new Set([...containedKinds(current), ...groupKinds.map(formatGroupKind)]);
+  return write(current, claim, { attempted: attempted.slice(-maxAttempted), kinds });
+}
+
+/** What the parent becomes once the inventory that holds every member is stored: nothing is uncertain any more. */
+export function settledParent(
+  current: KubeObject | undefined,
+  claim: SyncClaim,
+  groupKinds: readonly GroupKind[],
+): ParentDecision {
+  const known = current === undefined ? undefined : readParent(current);
+  const refusal = current && known ? refuse(current, known, claim) : undefined;
+  return refusal ?? write(current, claim, { attempted: [], kinds: new Set(groupKinds.map(formatGroupKind)) });
+}
+
+/** Whether the parent still is as this worker wrote it: checked before anything is deleted. */
+export function holdsClaim(current: KubeObject | undefined, claim: SyncClaim): boolean {
+  if (current === undefined) return false;
+  const known = readParent(current);
+  return (
+    known.installationId === claim.installationId &&
+    known.syncUid === claim.syncUid &&
+    known.generation === claim.generation &&
+    known.fence === claim.fence
+  );
+}
+
+export function readParent(parent: KubeObject): ParentRecord {
+  const annotations = annotationsOf(parent);
+  return {
+    installationId: annotations[annotation.installation] ?? "",
+    syncUid: annotations[annotation.syncUid] ?? "",
+    generation: numberFrom(annotations[annotation.generation]),
+    fence: numberFrom(annotations[annotation.fence]),
+    renderDigest: annotations[annotation.renderDigest],
+    attempted: digestsFrom(annotations[annotation.attempted]),
+  };
+}
+
+function refuse(current: KubeObject, known: ParentRecord, claim: SyncClaim): ParentDecision | undefined {
+  const name = `ConfigMap ${parentNamespace}/${stringAt(current, "metadata", "name")}`;
+  const remedy = `delete ${name} in the cluster to let this installation take the Sync over`;
+  const tool = annotationsOf(current)[toolingAnnotation] ?? "";
+  if (!tool.startsWith("starling/")) {
+    return foreign(`${name} exists and is not Starling's (tooling ${JSON.stringify(tool)}); rename or delete it`);
+  }
+  if (known.installationId !== claim.installationId) {
+    return foreign(
+      `${name} belongs to the installation ${known.installationId}, this is ${claim.installationId}; ${remedy}`,
+    );
+  }
+  if (known.syncUid !== claim.syncUid) {
+    return foreign(`${name} belongs to the Sync with uid ${known.syncUid}, this one has ${claim.syncUid}; ${remedy}`);
+  }
+  const ahead = known.generation - claim.generation || known.fence - claim.fence;
+  if (ahead <= 0) return undefined;
+  const theirs = `generation ${known.generation}, fence ${known.fence}`;
+  const ours = `generation ${claim.generation}, fence ${claim.fence}`;
+  const message = `the cluster was given ${theirs}, this attempt is ${ours}: it is out of date, or the table was restored from a backup; in that case ${remedy}`;
+  return { kind: "refuse", reason: "ClusterAhead", message };
+}
+
+function foreign(message: string): ParentDecision {
+  return { kind: "refuse", reason: "ForeignOwner", message };
+}
+
+function write(
+  current: KubeObject | undefined,
+  claim: SyncClaim,
+  { attempted, kinds }: { readonly attempted: readonly string[]; readonly kinds: ReadonlySet<string> },
+): ParentDecision {
+  const record: ParentRecord = {
+    installationId: claim.installationId,
+    syncUid: claim.syncUid,
+    generation: claim.generation,
+    fence: claim.fence,
+    renderDigest: claim.renderDigest,
+    attempted,
+  };
+  const resourceVersion =
+    current && !isBeingDeleted(current) ? stringAt(current, "metadata", "resourceVersion") : undefined;
+  const object: ManifestObject = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name: parentName(claim),
+      namespace: parentNamespace,
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      labels: { ...(current ? labelsOf(current) : {}), [idLabel]: setIdOf(claim) },
+      annotations: {
+        [toolingAnnotation]: tooling,
+        [groupKindsAnnotation]: [...kinds].sort(compareText).join(","),
+        [annotation.installation]: claim.installationId,
+        [annotation.sync]: `${claim.syncNamespace}/${claim.syncName}`,
+        [annotation.syncUid]: claim.syncUid,
+        [annotation.generation]: String(claim.generation),
+        [annotation.fence]: String(claim.fence),
+        ...(claim.renderDigest === undefined ? {} : { [annotation.renderDigest]: claim.renderDigest }),
+        [annotation.attempted]: stringifyJson(attempted),
+      },
+    },
+  };
+  return { kind: "write", object, record };
+}
+
+function containedKinds(current: KubeObject | undefined): readonly string[] {
+  const list = current === undefined ? "" : (annotationsOf(current)[groupKindsAnnotation] ?? "");
+  return list.split(",").filter((kind) => kind !== "");
+}
+
+function numberFrom(text: string | undefined): number {
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : 0;
+}
+
+/** An unreadable list counts as none; whoever edits a parent by hand loses only the memory of failed attempts. */
+function digestsFrom(text: string | undefined): readonly string[] {
+  if (text === undefined) return [];
+  try {
+    const list = parseJson(text);
+    return Array.isArray(list) ? list.filter((digest) => typeof digest === "string") : [];
+  } catch {
+    return [];
+  }
+}

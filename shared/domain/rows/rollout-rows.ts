@@ -38,9 +38,14 @@ export interface HeadRow extends Row {
   readonly membershipHash?: string;
   /** Templates that have ever been assigned and not been removed since. */
   readonly templates: readonly string[];
-  /** The rollout that completed last: what joiners get. */
-  readonly completed?: { readonly number: number; readonly plan: Plan };
-  readonly checkedAt: string;
+  /** The rollout that completed last. */
+  readonly completed?: number;
+  /** Key of the blob with the members of the newest rollout's selection, for finding who left. */
+  readonly members?: string;
+  /** Clusters that completed rollouts left behind unreachable, to be brought up when they answer. */
+  readonly behind: readonly string[];
+  /** The newest `reconcile` that was passed on. */
+  readonly handledReconcile?: string;
 }
 
 /**
@@ -64,6 +69,9 @@ export const targetStates = [
 ] as const;
 export type TargetState = (typeof targetStates)[number];
 
+/** What one template is rendered from on one cluster, or why that cannot be said. */
+export type TargetInput = { readonly digest: string; readonly path: string } | { readonly problem: string };
+
 export interface TargetRow extends Row {
   readonly type: "Target";
   readonly order: number;
@@ -71,12 +79,13 @@ export interface TargetRow extends Row {
   readonly stage: number;
   readonly state: TargetState;
   readonly reason: string;
-  /** Distinct input of each template, in the plan's order. */
-  readonly inputs: readonly string[];
-  /** Attempt number of each Sync that was assigned, by template name. */
+  /** Of each template, in the plan's order. */
+  readonly inputs: readonly TargetInput[];
+  /** No longer selected: its Syncs are forgotten, its objects stay. */
+  readonly leaving?: true;
+  /** Attempt number of each Sync that was assigned, by the Sync's name. */
   readonly attempts: Readonly<Record<string, number>>;
   readonly assignedAt?: string;
-  /** The seconds of the deadline spent so far in earlier assignments. */
   readonly endedAt?: string;
   /** Not ready before it was assigned: shown, against no budget. */
   readonly preexisting?: true;
@@ -94,6 +103,11 @@ export interface RolloutStage {
   readonly counts: Readonly<Record<TargetState, number>>;
   readonly startedAt?: string;
   readonly endedAt?: string;
+}
+
+export interface TargetRef {
+  readonly order: number;
+  readonly cluster: string;
 }
 
 export type RolloutPhase = "Planning" | "Sealed" | "Running" | "Complete" | "Halted" | "Superseded";
@@ -123,13 +137,21 @@ export interface RolloutRow extends Row {
   readonly stages: readonly RolloutStage[];
   /** Index of the stage that is moving. */
   readonly stage: number;
-  /** Orders of the targets that hold a slot or wait for their rendering. */
-  readonly outstanding: readonly number[];
-  /** Orders of the targets that are Unreachable and wait to come back. */
-  readonly parked: readonly number[];
-  /** Rendering digests of the distinct inputs seen so far. */
-  readonly renderings: Readonly<Record<string, string>>;
-  readonly trigger: "revision" | "spec" | "membership" | "deletion";
+  /** Targets that hold a slot: Assigned, Applying or Verifying. */
+  readonly outstanding: readonly TargetRef[];
+  /** Targets that are Unreachable and wait to come back. */
+  readonly parked: readonly TargetRef[];
+  /** Targets that were Unreachable, answer again, and come before those whose turn never came. */
+  readonly returned: readonly TargetRef[];
+  /** Since when the subject is suspended: no deadline runs meanwhile. */
+  readonly pausedAt?: string;
+  /** Deadlines count from here for targets assigned earlier: the end of the last suspension. */
+  readonly resumedAt?: string;
+  /** Clusters an earlier rollout left changing: each holds a slot until it settles, or until this time. */
+  readonly carried: readonly { readonly cluster: string; readonly until: string }[];
+  /** Clusters the subject selects, whether this rollout moves them or not: what percentages are of. */
+  readonly selected: number;
+  readonly trigger: "plan" | "membership" | "deletion" | "reconcile";
   readonly revision: string;
   readonly fromRevision?: string;
   readonly subjectLine: string;
@@ -138,6 +160,8 @@ export interface RolloutRow extends Row {
   readonly supersededBy?: number;
   /** Failed targets, first come first, at most ten. */
   readonly failures: readonly { readonly cluster: string; readonly reason: string }[];
+  /** Failed targets that were not ready before: against no budget. */
+  readonly preexistingFailures: number;
   readonly transitions: readonly Transition[];
 }
 

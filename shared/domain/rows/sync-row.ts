@@ -30,9 +30,10 @@ export interface Desired {
  * - `Retrying`: an error that may pass; `nextAt` says when the next try is;
  * - `Failed`: a final error, or an object that kstatus calls Failed for long enough;
  * - `Unreachable`: the cluster does not answer, or it is not the cluster it was;
+ * - `Reachable`: it answers again; the planner decides when the attempt starts over;
  * - `Gone`: deleted or orphaned, as desired.
  */
-export type Phase = "Applying" | "Verifying" | "Ready" | "Retrying" | "Failed" | "Unreachable" | "Gone";
+export type Phase = "Applying" | "Verifying" | "Ready" | "Retrying" | "Failed" | "Unreachable" | "Reachable" | "Gone";
 
 export interface ObjectTrouble {
   /** `Deployment shop/web` */
@@ -91,6 +92,7 @@ export interface SyncRow extends Row {
 
 /** True while the worker has not yet finished what the newest assignment asks. */
 export function isOutstanding(row: Pick<SyncRow, "desired" | "observed">): boolean {
+  if (row.desired.action === "orphan") return false;
   return row.observed?.attempt !== row.desired.attempt || !isSettled(row.observed.phase);
 }
 
@@ -104,8 +106,9 @@ export function isSettled(phase: Phase): boolean {
  */
 export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcileAt">): string | undefined {
   const { desired, observed } = row;
+  if (desired.action === "orphan") return undefined;
   if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;
-  if (observed.phase === "Gone") return undefined;
+  if (observed.phase === "Gone" || observed.phase === "Reachable") return undefined;
   if (row.reconcileAt !== undefined && row.reconcileAt > observed.at) return row.reconcileAt;
   if (observed.nextAt !== undefined) return observed.nextAt;
   const interval = durationSeconds(desired.apply.interval) ?? 600;

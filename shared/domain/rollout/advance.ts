@@ -1,0 +1,234 @@
+/**
+ * The planner's decision: from what is known to what is written, without I/O and without a clock of its own. It is
+ * level-based: it looks at everything outstanding each time, so an observation may come twice, late or never.
+ */
+import { resolveCount } from "#shared/domain/kinds/quantities.ts";
+import type { Advance, Assignment, Observations, PlannerState } from "#shared/domain/rollout/decision.ts";
+import { deadlineOf, isPreexisting, isUnchanged, judge } from "#shared/domain/rollout/judge.ts";
+import { RolloutDraft } from "#shared/domain/rollout/rollout-draft.ts";
+import { syncName } from "#shared/domain/rows/keys.ts";
+import type { RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
+import { type Desired, isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+/**
+ * One step of a rollout that is Running or Halted.
+ * @param at.room - rows that fit into what is written at once (targets, assignments and removals).
+ */
+export function advance(
+  state: PlannerState,
+  observations: Observations,
+  at: { readonly now: Date; readonly room: number },
+): Advance {
+  const draft = new RolloutDraft(state, at);
+  const syncs = Map.groupBy(observations.syncs, (row) => row.cluster);
+  draft.pause(state.suspended);
+  if (!observe(draft, state, { syncs, now: at.now })) return draft.result({ again: true });
+  settleCarried(draft, syncs, at.now);
+  if (state.suspended || draft.phase !== "Running") return draft.result({ again: false });
+
+  if (draft.failures() > resolveCount(state.rollout.strategy.maxFailures, state.rollout.selected)) {
+    const word = draft.failures() === 1 ? "cluster" : "clusters";
+    draft.finish(
+      "Halted",
+      "TooManyFailures",
+      `${draft.failures()} ${word} failed in stage ${draft.stage().name}: ${draft.worstFailure()}`,
+    );
+    return draft.result({ again: false });
+  }
+  const filled = fillSlots(draft, state, { syncs, renderings: observations.renderings, ...at });
+  if (draft.failures() > resolveCount(state.rollout.strategy.maxFailures, state.rollout.selected)) {
+    return draft.result({ again: true });
+  }
+  if (filled === "more") return draft.result({ again: true });
+  if (draft.unfinished() > 0) return draft.result({ again: false });
+  const unreachable = draft.count("Unreachable");
+  const allowed = resolveCount(state.rollout.strategy.maxUnreachable, state.rollout.selected);
+  if (unreachable > allowed) {
+    draft.explain(
+      "TooManyUnreachable",
+      `stage ${draft.stage().name} waits: ${unreachable} unreachable, maxUnreachable allows ${allowed}`,
+    );
+    return draft.result({ again: false });
+  }
+  if (draft.completeStage()) return draft.result({ again: true });
+  if (draft.carriedCount() > 0) return draft.result({ again: false });
+  draft.finish("Complete", "AllStagesPassed", completeMessage(draft));
+  return draft.result({ again: false });
+}
+
+function completeMessage(draft: RolloutDraft): string {
+  const parts = (["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped"] as const)
+    .filter((name) => draft.count(name) > 0)
+    .map((name) => `${draft.count(name)} ${name.toLowerCase()}`);
+  return parts.length === 0 ? "no cluster was selected" : parts.join(", ");
+}
+
+interface Known {
+  readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
+  readonly now: Date;
+}
+
+/**
+ * Outstanding targets take the state their clusters show; parked ones that answer again wait for their next turn.
+ * @returns whether there was room for all of it.
+ */
+function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolean {
+  const clock = { ...state.rollout, now: known.now };
+  for (const target of state.targets) {
+    if (draft.room() < 1 + Object.keys(target.attempts).length) return false;
+    const syncs = known.syncs.get(target.cluster) ?? [];
+    if (draft.isOutstanding(target)) {
+      const verdict = judge(target, syncs, clock);
+      draft.move(target, verdict);
+      if (verdict.state === "Succeeded") draft.removeGone(target, syncs);
+    } else if (draft.isParked(target)) {
+      const own = syncs.filter((sync) => target.attempts[sync.name] !== undefined);
+      if (own.every((sync) => sync.observed?.phase !== "Unreachable")) {
+        draft.move(target, { state: "Waiting", reason: "answers again" });
+      }
+    }
+  }
+  return true;
+}
+
+/** A cluster an earlier rollout left changing gives its slot back when it settles or its deadline is over. */
+function settleCarried(draft: RolloutDraft, syncs: ReadonlyMap<string, readonly SyncRow[]>, now: Date): void {
+  draft.keepCarried((carried) => {
+    if (carried.until <= now.toISOString()) return false;
+    const rows = syncs.get(carried.cluster) ?? [];
+    return rows.some((row) => isOutstanding(row) && row.observed?.phase !== "Unreachable");
+  });
+}
+
+interface Supplies extends Known {
+  readonly renderings: ReadonlyMap<string, RenderingRow>;
+}
+
+/**
+ * Gives free slots to the next targets of the stage, in order.
+ * @returns "more" when there may be further targets to give slots to than the state held.
+ */
+function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Supplies): "more" | "enough" {
+  let slots = freeSlots(draft, state.rollout);
+  let waitingRenderings = 0;
+  const names = namesOf(state.rollout);
+  for (const target of draft.inTurn(state.targets)) {
+    const current = draft.current(target);
+    if (draft.room() < 1 + names.length) return "more";
+    if (current.leaving === true) {
+      draft.forget(current, names, supplies.syncs.get(current.cluster) ?? []);
+      continue;
+    }
+    const needsSlot = !draft.isCarried(current.cluster);
+    const rendered = renderingsOf(current, supplies.renderings);
+    if (rendered.kind === "failed") {
+      draft.move(target, { state: "Failed", reason: rendered.reason });
+      continue;
+    }
+    if (rendered.kind === "pending") {
+      if (needsSlot && waitingRenderings >= Math.max(slots, 1)) break;
+      waitingRenderings++;
+      draft.move(target, { state: "Rendering", reason: "waiting for its rendering" });
+      for (const missing of rendered.missing) draft.request(missing, current);
+      continue;
+    }
+    const syncs = supplies.syncs.get(current.cluster) ?? [];
+    const wanted = wantedBy(state.rollout, { target: current, syncs, digests: rendered.digests, now: supplies.now });
+    if (wanted.length === 0) {
+      draft.move(target, { state: "Unchanged", reason: "already runs this rendering" });
+      continue;
+    }
+    if (needsSlot && slots <= 0) break;
+    if (needsSlot) slots--;
+    const preexisting = syncs.some((sync) => isPreexisting(sync, state.completed));
+    draft.assign(current, { assignments: wanted, preexisting });
+  }
+  const unseen = draft.count("Waiting") > 0 && freeSlots(draft, state.rollout) > 0;
+  return unseen && draft.progressed() ? "more" : "enough";
+}
+
+function namesOf(rollout: RolloutRow): readonly string[] {
+  return [...rollout.plan.templates.map((template) => template.name), ...rollout.plan.removed].map((name) =>
+    syncName(rollout.subject, name),
+  );
+}
+
+/** Free slots of the subject and of the stage, whichever are fewer. */
+function freeSlots(draft: RolloutDraft, rollout: RolloutRow): number {
+  const bound = Math.max(1, resolveCount(rollout.strategy.maxConcurrent, rollout.selected));
+  const stage = draft.stage();
+  const stageBound =
+    stage.maxConcurrent === undefined ? bound : Math.max(1, resolveCount(stage.maxConcurrent, stage.size));
+  return Math.min(bound, stageBound) - draft.changing();
+}
+
+type Rendered =
+  | { readonly kind: "ready"; readonly digests: readonly string[] }
+  | { readonly kind: "pending"; readonly missing: readonly number[] }
+  | { readonly kind: "failed"; readonly reason: string };
+
+function renderingsOf(target: TargetRow, renderings: ReadonlyMap<string, RenderingRow>): Rendered {
+  const digests: string[] = [];
+  const missing: number[] = [];
+  let pending = false;
+  for (const [index, input] of target.inputs.entries()) {
+    if ("problem" in input) return { kind: "failed", reason: `RenderFailed: ${input.problem}` };
+    const row = renderings.get(input.digest);
+    if (row?.state === "Failed")
+      return { kind: "failed", reason: `RenderFailed: ${row.failure?.message ?? "no reason given"}` };
+    if (row === undefined) missing.push(index);
+    if (row?.state === "Done" && row.digest !== undefined) digests.push(row.digest);
+    else pending = true;
+  }
+  return pending ? { kind: "pending", missing } : { kind: "ready", digests };
+}
+
+interface Wanting {
+  readonly target: TargetRow;
+  readonly syncs: readonly SyncRow[];
+  readonly digests: readonly string[];
+  readonly now: Date;
+}
+
+/** The assignments that take a cluster to the plan; none when it is there already. */
+function wantedBy(rollout: RolloutRow, wanting: Wanting): Assignment[] {
+  const assignments: Assignment[] = [];
+  const previous = (name: string) => wanting.syncs.find((sync) => sync.name === name);
+  const common = (name: string) => ({
+    attempt: (previous(name)?.desired.attempt ?? 0) + 1,
+    rollout: rollout.number,
+    assignedAt: wanting.now.toISOString(),
+  });
+  for (const [index, template] of rollout.plan.templates.entries()) {
+    const name = syncName(rollout.subject, template.name);
+    const renderDigest = wanting.digests[index];
+    if (renderDigest === undefined) throw new Error("a target was taken for rendered and is not");
+    if (isUnchanged(previous(name), { renderDigest, apply: template.apply })) continue;
+    const desired: Desired = {
+      action: "apply",
+      revision: template.revision,
+      renderDigest,
+      apply: template.apply,
+      ...common(name),
+    };
+    assignments.push({ cluster: wanting.target.cluster, name, desired });
+  }
+  for (const template of rollout.plan.removed) {
+    const name = syncName(rollout.subject, template);
+    const row = previous(name);
+    if (row === undefined || row.desired.action === "orphan") continue;
+    const action = rollout.plan.farewell ?? "delete";
+    const desired: Desired = { action, revision: row.desired.revision, apply: row.desired.apply, ...common(name) };
+    assignments.push({ cluster: wanting.target.cluster, name, desired });
+  }
+  return assignments;
+}
+
+/** When the planner must look again although nobody calls it: the nearest deadline. */
+export function nextDeadline(rollout: RolloutRow, targets: readonly TargetRow[]): string | undefined {
+  const deadlines = [
+    ...targets.flatMap((target) => deadlineOf(target, rollout) ?? []),
+    ...rollout.carried.map((carried) => carried.until),
+  ];
+  return deadlines.sort()[0];
+}

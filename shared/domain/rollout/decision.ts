@@ -1,0 +1,44 @@
+/** What the planner's decision is made from, and what it consists of. */
+import type { RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { Desired, SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+export interface PlannerState {
+  readonly rollout: RolloutRow;
+  readonly suspended: boolean;
+  /** Number of the subject's last completed rollout. */
+  readonly completed: number | undefined;
+  /** Everything outstanding and parked, and the next targets of the stage in order. */
+  readonly targets: readonly TargetRow[];
+}
+
+export interface Observations {
+  /** Syncs of the clusters that `targets` and `carried` name. */
+  readonly syncs: readonly SyncRow[];
+  readonly renderings: ReadonlyMap<string, RenderingRow>;
+}
+
+export interface Assignment {
+  readonly cluster: string;
+  readonly name: string;
+  readonly desired: Desired;
+}
+
+export interface Advance {
+  readonly rollout: RolloutRow;
+  /** Those that changed. */
+  readonly targets: readonly TargetRow[];
+  readonly assignments: readonly Assignment[];
+  /** Syncs that are gone from their clusters: their rows go too. */
+  readonly removals: readonly SyncRow[];
+  /** Renderings the next targets wait for and nobody asked for yet. */
+  readonly requests: readonly RenderingRequest[];
+  /** Call again with the next targets: a stage was completed, or there are slots for more than were given. */
+  readonly again: boolean;
+}
+
+export interface RenderingRequest {
+  readonly input: string;
+  readonly artifactDigest: string;
+  readonly path: string;
+  readonly render?: RenderingRow["render"];
+}

@@ -1,0 +1,143 @@
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest, type RequestOptions } from "node:https";
+import { getCACertificates } from "node:tls";
+import type { GitHttpRequest, GitHttpResponse, HttpClient } from "isomorphic-git";
+import { type AddressRules, guardedLookup, refuseLiteralAddress } from "#shared/adapters/address-rules.ts";
+import { StarlingError } from "#shared/errors.ts";
+
+export interface GitHttpOptions {
+  readonly rules: AddressRules;
+  /** PEM certificates to trust besides the machine's. */
+  readonly ca?: string;
+  /** For the whole operation, all its requests together. */
+  readonly timeoutSeconds: number;
+  readonly maxResponseBytes: number;
+}
+
+const maxRedirects = 3;
+
+/**
+ * The HTTP of one git operation. isomorphic-git's own plugin follows redirects anywhere and has no limits; this one
+ * checks every address it connects to, keeps redirects on the same origin, and bounds time and size.
+ */
+export class GitHttp implements HttpClient {
+  readonly #options: GitHttpOptions;
+  readonly #signal: AbortSignal;
+  /** Where the repository moved on its host (a renamed one): later requests go there at once. */
+  #moved: { readonly from: string; readonly to: string } | undefined;
+
+  constructor(options: GitHttpOptions) {
+    this.#options = options;
+    this.#signal = AbortSignal.timeout(options.timeoutSeconds * 1000);
+  }
+
+  async request({ url, method = "GET", headers = {}, body }: GitHttpRequest): Promise<GitHttpResponse> {
+    const content = body === undefined ? undefined : await concat(body);
+    let target = this.#follow(url);
+    for (let hops = 0; ; hops++) {
+      const response = await this.#send(target, { method, headers, body: content });
+      const status = response.statusCode ?? 0;
+      const location = response.headers.location;
+      if (status < 300 || status > 399 || status === 304 || location === undefined) {
+        return {
+          url: target.href,
+          method,
+          statusCode: status,
+          statusMessage: response.statusMessage ?? "",
+          headers: flatHeaders(response),
+          body: once(await this.#read(response)),
+        };
+      }
+      response.destroy();
+      const next = new URL(location, target);
+      if (next.origin !== target.origin) {
+        throw failure(`${target.origin} redirects to ${next.origin}; write that URL in the Source if it is right`);
+      }
+      if (hops >= maxRedirects) throw failure(`${target.origin} redirects in circles`);
+      this.#remember(target, next);
+      target = next;
+    }
+  }
+
+  #follow(url: string): URL {
+    const moved = this.#moved;
+    return new URL(moved !== undefined && url.startsWith(moved.from) ? moved.to + url.slice(moved.from.length) : url);
+  }
+
+  #remember(from: URL, to: URL): void {
+    const service = "/info/refs";
+    if (!from.pathname.endsWith(service) || !to.pathname.endsWith(service)) return;
+    const base = (url: URL): string => url.origin + url.pathname.slice(0, -service.length);
+    this.#moved = { from: base(from), to: base(to) };
+  }
+
+  #send(
+    url: URL,
+    message: { readonly method: string; readonly headers: Record<string, string>; readonly body: Buffer | undefined },
+  ): Promise<IncomingMessage> {
+    const { rules, ca } = this.#options;
+    refuseLiteralAddress(rules, url);
+    const length = message.body === undefined ? {} : { "content-length": String(message.body.length) };
+    const options: RequestOptions = {
+      method: message.method,
+      headers: { ...message.headers, ...length, "user-agent": "git/starling" },
+      // A connection of its own: the lookup is asked every time, and nothing idles through a frozen Lambda.
+      agent: false,
+      lookup: guardedLookup(rules),
+      signal: this.#signal,
+      ...(ca === undefined ? {} : { ca: [...getCACertificates("default"), ca] }),
+    };
+    return new Promise((resolve, reject) => {
+      const request = url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);
+      request.on("response", resolve);
+      request.on("error", (error) => reject(this.#signal.aborted ? this.#tookTooLong() : error));
+      request.end(message.body);
+    });
+  }
+
+  async #read(response: IncomingMessage): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    try {
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > this.#options.maxResponseBytes) {
+          throw new StarlingError(
+            `the git server sent more than ${this.#options.maxResponseBytes} bytes; split the repository`,
+            { code: "GitTooLarge", retry: "permanent" },
+          );
+        }
+        chunks.push(chunk);
+      }
+    } catch (error) {
+      throw this.#signal.aborted ? this.#tookTooLong() : error;
+    }
+    return Buffer.concat(chunks);
+  }
+
+  #tookTooLong(): StarlingError {
+    return failure(`the git server did not answer within ${this.#options.timeoutSeconds} s`);
+  }
+}
+
+function failure(message: string): StarlingError {
+  return new StarlingError(message, { code: "GitOperationFailed", retry: "transient" });
+}
+
+async function concat(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+async function* once(body: Buffer): AsyncIterableIterator<Uint8Array> {
+  yield body;
+}
+
+function flatHeaders(response: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return headers;
+}

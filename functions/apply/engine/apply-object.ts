@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { definiteFailure, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
+import { kindOf, type ResolvedObject } from "#functions/apply/engine/resolve-objects.ts";
+import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
+import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/domain/cluster-client.ts";
+import { digestOf } from "#shared/domain/digest.ts";
+import { ownedDigests } from "#shared/domain/field-set.ts";
+import { computeStatus } from "#shared/domain/health/compute-status.ts";
+import type { Health } from "#shared/domain/health/status.ts";
+import type { InventoryEntry } from "#shared/domain/inventory.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import {
+  generationOf,
+  isBeingDeleted,
+  type KubeObject,
+  listAt,
+  type ManifestObject,
+  stringAt,
+  valueAt,
+} from "#shared/domain/kube-object.ts";
+import { retagPatch, takeOverPatch } from "#shared/domain/managed-fields.ts";
+import { type ForeignTool, foreignOwner, isMember } from "#shared/domain/membership.ts";
+import { describeObject, type ObjectId } from "#shared/domain/object-id.ts";
+import type { Clock } from "#shared/ports.ts";
+
+/**
+ * What became of one object. `unchanged` means that Starling's fields hold what they held after its last apply.
+ * `waiting` is no failure: something has to end first.
+ */
+export type AppliedObject =
+  | {
+      readonly id: ObjectId;
+      readonly outcome: "created" | "configured" | "unchanged";
+      readonly entry: InventoryEntry;
+      readonly health: Health;
+      readonly warnings: readonly string[];
+      /** It was there before and not of this set; from now on it is. */
+      readonly adopted?: true;
+    }
+  | { readonly id: ObjectId; readonly outcome: "failed"; readonly failure: ObjectFailure }
+  | {
+      readonly id: ObjectId;
+      readonly outcome: "waiting" | "skipped";
+      readonly reason: string;
+      readonly message: string;
+    };
+
+export interface ApplyObjectRequest {
+  readonly target: ResolvedObject;
+  readonly setId: string;
+  /** What the inventory says of it. */
+  readonly known?: InventoryEntry;
+  /** Its metadata, read just before because the inventory does not know it; undefined when it is not there. */
+  readonly existing?: KubeObject;
+  readonly adopt: readonly ForeignTool[];
+  readonly clock: Clock;
+}
+
+/** Steps of taking over other managers, with a writer coming between each time. */
+const maxTakeOvers = 3;
+/** A kind may answer 404 for a moment after its definition says Established (kustomize-controller#98). */
+const noMatchRetryDelaysMs = [100, 250, 500, 1000, 1500];
+
+/**
+ * Applies one object and reads everything that is to be remembered from the server's answer.
+ * Never throws for what is wrong with the object or the cluster.
+ */
+export async function applyObject(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
+  const { target, setId, existing } = request;
+  const { id } = target;
+  if (existing !== undefined) {
+    if (isBeingDeleted(existing)) return terminating(id, existing);
+    const owner = foreignOwner(existing, setId);
+    if (owner !== undefined && !request.adopt.includes(owner.tool)) {
+      const message = `${describeObject(id)} belongs to ${owner.tool} (${owner.owner}); remove it there, or let this Sync adopt from ${owner.tool}`;
+      return { id, outcome: "failed", failure: definiteFailure({ class: "foreign", reason: "ForeignOwner", message }) };
+    }
+  }
+  try {
+    if (request.known?.expiring !== undefined && (await hasExpired(client, request))) {
+      return { id, outcome: "unchanged", entry: request.known, health: expiredHealth, warnings: [] };
+    }
+    const kind = await kindOf(client, target.object);
+    if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
+    const answer = await applyOverObstacles(client, kind, target.object);
+    if (isBeingDeleted(answer.object)) return terminating(id, answer.object);
+    const settled = await takeOver(client, kind, { object: target.object, answer });
+    return applied(request, kind, { ...settled, created: answer.created });
+  } catch (error) {
+    return { id, outcome: "failed", failure: failureOf(error) };
+  }
+}
+
+async function applyOverObstacles(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await client.apply(kind, object);
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      const delayMs = noMatchRetryDelaysMs[attempt];
+      if (error.class === "noMatch" && delayMs !== undefined && !isBuiltinGroup(kind.group)) await sleep(delayMs);
+      else if (error.class === "migrate" && attempt === 0) await retag(client, kind, object);
+      else throw error;
+    }
+  }
+}
+
+/** Entries of an older version in managedFields make the apply fail: tag them with the version that is applied. */
+async function retag(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<void> {
+  const key = { namespace: object.metadata.namespace ?? "", name: object.metadata.name };
+  const live = await client.get(kind, key);
+  const patch = live && retagPatch(live, object.apiVersion);
+  if (patch) await client.patch(kind, key, patch);
+}
+
+/**
+ * Takes the fields of kubectl and of earlier updates over and applies again, which removes what the manifest lacks.
+ * Does nothing, and costs nothing, where no such manager is left.
+ */
+async function takeOver(
+  client: ClusterClient,
+  kind: KindInfo,
+  { object, answer }: { readonly object: ManifestObject; readonly answer: WriteAnswer },
+): Promise<WriteAnswer> {
+  const key = { namespace: object.metadata.namespace ?? "", name: object.metadata.name };
+  let latest = answer;
+  for (let round = 0; round < maxTakeOvers; round += 1) {
+    const patch = takeOverPatch(latest.object, object.apiVersion);
+    if (patch === undefined) return latest;
+    try {
+      await client.patch(kind, key, patch);
+    } catch (error) {
+      const overtaken = error instanceof KubeError && (error.class === "invalid" || error.class === "conflict");
+      if (!overtaken) throw error;
+    }
+    latest = await client.apply(kind, object);
+  }
+  return latest;
+}
+
+function applied(request: ApplyObjectRequest, kind: KindInfo, answer: WriteAnswer): AppliedObject {
+  const { known, existing, target, clock } = request;
+  const { object } = answer;
+  const digests = ownedDigests(object);
+  const entry: InventoryEntry = {
+    id: target.id,
+    version: kind.version,
+    uid: stringAt(object, "metadata", "uid") ?? "",
+    resourceVersion: stringAt(object, "metadata", "resourceVersion") ?? "",
+    generation: generationOf(object),
+    ownedHash: digests?.ownedHash ?? "",
+    valuesHash: digests?.valuesHash ?? "",
+    ...(expires(target.object) ? { expiring: digestOf(target.object) } : {}),
+  };
+  const health = computeStatus(object, {
+    now: clock.now(),
+    minimumGeneration: entry.generation,
+    expectsStatus: kind.hasStatus && !isBuiltinGroup(kind.group),
+  });
+  const before = known ?? existingRecord(existing);
+  return {
+    id: target.id,
+    outcome: answer.created ? "created" : holdsSame(before, entry) ? "unchanged" : "configured",
+    entry,
+    health,
+    warnings: answer.warnings,
+    ...(existing !== undefined && !isMember(existing, request.setId) ? { adopted: true } : {}),
+  };
+}
+
+function existingRecord(existing: KubeObject | undefined): Pick<InventoryEntry, "uid" | "resourceVersion"> | undefined {
+  if (existing === undefined) return undefined;
+  return {
+    uid: stringAt(existing, "metadata", "uid") ?? "",
+    resourceVersion: stringAt(existing, "metadata", "resourceVersion") ?? "",
+  };
+}
+
+function holdsSame(before: Partial<InventoryEntry> | undefined, after: InventoryEntry): boolean {
+  if (before === undefined || before.uid !== after.uid) return false;
+  if (before.resourceVersion === after.resourceVersion) return true;
+  return before.ownedHash === after.ownedHash && before.valuesHash === after.valuesHash;
+}
+
+function terminating(id: ObjectId, live: KubeObject): AppliedObject {
+  const finalizers = listAt(live, "metadata", "finalizers").join(", ");
+  const held = finalizers === "" ? "" : `, held by ${finalizers}`;
+  const message = `${describeObject(id)} is being deleted${held}; it is applied again when it is gone`;
+  return { id, outcome: "waiting", reason: "Terminating", message };
+}
+
+const expiredHealth: Health = { status: "Current", message: "Job has finished and removed itself" };
+
+function expires(object: ManifestObject): boolean {
+  return object.kind === "Job" && typeof valueAt(object, "spec", "ttlSecondsAfterFinished") === "number";
+}
+
+/** A finished Job that removed itself must not run again at every sync, only when its manifest changes. */
+async function hasExpired(client: ClusterClient, { target, known }: ApplyObjectRequest): Promise<boolean> {
+  if (known?.expiring !== digestOf(target.object)) return false;
+  const kind = await kindOf(client, target.object);
+  if (!("plural" in kind)) return false;
+  return (await client.get(kind, target.id, { metadataOnly: true })) === undefined;
+}

@@ -1,0 +1,205 @@
+import { type AppliedObject, applyObject } from "#functions/apply/engine/apply-object.ts";
+import { awaitDefinitions } from "#functions/apply/engine/await-definitions.ts";
+import { definitionGenerations } from "#functions/apply/engine/definition-generations.ts";
+import { readExisting } from "#functions/apply/engine/existing-objects.ts";
+import { endsTheRun, failureOf } from "#functions/apply/engine/object-failure.ts";
+import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#functions/apply/engine/resolve-objects.ts";
+import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import { inRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
+import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { entriesById, type Inventory } from "#shared/domain/inventory.ts";
+import type { KubeObject, ManifestObject } from "#shared/domain/kube-object.ts";
+import type { ForeignTool } from "#shared/domain/membership.ts";
+import { describeObject, objectIdKey } from "#shared/domain/object-id.ts";
+import type { Clock } from "#shared/ports.ts";
+
+export interface ApplySetRequest {
+  /** The rendering. */
+  readonly objects: readonly ManifestObject[];
+  readonly setId: string;
+  /** What is known of the set from before. */
+  readonly inventory: Inventory;
+  /** Tools whose objects may be taken over; objects that nobody marked always may. */
+  readonly adopt?: readonly ForeignTool[];
+  readonly clock: Clock;
+  /** No write is begun after this. */
+  readonly deadline: Date;
+}
+
+/**
+ * - `applied`: every object was;
+ * - `waiting`: nothing failed, but something has to end first, or the time was up: call again;
+ * - `failed`: at least one object failed; others may have been applied. Nothing may be pruned;
+ * - `unreachable`: the cluster stopped answering.
+ */
+export interface ApplySetResult {
+  readonly outcome: "applied" | "waiting" | "failed" | "unreachable";
+  /** One for each object of the rendering, in the order of application. */
+  readonly objects: readonly AppliedObject[];
+  /** For the inventory; see `Inventory.definitions`. */
+  readonly definitions: Readonly<Record<string, number>>;
+}
+
+const concurrency = 12;
+const definitionWaitMs = 10_000;
+
+/**
+ * Applies a rendering: validates all of it, then rank by rank, every rank at once up to a limit. A failing object does
+ * not hide the others; only Namespaces and definitions hold back what comes after them, because it depends on them.
+ * The answers say everything about each object; nothing is stored here.
+ * @throws KubeError when the cluster cannot even be asked for its kinds.
+ */
+export async function applySet(client: ClusterClient, request: ApplySetRequest): Promise<ApplySetResult> {
+  const resolved = await resolveObjects(client, request.objects, request.setId);
+  if (resolved.some(({ invalid }) => invalid !== undefined)) return refused(resolved);
+
+  const run = new ApplyRun(client, request);
+  for (const rank of inRanks(resolved, ({ id }) => id)) {
+    if (run.obstacle === undefined) await run.applyRank(rank);
+    else run.skip(rank);
+  }
+  const kinds = run.objects.filter((object) => "entry" in object).map(({ id }) => id);
+  const definitions = run.unreachable ? request.inventory.definitions : await definitionGenerations(client, kinds);
+  return { outcome: run.outcome(), objects: run.objects, definitions };
+}
+
+/** The state of one run over the ranks. */
+class ApplyRun {
+  readonly objects: AppliedObject[] = [];
+  /** Why later ranks are not begun. */
+  obstacle: { readonly reason: string; readonly message: string } | undefined;
+  unreachable = false;
+
+  readonly #client: ClusterClient;
+  readonly #request: ApplySetRequest;
+  readonly #known: ReturnType<typeof entriesById>;
+  readonly #newNamespaces = new Set<string>();
+
+  constructor(client: ClusterClient, request: ApplySetRequest) {
+    this.#client = client;
+    this.#request = request;
+    this.#known = entriesById(request.inventory);
+  }
+
+  async applyRank(targets: readonly ResolvedObject[]): Promise<void> {
+    const existing = await this.#existingOf(targets);
+    const results = new Map<string, AppliedObject>();
+    await runConcurrently(targets, concurrency, async (target) => {
+      const result = this.#holdBack(target) ?? (await this.#applyOne(target, existing));
+      results.set(objectIdKey(target.id), result);
+    });
+    for (const { id } of targets) this.#record(results.get(objectIdKey(id)));
+    await this.#afterRank(targets);
+  }
+
+  skip(targets: readonly ResolvedObject[]): void {
+    for (const { id } of targets) if (this.obstacle) this.objects.push({ id, outcome: "skipped", ...this.obstacle });
+  }
+
+  outcome(): ApplySetResult["outcome"] {
+    if (this.unreachable) return "unreachable";
+    if (this.objects.some(({ outcome }) => outcome === "failed")) return "failed";
+    return this.objects.every((object) => "entry" in object) ? "applied" : "waiting";
+  }
+
+  /** The metadata of objects that the inventory does not know: somebody else may have made them. */
+  async #existingOf(targets: readonly ResolvedObject[]): Promise<ReadonlyMap<string, KubeObject> | undefined> {
+    const wanted: { id: ResolvedObject["id"]; kind: KindInfo }[] = [];
+    for (const { id, object } of targets) {
+      if (this.#known.has(objectIdKey(id)) || this.#newNamespaces.has(id.namespace)) continue;
+      const kind = await kindOf(this.#client, object);
+      if ("plural" in kind) wanted.push({ id, kind });
+    }
+    try {
+      return await readExisting(this.#client, wanted);
+    } catch (error) {
+      // One kind that cannot be read must not hide the others: each object is then read alone, and fails alone.
+      failureOf(error);
+      return undefined;
+    }
+  }
+
+  async #applyOne(
+    target: ResolvedObject,
+    existing: ReadonlyMap<string, KubeObject> | undefined,
+  ): Promise<AppliedObject> {
+    const { setId, clock, adopt = [] } = this.#request;
+    const key = objectIdKey(target.id);
+    const known = this.#known.get(key);
+    try {
+      const found = known === undefined ? (existing ?? (await this.#readAlone(target))).get(key) : undefined;
+      return await applyObject(this.#client, {
+        target,
+        setId,
+        adopt,
+        clock,
+        ...(known === undefined ? {} : { known }),
+        ...(found === undefined ? {} : { existing: found }),
+      });
+    } catch (error) {
+      return { id: target.id, outcome: "failed", failure: failureOf(error) };
+    }
+  }
+
+  async #readAlone({ id, object }: ResolvedObject): Promise<ReadonlyMap<string, KubeObject>> {
+    const kind = await kindOf(this.#client, object);
+    return "plural" in kind ? readExisting(this.#client, [{ id, kind }]) : new Map();
+  }
+
+  #holdBack({ id }: ResolvedObject): AppliedObject | undefined {
+    if (this.obstacle !== undefined) return { id, outcome: "skipped", ...this.obstacle };
+    if (this.#request.clock.now() < this.#request.deadline) return undefined;
+    this.obstacle = { reason: "OutOfTime", message: "the time of this run was up; the next one goes on" };
+    return { id, outcome: "skipped", ...this.obstacle };
+  }
+
+  #record(result: AppliedObject | undefined): void {
+    if (result === undefined) return;
+    this.objects.push(result);
+    if (result.outcome === "created" && result.id.kind === "Namespace" && result.id.group === "") {
+      this.#newNamespaces.add(result.id.name);
+    }
+    if (result.outcome !== "failed") return;
+    if (endsTheRun(result.failure)) {
+      this.unreachable = true;
+      this.obstacle ??= { reason: result.failure.reason, message: result.failure.message };
+    }
+    if (rankOf(result.id) <= ranks.definition) {
+      const message = `not begun, because ${describeObject(result.id)} failed`;
+      this.obstacle ??= { reason: "DependencyFailed", message };
+    }
+  }
+
+  /** What later ranks need of this one: Namespaces that are there, definitions that are established and served. */
+  async #afterRank(targets: readonly ResolvedObject[]): Promise<void> {
+    const { clock, deadline } = this.#request;
+    const waiting = this.objects.find(({ id, outcome }) => outcome === "waiting" && rankOf(id) <= ranks.definition);
+    if (waiting?.outcome === "waiting") this.obstacle ??= { reason: waiting.reason, message: waiting.message };
+    const changed = targets.filter(({ id, object }) => isDefinition(object) && this.#needsWait(objectIdKey(id)));
+    if (changed.length === 0 || this.obstacle !== undefined) return;
+    const until = new Date(Math.min(clock.now().getTime() + definitionWaitMs, deadline.getTime()));
+    const definitions = changed.map(({ object }) => object);
+    const obstacles = await awaitDefinitions(this.#client, { definitions, clock, until });
+    if (obstacles.length === 0) return;
+    this.obstacle = { reason: "DefinitionNotEstablished", message: obstacles.slice(0, 3).join("; ") };
+  }
+
+  #needsWait(key: string): boolean {
+    const result = this.objects.find(({ id }) => objectIdKey(id) === key);
+    return (
+      result !== undefined &&
+      "entry" in result &&
+      !(result.outcome === "unchanged" && result.health.status === "Current")
+    );
+  }
+}
+
+/** Nothing is written while any object is invalid; all that are get named. */
+function refused(resolved: readonly ResolvedObject[]): ApplySetResult {
+  const skipped = { reason: "SetInvalid", message: "not begun, because another object of the set is invalid" };
+  const objects = resolved.map(
+    ({ id, invalid }): AppliedObject =>
+      invalid === undefined ? { id, outcome: "skipped", ...skipped } : { id, outcome: "failed", failure: invalid },
+  );
+  return { outcome: "failed", objects, definitions: {} };
+}

@@ -1,0 +1,216 @@
+import { listMembers } from "#functions/apply/engine/list-members.ts";
+import { failureOf } from "#functions/apply/engine/object-failure.ts";
+import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
+import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { computeStatus } from "#shared/domain/health/compute-status.ts";
+import { podTroubles } from "#shared/domain/health/pod-troubles.ts";
+import { compareSeverity, type Health, worstOf } from "#shared/domain/health/status.ts";
+import type { Inventory, InventoryEntry } from "#shared/domain/inventory.ts";
+import { isJsonObject } from "#shared/domain/json.ts";
+import { type KubeObject, objectIdOf, stringMapAt, valueAt } from "#shared/domain/kube-object.ts";
+import { type GroupKind, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import type { Clock } from "#shared/ports.ts";
+
+export interface UnreadyObject extends Health {
+  readonly id: ObjectId;
+}
+
+export interface HealthReport {
+  readonly total: number;
+  readonly ready: number;
+  /** How many kstatus calls Failed. */
+  readonly failed: number;
+  /** The least ready of all: `Current` when every object is. */
+  readonly worst: Health["status"];
+  /** Worst first, at most 20. */
+  readonly notReady: readonly UnreadyObject[];
+}
+
+const maxNotReady = 20;
+/** Up to so many objects of a kind are read one by one; a LIST makes the server look at the whole kind. */
+const maxSingleReads = 4;
+const concurrency = 8;
+/** For how many workloads the reason is looked for among their Pods, and among how many. */
+const maxExplained = 5;
+const maxPods = 50;
+/** Nodes that start for a Pod take minutes. */
+const unschedulableGraceSeconds = 600;
+
+/** Kinds without a status: their metadata says all that there is to know. */
+const statusless = new Set([
+  "/ConfigMap",
+  "/Secret",
+  "/ServiceAccount",
+  "/LimitRange",
+  "/Endpoints",
+  "batch/CronJob",
+  "discovery.k8s.io/EndpointSlice",
+  "networking.k8s.io/NetworkPolicy",
+  "networking.k8s.io/IngressClass",
+  "node.k8s.io/RuntimeClass",
+  "rbac.authorization.k8s.io/ClusterRole",
+  "rbac.authorization.k8s.io/ClusterRoleBinding",
+  "rbac.authorization.k8s.io/Role",
+  "rbac.authorization.k8s.io/RoleBinding",
+  "scheduling.k8s.io/PriorityClass",
+  "storage.k8s.io/StorageClass",
+]);
+
+const workloads = new Set(["apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job"]);
+
+/**
+ * Looks once at every object of the inventory and computes its health. Waits for nothing: the caller looks again.
+ * What cannot be read is `Unknown`; what is gone is `NotFound`. For workloads that are not ready the message ends with
+ * what their Pods say.
+ */
+export async function checkHealth(
+  client: ClusterClient,
+  { inventory, clock }: { readonly inventory: Inventory; readonly clock: Clock },
+): Promise<HealthReport> {
+  const healths = new Map<string, Health>();
+  const unready: { readonly entry: InventoryEntry; readonly object: KubeObject }[] = [];
+  await runConcurrently(groupByKind(inventory.entries), concurrency, async (entries) => {
+    const read = await readKind(client, entries, inventory.setId);
+    for (const entry of entries) {
+      const health = healthOf(entry, read, clock.now());
+      healths.set(objectIdKey(entry.id), health);
+      const object = read.objects?.get(objectIdKey(entry.id));
+      if (object && workloads.has(kindKey(entry.id)) && isUnready(health)) unready.push({ entry, object });
+    }
+  });
+  await runConcurrently(unready.slice(0, maxExplained), concurrency, async ({ entry, object }) => {
+    const key = objectIdKey(entry.id);
+    const health = healths.get(key);
+    if (health) healths.set(key, await explained(client, { entry, object, health, now: clock.now() }));
+  });
+  return report(inventory.entries, healths);
+}
+
+interface KindReading {
+  readonly info?: KindInfo;
+  /** By `objectIdKey`; undefined when the kind could not be read. */
+  readonly objects?: ReadonlyMap<string, KubeObject>;
+  readonly failure?: { readonly reason: string; readonly message: string };
+}
+
+async function readKind(
+  client: ClusterClient,
+  entries: readonly InventoryEntry[],
+  setId: string,
+): Promise<KindReading> {
+  const [first] = entries;
+  if (first === undefined) return {};
+  try {
+    const found = await client.lookup({ group: first.id.group, kind: first.id.kind });
+    if (found.outcome === "unavailable") return { failure: { reason: "KindUnavailable", message: found.message } };
+    if (found.outcome === "absent") return { objects: new Map() };
+    const { info } = found;
+    const metadataOnly = statusless.has(kindKey(first.id)) ? ({ metadataOnly: true } as const) : {};
+    if (entries.length > maxSingleReads) {
+      const namespaces = entries.map(({ id }) => id.namespace);
+      const items = await listMembers(client, info, { setId, namespaces: [...new Set(namespaces)], ...metadataOnly });
+      return { info, objects: new Map(items.map((item) => [objectIdKey(objectIdOf(item, info)), item])) };
+    }
+    const objects = new Map<string, KubeObject>();
+    for (const { id } of entries) {
+      const object = await client.get(info, id, metadataOnly);
+      if (object !== undefined) objects.set(objectIdKey(id), object);
+    }
+    return { info, objects };
+  } catch (error) {
+    return { failure: failureOf(error) };
+  }
+}
+
+function healthOf(entry: InventoryEntry, read: KindReading, now: Date): Health {
+  if (read.failure) return { status: "Unknown", reason: read.failure.reason, message: read.failure.message };
+  const object = read.objects?.get(objectIdKey(entry.id));
+  if (object === undefined) {
+    if (entry.expiring !== undefined) return { status: "Current", message: "Job has finished and removed itself" };
+    return { status: "NotFound", reason: "NotFound", message: "Resource not found" };
+  }
+  return computeStatus(object, {
+    now,
+    minimumGeneration: entry.generation,
+    unschedulableGraceSeconds,
+    expectsStatus: read.info?.hasStatus === true && !isBuiltinGroup(entry.id.group),
+  });
+}
+
+interface Explanation {
+  readonly entry: InventoryEntry;
+  readonly object: KubeObject;
+  readonly health: Health;
+  readonly now: Date;
+}
+
+/**
+ * The health with what the workload's Pods say. A StatefulSet or ReplicaSet in progress is Failed when a Pod of it is,
+ * as kstatus' readers have it; a Deployment has its own deadline for that.
+ */
+async function explained(client: ClusterClient, { entry, object, health, now }: Explanation): Promise<Health> {
+  const pods = await podsOf(client, entry.id.namespace, object);
+  const troubles = podTroubles(pods);
+  const message = troubles.length === 0 ? health.message : `${health.message}. ${troubles.join("; ")}`;
+  const judgesPods = entry.id.kind === "StatefulSet" || entry.id.kind === "ReplicaSet";
+  if (!judgesPods || health.status !== "InProgress") return { ...health, message };
+  const failures = pods.filter((pod) => computeStatus(pod, { now, unschedulableGraceSeconds }).status === "Failed");
+  if (failures.length === 0) return { ...health, message };
+  const text = [`${failures.length} pods have failed`, ...troubles].join(". ");
+  return { status: "Failed", reason: "PodsFailed", message: text };
+}
+
+async function podsOf(client: ClusterClient, namespace: string, workload: KubeObject): Promise<readonly KubeObject[]> {
+  const labels = stringMapAt(workload, "spec", "selector", "matchLabels");
+  const labelSelector = Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
+  if (labelSelector === "" || isJsonObject(valueAt(workload, "spec", "selector", "matchExpressions"))) return [];
+  try {
+    const found = await client.lookup({ group: "", kind: "Pod" });
+    if (found.outcome !== "found") return [];
+    return await client.list(found.info, { namespace, labelSelector, maxItems: maxPods });
+  } catch (error) {
+    // The reason is a courtesy; without it the health still stands.
+    failureOf(error);
+    return [];
+  }
+}
+
+function report(entries: readonly InventoryEntry[], healths: ReadonlyMap<string, Health>): HealthReport {
+  const notReady: UnreadyObject[] = [];
+  let failed = 0;
+  for (const { id } of entries) {
+    const health = healths.get(objectIdKey(id));
+    if (health === undefined || health.status === "Current") continue;
+    if (health.status === "Failed") failed += 1;
+    notReady.push({ id, ...health });
+  }
+  notReady.sort((a, b) => compareSeverity(a.status, b.status));
+  return {
+    total: entries.length,
+    ready: entries.length - notReady.length,
+    failed,
+    worst: worstOf(notReady.map(({ status }) => status)),
+    notReady: notReady.slice(0, maxNotReady),
+  };
+}
+
+function isUnready({ status }: Health): boolean {
+  return status === "InProgress" || status === "Failed";
+}
+
+function kindKey({ group, kind }: GroupKind): string {
+  return `${group}/${kind}`;
+}
+
+function groupByKind(entries: readonly InventoryEntry[]): readonly (readonly InventoryEntry[])[] {
+  const groups = new Map<string, InventoryEntry[]>();
+  for (const entry of entries) {
+    const group = groups.get(kindKey(entry.id));
+    if (group) group.push(entry);
+    else groups.set(kindKey(entry.id), [entry]);
+  }
+  return [...groups.values()];
+}

@@ -1,0 +1,184 @@
+import { definitionGenerations } from "#functions/apply/engine/definition-generations.ts";
+import { listMembers } from "#functions/apply/engine/list-members.ts";
+import { failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
+import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { ownedDigests } from "#shared/domain/field-set.ts";
+import type { Inventory, InventoryEntry } from "#shared/domain/inventory.ts";
+import {
+  fieldManager,
+  generationOf,
+  isBeingDeleted,
+  type KubeObject,
+  managedFieldsOf,
+  objectIdOf,
+  stringAt,
+} from "#shared/domain/kube-object.ts";
+import { isMember } from "#shared/domain/membership.ts";
+import { type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+
+export interface DriftedObject {
+  readonly id: ObjectId;
+  /**
+   * - `missing`: nothing of this name carries the set's label;
+   * - `replaced`: another object has its name;
+   * - `changed`: fields or values that Starling owns are not as they were applied;
+   * - `terminating`: it is being deleted.
+   */
+  readonly how: "missing" | "replaced" | "changed" | "terminating";
+  /** Who wrote to it last, besides Starling: `kubectl-edit at 2026-05-01T03:12:09Z`. */
+  readonly lastWriter?: string;
+}
+
+export interface DriftReport {
+  /** Nothing of what was applied has changed, and everything could be read. */
+  readonly clean: boolean;
+  readonly drifted: readonly DriftedObject[];
+  /** Objects that carry the set's label and are not its members: reported, never touched. */
+  readonly foreign: readonly ObjectId[];
+  /** New records of objects that moved and still hold what was applied: for the inventory. */
+  readonly moved: readonly InventoryEntry[];
+  /** Generations of definitions, for the inventory. */
+  readonly definitions: Readonly<Record<string, number>>;
+  /** Kinds that could not be read. Nothing is known of their objects: neither drifted nor clean. */
+  readonly unread: readonly { readonly group: string; readonly kind: string; readonly failure: ObjectFailure }[];
+}
+
+interface KindGroup {
+  readonly group: string;
+  readonly kind: string;
+  readonly version: string;
+  readonly entries: InventoryEntry[];
+}
+
+interface Findings {
+  readonly drifted: DriftedObject[];
+  readonly foreign: ObjectId[];
+  readonly moved: InventoryEntry[];
+}
+
+const concurrency = 8;
+
+/**
+ * Finds what changed of what was applied, at the cost of kinds: one metadata-only LIST for each kind by the set's
+ * label. Equal uid and resourceVersion are proof that nothing changed. Only a kind with any difference is read in full,
+ * to compare what Starling owns; so a controller that only writes status costs one more LIST, and is no drift.
+ */
+export async function detectDrift(client: ClusterClient, inventory: Inventory): Promise<DriftReport> {
+  const definitions = await definitionGenerations(
+    client,
+    inventory.entries.map(({ id }) => id),
+  );
+  const findings: Findings = { drifted: [], foreign: [], moved: [] };
+  const unread: DriftReport["unread"][number][] = [];
+  const recorded = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
+  await runConcurrently(groupByKind(inventory.entries), concurrency, async (kindGroup) => {
+    try {
+      const found = await client.lookup(kindGroup);
+      if (found.outcome === "unavailable") throw unavailable(found.message);
+      if (found.outcome === "absent") {
+        findings.drifted.push(...kindGroup.entries.map(({ id }) => ({ id, how: "missing" }) as const));
+        return;
+      }
+      const definition = `${found.info.plural}.${kindGroup.group}`;
+      const redefined = inventory.definitions[definition] !== definitions[definition];
+      await compareKind(client, found.info, { kindGroup, redefined, recorded, setId: inventory.setId, findings });
+    } catch (error) {
+      const failure = error instanceof UnavailableKind ? error.failure : failureOf(error);
+      unread.push({ group: kindGroup.group, kind: kindGroup.kind, failure });
+    }
+  });
+  const clean = findings.drifted.length === 0 && unread.length === 0;
+  return { clean, ...findings, definitions, unread };
+}
+
+interface KindComparison {
+  readonly kindGroup: KindGroup;
+  /** The kind's definition changed since: fields may be gone although no resourceVersion moved. */
+  readonly redefined: boolean;
+  /** `objectIdKey` of everything in the inventory. */
+  readonly recorded: ReadonlySet<string>;
+  readonly setId: string;
+  readonly findings: Findings;
+}
+
+async function compareKind(client: ClusterClient, info: KindInfo, comparison: KindComparison): Promise<void> {
+  const { kindGroup, setId, findings, recorded } = comparison;
+  const namespaces = [...new Set(kindGroup.entries.map(({ id }) => id.namespace))];
+  const metadata = await listMembers(client, info, { setId, namespaces, metadataOnly: true });
+  const live = byKey(metadata, info);
+  for (const [key, object] of live) {
+    if (!recorded.has(key) || !isMember(object, setId)) findings.foreign.push(objectIdOf(object, info));
+  }
+  if (!comparison.redefined && kindGroup.entries.every((entry) => isAsRecorded(entry, live))) return;
+  const full = byKey(await listMembers(client, info, { setId, namespaces }), info);
+  for (const entry of kindGroup.entries) compareObject(entry, full.get(objectIdKey(entry.id)), findings);
+}
+
+function isAsRecorded(entry: InventoryEntry, live: ReadonlyMap<string, KubeObject>): boolean {
+  const object = live.get(objectIdKey(entry.id));
+  if (object === undefined) return false;
+  return (
+    stringAt(object, "metadata", "uid") === entry.uid &&
+    stringAt(object, "metadata", "resourceVersion") === entry.resourceVersion
+  );
+}
+
+function compareObject(entry: InventoryEntry, live: KubeObject | undefined, findings: Findings): void {
+  const { id } = entry;
+  if (live === undefined) {
+    // A Job that removes itself when finished is meant to be gone.
+    if (entry.expiring === undefined) findings.drifted.push({ id, how: "missing" });
+    return;
+  }
+  const lastWriter = lastWriterOf(live);
+  const writer = lastWriter === undefined ? {} : { lastWriter };
+  if (isBeingDeleted(live)) return void findings.drifted.push({ id, how: "terminating", ...writer });
+  if (stringAt(live, "metadata", "uid") !== entry.uid) {
+    return void findings.drifted.push({ id, how: "replaced", ...writer });
+  }
+  const digests = ownedDigests(live);
+  const equal = digests?.ownedHash === entry.ownedHash && digests?.valuesHash === entry.valuesHash;
+  if (!equal) return void findings.drifted.push({ id, how: "changed", ...writer });
+  const resourceVersion = stringAt(live, "metadata", "resourceVersion") ?? "";
+  if (resourceVersion === entry.resourceVersion) return;
+  findings.moved.push({ ...entry, resourceVersion, generation: generationOf(live) });
+}
+
+/** The newest foreign entry of managedFields that is about the object itself and not about its status. */
+function lastWriterOf(live: KubeObject): string | undefined {
+  const writers = managedFieldsOf(live)
+    .filter(({ manager, subresource = "" }) => manager !== fieldManager && subresource !== "status")
+    .sort((a, b) => (b.time ?? "").localeCompare(a.time ?? ""));
+  const [last] = writers;
+  return last === undefined ? undefined : `${last.manager ?? "somebody"} at ${last.time ?? "an unknown time"}`;
+}
+
+function byKey(objects: readonly KubeObject[], info: KindInfo): ReadonlyMap<string, KubeObject> {
+  return new Map(objects.map((object) => [objectIdKey(objectIdOf(object, info)), object]));
+}
+
+function groupByKind(entries: readonly InventoryEntry[]): readonly KindGroup[] {
+  const groups = new Map<string, KindGroup>();
+  for (const entry of entries) {
+    const { group, kind } = entry.id;
+    const key = `${group}/${entry.version}/${kind}`;
+    const known = groups.get(key);
+    if (known) known.entries.push(entry);
+    else groups.set(key, { group, kind, version: entry.version, entries: [entry] });
+  }
+  return [...groups.values()];
+}
+
+class UnavailableKind extends Error {
+  readonly failure: ObjectFailure;
+
+  constructor(message: string) {
+    super(message);
+    this.failure = { class: "noMatch", reason: "KindUnavailable", message, retryable: true, outcomeUnknown: false };
+  }
+}
+
+function unavailable(message: string): UnavailableKind {
+  return new UnavailableKind(message);
+}

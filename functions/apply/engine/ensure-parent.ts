@@ -1,0 +1,131 @@
+import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import { type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
+import type { GroupKind } from "#shared/domain/object-id.ts";
+import {
+  holdsClaim,
+  nextParent,
+  type ParentDecision,
+  type ParentRecord,
+  parentName,
+  parentNamespace,
+  type SyncClaim,
+  settledParent,
+} from "#shared/domain/parent-object.ts";
+
+export type ParentRefusal = "IdentityMismatch" | "ForeignOwner" | "ClusterAhead";
+
+export type ParentResult =
+  | { readonly kind: "written"; readonly record: ParentRecord; readonly clusterUid: string }
+  | { readonly kind: "refused"; readonly reason: ParentRefusal; readonly message: string };
+
+export interface ParentRequest {
+  readonly claim: SyncClaim;
+  /** The uid of the cluster's kube-system; absent the first time, when the answer tells it. */
+  readonly expectedClusterUid?: string;
+  /** Kinds of what is about to be applied and of what the inventory holds. */
+  readonly groupKinds: readonly GroupKind[];
+}
+
+/** How often another writer may come between before we give up; each time the decision is made anew. */
+const maxConflicts = 5;
+
+const namespaceKind = coreKind("Namespace", "namespaces", { namespaced: false });
+const configMapKind = coreKind("ConfigMap", "configmaps", { namespaced: true });
+
+/**
+ * Begins an attempt in the cluster: makes sure that it is the cluster it was, and writes who is at work on which
+ * assignment to the Sync's parent object. Nothing is written when the identity differs or the parent refuses.
+ * @throws KubeError when the cluster cannot be read or written.
+ */
+export async function ensureParent(client: ClusterClient, request: ParentRequest): Promise<ParentResult> {
+  const system = await client.get(namespaceKind, { namespace: "", name: "kube-system" }, { metadataOnly: true });
+  const clusterUid = stringAt(system, "metadata", "uid") ?? "";
+  const { expectedClusterUid = clusterUid } = request;
+  if (clusterUid === "" || clusterUid !== expectedClusterUid) {
+    const found = clusterUid === "" ? "it has no namespace kube-system" : `kube-system has the uid ${clusterUid}`;
+    const message = `this is another cluster than before: ${found}, expected ${expectedClusterUid}; accept the new one if it was rebuilt, else check the endpoint`;
+    return { kind: "refused", reason: "IdentityMismatch", message };
+  }
+  await ensureNamespace(client);
+  const result = await writeParent(client, request.claim, (current) =>
+    nextParent(current, request.claim, request.groupKinds),
+  );
+  return result.kind === "refuse"
+    ? { kind: "refused", reason: result.reason, message: result.message }
+    : { kind: "written", record: result.record, clusterUid };
+}
+
+/**
+ * Ends an attempt: to be called once the inventory that holds every member is stored. Forgets the renderings that were
+ * attempted and shrinks the list of kinds. @returns false when the parent is no longer ours to write.
+ */
+export async function settleParent(
+  client: ClusterClient,
+  { claim, groupKinds }: Pick<ParentRequest, "claim" | "groupKinds">,
+): Promise<boolean> {
+  const result = await writeParent(client, claim, (current) => settledParent(current, claim, groupKinds));
+  return result.kind === "write";
+}
+
+/** Whether the cluster was last given this very claim; checked before anything is deleted. */
+export async function stillHolds(client: ClusterClient, claim: SyncClaim): Promise<boolean> {
+  return holdsClaim(await client.get(configMapKind, parentKey(claim)), claim);
+}
+
+/** Deletes the parent of a Sync that has no members left; a parent that is not ours is left alone. */
+export async function deleteParent(client: ClusterClient, claim: SyncClaim): Promise<void> {
+  const parent = await client.get(configMapKind, parentKey(claim));
+  const uid = stringAt(parent, "metadata", "uid");
+  if (uid === undefined || !holdsClaim(parent, claim)) return;
+  try {
+    await client.delete(configMapKind, parentKey(claim), { uid });
+  } catch (error) {
+    if (error instanceof KubeError && (error.class === "notFound" || error.class === "replaced")) return;
+    throw error;
+  }
+}
+
+async function ensureNamespace(client: ClusterClient): Promise<void> {
+  const key = { namespace: "", name: parentNamespace };
+  if (await client.get(namespaceKind, key, { metadataOnly: true })) return;
+  try {
+    await client.create(namespaceKind, {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: parentNamespace, labels: { "app.kubernetes.io/managed-by": "starling" } },
+    });
+  } catch (error) {
+    if (error instanceof KubeError && error.class === "conflict") return;
+    throw error;
+  }
+}
+
+async function writeParent(
+  client: ClusterClient,
+  claim: SyncClaim,
+  decide: (current: KubeObject | undefined) => ParentDecision,
+): Promise<ParentDecision> {
+  for (let conflict = 0; ; conflict += 1) {
+    const current = await client.get(configMapKind, parentKey(claim));
+    const decision = decide(current);
+    if (decision.kind === "refuse") return decision;
+    try {
+      if (current === undefined) await client.create(configMapKind, decision.object);
+      else await client.replace(configMapKind, decision.object);
+      return decision;
+    } catch (error) {
+      const lost = error instanceof KubeError && (error.class === "conflict" || error.class === "notFound");
+      if (!lost || conflict >= maxConflicts) throw error;
+    }
+  }
+}
+
+function parentKey(claim: SyncClaim) {
+  return { namespace: parentNamespace, name: parentName(claim) };
+}
+
+/** The two kinds that every cluster has; looking them up would cost discovery before the identity is known. */
+function coreKind(kind: string, plural: string, { namespaced }: { readonly namespaced: boolean }): KindInfo {
+  return { group: "", version: "v1", kind, plural, namespaced, verbs: ["get", "create", "update"], hasStatus: false };
+}

@@ -1,0 +1,41 @@
+import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import type { KubeObject } from "#shared/domain/kube-object.ts";
+import { partOfLabel } from "#shared/domain/membership.ts";
+
+export interface MemberQuery {
+  readonly setId: string;
+  /** The namespaces the members are known to be in. */
+  readonly namespaces: readonly string[];
+  readonly metadataOnly?: true;
+}
+
+const concurrency = 6;
+
+/**
+ * Everything of a kind that carries the set's label: members, and what only copied the label. One LIST over the cluster
+ * where that is allowed; else one for each namespace the members are known to be in.
+ */
+export async function listMembers(
+  client: ClusterClient,
+  kind: KindInfo,
+  { setId, namespaces, metadataOnly }: MemberQuery,
+): Promise<readonly KubeObject[]> {
+  const query = { labelSelector: `${partOfLabel}=${setId}`, ...(metadataOnly ? { metadataOnly } : {}) };
+  const [only] = namespaces;
+  if (kind.namespaced && namespaces.length === 1 && only !== undefined) {
+    return client.list(kind, { ...query, namespace: only });
+  }
+  try {
+    return await client.list(kind, query);
+  } catch (error) {
+    const refused = error instanceof KubeError && error.class === "forbidden";
+    if (!refused || !kind.namespaced) throw error;
+  }
+  const items: KubeObject[] = [];
+  await runConcurrently([...new Set(namespaces)], concurrency, async (namespace) => {
+    items.push(...(await client.list(kind, { ...query, namespace })));
+  });
+  return items;
+}

@@ -1,4 +1,5 @@
 /** What the planner's decision is made from, and what it consists of. */
+import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
 import type { RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import type { Desired, SyncRow } from "#shared/domain/rows/sync-row.ts";
 
@@ -40,5 +41,5 @@ export interface RenderingRequest {
   readonly input: string;
   readonly artifactDigest: string;
   readonly path: string;
-  readonly render?: RenderingRow["render"];
+  readonly render?: RenderOptions;
 }

@@ -195,7 +195,7 @@ export class RolloutDraft {
   /** Ends the stage and begins the next. @returns false when it was the last. */
   completeStage(): boolean {
     const ended = this.#rollout.stage;
-    this.#editStage(ended, (stage) => ({ ...stage, endedAt: stage.endedAt ?? this.#now }));
+    if (this.stage().endedAt === undefined) this.#editStage(ended, (stage) => ({ ...stage, endedAt: this.#now }));
     if (ended + 1 >= this.#rollout.stages.length) return false;
     this.#rollout = { ...this.#rollout, stage: ended + 1 };
     this.#editStage(ended + 1, (stage) => ({ ...stage, startedAt: this.#now }));
@@ -269,16 +269,16 @@ export class RolloutDraft {
 
   /** Past the targets that no longer wait, as far as they were given in order. */
   #moveCursor(): void {
-    this.#editStage(this.#rollout.stage, (stage) => {
-      let cursor = stage.cursor;
-      for (
-        let target = this.#known(cursor);
-        target !== undefined && !isWaiting(target.state);
-        target = this.#known(cursor)
-      )
-        cursor++;
-      return cursor === stage.cursor ? stage : { ...stage, cursor };
-    });
+    const stage = this.stage();
+    let cursor = stage.cursor;
+    for (
+      let target = this.#known(cursor);
+      target !== undefined && !isWaiting(target.state);
+      target = this.#known(cursor)
+    ) {
+      cursor++;
+    }
+    if (cursor !== stage.cursor) this.#editStage(this.#rollout.stage, (before) => ({ ...before, cursor }));
   }
 
   #known(order: number): TargetRow | undefined {

@@ -26,6 +26,8 @@ export interface Act {
 /** The half that verbs write; applying a document never touches it, so git does not undo what was done by hand. */
 export interface Operations {
   readonly suspended?: Act;
+  /** The newest `resume`; takes `suspended` away. */
+  readonly resumed?: Act;
   /** The newest `reconcile`. */
   readonly reconcile?: Act;
   readonly deletion?: Act & { readonly cascade: "delete" | "orphan" };
@@ -94,6 +96,8 @@ export interface FleetRow extends Row {
 /** Exclusive counts; they sum to `selected`. */
 export interface SubjectStatus {
   readonly observedGeneration?: number;
+  /** The newest act of `operations` that the planner has seen. */
+  readonly observedOperation?: string;
   readonly revision?: string;
   readonly rollout?: number;
   readonly state?: SubjectState;
@@ -113,6 +117,19 @@ export type SubjectRow = SyncGroupRow | UserSyncRow;
 /** A directory entry: its key says all. */
 export interface DirectoryRow extends Row {
   readonly type: "Directory";
+}
+
+/** The time of the newest act; a half without acts has none. */
+export function newestAct(operations: Operations): string | undefined {
+  const times = [operations.suspended, operations.reconcile, operations.deletion, operations.resumed].flatMap(
+    (act) => act?.at ?? [],
+  );
+  return times.sort().at(-1);
+}
+
+/** True while the planner has not yet seen the newest spec or act: the row is due until it has. */
+export function isUnplanned(row: Pick<SubjectRow, "generation" | "operations" | "status">): boolean {
+  return row.status.observedGeneration !== row.generation || row.status.observedOperation !== newestAct(row.operations);
 }
 
 /**

@@ -154,7 +154,6 @@ export interface RolloutRow extends Row {
   readonly trigger: "plan" | "membership" | "deletion" | "reconcile";
   readonly revision: string;
   readonly fromRevision?: string;
-  readonly subjectLine: string;
   readonly createdAt: string;
   readonly endedAt?: string;
   readonly supersededBy?: number;

@@ -50,6 +50,8 @@ export interface Observed {
   readonly message: string;
   /** When this attempt was first worked on. */
   readonly startedAt: string;
+  /** When this phase was entered with this reason. */
+  readonly since: string;
   /** When the cluster was last looked at. */
   readonly at: string;
   /** When to look again while the phase is not final; for `Ready` and `Failed` the interval decides. */

@@ -1,0 +1,45 @@
+import { type EventRow, rolloutEvents, syncEvents } from "#shared/domain/rows/event-row.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { type Message, type ReportMessage, subjectKey } from "#shared/messages.ts";
+import type { MessageSender, Metrics, Table } from "#shared/ports.ts";
+
+export interface ReportPorts {
+  readonly table: Table;
+  readonly sender: MessageSender;
+  readonly metrics: Metrics;
+}
+
+const WRITES_AT_ONCE = 100;
+
+/**
+ * Tells of changed states: events (told twice, they are the same rows), metrics, and one message to the planner per
+ * subject, however many of its Syncs changed.
+ */
+export async function reportChanges(messages: readonly ReportMessage[], ports: ReportPorts): Promise<void> {
+  const rows = await ports.table.getMany(messages.map(({ about }) => keyOf(about)));
+  const syncs = rows.filter((row): row is SyncRow => row.type === "SyncOnCluster");
+  const rollouts = rows.filter((row): row is RolloutRow => row.type === "Rollout");
+  const events = [...syncs.flatMap(syncEvents), ...rollouts.flatMap(rolloutEvents)];
+  await writeEvents(events, ports.table);
+  for (const sync of syncs) {
+    if (sync.observed !== undefined) ports.metrics.count("SyncPhase", 1, { phase: sync.observed.phase });
+  }
+  for (const rollout of rollouts) ports.metrics.count("RolloutPhase", 1, { phase: rollout.phase });
+  const subjects = new Map(syncs.map((sync) => [subjectKey(sync.subject), sync.subject]));
+  await ports.sender.send([...subjects.values()].map((subject): Message => ({ to: "rollout", subject })));
+}
+
+function keyOf(about: ReportMessage["about"]) {
+  return about.kind === "Sync"
+    ? keys.sync(about.cluster, about.namespace, about.name)
+    : keys.rollout(about.subject, about.number);
+}
+
+async function writeEvents(events: readonly EventRow[], table: Table): Promise<void> {
+  const distinct = [...new Map(events.map((event) => [`${event.pk}|${event.sk}`, event])).values()];
+  for (let start = 0; start < distinct.length; start += WRITES_AT_ONCE) {
+    await table.write(distinct.slice(start, start + WRITES_AT_ONCE).map((event) => ({ put: event })));
+  }
+}

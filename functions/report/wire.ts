@@ -1,0 +1,23 @@
+import type { ReportEnv } from "#functions/report/env.ts";
+import { reportChanges } from "#functions/report/report-changes.ts";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { embeddedMetrics, powertoolsLog } from "#shared/adapters/powertools-observability.ts";
+import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+
+export function wireReport(env: ReportEnv, aws: AwsClients): SqsHandler {
+  const ports = {
+    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
+    metrics: embeddedMetrics("report"),
+  };
+  return sqsHandler({
+    queue: "report",
+    log: powertoolsLog("report"),
+    async work(messages) {
+      await reportChanges(messages, ports);
+      return [];
+    },
+  });
+}

@@ -1,0 +1,256 @@
+import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { subjectWrite } from "#functions/rollout/subject-write.ts";
+import { digestOf } from "#shared/domain/digest.ts";
+import { advance, nextDeadline } from "#shared/domain/rollout/advance.ts";
+import type { Advance, Assignment } from "#shared/domain/rollout/decision.ts";
+import { RENDER_ENGINE } from "#shared/domain/rollout/plan.ts";
+import { dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
+import { keys, statePartition, syncName, targetRange } from "#shared/domain/rows/keys.ts";
+import { isUnplanned } from "#shared/domain/rows/object-rows.ts";
+import type { HeadRow, RenderingRow, RolloutRow, TargetRef, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
+import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isConflict } from "#shared/errors.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Table, Write } from "#shared/ports.ts";
+
+/** Rows of targets, assignments and removals in one transaction; three more go with them. */
+const ROOM = 96;
+/** Waiting targets looked at in one step. */
+const FEWEST_NEXT = 20;
+const MOST_NEXT = 100;
+/** Unreachable clusters are asked about this often when nothing else happens. */
+const PARKED_SECONDS = 60;
+
+/** One step of an open rollout: what the clusters show is taken in, and free slots are given to the next in line. */
+export async function advanceRollout(known: Known, stored: RolloutRow, ports: PlannerPorts): Promise<Step> {
+  const now = ports.clock.now();
+  const rollout = stored.phase === "Sealed" ? running(stored, now) : stored;
+  const targets = await readTargets(rollout, ports.table);
+  const { syncs, renderings } = await readObservations(rollout, targets, ports.table);
+  const decision = advance(
+    { rollout, suspended: known.row.operations.suspended !== undefined, completed: known.head?.completed, targets },
+    { syncs, renderings },
+    { now, room: ROOM },
+  );
+  const requested = await requestRenderings(decision, ports);
+  const seen = !isUnplanned(known.row) && known.row.dueKey === undefined;
+  if (decision.rollout === stored && seen) return { messages: requested, again: decision.again };
+
+  const given = new Map(targets.map((target) => [target.order, target]));
+  const next = timed(
+    { ...decision.rollout, version: stored.version + 1 },
+    { ...decision, targets: merged(given, decision.targets) },
+    now,
+  );
+  await ports.table.write([
+    { put: next, when: { version: stored.version } },
+    ...decision.targets.map((target) => ({
+      put: { ...target, version: target.version + 1 },
+      when: { version: target.version },
+    })),
+    ...decision.assignments.map((assignment) =>
+      assignmentWrite(assignment, { known, syncs, now, installation: ports.installation }),
+    ),
+    ...decision.removals.map((sync) => ({ delete: { pk: sync.pk, sk: sync.sk }, when: { version: sync.version } })),
+    ...closing(known, next),
+    subjectWrite(known.row, { rollout: next, now }),
+  ]);
+  return {
+    messages: [...requested, ...wakeUps(decision.assignments), ...reports(stored, next)],
+    again: decision.again,
+  };
+}
+
+function running(rollout: RolloutRow, now: Date): RolloutRow {
+  const [first, ...rest] = rollout.stages;
+  if (first === undefined) throw new Error(`rollout ${rollout.number} has no stages`);
+  const at = now.toISOString();
+  const message = `stage ${first.name} started (${first.size} clusters)`;
+  return {
+    ...rollout,
+    phase: "Running",
+    reason: "StageStarted",
+    message,
+    stages: [{ ...first, startedAt: at }, ...rest],
+    transitions: [...rollout.transitions, { at, phase: "Running", reason: "StageStarted", message }],
+  };
+}
+
+/** Everything outstanding, parked and returned, and the next of the stage in order. */
+async function readTargets(rollout: RolloutRow, table: Table): Promise<readonly TargetRow[]> {
+  const refs = [...rollout.outstanding, ...rollout.parked, ...rollout.returned];
+  const [held, next] = await Promise.all([
+    refs.length === 0
+      ? []
+      : table.getMany(refs.map((ref: TargetRef) => keys.target(rollout.subject, rollout.number, ref))),
+    readNext(rollout, table),
+  ]);
+  const byOrder = new Map([...(held as TargetRow[]), ...next].map((target) => [target.order, target]));
+  return [...byOrder.values()].sort((a, b) => a.order - b.order);
+}
+
+async function readNext(rollout: RolloutRow, table: Table): Promise<readonly TargetRow[]> {
+  const stage = rollout.stages[rollout.stage];
+  if (stage === undefined || rollout.phase !== "Running" || stage.counts.Waiting + stage.counts.Rendering === 0)
+    return [];
+  const limit = Math.min(Math.max(rollout.outstanding.length * 2, FEWEST_NEXT), MOST_NEXT);
+  const page = await table.query({
+    pk: keys.head(rollout.subject).pk,
+    between: targetRange(rollout.number, { from: stage.cursor, to: stage.last }),
+    limit,
+  });
+  return page.items as readonly TargetRow[];
+}
+
+async function readObservations(rollout: RolloutRow, targets: readonly TargetRow[], table: Table) {
+  const names = [...rollout.plan.templates.map((template) => template.name), ...rollout.plan.removed].map((name) =>
+    syncName(rollout.subject, name),
+  );
+  const clusters = new Set([
+    ...targets.filter(isOpen).map((target) => target.cluster),
+    ...rollout.carried.map((one) => one.cluster),
+  ]);
+  const inputs = new Set(
+    targets
+      .filter((target) => target.state === "Waiting" || target.state === "Rendering")
+      .flatMap((target) => target.inputs.flatMap((input) => ("digest" in input ? [input.digest] : []))),
+  );
+  const wanted: RowKey[] = [
+    ...[...clusters].flatMap((cluster) => names.map((name) => keys.sync(cluster, rollout.subject.namespace, name))),
+    ...[...inputs].map((input) => keys.rendering(input)),
+  ];
+  const rows: readonly Row[] = wanted.length === 0 ? [] : await table.getMany(wanted);
+  return {
+    syncs: rows.filter((row): row is SyncRow => row.type === "SyncOnCluster"),
+    renderings: new Map(
+      rows.filter((row): row is RenderingRow => row.type === "Rendering").map((row) => [row.input, row]),
+    ),
+  };
+}
+
+function isOpen(target: TargetRow): boolean {
+  return target.endedAt === undefined;
+}
+
+/** Asks for renderings that nobody asked for yet; another subject asking at the same time is no matter. */
+async function requestRenderings(decision: Advance, ports: PlannerPorts): Promise<readonly Message[]> {
+  const now = ports.clock.now();
+  const messages: Message[] = [];
+  for (const request of decision.requests) {
+    const key = keys.rendering(request.input);
+    const row: RenderingRow = {
+      ...key,
+      type: "Rendering",
+      schema: ROW_SCHEMA,
+      version: 1,
+      ...request,
+      engine: RENDER_ENGINE,
+      state: "Pending",
+      requestedAt: now.toISOString(),
+      tries: 0,
+      dispatches: 1,
+      ...dueAttributes(key, watchdogAt(now, 0)),
+    };
+    try {
+      await ports.table.write([{ put: row, when: "absent" }]);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+    messages.push({ to: "render", input: request.input, notify: decision.rollout.subject });
+  }
+  return messages;
+}
+
+interface Assigning {
+  readonly known: Known;
+  readonly syncs: readonly SyncRow[];
+  readonly now: Date;
+  readonly installation: string;
+}
+
+function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
+  const { cluster, name, desired } = assignment;
+  const { subject } = assigning.known;
+  const before = assigning.syncs.find((sync) => sync.cluster === cluster && sync.name === name);
+  const key = keys.sync(cluster, subject.namespace, name);
+  const { dueShard: _shard, dueKey: _key, ...kept } = before ?? {};
+  const row: SyncRow = {
+    ...kept,
+    ...key,
+    type: "SyncOnCluster",
+    schema: ROW_SCHEMA,
+    version: (before?.version ?? 0) + 1,
+    cluster,
+    namespace: subject.namespace,
+    name,
+    uid: syncUid(assigning.installation, { namespace: subject.namespace, name, cluster }),
+    subject,
+    desired,
+    dispatches: 1,
+    statePk: statePartition(subject),
+    stateSk: `${desired.action === "orphan" ? "Orphaned" : "Assigned"}#${cluster}#${name}`,
+    ...(desired.action === "orphan" ? {} : dueAttributes(key, watchdogAt(assigning.now, 0))),
+  };
+  return { put: row, when: before === undefined ? "absent" : { version: before.version } };
+}
+
+/** In the shape of a UUID; the same for the same place, so that a lost table finds its objects again. */
+function syncUid(
+  installation: string,
+  sync: { readonly namespace: string; readonly name: string; readonly cluster: string },
+): string {
+  const hex = digestOf({ installation, ...sync }).slice("sha256:".length);
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join("-");
+}
+
+/** When a rollout completes, the head lets go of it and remembers whom it left behind. */
+function closing(known: Known, rollout: RolloutRow): Write[] {
+  const { head } = known;
+  if (rollout.phase !== "Complete" || head === undefined) return [];
+  const { open: _open, ...kept } = head;
+  const gone = new Set(rollout.plan.removed);
+  const behind = new Set([...head.behind, ...rollout.parked.map((ref) => ref.cluster)]);
+  const next: HeadRow = {
+    ...kept,
+    version: head.version + 1,
+    completed: rollout.number,
+    templates: head.templates.filter((template) => !gone.has(template)),
+    behind: [...behind].sort(),
+    ...dueAttributes(keys.head(rollout.subject), rollout.endedAt ?? rollout.createdAt),
+  };
+  return [{ put: next, when: { version: head.version } }];
+}
+
+function merged(given: ReadonlyMap<number, TargetRow>, changed: readonly TargetRow[]): TargetRow[] {
+  return [...new Map([...given, ...changed.map((target) => [target.order, target] as const)]).values()];
+}
+
+/** The one timer of a rollout: its nearest deadline, and a watchdog while somebody's word is awaited. */
+function timed(rollout: RolloutRow, decision: Advance, now: Date): RolloutRow {
+  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = rollout;
+  if (rollout.phase === "Complete") return rest;
+  const outstanding = new Set(rollout.outstanding.map((ref) => ref.order));
+  const deadline = nextDeadline(
+    rollout,
+    decision.targets.filter((target) => outstanding.has(target.order)),
+  );
+  const watchdog = rollout.phase === "Halted" && outstanding.size === 0 ? later(now, 600) : watchdogAt(now, 0);
+  const parked = rollout.parked.length > 0 ? [later(now, PARKED_SECONDS)] : [];
+  const at = [watchdog, ...parked, ...(deadline === undefined ? [] : [deadline])].sort()[0] ?? watchdog;
+  return { ...rest, ...dueAttributes(keys.rollout(rollout.subject, rollout.number), at) };
+}
+
+function wakeUps(assignments: readonly Assignment[]): Message[] {
+  const clusters = new Set(
+    assignments.filter(({ desired }) => desired.action !== "orphan").map(({ cluster }) => cluster),
+  );
+  return [...clusters].map((cluster) => ({ to: "apply", cluster }));
+}
+
+/** A rollout is reported when its phase or its stage changed. */
+function reports(before: RolloutRow, after: RolloutRow): Message[] {
+  if (before.transitions.length === after.transitions.length) return [];
+  return [{ to: "report", about: { kind: "Rollout", subject: after.subject, number: after.number } }];
+}

@@ -1,0 +1,33 @@
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { digestOf } from "#shared/domain/digest.ts";
+import { canonicalJson } from "#shared/domain/json.ts";
+import type { Member } from "#shared/domain/rollout/plan.ts";
+import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
+import type { BlobStore, Table } from "#shared/ports.ts";
+
+/** Every registered cluster, by name. */
+export async function readFleet(table: Table): Promise<readonly FleetRow[]> {
+  const fleet: FleetRow[] = [];
+  let after: string | undefined;
+  do {
+    const page = await table.query({ pk: "FLEET", ...(after === undefined ? {} : { after }) });
+    fleet.push(...(page.items as readonly FleetRow[]));
+    after = page.next;
+  } while (after !== undefined);
+  return fleet;
+}
+
+/** A list of members as a rollout was planned with: a crash while planning resumes with the same list. */
+export interface StoredMember extends Member {
+  readonly leaving?: true;
+}
+
+export async function storeMembers(blobs: BlobStore, members: readonly StoredMember[]): Promise<string> {
+  const key = blobKeys.members(digestOf(members));
+  await blobs.putOnce(key, Buffer.from(canonicalJson(members)));
+  return key;
+}
+
+export async function readMembers(blobs: BlobStore, key: string): Promise<readonly StoredMember[]> {
+  return JSON.parse(Buffer.from(await blobs.get(key)).toString("utf8"));
+}

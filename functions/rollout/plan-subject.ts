@@ -1,0 +1,45 @@
+/**
+ * The planner's story: read everything, decide purely, write everything, then send. It is the only writer of heads,
+ * rollouts, targets and assignments, and works on one subject until there is nothing more to decide for now.
+ */
+import { advanceRollout } from "#functions/rollout/advance-rollout.ts";
+import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
+import { readSubject } from "#functions/rollout/read-subject.ts";
+import { sealRollout } from "#functions/rollout/seal-rollout.ts";
+import { farewell, idle, passOnReconcile } from "#functions/rollout/settle-subject.ts";
+import { isSuperseded, startRollout, supersede } from "#functions/rollout/start-rollout.ts";
+import type { Subject } from "#shared/domain/rows/keys.ts";
+import { isConflict } from "#shared/errors.ts";
+
+/** A subject that needs more steps than this in one go is looked at again by its next message or its watchdog. */
+const MAX_STEPS = 500;
+const MAX_CONFLICTS = 20;
+
+export async function planSubject(subject: Subject, ports: PlannerPorts): Promise<void> {
+  let conflicts = 0;
+  for (let step = 0; step < MAX_STEPS; step++) {
+    try {
+      const { messages, again } = await planOnce(subject, ports);
+      await ports.sender.send(messages);
+      if (!again) return;
+    } catch (error) {
+      if (!isConflict(error) || ++conflicts > MAX_CONFLICTS) throw error;
+    }
+  }
+  ports.log.warn("a subject needs more steps than one invocation gives", { ...subject });
+}
+
+async function planOnce(subject: Subject, ports: PlannerPorts): Promise<Step> {
+  const known = await readSubject(subject, ports);
+  if (known === undefined) return { messages: [], again: false };
+  const { rollout } = known;
+  if (rollout !== undefined && isSuperseded(known, rollout)) return supersede(known, rollout, ports);
+  if (rollout?.phase === "Planning") return sealRollout(known, rollout, ports);
+  if (rollout !== undefined) return advanceRollout(known, rollout, ports);
+  if (known.row.operations.deletion !== undefined && (known.head?.templates ?? []).length === 0)
+    return farewell(known, ports);
+  const started = await startRollout(known, ports);
+  if (started !== undefined) return started;
+  const passed = await passOnReconcile(known, ports);
+  return passed ?? idle(known, ports);
+}

@@ -1,0 +1,44 @@
+import { type DesiredPlan, desiredPlan, relationOf } from "#shared/domain/rollout/plan.ts";
+import { keys, type Subject } from "#shared/domain/rows/keys.ts";
+import type { SourceRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import type { HeadRow, RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** Everything about a subject that does not depend on the size of its fleet. */
+export interface Known {
+  readonly subject: Subject;
+  readonly row: SubjectRow;
+  readonly head: HeadRow | undefined;
+  /** The open rollout. */
+  readonly rollout: RolloutRow | undefined;
+  readonly desired: DesiredPlan;
+}
+
+/** @returns undefined when the subject does not exist. */
+export async function readSubject(subject: Subject, ports: { readonly table: Table }): Promise<Known | undefined> {
+  const first = await ports.table.getMany([
+    keys.object(subject.namespace, subject.kind, subject.name),
+    keys.head(subject),
+  ]);
+  const row = first.find(isSubject);
+  if (row === undefined) return undefined;
+  const head = first.find((candidate): candidate is HeadRow => candidate.type === "Head");
+  const sources = new Set(relationOf(row).templates.map((template) => template.source));
+  const second = await ports.table.getMany([
+    ...[...sources].map((name) => keys.object(subject.namespace, "Source", name)),
+    ...(head?.open === undefined ? [] : [keys.rollout(subject, head.open)]),
+  ]);
+  const found = second.filter((candidate): candidate is SourceRow => candidate.type === "Source");
+  return {
+    subject,
+    row,
+    head,
+    rollout: second.find((candidate): candidate is RolloutRow => candidate.type === "Rollout"),
+    desired: desiredPlan(row, new Map(found.map((source) => [source.name, source])), head),
+  };
+}
+
+function isSubject(row: Row): row is SubjectRow {
+  return row.type === "SyncGroup" || row.type === "Sync";
+}

@@ -1,0 +1,267 @@
+import { readFleet, readMembers, type StoredMember, storeMembers } from "#functions/rollout/fleet.ts";
+import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { targetPage } from "#functions/rollout/seal-rollout.ts";
+import { subjectWrite } from "#functions/rollout/subject-write.ts";
+import { deadlineOf } from "#shared/domain/rollout/judge.ts";
+import { type Member, membershipHash, membersOf, relationOf } from "#shared/domain/rollout/plan.ts";
+import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
+import { keys, syncName } from "#shared/domain/rows/keys.ts";
+import type { HeadRow, Plan, RolloutRow, RolloutStage, TargetState } from "#shared/domain/rows/rollout-rows.ts";
+import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+/**
+ * Supersede `newest`: a newer plan takes over while the rollout is in its first stage, and always from a halted one.
+ * A deletion takes over from anything; a `reconcile` starts a halted rollout over.
+ */
+export function isSuperseded(known: Known, rollout: RolloutRow): boolean {
+  if (known.row.operations.suspended !== undefined || !known.desired.ok) return false;
+  const newer = known.desired.plan.contentHash !== rollout.plan.contentHash;
+  if (rollout.phase === "Halted") return newer || isAskedAgain(known, rollout);
+  return newer && (rollout.stage === 0 || known.desired.plan.farewell !== undefined);
+}
+
+function isAskedAgain(known: Known, rollout: RolloutRow): boolean {
+  const asked = known.row.operations.reconcile?.at;
+  return asked !== undefined && asked > rollout.createdAt;
+}
+
+/** Ends the open rollout in favour of a new one; clusters it left changing keep their slots in the new one. */
+export async function supersede(known: Known, rollout: RolloutRow, ports: PlannerPorts): Promise<Step> {
+  const { head, desired } = known;
+  if (head === undefined || !desired.ok) throw new Error("a rollout without a head, or without a plan to follow it");
+  const selection = await selectionOf(known, desired.plan, ports);
+  const trigger = triggerOf(desired.plan, desired.plan.contentHash === rollout.plan.contentHash ? "reconcile" : "plan");
+  return begin(
+    {
+      known,
+      plan: desired.plan,
+      trigger,
+      superseded: rollout,
+      selection,
+      moved: [...selection.members, ...selection.leavers],
+    },
+    ports,
+  );
+}
+
+/** Starts a rollout when the plan or the fleet is not what the last one left. @returns undefined when it is. */
+export async function startRollout(known: Known, ports: PlannerPorts): Promise<Step | undefined> {
+  const { head, desired, row } = known;
+  if (row.operations.suspended !== undefined || !desired.ok) return undefined;
+  const { plan } = desired;
+  const selection = await selectionOf(known, plan, ports);
+  if (head?.contentHash !== plan.contentHash) {
+    const moved = [...selection.members, ...selection.leavers];
+    return begin({ known, plan, trigger: triggerOf(plan, "plan"), superseded: undefined, selection, moved }, ports);
+  }
+  const behind = await answeringAgain(known, ports);
+  if (head.membershipHash === selection.hash && behind.size === 0) return undefined;
+  const before = new Map(selection.previous.map((member) => [member.cluster, membershipHash([member])]));
+  const moved = [
+    ...selection.members.filter(
+      (member) => before.get(member.cluster) !== membershipHash([member]) || behind.has(member.cluster),
+    ),
+    ...selection.leavers,
+  ];
+  return begin({ known, plan, trigger: "membership", superseded: undefined, selection, moved }, ports);
+}
+
+function triggerOf(plan: Plan, otherwise: RolloutRow["trigger"]): RolloutRow["trigger"] {
+  return plan.farewell === undefined ? otherwise : "deletion";
+}
+
+interface Selection {
+  readonly members: readonly Member[];
+  readonly leavers: readonly StoredMember[];
+  readonly previous: readonly StoredMember[];
+  readonly hash: string;
+}
+
+async function selectionOf(known: Known, plan: Plan, ports: PlannerPorts): Promise<Selection> {
+  const previous = known.head?.members === undefined ? [] : await readMembers(ports.blobs, known.head.members);
+  const relation = relationOf(known.row);
+  if (plan.farewell !== undefined) {
+    const members = previous.map((member) => ({ ...member, inputs: [] }));
+    return { members, leavers: [], previous, hash: membershipHash(members) };
+  }
+  const members = membersOf(relation, plan, await readFleet(ports.table));
+  const selected = new Set(members.map((member) => member.cluster));
+  const lastStage = relation.rollout.stages.length - 1;
+  const leavers = previous
+    .filter((member) => !selected.has(member.cluster))
+    .map((member) => ({ cluster: member.cluster, stage: lastStage, inputs: [], leaving: true as const }));
+  return { members, leavers, previous, hash: membershipHash(members) };
+}
+
+/** Clusters that a completed rollout left behind and that answer now. */
+async function answeringAgain(known: Known, ports: PlannerPorts): Promise<ReadonlySet<string>> {
+  const behind = known.head?.behind ?? [];
+  if (behind.length === 0) return new Set();
+  const names = (known.head?.templates ?? []).map((template) => syncName(known.subject, template));
+  const rows = await ports.table.getMany(
+    behind.flatMap((cluster) => names.map((name) => keys.sync(cluster, known.subject.namespace, name))),
+  );
+  const reachable = (rows as readonly SyncRow[]).filter((sync) => sync.observed?.phase === "Reachable");
+  return new Set(reachable.map((sync) => sync.cluster));
+}
+
+interface Beginning {
+  readonly known: Known;
+  readonly plan: Plan;
+  readonly trigger: RolloutRow["trigger"];
+  readonly superseded: RolloutRow | undefined;
+  readonly selection: Selection;
+  readonly moved: readonly StoredMember[];
+}
+
+async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
+  const { known, plan, trigger, superseded, selection } = beginning;
+  const { subject, head } = known;
+  const now = ports.clock.now();
+  const number = (head?.last ?? 0) + 1;
+  const moved = beginning.moved.toSorted((a, b) => a.stage - b.stage || (a.cluster < b.cluster ? -1 : 1));
+  const [members, all] = [await storeMembers(ports.blobs, moved), await storeMembers(ports.blobs, selection.members)];
+  const strategy = relationOf(known.row).rollout;
+  const key = keys.rollout(subject, number);
+  const revision = describeRevisions(plan.templates.map((template) => template.revision));
+  const planned = targetPage({ subject, number, plan }, moved, 0);
+  const phase = planned.length === moved.length ? "Sealed" : "Planning";
+  const message = `${moved.length} of ${selection.members.length} clusters to look at`;
+  const rollout: RolloutRow = {
+    ...key,
+    type: "Rollout",
+    schema: ROW_SCHEMA,
+    version: 1,
+    subject,
+    number,
+    phase,
+    reason: trigger,
+    message,
+    plan,
+    strategy,
+    membershipHash: membershipHash(moved),
+    members,
+    size: moved.length,
+    planned: planned.length,
+    stages: stagesOf(strategy.stages, moved),
+    stage: 0,
+    outstanding: [],
+    parked: [],
+    returned: [],
+    carried: carriedFrom(superseded, now),
+    selected: selection.members.length,
+    trigger,
+    revision,
+    ...(known.row.status.revision === undefined ? {} : { fromRevision: known.row.status.revision }),
+    createdAt: now.toISOString(),
+    failures: [],
+    preexistingFailures: 0,
+    transitions: [{ at: now.toISOString(), phase, reason: trigger, message }],
+    ...dueAttributes(key, watchdogAt(now, 0)),
+  };
+  const templates = new Set([...(head?.templates ?? []), ...plan.templates.map((template) => template.name)]);
+  const nextHead: HeadRow = {
+    ...keys.head(subject),
+    type: "Head",
+    schema: ROW_SCHEMA,
+    version: (head?.version ?? 0) + 1,
+    subject,
+    last: number,
+    open: number,
+    contentHash: plan.contentHash,
+    membershipHash: selection.hash,
+    templates: [...templates].sort(),
+    members: all,
+    behind: (head?.behind ?? []).filter((cluster) => !moved.some((member) => member.cluster === cluster)),
+    ...(head?.completed === undefined ? {} : { completed: head.completed }),
+    ...(known.row.operations.reconcile === undefined ? {} : { handledReconcile: known.row.operations.reconcile.at }),
+  };
+  await ports.table.write([
+    { put: rollout, when: "absent" },
+    { put: nextHead, when: head === undefined ? "absent" : { version: head.version } },
+    ...(superseded === undefined
+      ? []
+      : [{ put: ended(superseded, number, now), when: { version: superseded.version } }]),
+    ...planned.map((target) => ({ put: target })),
+    subjectWrite(known.row, { rollout, now }),
+  ]);
+  const about =
+    superseded === undefined
+      ? []
+      : [{ to: "report" as const, about: { kind: "Rollout" as const, subject, number: superseded.number } }];
+  return { messages: [...about, { to: "report", about: { kind: "Rollout", subject, number } }], again: true };
+}
+
+export function describeRevisions(revisions: readonly string[]): string {
+  const distinct = [...new Set(revisions)];
+  if (distinct.length === 0) return "nothing";
+  return distinct.length === 1 ? (distinct[0] ?? "") : `${distinct.length} revisions`;
+}
+
+const noTargets = Object.fromEntries(targetStates.map((state) => [state, 0])) as Record<TargetState, number>;
+
+function stagesOf(stages: RolloutRow["strategy"]["stages"], members: readonly StoredMember[]): RolloutStage[] {
+  let first = 0;
+  return stages.map((stage, index) => {
+    const size = members.filter((member) => member.stage === index).length;
+    const last = first + size - 1;
+    const row: RolloutStage = {
+      name: stage.name,
+      ...(stage.maxConcurrent === undefined ? {} : { maxConcurrent: stage.maxConcurrent }),
+      size,
+      first,
+      last,
+      cursor: first,
+      counts: { ...noTargets, Waiting: size },
+    };
+    first = last + 1;
+    return row;
+  });
+}
+
+/** A rollout's outstanding clusters go on changing after it: they hold slots for one more deadline at most. */
+function carriedFrom(superseded: RolloutRow | undefined, now: Date): RolloutRow["carried"] {
+  if (superseded === undefined) return [];
+  const until = deadlineFrom(superseded, now);
+  const own = superseded.outstanding.map((ref) => ({ cluster: ref.cluster, until }));
+  const carried = superseded.carried.filter((one) => !own.some((other) => other.cluster === one.cluster));
+  return [...own, ...carried];
+}
+
+function deadlineFrom(rollout: RolloutRow, now: Date): string {
+  return deadlineOf({ assignedAt: now.toISOString() }, { strategy: rollout.strategy }) ?? now.toISOString();
+}
+
+/** What still waited is never assigned: its count moves to Superseded. */
+function ended(rollout: RolloutRow, by: number, now: Date): RolloutRow {
+  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = rollout;
+  const stages = rollout.stages.map((stage) => {
+    const { Waiting, Rendering, Assigned, Applying, Verifying, Superseded } = stage.counts;
+    const moved = { Waiting: 0, Rendering: 0, Assigned: 0, Applying: 0, Verifying: 0 };
+    return {
+      ...stage,
+      counts: {
+        ...stage.counts,
+        ...moved,
+        Superseded: Superseded + Waiting + Rendering + Assigned + Applying + Verifying,
+      },
+    };
+  });
+  const message = `rollout ${by} took over`;
+  const transition = { at: now.toISOString(), phase: "Superseded" as const, reason: "Newer", message };
+  return {
+    ...rest,
+    version: rollout.version + 1,
+    phase: "Superseded",
+    reason: "Newer",
+    message,
+    stages,
+    outstanding: [],
+    supersededBy: by,
+    endedAt: now.toISOString(),
+    transitions: [...rollout.transitions, transition],
+  };
+}

@@ -1,0 +1,18 @@
+import { type StatusFacts, subjectStatus } from "#shared/domain/rollout/subject-status.ts";
+import { isUnplanned, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import type { Write } from "#shared/ports.ts";
+
+/**
+ * Goes into every transaction of the planner: writes the subject's status when it changed, and otherwise checks that the
+ * subject is still what was read. So a decision made before a suspend or a new spec is never written after it.
+ */
+export function subjectWrite(row: SubjectRow, facts: StatusFacts): Write {
+  const status = subjectStatus(row, facts);
+  const { dueShard, dueKey, dispatches: _dispatches, ...rest } = row;
+  const { asOf: _new, ...changed } = status;
+  const { asOf: _old, ...before } = row.status;
+  const same = JSON.stringify(changed) === JSON.stringify(before);
+  const key = { pk: row.pk, sk: row.sk };
+  if (same && dueKey === undefined && !isUnplanned(row)) return { check: key, when: { version: row.version } };
+  return { put: { ...rest, status, version: row.version + 1 } as SubjectRow, when: { version: row.version } };
+}

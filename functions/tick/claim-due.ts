@@ -1,0 +1,90 @@
+import { DUE_SHARDS, dueAttributes, dueShard, watchdogAt } from "#shared/domain/rows/due.ts";
+import { keyText, type RowKey } from "#shared/domain/rows/row.ts";
+import { isConflict } from "#shared/errors.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Clock, IndexEntry, Log, MessageSender, Table } from "#shared/ports.ts";
+
+export interface TickPorts {
+  readonly table: Table;
+  readonly sender: MessageSender;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Rows claimed at once; the claims of a shard are independent of each other. */
+const CONCURRENT_CLAIMS = 25;
+
+/**
+ * Claims the rows that are due and sends the message each one waits for. A claim moves the row's `dueKey` from the one
+ * that was read to a watchdog, and only then is the message sent: of two ticks one claims, and a tick that dies between
+ * the two costs one watchdog.
+ * @returns the number of messages sent.
+ */
+export async function claimDue(ports: TickPorts): Promise<number> {
+  const sent = await Promise.all(Array.from({ length: DUE_SHARDS }, (_, shard) => claimShard(dueShard(shard), ports)));
+  return sent.reduce((sum, count) => sum + count, 0);
+}
+
+async function claimShard(shard: string, ports: TickPorts): Promise<number> {
+  const upTo = `${ports.clock.now().toISOString()}#\uffff`;
+  let sent = 0;
+  let after: string | undefined;
+  do {
+    const page = await ports.table.queryIndex({
+      index: "due",
+      pk: shard,
+      upTo,
+      limit: CONCURRENT_CLAIMS,
+      ...(after === undefined ? {} : { after }),
+    });
+    const claimed = await claimPage(page.items, ports);
+    const messages = distinct(claimed.flatMap(messageFor));
+    await ports.sender.send(messages);
+    sent += messages.length;
+    after = page.next;
+  } while (after !== undefined);
+  return sent;
+}
+
+async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Promise<readonly RowKey[]> {
+  if (entries.length === 0) return [];
+  const rows = await ports.table.getMany(entries.map((entry) => entry.key));
+  const dispatches = new Map(rows.map((row) => [keyText(row), row.dispatches ?? 0]));
+  const claims = entries.map((entry) => claim(entry, { dispatches: dispatches.get(keyText(entry.key)) ?? 0, ports }));
+  return (await Promise.all(claims)).flatMap((key) => key ?? []);
+}
+
+/** The watchdog grows with the dispatches that came to nothing. @returns undefined when somebody else was faster. */
+async function claim(
+  entry: IndexEntry,
+  context: { readonly dispatches: number; readonly ports: TickPorts },
+): Promise<RowKey | undefined> {
+  const { ports, dispatches } = context;
+  try {
+    await ports.table.update({
+      update: entry.key,
+      set: { ...dueAttributes(entry.key, watchdogAt(ports.clock.now(), dispatches)) },
+      add: { dispatches: 1 },
+      when: [{ attribute: "dueKey", equals: entry.sort }],
+    });
+    return entry.key;
+  } catch (error) {
+    if (isConflict(error)) return undefined;
+    throw error;
+  }
+}
+
+/** What a row that is due waits for. The key says it: docs/architecture.md has the table. */
+export function messageFor(key: RowKey): Message[] {
+  const [head = "", ...rest] = key.pk.split("#");
+  if (head === "CL") return [{ to: "apply", cluster: rest.join("#") }];
+  if (head === "REND") return [{ to: "render", input: rest.join("#") }];
+  const [namespace = "", kind = "", name = ""] = head === "NS" ? [...rest, key.sk] : rest;
+  if (kind === "Source") return [{ to: "resolve", source: { namespace, name } }];
+  if (kind === "SyncGroup" || kind === "Sync") return [{ to: "rollout", subject: { namespace, kind, name } }];
+  return [];
+}
+
+function distinct(messages: readonly Message[]): Message[] {
+  return [...new Map(messages.map((message) => [JSON.stringify(message), message])).values()];
+}

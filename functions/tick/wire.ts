@@ -1,0 +1,26 @@
+import { claimDue } from "#functions/tick/claim-due.ts";
+import type { TickEnv } from "#functions/tick/env.ts";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
+import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { systemClock } from "#shared/adapters/system.ts";
+import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+
+/** Called by the scheduler; the event says nothing. */
+export function wireTick(env: TickEnv, aws: AwsClients): () => Promise<void> {
+  const ports = {
+    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    sender: new SqsSender(aws.sqs, {
+      resolve: env.STARLING_QUEUE_RESOLVE,
+      render: env.STARLING_QUEUE_RENDER,
+      rollout: env.STARLING_QUEUE_ROLLOUT,
+      apply: env.STARLING_QUEUE_APPLY,
+    }),
+    clock: systemClock,
+    log: powertoolsLog("tick"),
+  };
+  return async () => {
+    const sent = await claimDue(ports);
+    if (sent > 0) ports.log.info("sent messages for due rows", { sent });
+  };
+}

@@ -52,7 +52,7 @@ export class RolloutDraft {
   }
 
   current(target: TargetRow): TargetRow {
-    return this.#targets.get(target.order) ?? target;
+    return this.#known(target.order) ?? target;
   }
 
   isOutstanding(target: TargetRow): boolean {

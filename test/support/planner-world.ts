@@ -1,0 +1,200 @@
+import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { digestOf } from "#shared/domain/digest.ts";
+import { sourceSpec } from "#shared/domain/kinds/source.ts";
+import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
+import { syncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
+import { keys, type Subject } from "#shared/domain/rows/keys.ts";
+import type { FleetRow, Operations, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import type { HeadRow, RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import type { Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Log } from "#shared/ports.ts";
+
+export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
+export const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
+
+/**
+ * A subject, its fleet and its workers, driven by hand over the memory table: what the planner and nothing else is
+ * tested against. Workers and renderers are played by whoever drives it, through the rows, as the real ones do.
+ */
+export class PlannerWorld {
+  readonly table = new MemoryTable();
+  readonly blobs = new MemoryBlobStore();
+  readonly sender = new MemorySender();
+  now = new Date("2026-11-21T08:00:00.000Z");
+
+  async plan(): Promise<void> {
+    await planSubject(subject, {
+      table: this.table,
+      blobs: this.blobs,
+      sender: this.sender,
+      clock: { now: () => this.now },
+      log: silentLog,
+      installation: "test",
+    });
+  }
+
+  advanceClock(seconds: number): void {
+    this.now = new Date(this.now.getTime() + seconds * 1000);
+  }
+
+  async addCluster(name: string, ring: string): Promise<void> {
+    const row: FleetRow = {
+      ...keys.fleet(name),
+      type: "Fleet",
+      schema: ROW_SCHEMA,
+      version: 1,
+      name,
+      uid: name,
+      labels: { ring },
+      values: {},
+    };
+    await this.table.write([{ put: row }]);
+  }
+
+  async removeCluster(name: string): Promise<void> {
+    await this.table.write([{ delete: keys.fleet(name) }]);
+  }
+
+  async setSource(commit: string, content = commit): Promise<void> {
+    const key = keys.object(subject.namespace, "Source", "app");
+    const before = await this.table.get<SourceRow>(key);
+    const row: SourceRow = {
+      ...key,
+      ...objectParts("app"),
+      type: "Source",
+      version: (before?.version ?? 0) + 1,
+      spec: sourceSpec.parse({ git: { url: "https://git.example/app" } }),
+      status: {
+        artifact: {
+          revision: `main@sha1:${commit}`,
+          digest: digestOf(content),
+          sizeBytes: 1,
+          files: 1,
+          storedAt: this.now.toISOString(),
+          subject: commit,
+          author: "dev",
+        },
+        conditions: [],
+      },
+    };
+    await this.table.write([{ put: row }]);
+  }
+
+  async setGroup(
+    rollout: Partial<RolloutStrategy>,
+    templates: readonly unknown[] = [{ name: "app", source: "app" }],
+  ): Promise<void> {
+    const key = keys.object(subject.namespace, "SyncGroup", subject.name);
+    const before = await this.table.get<SyncGroupRow>(key);
+    const row: SyncGroupRow = {
+      ...(before ?? { ...key, ...objectParts(subject.name), status: { conditions: [] } }),
+      type: "SyncGroup",
+      version: (before?.version ?? 0) + 1,
+      generation: (before?.generation ?? 0) + 1,
+      spec: syncGroupSpec.parse({ clusters: { all: true }, templates, rollout }),
+    };
+    await this.table.write([{ put: row }]);
+  }
+
+  async operate(operations: Operations): Promise<void> {
+    const row = await this.group();
+    await this.table.write([{ put: { ...row, operations, version: row.version + 1 }, when: { version: row.version } }]);
+  }
+
+  /** Plays the renderer: every rendering asked for is done, or fails. */
+  async renderAll(failure?: string): Promise<void> {
+    for (const row of this.rows<RenderingRow>("Rendering")) {
+      if (row.state !== "Pending") continue;
+      const done =
+        failure === undefined
+          ? { state: "Done" as const, digest: digestOf(`${row.artifactDigest}${row.path}`), objects: 1 }
+          : { state: "Failed" as const, failure: { code: "RenderFailed", message: failure, permanent: true } };
+      await this.table.write([{ put: { ...row, ...done, version: row.version + 1 }, when: { version: row.version } }]);
+    }
+  }
+
+  /** Plays a cluster's worker: says where the newest attempt of its Sync is. */
+  async observe(
+    cluster: string,
+    phase: Phase,
+    more: { readonly reason?: string; readonly attempt?: number } = {},
+  ): Promise<void> {
+    const row = await this.sync(cluster);
+    if (row === undefined) throw new Error(`nothing was assigned to ${cluster}`);
+    const at = this.now.toISOString();
+    const applied = { renderDigest: row.desired.renderDigest ?? "", revision: row.desired.revision, at };
+    const observed: Observed = {
+      attempt: more.attempt ?? row.desired.attempt,
+      phase,
+      reason: more.reason ?? phase,
+      message: "",
+      startedAt: at,
+      since: at,
+      at,
+      tries: 0,
+      ...(phase === "Ready" || phase === "Verifying" ? { applied } : {}),
+      objects: { total: 1, ready: phase === "Ready" ? 1 : 0, failed: 0, foreign: 0 },
+      troubles: [],
+      fence: 1,
+      conditions: [],
+    };
+    const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: `${phase}#${cluster}#${row.name}` };
+    await this.table.write([{ put: next, when: { version: row.version } }]);
+  }
+
+  async sync(cluster: string, name = "web.app"): Promise<SyncRow | undefined> {
+    return this.table.get<SyncRow>(keys.sync(cluster, subject.namespace, name));
+  }
+
+  async group(): Promise<SyncGroupRow> {
+    const row = await this.table.get<SyncGroupRow>(keys.object(subject.namespace, "SyncGroup", subject.name));
+    if (row === undefined) throw new Error("the group is gone");
+    return row;
+  }
+
+  async head(): Promise<HeadRow | undefined> {
+    return this.table.get<HeadRow>(keys.head(subject));
+  }
+
+  rollouts(): readonly RolloutRow[] {
+    return this.rows<RolloutRow>("Rollout");
+  }
+
+  newest(): RolloutRow {
+    const rollout = this.rollouts().at(-1);
+    if (rollout === undefined) throw new Error("there is no rollout");
+    return rollout;
+  }
+
+  targets(number = this.newest().number): readonly TargetRow[] {
+    const prefix = keys.rollout(subject, number).sk;
+    return this.rows<TargetRow>("Target").filter((row) => row.sk.startsWith(`${prefix}#`));
+  }
+
+  /** Cluster -> state, of the newest rollout. */
+  states(): Readonly<Record<string, string>> {
+    return Object.fromEntries(this.targets().map((target) => [target.cluster, target.state]));
+  }
+
+  rows<R>(type: string): readonly R[] {
+    return this.table.all().filter((row) => row.type === type) as unknown as readonly R[];
+  }
+}
+
+function objectParts(name: string) {
+  return {
+    schema: ROW_SCHEMA,
+    namespace: subject.namespace,
+    name,
+    uid: name,
+    labels: {},
+    annotations: {},
+    generation: 1,
+    createdAt: "2026-11-21T08:00:00.000Z",
+    operations: {},
+  };
+}

@@ -1,0 +1,253 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { PlannerWorld } from "#test/support/planner-world.ts";
+
+const rings = {
+  stages: [{ name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } }, { name: "rest" }],
+};
+
+async function world(clusters: Readonly<Record<string, string>>): Promise<PlannerWorld> {
+  const made = new PlannerWorld();
+  for (const [name, ring] of Object.entries(clusters)) await made.addCluster(name, ring);
+  await made.setSource("aaa");
+  return made;
+}
+
+async function rollOut(made: PlannerWorld): Promise<void> {
+  for (let round = 0; round < 30; round++) {
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    for (const target of made.targets()) {
+      if (target.state === "Assigned") await made.observe(target.cluster, "Ready");
+    }
+    if (made.newest().phase === "Complete") return;
+  }
+}
+
+describe("a first rollout", () => {
+  let made: PlannerWorld;
+  beforeEach(async () => {
+    made = await world({ c1: "canary", r1: "rest", r2: "rest", r3: "rest" });
+    await made.setGroup({ ...rings, maxConcurrent: 2 });
+  });
+
+  test("asks for the rendering once and assigns nothing before it is there", async () => {
+    await made.plan();
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Rendering", r1: "Waiting", r2: "Waiting", r3: "Waiting" });
+    expect(made.rows("Rendering")).toHaveLength(1);
+    expect(await made.sync("c1")).toBeUndefined();
+  });
+
+  test("goes stage by stage within the bound", async () => {
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Assigned", r1: "Waiting", r2: "Waiting", r3: "Waiting" });
+    await made.observe("c1", "Verifying");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Verifying", r1: "Waiting", r2: "Waiting", r3: "Waiting" });
+    await made.observe("c1", "Ready");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Assigned", r2: "Assigned", r3: "Waiting" });
+    await made.observe("r2", "Ready");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Assigned", r2: "Succeeded", r3: "Assigned" });
+    await made.observe("r1", "Ready");
+    await made.observe("r3", "Ready");
+    await made.plan();
+    expect(made.newest()).toMatchObject({ phase: "Complete", number: 1 });
+    expect((await made.group()).status).toMatchObject({
+      state: "Complete",
+      revision: "main@sha1:aaa",
+      clusters: { selected: 4, ready: 4, changing: 0, failed: 0 },
+      conditions: [{ type: "Ready", status: "True" }],
+    });
+  });
+
+  test("looked at twice, nothing changes", async () => {
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    const before = JSON.stringify(made.table.all());
+    await made.plan();
+    expect(JSON.stringify(made.table.all())).toBe(before);
+  });
+
+  test("an observation about another attempt is ignored", async () => {
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    await made.observe("c1", "Ready", { attempt: 7 });
+    await made.plan();
+    expect(made.states().c1).toBe("Assigned");
+  });
+
+  test("a rendering that fails halts at the first stage with the reason", async () => {
+    await made.plan();
+    await made.renderAll("deploy/app.yaml: document 2: no kind");
+    await made.plan();
+    expect(made.newest()).toMatchObject({ phase: "Halted" });
+    expect(made.newest().message).toContain("deploy/app.yaml: document 2: no kind");
+    expect(await made.sync("r1")).toBeUndefined();
+  });
+});
+
+describe("what halts and what goes on", () => {
+  let made: PlannerWorld;
+  beforeEach(async () => {
+    made = await world({ c1: "canary", r1: "rest", r2: "rest" });
+    await made.setGroup({ ...rings, maxConcurrent: 2, progressDeadline: "60s" });
+    await rollOut(made);
+    await made.setSource("bbb");
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+  });
+
+  test("the deadline fails a target, and more failures than the budget halt", async () => {
+    await made.observe("c1", "Verifying", { reason: "NotReady" });
+    await made.plan();
+    made.advanceClock(61);
+    await made.plan();
+    expect(made.newest()).toMatchObject({ number: 2, phase: "Halted", reason: "TooManyFailures" });
+    expect(made.newest().message).toContain("DeadlineExceeded: NotReady");
+    expect(made.states()).toEqual({ c1: "Failed", r1: "Waiting", r2: "Waiting" });
+  });
+
+  test("a newer revision takes over from a halted rollout, and the old one says so", async () => {
+    await made.observe("c1", "Failed");
+    await made.plan();
+    expect(made.newest().phase).toBe("Halted");
+    await made.setSource("ccc");
+    await rollOut(made);
+    expect(made.rollouts().map((rollout) => [rollout.number, rollout.phase])).toEqual([
+      [1, "Complete"],
+      [2, "Superseded"],
+      [3, "Complete"],
+    ]);
+    expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:ccc");
+  });
+
+  test("a cluster a halted rollout broke counts against the budget of the next", async () => {
+    await made.observe("c1", "Failed");
+    await made.plan();
+    await made.setSource("ccc");
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    await made.observe("c1", "Failed");
+    await made.plan();
+    expect(made.newest()).toMatchObject({ number: 3, phase: "Halted" });
+    expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:aaa");
+  });
+
+  test("back to the revision before: clusters that still run it are Unchanged", async () => {
+    await made.observe("c1", "Failed");
+    await made.plan();
+    await made.setSource("aaa");
+    await made.plan();
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Assigned", r1: "Waiting", r2: "Waiting" });
+    await made.observe("c1", "Ready");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Unchanged", r2: "Unchanged" });
+    expect(made.newest().phase).toBe("Complete");
+  });
+
+  test("suspended: nothing is assigned and no deadline runs; resumed: the deadline starts anew", async () => {
+    await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
+    await made.plan();
+    made.advanceClock(3600);
+    await made.plan();
+    expect(made.states().c1).toBe("Assigned");
+    expect((await made.group()).status.state).toBe("Suspended");
+    await made.operate({ resumed: { by: "ana", at: made.now.toISOString() } });
+    await made.plan();
+    expect(made.states().c1).toBe("Assigned");
+    made.advanceClock(61);
+    await made.plan();
+    expect(made.states().c1).toBe("Failed");
+  });
+
+  test("unreachable clusters hold no slot and come back in their turn", async () => {
+    await made.setGroup({ ...rings, maxConcurrent: 1, maxUnreachable: 1 });
+    await made.observe("c1", "Ready");
+    await made.plan();
+    await made.observe("r1", "Unreachable");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Unreachable", r2: "Assigned" });
+    await made.observe("r2", "Ready");
+    await made.plan();
+    expect(made.newest().phase).toBe("Running");
+  });
+});
+
+describe("after a rollout", () => {
+  let made: PlannerWorld;
+  beforeEach(async () => {
+    made = await world({ c1: "canary", r1: "rest" });
+    await made.setGroup({ ...rings, maxUnreachable: 1 });
+    await rollOut(made);
+  });
+
+  test("a commit that leaves the content alone rolls nothing", async () => {
+    await made.setSource("bbb", "aaa");
+    await made.plan();
+    expect(made.rollouts()).toHaveLength(1);
+  });
+
+  test("a cluster that joins gets the plan, and nobody else is touched", async () => {
+    await made.addCluster("r2", "rest");
+    await rollOut(made);
+    expect(made.newest()).toMatchObject({ number: 2, trigger: "membership", size: 1, selected: 3, phase: "Complete" });
+    expect((await made.sync("r1"))?.desired.attempt).toBe(1);
+    expect((await made.group()).status.clusters).toMatchObject({ selected: 3, ready: 3 });
+  });
+
+  test("a cluster that leaves is forgotten, and taken in again when it returns", async () => {
+    await made.removeCluster("r1");
+    await rollOut(made);
+    expect((await made.sync("r1"))?.desired).toMatchObject({ action: "orphan", attempt: 2 });
+    await made.addCluster("r1", "rest");
+    await rollOut(made);
+    expect((await made.sync("r1"))?.desired).toMatchObject({ action: "apply", attempt: 3 });
+  });
+
+  test("a template that goes is deleted from its clusters", async () => {
+    await made.setGroup(rings, [{ name: "other", source: "app" }]);
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    expect((await made.sync("c1", "web.app"))?.desired.action).toBe("delete");
+    expect((await made.sync("c1", "web.other"))?.desired.action).toBe("apply");
+  });
+
+  test("a deleted group is deleted from every cluster, then goes itself", async () => {
+    await made.operate({ deletion: { by: "ana", at: made.now.toISOString(), cascade: "delete" } });
+    for (let round = 0; round < 6; round++) {
+      await made.plan();
+      for (const target of made.targets()) if (target.state === "Assigned") await made.observe(target.cluster, "Gone");
+    }
+    expect(made.newest()).toMatchObject({ trigger: "deletion", phase: "Complete" });
+    expect(made.rows("SyncOnCluster")).toEqual([]);
+    expect(made.rows("SyncGroup")).toEqual([]);
+  });
+
+  test("a deletion with orphan touches no cluster", async () => {
+    await made.operate({ deletion: { by: "ana", at: made.now.toISOString(), cascade: "orphan" } });
+    made.sender.take();
+    for (let round = 0; round < 6; round++) await made.plan();
+    expect(made.rows("SyncGroup")).toEqual([]);
+    expect(made.sender.take().filter((message) => message.to === "apply")).toEqual([]);
+  });
+
+  test("reconcile wakes every cluster once", async () => {
+    await made.operate({ reconcile: { by: "ana", at: made.now.toISOString() } });
+    made.sender.take();
+    await made.plan();
+    await made.plan();
+    expect(made.sender.take().filter((message) => message.to === "apply")).toHaveLength(2);
+    expect((await made.sync("c1"))?.reconcileAt).toBe(made.now.toISOString());
+  });
+});

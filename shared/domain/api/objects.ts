@@ -65,7 +65,6 @@ export interface RolloutSpec {
   readonly number: number;
   readonly revision: string;
   readonly fromRevision?: string;
-  readonly subjectLine: string;
   readonly trigger: RolloutRow["trigger"];
   readonly plan: RolloutRow["plan"];
   readonly strategy: RolloutStrategy;
@@ -182,7 +181,6 @@ export function rolloutObject(row: RolloutRow): RolloutObject {
       number: row.number,
       revision: row.revision,
       ...(row.fromRevision === undefined ? {} : { fromRevision: row.fromRevision }),
-      subjectLine: row.subjectLine,
       trigger: row.trigger,
       plan: row.plan,
       strategy: row.strategy,
@@ -244,7 +242,7 @@ export function listOf<Item>(kind: string, items: readonly Item[], next: string 
 function statusOf(row: SyncRow): SyncStatus {
   const { apply: _apply, ...desired } = row.desired;
   const current = row.observed?.attempt === row.desired.attempt ? row.observed : undefined;
-  const state = current?.phase ?? "Assigned";
+  const state = current?.phase ?? (row.desired.action === "orphan" ? "Orphaned" : "Assigned");
   if (row.observed === undefined) return { state, desired, conditions: [] };
   const { conditions, fence: _fence, ...observed } = row.observed;
   return { state, desired, observed, conditions };

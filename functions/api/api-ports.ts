@@ -1,0 +1,16 @@
+import type { Clock, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+
+/** Everything the door for people touches. */
+export interface ApiPorts {
+  readonly table: Table;
+  readonly sender: MessageSender;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+/** Who asks for a write, and why: the principal comes from the signature of the request, never from its body. */
+export interface Caller {
+  readonly principal: string;
+  readonly reason?: string;
+}

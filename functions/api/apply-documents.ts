@@ -1,0 +1,172 @@
+import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import { checkDocuments } from "#functions/api/check-documents.ts";
+import { type Consequences, consequencesOf } from "#functions/api/consequences.ts";
+import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from "#functions/api/object-change.ts";
+import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
+import { type DocumentProblem, refusal } from "#functions/api/refusal.ts";
+import { sendAfter, writeObject } from "#functions/api/write-object.ts";
+import type { Document, WritableKind } from "#shared/domain/kinds/document.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { keyText } from "#shared/domain/rows/row.ts";
+
+/** What others refer to is written first. */
+const kindOrder: readonly WritableKind[] = ["Source", "Cluster", "SyncGroup", "Sync"];
+/** Transactions at once; one table serves everybody. */
+const WRITES_AT_ONCE = 8;
+
+export interface ApplyRequest {
+  readonly documents: readonly unknown[];
+  readonly mode: "dryRun" | "write";
+  /** The caller has seen what the change deletes. */
+  readonly confirmed: "confirmed" | "ask";
+  readonly caller: Caller;
+}
+
+export interface AppliedObject {
+  readonly kind: WritableKind;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly outcome: Outcome;
+  readonly generation: number;
+  readonly warnings: readonly string[];
+}
+
+export interface ApplyAnswer {
+  /** In the order of the request's documents. */
+  readonly items: readonly AppliedObject[];
+  /** On a dry run: what the real one would ask about. */
+  readonly consequences?: readonly Consequences[];
+}
+
+/**
+ * Applies documents: all are checked before the first is written, and one that is wrong refuses them all. Applying the
+ * same documents twice changes nothing the second time.
+ * @throws StarlingError `Invalid` with every problem; `ConfirmationRequired` with what would be deleted; `Deleting`.
+ */
+export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Promise<ApplyAnswer> {
+  const documents = checkDocuments(request.documents);
+  const current = await readCurrent(ports, documents);
+  refuseImpossible(documents, current);
+  const warnings = await sourceWarnings(ports, documents);
+
+  const consequences: Consequences[] = [];
+  for (const [index, document] of documents.entries()) {
+    const found = await consequencesOf(ports.table, { document, before: current[index] });
+    if (found !== undefined) consequences.push(found);
+  }
+  const now = ports.clock.now();
+  const answer = (changes: readonly ObjectChange[]): readonly AppliedObject[] =>
+    changes.map((change, index) => outcomeOf(documents[index] as Document, change, warnings[index] ?? []));
+
+  if (request.mode === "dryRun") {
+    const changes = documents.map((document, index) => documentChange(current[index], document, { now, uid: "" }));
+    return { items: answer(changes), ...(consequences.length === 0 ? {} : { consequences }) };
+  }
+  if (consequences.length > 0 && request.confirmed === "ask") {
+    const message = consequences.map((entry) => entry.message).join("; ");
+    throw refusal("ConfirmationRequired", message, { consequences });
+  }
+
+  const changes: ObjectChange[] = [];
+  const byKind = [...documents.keys()].sort((a, b) => rank(documents[a]) - rank(documents[b]) || a - b);
+  try {
+    for (const group of chunksOfOneKind(byKind, documents)) {
+      await Promise.all(
+        group.map(async (index) => {
+          const document = documents[index] as Document;
+          const uid = ports.ids.unique();
+          changes[index] = await writeObject(ports, {
+            reference: documentReference(document),
+            verb: "apply",
+            caller: request.caller,
+            decide: (before) => documentChange(before, document, { now: ports.clock.now(), uid }),
+          });
+        }),
+      );
+    }
+  } finally {
+    await sendAfter(
+      ports,
+      changes.filter((change) => change !== undefined),
+    );
+  }
+  return { items: answer(changes) };
+}
+
+async function readCurrent(
+  ports: ApiPorts,
+  documents: readonly Document[],
+): Promise<readonly (WrittenRow | undefined)[]> {
+  const rowKeys = documents.map((document) => objectKey(documentReference(document)));
+  const rows = new Map((await ports.table.getMany(rowKeys)).map((row) => [keyText(row), row as WrittenRow]));
+  return rowKeys.map((key) => rows.get(keyText(key)));
+}
+
+/** What depends on the object that is there: one that is going, and fields that cannot change. */
+function refuseImpossible(documents: readonly Document[], current: readonly (WrittenRow | undefined)[]): void {
+  const problems: DocumentProblem[] = [];
+  for (const [index, document] of documents.entries()) {
+    const before = current[index];
+    const object = objectText(documentReference(document));
+    if (before?.operations.deletion !== undefined) {
+      const { by, at } = before.operations.deletion;
+      throw refusal("Deleting", `${object} is being deleted (by ${by} at ${at}); apply it again when it is gone`);
+    }
+    if (document.kind === "Sync" && before?.type === "Sync" && before.spec.cluster !== document.spec.cluster) {
+      const message = `is ${document.spec.cluster}, was ${before.spec.cluster}, and cannot change: delete this Sync and write another for ${document.spec.cluster}`;
+      problems.push({ document: index, object, field: "spec.cluster", message });
+    }
+  }
+  if (problems.length > 0) throw refusal("Invalid", "nothing was applied", { problems });
+}
+
+/** A Source may come later, so an absent one is no error; nothing happens until it is there, so it is not silent. */
+async function sourceWarnings(
+  ports: ApiPorts,
+  documents: readonly Document[],
+): Promise<readonly (readonly string[])[]> {
+  const names = documents.map((document) => {
+    if (document.kind === "Sync") return [document.spec.source];
+    if (document.kind === "SyncGroup") return [...new Set(document.spec.templates.map((template) => template.source))];
+    return [];
+  });
+  const rowKeys = documents.map((document, index) =>
+    (names[index] ?? []).map((name) => keys.object(namespaceOf(document), "Source", name)),
+  );
+  const present = new Set((await ports.table.getMany(rowKeys.flat())).map(keyText));
+  for (const document of documents) {
+    if (document.kind === "Source") present.add(keyText(objectKey(documentReference(document))));
+  }
+  return documents.map((document, index) =>
+    (names[index] ?? []).flatMap((name, place) => {
+      const key = rowKeys[index]?.[place];
+      if (key !== undefined && present.has(keyText(key))) return [];
+      return [
+        `Source ${name} does not exist in namespace ${namespaceOf(document)} yet: nothing is rolled out until it does`,
+      ];
+    }),
+  );
+}
+
+function namespaceOf(document: Document): string {
+  return "namespace" in document.metadata ? document.metadata.namespace : "";
+}
+
+function outcomeOf(document: Document, change: ObjectChange, warnings: readonly string[]): AppliedObject {
+  return { ...documentReference(document), outcome: change.outcome, generation: change.after.generation, warnings };
+}
+
+function rank(document: Document | undefined): number {
+  return document === undefined ? kindOrder.length : kindOrder.indexOf(document.kind);
+}
+
+function chunksOfOneKind(order: readonly number[], documents: readonly Document[]): readonly (readonly number[])[] {
+  const chunks: number[][] = [];
+  for (const index of order) {
+    const last = chunks.at(-1);
+    const sameKind = documents[last?.[0] ?? -1]?.kind === documents[index]?.kind;
+    if (last !== undefined && sameKind && last.length < WRITES_AT_ONCE) last.push(index);
+    else chunks.push([index]);
+  }
+  return chunks;
+}

@@ -1,0 +1,38 @@
+import { documentReference, referenceText } from "#functions/api/reference.ts";
+import { type DocumentProblem, refusal } from "#functions/api/refusal.ts";
+import { withoutServerFields } from "#shared/domain/api/exported.ts";
+import { type Document, parseDocument } from "#shared/domain/kinds/document.ts";
+import { semanticProblems } from "#shared/domain/kinds/semantics.ts";
+
+/**
+ * Every document checked against its schema and for what a schema cannot say.
+ * @throws StarlingError `Invalid` with all problems of all documents: one that is wrong refuses them all.
+ */
+export function checkDocuments(values: readonly unknown[]): readonly Document[] {
+  const documents: Document[] = [];
+  const problems: DocumentProblem[] = [];
+  const seen = new Map<string, number>();
+  for (const [index, value] of values.entries()) {
+    const parsed = parseDocument(withoutServerFields(value));
+    const object = referenceText(value);
+    const name = object === undefined ? {} : { object };
+    if (!parsed.ok) {
+      for (const problem of parsed.problems) problems.push({ document: index, ...name, ...problem });
+      continue;
+    }
+    for (const problem of semanticProblems(parsed.document)) problems.push({ document: index, ...name, ...problem });
+    const key = JSON.stringify(documentReference(parsed.document));
+    const first = seen.get(key);
+    if (first !== undefined) {
+      const message = `is the same object as document ${first + 1}; remove one of them`;
+      problems.push({ document: index, ...name, field: "metadata.name", message });
+    }
+    seen.set(key, index);
+    documents.push(parsed.document);
+  }
+  if (problems.length > 0) {
+    const message = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in ${values.length} documents; nothing was applied`;
+    throw refusal("Invalid", message, { problems });
+  }
+  return documents;
+}

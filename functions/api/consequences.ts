@@ -1,0 +1,57 @@
+import type { WrittenRow } from "#functions/api/object-change.ts";
+import type { Document } from "#shared/domain/kinds/document.ts";
+import { type Subject, statePartition, syncName } from "#shared/domain/rows/keys.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** What a write takes with it, counted, so that whoever confirms knows what. */
+export interface Consequences {
+  readonly message: string;
+  /** Syncs on clusters whose objects would be deleted. */
+  readonly syncs: number;
+  readonly clusters: number;
+}
+
+/** What applying the document would delete from clusters: the templates that a SyncGroup drops. */
+export async function consequencesOf(
+  table: Table,
+  { document, before }: { readonly document: Document; readonly before: WrittenRow | undefined },
+): Promise<Consequences | undefined> {
+  if (document.kind !== "SyncGroup" || before?.type !== "SyncGroup") return undefined;
+  const kept = new Set(document.spec.templates.map((template) => template.name));
+  const dropped = before.spec.templates.map((template) => template.name).filter((name) => !kept.has(name));
+  if (dropped.length === 0) return undefined;
+  const subject: Subject = { namespace: before.namespace, kind: "SyncGroup", name: before.name };
+  const counted = await countSyncs(table, { subject, names: dropped.map((template) => syncName(subject, template)) });
+  if (counted.syncs === 0) return undefined;
+  const templates = `${dropped.length === 1 ? "template" : "templates"} ${dropped.join(", ")}`;
+  return {
+    message: `SyncGroup ${before.namespace}/${before.name} drops ${templates}: the objects of ${countText(counted)} are deleted`,
+    ...counted,
+  };
+}
+
+/** Syncs of a subject on clusters, and how many clusters that is; only those of these names, when given. */
+export async function countSyncs(
+  table: Table,
+  { subject, names }: { readonly subject: Subject; readonly names?: readonly string[] },
+): Promise<{ readonly syncs: number; readonly clusters: number }> {
+  const clusters = new Set<string>();
+  const wanted = names?.map((name) => `SYNC#${subject.namespace}#${name}`);
+  let syncs = 0;
+  let after: string | undefined;
+  do {
+    const pk = statePartition(subject);
+    const page = await table.queryIndex({ index: "state", pk, ...(after === undefined ? {} : { after }) });
+    for (const { key } of page.items) {
+      if (wanted !== undefined && !wanted.includes(key.sk)) continue;
+      syncs++;
+      clusters.add(key.pk);
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return { syncs, clusters: clusters.size };
+}
+
+export function countText({ syncs, clusters }: { readonly syncs: number; readonly clusters: number }): string {
+  return `${syncs} ${syncs === 1 ? "Sync" : "Syncs"} on ${clusters} ${clusters === 1 ? "cluster" : "clusters"}`;
+}

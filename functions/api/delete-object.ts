@@ -1,0 +1,188 @@
+import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import { type Consequences, countSyncs, countText } from "#functions/api/consequences.ts";
+import { operationsChange, repositoryOf, subjectOf, type WrittenRow } from "#functions/api/object-change.ts";
+import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { audit, everySubject, sendAfter, writeObject } from "#functions/api/write-object.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow, SourceRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import type { RowKey } from "#shared/domain/rows/row.ts";
+import { isConflict } from "#shared/errors.ts";
+import type { Table, Write } from "#shared/ports.ts";
+
+/** DynamoDB takes so many writes in one transaction. */
+const TRANSACTION_WRITES = 100;
+/** Names in an error; the rest is counted. */
+const NAMES_SHOWN = 10;
+
+export interface DeleteRequest {
+  readonly reference: ObjectReference;
+  /** What becomes of the objects in the clusters. */
+  readonly cascade: "delete" | "orphan";
+  readonly confirmed: "confirmed" | "ask";
+  readonly caller: Caller;
+}
+
+export interface DeleteAnswer {
+  /** `deleting`: the planner takes the objects away first, then the row. */
+  readonly outcome: "deleting" | "deleted";
+  readonly consequences?: Consequences;
+}
+
+/**
+ * Deletes an object. A SyncGroup or Sync is only marked: the planner does the work, cluster by cluster, and removes the
+ * row. A Source goes when nothing uses it; a Cluster when nothing is assigned to it, or when its objects are orphaned.
+ * @throws StarlingError `NotFound`, `ConfirmationRequired` with what would go, `InUse` with by whom.
+ */
+export async function deleteObject(ports: ApiPorts, request: DeleteRequest): Promise<DeleteAnswer> {
+  const row = await ports.table.get<WrittenRow>(objectKey(request.reference));
+  if (row === undefined) return deleteRemains(ports, request);
+  if (row.type === "Source") return deleteSource(ports, { row, request });
+  if (row.type === "Cluster") return deleteCluster(ports, { row, request });
+  return deleteSubject(ports, { row, request });
+}
+
+async function deleteSubject(
+  ports: ApiPorts,
+  { row, request }: { readonly row: SubjectRow; readonly request: DeleteRequest },
+): Promise<DeleteAnswer> {
+  const counted = await countSyncs(ports.table, { subject: subjectOf(row) });
+  const object = objectText(request.reference);
+  const fate = request.cascade === "delete" ? "their objects are deleted" : "their objects stay and are forgotten";
+  const consequences = { ...counted, message: `deleting ${object} takes ${countText(counted)} with it; ${fate}` };
+  if (request.confirmed === "ask") {
+    throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
+  }
+  const { caller, cascade, reference } = request;
+  const now = ports.clock.now();
+  const change = await writeObject(ports, {
+    reference,
+    verb: `delete (cascade=${cascade})`,
+    caller,
+    decide(before) {
+      if (before === undefined) throw refusal("NotFound", `${object} does not exist`);
+      const going = before.operations.deletion;
+      if (going?.cascade === cascade) {
+        return { outcome: "unchanged", after: before, writes: [], messages: [], fleetChanged: false };
+      }
+      const deletion = { by: caller.principal, at: now.toISOString(), cascade, ...reasonOf(caller) };
+      return operationsChange(before, { ...before.operations, deletion }, now);
+    },
+  });
+  await sendAfter(ports, [change]);
+  return { outcome: "deleting", consequences };
+}
+
+async function deleteSource(
+  ports: ApiPorts,
+  { row, request }: { readonly row: SourceRow; readonly request: DeleteRequest },
+): Promise<DeleteAnswer> {
+  const reference = { namespace: row.namespace, name: row.name };
+  const object = objectText(request.reference);
+  const users = await ports.table.query({ pk: `USES#${row.namespace}#${row.name}`, limit: NAMES_SHOWN + 1 });
+  if (users.items.length > 0) {
+    const names = users.items.map((user) => user.sk.replace("#", "/"));
+    const shown = `${names.slice(0, NAMES_SHOWN).join(", ")}${names.length > NAMES_SHOWN ? " and more" : ""}`;
+    throw refusal("InUse", `${object} is used by ${shown}; point them at another Source or delete them first`, {
+      users: names,
+    });
+  }
+  if (request.confirmed === "ask") {
+    const consequences = { syncs: 0, clusters: 0, message: `deleting ${object}, which nothing uses` };
+    throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
+  }
+  await removeRow(ports, {
+    row,
+    request,
+    also: [keys.sourceEntry(reference), keys.repository(repositoryOf(row), reference)],
+  });
+  return { outcome: "deleted" };
+}
+
+async function deleteCluster(
+  ports: ApiPorts,
+  { row, request }: { readonly row: ClusterRow; readonly request: DeleteRequest },
+): Promise<DeleteAnswer> {
+  const object = objectText(request.reference);
+  const syncs = await assignedTo(ports.table, row.name);
+  const consequences = {
+    syncs: syncs.length,
+    clusters: 1,
+    message: `deleting ${object} forgets ${syncs.length} ${syncs.length === 1 ? "Sync" : "Syncs"}; the objects in the cluster stay`,
+  };
+  if (syncs.length > 0 && request.cascade === "delete") {
+    const names = syncs.map((key) => key.sk.slice("SYNC#".length).replace("#", "/"));
+    const shown = `${names.slice(0, NAMES_SHOWN).join(", ")}${names.length > NAMES_SHOWN ? " and more" : ""}`;
+    const remedy = "deselect it in those groups first, or delete it with cascade=orphan, which leaves its objects";
+    throw refusal("InUse", `${object} has ${syncs.length} Syncs assigned (${shown}); ${remedy}`, { users: names });
+  }
+  if (request.confirmed === "ask") {
+    throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
+  }
+  await removeRow(ports, { row, request, also: [keys.fleet(row.name)] });
+  await forgetRemains(ports.table, row.name);
+  await ports.sender.send(await everySubject(ports));
+  return { outcome: "deleted", consequences };
+}
+
+/** A delete of a Cluster that broke off after its own row went is finished by the next one. */
+async function deleteRemains(ports: ApiPorts, { reference }: DeleteRequest): Promise<DeleteAnswer> {
+  const object = objectText(reference);
+  if (reference.kind !== "Cluster") throw refusal("NotFound", `${object} does not exist`);
+  const remains = await forgetRemains(ports.table, reference.name);
+  if (remains === 0) throw refusal("NotFound", `${object} does not exist`);
+  await ports.sender.send(await everySubject(ports));
+  return { outcome: "deleted" };
+}
+
+async function removeRow(
+  ports: ApiPorts,
+  { row, request, also }: { row: SourceRow | ClusterRow; request: DeleteRequest; also: readonly RowKey[] },
+): Promise<void> {
+  const { reference, caller, cascade } = request;
+  try {
+    await ports.table.write([
+      { delete: { pk: row.pk, sk: row.sk }, when: { version: row.version } },
+      ...also.map((key) => ({ delete: key })),
+    ]);
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    throw refusal(
+      "Conflict",
+      `${objectText(reference)} was written by somebody else just now; look at it and try again`,
+    );
+  }
+  audit(ports, {
+    verb: `delete (cascade=${cascade})`,
+    caller,
+    reference,
+    before: row.generation,
+    after: undefined,
+  });
+}
+
+async function assignedTo(table: Table, cluster: string): Promise<readonly RowKey[]> {
+  const found: RowKey[] = [];
+  let after: string | undefined;
+  do {
+    const pk = keys.cluster(cluster).pk;
+    const page = await table.query({ pk, prefix: "SYNC#", ...(after === undefined ? {} : { after }) });
+    found.push(...page.items.map(({ pk, sk }) => ({ pk, sk })));
+    after = page.next;
+  } while (after !== undefined);
+  return found;
+}
+
+/** Takes away what is left in a cluster's partition. @returns how many rows that were. */
+async function forgetRemains(table: Table, cluster: string): Promise<number> {
+  const remains = await assignedTo(table, cluster);
+  const writes: Write[] = [...remains, keys.lease(cluster)].map((key) => ({ delete: { pk: key.pk, sk: key.sk } }));
+  for (let start = 0; start < writes.length; start += TRANSACTION_WRITES) {
+    await table.write(writes.slice(start, start + TRANSACTION_WRITES));
+  }
+  return remains.length;
+}
+
+function reasonOf(caller: Caller): { reason?: string } {
+  return caller.reason === undefined ? {} : { reason: caller.reason };
+}

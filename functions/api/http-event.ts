@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { refusal } from "#functions/api/refusal.ts";
+import { type Json, parseJson } from "#shared/domain/json.ts";
+
+/** API Gateway takes more; a request of this size has some thousand objects. */
+export const MAX_BODY_BYTES = 1_000_000;
+
+/** The part of an HTTP API event (payload format 2.0) that Starling reads. */
+const httpEvent = z.object({
+  rawPath: z.string(),
+  rawQueryString: z.string().default(""),
+  body: z.string().optional(),
+  isBase64Encoded: z.boolean().default(false),
+  requestContext: z.object({
+    http: z.object({ method: z.string() }),
+    authorizer: z.object({ iam: z.object({ userArn: z.string().min(1) }) }).optional(),
+  }),
+});
+
+export interface HttpRequest {
+  readonly method: string;
+  /** Decoded parts of the path. */
+  readonly path: readonly string[];
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: Json;
+  /** ARN of who signed the request. */
+  readonly principal: string;
+}
+
+/** @throws StarlingError `Forbidden` without a verified signature, `BodyTooLarge`, `BadRequest`. */
+export function readRequest(event: unknown): HttpRequest {
+  const parsed = httpEvent.safeParse(event);
+  if (!parsed.success) throw refusal("BadRequest", "the event is not one of an HTTP API with payload format 2.0");
+  const { rawPath, rawQueryString, body, isBase64Encoded, requestContext } = parsed.data;
+  const principal = requestContext.authorizer?.iam.userArn;
+  if (principal === undefined) {
+    throw refusal("Forbidden", "the request is not signed by an IAM principal; sign it with SigV4 for execute-api");
+  }
+  return {
+    method: requestContext.http.method,
+    path: decodedPath(rawPath),
+    query: Object.fromEntries(new URLSearchParams(rawQueryString)),
+    body: readBody(body, isBase64Encoded ? "base64" : "utf8"),
+    principal,
+  };
+}
+
+function decodedPath(rawPath: string): readonly string[] {
+  try {
+    return rawPath.split("/").slice(1).map(decodeURIComponent);
+  } catch {
+    throw refusal("BadRequest", `the path ${rawPath} is not percent-encoded UTF-8`);
+  }
+}
+
+function readBody(body: string | undefined, encoding: "base64" | "utf8"): Json {
+  if (body === undefined || body === "") return {};
+  const bytes = Buffer.from(body, encoding);
+  if (bytes.length > MAX_BODY_BYTES) {
+    throw refusal(
+      "BodyTooLarge",
+      `the body has ${bytes.length} bytes; at most ${MAX_BODY_BYTES}: apply in several parts`,
+    );
+  }
+  try {
+    return parseJson(bytes.toString("utf8"));
+  } catch (error) {
+    throw refusal("BadRequest", `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

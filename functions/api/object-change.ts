@@ -1,0 +1,182 @@
+/** What one write of one object means for the table and the queues: pure, given the row that was read. */
+import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
+import { normaliseGitUrl } from "#shared/domain/git-url.ts";
+import { canonicalJson } from "#shared/domain/json.ts";
+import type { Document } from "#shared/domain/kinds/document.ts";
+import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
+import { keys, type Subject } from "#shared/domain/rows/keys.ts";
+import {
+  type ClusterRow,
+  type DirectoryRow,
+  type FleetRow,
+  nextResolve,
+  type Operations,
+  type SourceRow,
+  type SubjectRow,
+  type SyncGroupRow,
+  type UserSyncRow,
+} from "#shared/domain/rows/object-rows.ts";
+import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Write } from "#shared/ports.ts";
+
+/** The rows that people write. */
+export type WrittenRow = SourceRow | ClusterRow | SyncGroupRow | UserSyncRow;
+
+export type Outcome = "created" | "configured" | "unchanged";
+
+export interface ObjectChange {
+  readonly outcome: Outcome;
+  readonly after: WrittenRow;
+  /** One transaction; empty when nothing changed. */
+  readonly writes: readonly Write[];
+  readonly messages: readonly Message[];
+  /** Every subject has to look at the fleet again. */
+  readonly fleetChanged: boolean;
+}
+
+export interface ChangeContext {
+  readonly now: Date;
+  /** For an object that does not exist yet. */
+  readonly uid: string;
+}
+
+/** The document applied over the row: what people write is replaced, operations and status stay. */
+export function documentChange(
+  before: WrittenRow | undefined,
+  document: Document,
+  context: ChangeContext,
+): ObjectChange {
+  const labels = document.metadata.labels ?? {};
+  const annotations = document.metadata.annotations ?? {};
+  if (before === undefined) {
+    const after = newRow(document, context);
+    return { outcome: "created", ...rowChange(undefined, after, context.now), fleetChanged: after.type === "Cluster" };
+  }
+  const specChanged = canonicalJson(before.spec) !== canonicalJson(document.spec);
+  const labelsChanged = canonicalJson(before.labels) !== canonicalJson(labels);
+  if (!specChanged && !labelsChanged && canonicalJson(before.annotations) === canonicalJson(annotations)) {
+    return { outcome: "unchanged", after: before, writes: [], messages: [], fleetChanged: false };
+  }
+  const after = {
+    ...before,
+    labels,
+    annotations,
+    spec: document.spec,
+    generation: before.generation + (specChanged ? 1 : 0),
+    version: before.version + 1,
+  } as WrittenRow;
+  return {
+    outcome: "configured",
+    ...rowChange(before, after, context.now),
+    fleetChanged: after.type === "Cluster" && (specChanged || labelsChanged),
+  };
+}
+
+/** The row with other operations, and what follows from that. */
+export function operationsChange(before: WrittenRow, operations: Operations, now: Date): ObjectChange {
+  const after = { ...before, operations, version: before.version + 1 };
+  return { outcome: "configured", ...rowChange(before, after, now), fleetChanged: false };
+}
+
+type RowChange = Pick<ObjectChange, "after" | "writes" | "messages">;
+
+function rowChange(before: WrittenRow | undefined, after: WrittenRow, now: Date): RowChange {
+  if (after.type === "Source") return sourceChange(before as SourceRow | undefined, after, now);
+  if (after.type === "Cluster") return clusterChange(before as ClusterRow | undefined, after);
+  return subjectChange(before as SubjectRow | undefined, after, now);
+}
+
+function newRow(document: Document, { now, uid }: ChangeContext): WrittenRow {
+  const reference: ObjectReference = { kind: document.kind, name: document.metadata.name, ...namespaceOf(document) };
+  return {
+    ...objectKey(reference),
+    type: document.kind,
+    schema: ROW_SCHEMA,
+    version: 1,
+    uid,
+    name: document.metadata.name,
+    ...namespaceOf(document),
+    labels: document.metadata.labels ?? {},
+    annotations: document.metadata.annotations ?? {},
+    generation: 1,
+    createdAt: now.toISOString(),
+    spec: document.spec,
+    operations: {},
+    status: { conditions: [] },
+  } as unknown as WrittenRow;
+}
+
+function namespaceOf(document: Document): { namespace?: string } {
+  return "namespace" in document.metadata ? { namespace: document.metadata.namespace } : {};
+}
+
+function sourceChange(before: SourceRow | undefined, after: SourceRow, now: Date): RowChange {
+  const next = nextResolve(after);
+  const dueNow = next !== undefined && next <= now.toISOString();
+  const row = withDue(after, dueNow ? watchdogAt(now, 0) : next, dueNow ? 1 : 0);
+  const reference = { namespace: after.namespace, name: after.name };
+  const repository = repositoryOf(after);
+  const previous = before === undefined ? undefined : repositoryOf(before);
+  const writes = [putRow(before, row)];
+  if (before === undefined) writes.push({ put: directoryRow(keys.sourceEntry(reference)) });
+  if (previous !== repository) writes.push({ put: directoryRow(keys.repository(repository, reference)) });
+  if (previous !== undefined && previous !== repository) writes.push({ delete: keys.repository(previous, reference) });
+  return { after: row, writes, messages: dueNow ? [{ to: "resolve", source: reference }] : [] };
+}
+
+/** The checks at the door leave no URL that names no repository; its text would be its own entry. */
+export function repositoryOf(row: SourceRow): string {
+  return normaliseGitUrl(row.spec.git.url) ?? row.spec.git.url;
+}
+
+function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowChange {
+  const fleet: FleetRow = {
+    ...keys.fleet(after.name),
+    type: "Fleet",
+    schema: ROW_SCHEMA,
+    version: after.version,
+    name: after.name,
+    uid: after.uid,
+    labels: after.labels,
+    values: after.spec.values ?? {},
+  };
+  return { after, writes: [putRow(before, after), { put: fleet }], messages: [] };
+}
+
+function subjectChange(before: SubjectRow | undefined, after: SubjectRow, now: Date): RowChange {
+  const subject = subjectOf(after);
+  const row = withDue(after, watchdogAt(now, 0), 1);
+  const writes = [putRow(before, row)];
+  if (before === undefined) writes.push({ put: directoryRow(keys.subject(subject)) });
+  const used = sourcesOf(after);
+  const usedBefore = before === undefined ? new Set<string>() : sourcesOf(before);
+  const uses = (name: string) => keys.uses({ namespace: after.namespace, name }, subject);
+  for (const name of used) if (!usedBefore.has(name)) writes.push({ put: directoryRow(uses(name)) });
+  for (const name of usedBefore) if (!used.has(name)) writes.push({ delete: uses(name) });
+  return { after: row, writes, messages: [{ to: "rollout", subject }] };
+}
+
+export function subjectOf(row: SubjectRow): Subject {
+  return { namespace: row.namespace, kind: row.type, name: row.name };
+}
+
+/** Names of the Sources, of the same namespace, that the subject's templates come from. */
+export function sourcesOf(row: SubjectRow): ReadonlySet<string> {
+  return new Set(row.type === "Sync" ? [row.spec.source] : row.spec.templates.map((template) => template.source));
+}
+
+function putRow(before: WrittenRow | undefined, after: WrittenRow): Write {
+  return { put: after, when: before === undefined ? "absent" : { version: before.version } };
+}
+
+function directoryRow(key: RowKey): DirectoryRow {
+  return { ...key, type: "Directory", schema: ROW_SCHEMA, version: 1 };
+}
+
+/** Who sends directly sets the watchdog too: a lost message costs one of those. */
+function withDue<R extends Row>(row: R, at: string | undefined, dispatches: number): R {
+  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = row;
+  if (at === undefined) return rest as R;
+  return { ...rest, ...dueAttributes(row, at), ...(dispatches === 0 ? {} : { dispatches }) } as R;
+}

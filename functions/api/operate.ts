@@ -1,0 +1,107 @@
+import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import { type ObjectChange, operationsChange, sourcesOf, type WrittenRow } from "#functions/api/object-change.ts";
+import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { sendAfter, writeObject } from "#functions/api/write-object.ts";
+import type { Act, Operations } from "#shared/domain/rows/object-rows.ts";
+
+export interface OperateRequest {
+  readonly reference: ObjectReference;
+  readonly verb: "suspend" | "resume" | "reconcile";
+  /** For `reconcile`: look at the Sources it comes from, too. */
+  readonly sources?: "include";
+  readonly caller: Caller;
+}
+
+export interface OperateAnswer {
+  readonly outcome: "configured" | "unchanged";
+  readonly operations: Operations;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Suspends, resumes or reconciles an object: only the operations half is written, so that applying a document from git
+ * does not undo what was done by hand. Suspending what is suspended keeps who did it first.
+ * @throws StarlingError `NotFound`, `Suspended` (a reconcile would do nothing), `Deleting`.
+ */
+export async function operate(ports: ApiPorts, request: OperateRequest): Promise<OperateAnswer> {
+  const { reference, caller, verb } = request;
+  const at = ports.clock.now();
+  const act: Act = {
+    by: caller.principal,
+    at: at.toISOString(),
+    ...(caller.reason === undefined ? {} : { reason: caller.reason }),
+  };
+  const change = await writeObject(ports, {
+    reference,
+    verb,
+    caller,
+    decide: (before) => decide(before, { request, act, at }),
+  });
+  const changes: ObjectChange[] = [change];
+  const warnings: string[] = [];
+  try {
+    if (request.sources === "include" && (change.after.type === "SyncGroup" || change.after.type === "Sync")) {
+      for (const name of sourcesOf(change.after)) {
+        const source: ObjectReference = { kind: "Source", namespace: change.after.namespace, name };
+        const outcome = await reconcileSource(ports, { source, caller, act, at });
+        if (typeof outcome === "string") warnings.push(outcome);
+        else changes.push(outcome);
+      }
+    }
+  } finally {
+    await sendAfter(ports, changes);
+  }
+  return {
+    outcome: change.outcome === "unchanged" ? "unchanged" : "configured",
+    operations: change.after.operations,
+    warnings,
+  };
+}
+
+interface Decision {
+  readonly request: Pick<OperateRequest, "reference" | "verb">;
+  readonly act: Act;
+  readonly at: Date;
+}
+
+function decide(before: WrittenRow | undefined, { request, act, at }: Decision): ObjectChange {
+  const object = objectText(request.reference);
+  if (before === undefined) throw refusal("NotFound", `${object} does not exist`);
+  const { suspended, resumed: _resumed, ...operations } = before.operations;
+  if (request.verb === "suspend") {
+    return suspended === undefined
+      ? operationsChange(before, { ...operations, suspended: act }, at)
+      : unchanged(before);
+  }
+  if (request.verb === "resume") {
+    return suspended === undefined ? unchanged(before) : operationsChange(before, { ...operations, resumed: act }, at);
+  }
+  if (suspended !== undefined) {
+    const why = suspended.reason === undefined ? "" : `: ${suspended.reason}`;
+    const message = `${object} is suspended (by ${suspended.by} at ${suspended.at}${why}); resume it first`;
+    throw refusal("Suspended", message);
+  }
+  if (operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
+  return operationsChange(before, { ...before.operations, reconcile: act }, at);
+}
+
+/** @returns the change, or why the Source was left alone. */
+async function reconcileSource(
+  ports: ApiPorts,
+  { source, caller, act, at }: { source: ObjectReference; caller: Caller; act: Act; at: Date },
+): Promise<ObjectChange | string> {
+  const row = await ports.table.get<WrittenRow>(objectKey(source));
+  if (row === undefined) return `${objectText(source)} does not exist and was not asked`;
+  if (row.operations.suspended !== undefined) return `${objectText(source)} is suspended and was not asked`;
+  const request = { reference: source, verb: "reconcile" } as const;
+  return writeObject(ports, {
+    ...request,
+    caller,
+    decide: (before) => decide(before, { request, act, at }),
+  });
+}
+
+function unchanged(before: WrittenRow): ObjectChange {
+  return { outcome: "unchanged", after: before, writes: [], messages: [], fleetChanged: false };
+}

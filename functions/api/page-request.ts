@@ -1,0 +1,82 @@
+import { refusal } from "#functions/api/refusal.ts";
+import { type LabelSelector, matchesSelector } from "#shared/domain/kinds/cluster-selection.ts";
+import { parseSelectorText } from "#shared/domain/kinds/selector-text.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
+import type { Page } from "#shared/ports.ts";
+
+const DEFAULT_LIMIT = 500;
+const MAX_LIMIT = 1000;
+/** Reads for one answer; a selector that matches little answers with fewer items and a token. */
+const READS_PER_ANSWER = 20;
+
+export interface PageRequest {
+  readonly limit: number;
+  /** What `continue` held: opaque to the caller, a cursor of this query to us. */
+  readonly after?: string;
+  readonly selector?: LabelSelector;
+}
+
+export interface ListPage<T> {
+  readonly items: readonly T[];
+  readonly next?: string;
+}
+
+/** @throws StarlingError `BadRequest` */
+export function pageRequest(query: Readonly<Record<string, string>>): PageRequest {
+  const limit = query.limit === undefined ? DEFAULT_LIMIT : Number(query.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+    throw refusal("BadRequest", `limit is "${query.limit}"; expected a whole number from 1 to ${MAX_LIMIT}`);
+  }
+  const selector = query.labelSelector === undefined ? undefined : parseSelectorText(query.labelSelector);
+  if (selector?.ok === false) throw refusal("BadRequest", `labelSelector: ${selector.message}`);
+  return {
+    limit,
+    ...(query.continue === undefined ? {} : { after: query.continue }),
+    ...(selector === undefined ? {} : { selector: selector.selector }),
+  };
+}
+
+export function keepsLabels(request: PageRequest, row: { readonly labels: Readonly<Record<string, string>> }): boolean {
+  return request.selector === undefined || matchesSelector(request.selector, row.labels);
+}
+
+/** Reads pages until the limit is reached, keeping what `keep` turns into an item. */
+export async function collect<T>(
+  request: PageRequest,
+  source: {
+    readonly read: (page: { limit: number; after?: string }) => Promise<Page<Row>>;
+    readonly keep: (row: Row) => T | undefined;
+  },
+): Promise<ListPage<T>> {
+  const items: T[] = [];
+  let after = request.after;
+  for (let reads = 0; reads < READS_PER_ANSWER; reads++) {
+    const page = await source.read({
+      limit: request.limit - items.length,
+      ...(after === undefined ? {} : { after }),
+    });
+    for (const row of page.items) {
+      const item = source.keep(row);
+      if (item !== undefined) items.push(item);
+    }
+    after = page.next;
+    if (after === undefined || items.length >= request.limit) break;
+  }
+  return { items, ...(after === undefined ? {} : { next: after }) };
+}
+
+/** A cursor of ours, made of more than one thing. */
+export function encodeCursor(value: Readonly<Record<string, string>>): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+/** @throws StarlingError `BadRequest` when it is not one that `encodeCursor` gave. */
+export function decodeCursor(text: string): Readonly<Record<string, string>> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+    if (typeof value === "object" && value !== null) return value as Record<string, string>;
+  } catch {
+    // falls through to the refusal: the text is not ours
+  }
+  throw refusal("BadRequest", "continue is not a token of this list; leave it out to start again");
+}

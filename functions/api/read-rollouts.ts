@@ -1,0 +1,136 @@
+import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { type RolloutObject, rolloutObject, type TargetItem, targetItem } from "#shared/domain/api/objects.ts";
+import { keys, type Subject, syncName, targetRange } from "#shared/domain/rows/keys.ts";
+import {
+  type HeadRow,
+  type RolloutRow,
+  type TargetRow,
+  type TargetState,
+  targetStates,
+} from "#shared/domain/rows/rollout-rows.ts";
+import { keyText } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** Pages of targets read for one answer when a state is asked for that few have. */
+const READS_PER_ANSWER = 10;
+const TARGETS_PER_READ = 500;
+const SUBJECTS_PER_ANSWER = 100;
+
+/** Rollouts of a subject, newest first. */
+export async function listRollouts(
+  table: Table,
+  { subject, page }: { readonly subject: Subject; readonly page: PageRequest },
+): Promise<ListPage<RolloutObject>> {
+  const head = await table.get<HeadRow>(keys.head(subject));
+  const from = page.after === undefined ? (head?.last ?? 0) : Number(decodeCursor(page.after).number);
+  const to = Math.max(1, from - page.limit + 1);
+  const wanted = Array.from({ length: Math.max(0, from - to + 1) }, (_, index) => from - index);
+  const rows = new Map(
+    (await table.getMany(wanted.map((number) => keys.rollout(subject, number)))).map((row) => [keyText(row), row]),
+  );
+  const items = wanted.flatMap((number) => {
+    const row = rows.get(keyText(keys.rollout(subject, number)));
+    return row === undefined ? [] : [rolloutObject(row as RolloutRow)];
+  });
+  return to > 1 && from > 0 ? { items, next: encodeCursor({ number: String(to - 1) }) } : { items };
+}
+
+/** The newest rollout of every subject of one namespace, or of all. */
+export async function listNewestRollouts(
+  table: Table,
+  { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
+): Promise<ListPage<RolloutObject>> {
+  const entries = await table.query({
+    pk: "SUBJECTS",
+    limit: Math.min(page.limit, SUBJECTS_PER_ANSWER),
+    ...(namespace === undefined ? {} : { prefix: `${namespace}#` }),
+    ...(page.after === undefined ? {} : { after: page.after }),
+  });
+  const subjects = entries.items.map((entry): Subject => {
+    const [ns = "", kind, name = ""] = entry.sk.split("#");
+    return { namespace: ns, kind: kind === "Sync" ? "Sync" : "SyncGroup", name };
+  });
+  const heads = (await table.getMany(subjects.map(keys.head))) as readonly HeadRow[];
+  const newest = heads.filter((head) => head.last > 0).map((head) => keys.rollout(head.subject, head.last));
+  const rows = (await table.getMany(newest)) as readonly RolloutRow[];
+  const items = [...rows].sort((a, b) => (keyText(a) < keyText(b) ? -1 : 1)).map(rolloutObject);
+  return entries.next === undefined ? { items } : { items, next: entries.next };
+}
+
+/** `number` absent: the newest. @throws StarlingError `NotFound` */
+export async function getRollout(
+  table: Table,
+  { subject, number }: { readonly subject: Subject; readonly number?: number },
+): Promise<RolloutRow> {
+  const wanted = number ?? (await table.get<HeadRow>(keys.head(subject)))?.last ?? 0;
+  const row = wanted === 0 ? undefined : await table.get<RolloutRow>(keys.rollout(subject, wanted));
+  if (row !== undefined) return row;
+  const which = number === undefined ? "no rollout yet" : `no rollout ${number}`;
+  throw refusal("NotFound", `${subject.kind} ${subject.namespace}/${subject.name} has ${which}`);
+}
+
+export interface TargetFilter {
+  readonly rollout: RolloutRow;
+  /** Name of a stage. */
+  readonly stage?: string;
+  readonly states?: readonly TargetState[];
+  readonly page: PageRequest;
+}
+
+/** Targets in their order, with what the worker said about those that are not done. */
+export async function listTargets(table: Table, filter: TargetFilter): Promise<ListPage<TargetItem>> {
+  const { rollout, page } = filter;
+  const stages = rollout.stages.filter(
+    (stage) => stage.size > 0 && (filter.stage === undefined || stage.name === filter.stage),
+  );
+  if (filter.stage !== undefined && !rollout.stages.some((stage) => stage.name === filter.stage)) {
+    const names = rollout.stages.map((stage) => stage.name).join(", ");
+    throw refusal("BadRequest", `stage is "${filter.stage}"; this rollout has ${names}`);
+  }
+  const first = stages[0];
+  const last = stages.at(-1);
+  if (first === undefined || last === undefined) return { items: [] };
+  const found: TargetRow[] = [];
+  const [from, to] = targetRange(rollout.number, { from: first.first, to: last.last });
+  let after = page.after;
+  for (let reads = 0; reads < READS_PER_ANSWER; reads++) {
+    const part = await table.query({
+      pk: rollout.pk,
+      between: [from, to],
+      limit: filter.states === undefined ? page.limit : Math.min(TARGETS_PER_READ, page.limit - found.length),
+      ...(after === undefined ? {} : { after }),
+    });
+    for (const row of part.items as readonly TargetRow[]) {
+      if (filter.states === undefined || filter.states.includes(row.state)) found.push(row);
+    }
+    after = part.next;
+    if (after === undefined || found.length >= page.limit) break;
+  }
+  const syncs = await syncsOfTargets(table, { rollout, targets: found });
+  const items = found.map((row) => targetItem(row, rollout, syncs.get(row.cluster) ?? []));
+  return after === undefined ? { items } : { items, next: after };
+}
+
+/** @throws StarlingError `BadRequest` naming the state that is none. */
+export function targetStatesOf(text: string): readonly TargetState[] {
+  return text.split(",").map((word) => {
+    const state = targetStates.find((candidate) => candidate.toLowerCase() === word.trim().toLowerCase());
+    if (state === undefined) throw refusal("BadRequest", `state is "${word}"; expected ${targetStates.join(", ")}`);
+    return state;
+  });
+}
+
+async function syncsOfTargets(
+  table: Table,
+  { rollout, targets }: { readonly rollout: RolloutRow; readonly targets: readonly TargetRow[] },
+): Promise<ReadonlyMap<string, readonly SyncRow[]>> {
+  const names = rollout.plan.templates.map((template) => syncName(rollout.subject, template.name));
+  const touched = targets.filter((target) => target.state !== "Waiting" || target.reason !== "");
+  const wanted = touched.flatMap((target) =>
+    names.map((name) => keys.sync(target.cluster, rollout.subject.namespace, name)),
+  );
+  const rows = (await table.getMany(wanted)) as readonly SyncRow[];
+  return Map.groupBy(rows, (row) => row.cluster);
+}

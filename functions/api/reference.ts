@@ -1,0 +1,37 @@
+import { isJsonObject } from "#shared/domain/json.ts";
+import type { Document, WritableKind } from "#shared/domain/kinds/document.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { RowKey } from "#shared/domain/rows/row.ts";
+
+/** Which object: `namespace` is absent for a Cluster. */
+export interface ObjectReference {
+  readonly kind: WritableKind;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export function documentReference(document: Document): ObjectReference {
+  const { kind, metadata } = document;
+  return { kind, ...("namespace" in metadata ? { namespace: metadata.namespace } : {}), name: metadata.name };
+}
+
+export function objectKey(reference: ObjectReference): RowKey {
+  if (reference.kind === "Cluster") return keys.cluster(reference.name);
+  return keys.object(reference.namespace ?? "", reference.kind, reference.name);
+}
+
+export function objectText(reference: {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}): string {
+  return `${reference.kind} ${reference.namespace === undefined ? "" : `${reference.namespace}/`}${reference.name}`;
+}
+
+/** `Source payments/app`, as far as a document that may be wrong says so. */
+export function referenceText(value: unknown): string | undefined {
+  if (!isJsonObject(value) || typeof value.kind !== "string" || !isJsonObject(value.metadata)) return undefined;
+  const { name, namespace } = value.metadata;
+  if (typeof name !== "string") return value.kind;
+  return objectText({ kind: value.kind, name, ...(typeof namespace === "string" ? { namespace } : {}) });
+}

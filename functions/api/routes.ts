@@ -1,0 +1,300 @@
+/** The routes of the door, one table. Everything a route may do is in the use case it names. */
+import { z } from "zod";
+import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import { applyDocuments } from "#functions/api/apply-documents.ts";
+import { deleteObject } from "#functions/api/delete-object.ts";
+import type { HttpRequest } from "#functions/api/http-event.ts";
+import { listEvents } from "#functions/api/list-events.ts";
+import { getObject, listClusters, listSources, listSyncGroups } from "#functions/api/list-objects.ts";
+import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
+import { operate } from "#functions/api/operate.ts";
+import { type ListPage, pageRequest } from "#functions/api/page-request.ts";
+import {
+  getRollout,
+  listNewestRollouts,
+  listRollouts,
+  listTargets,
+  targetStatesOf,
+} from "#functions/api/read-rollouts.ts";
+import type { ObjectReference } from "#functions/api/reference.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { listOf, rolloutObject } from "#shared/domain/api/objects.ts";
+import type { Subject } from "#shared/domain/rows/keys.ts";
+
+interface Call {
+  readonly ports: ApiPorts;
+  readonly request: HttpRequest;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+interface Route {
+  readonly method: string;
+  /** `:name` takes one part of the path; what it may be is in `paramRules`. */
+  readonly path: string;
+  readonly answer: (call: Call) => Promise<unknown>;
+}
+
+const ns = "/v1/namespaces/:namespace";
+
+const routes: readonly Route[] = [
+  { method: "GET", path: "/v1/version", answer: async () => ({ api: "v1", service: "starling" }) },
+  { method: "POST", path: "/v1/apply", answer: apply },
+
+  { method: "GET", path: "/v1/clusters", answer: clusters },
+  {
+    method: "GET",
+    path: "/v1/clusters/:name",
+    answer: ({ ports, params }) => getObject(ports.table, clusterOf(params)),
+  },
+  { method: "DELETE", path: "/v1/clusters/:name", answer: (call) => remove(call, clusterOf(call.params)) },
+  { method: "GET", path: "/v1/clusters/:name/syncs", answer: syncsOnCluster },
+  {
+    method: "GET",
+    path: "/v1/clusters/:name/events",
+    answer: (call) => events(call, { kind: "Cluster", namespace: "" }),
+  },
+
+  { method: "GET", path: "/v1/:plural", answer: lists },
+  { method: "GET", path: `${ns}/:plural`, answer: lists },
+  { method: "GET", path: `${ns}/:plural/:name`, answer: one },
+  { method: "DELETE", path: `${ns}/:plural/:name`, answer: (call) => remove(call, objectOf(call.params)) },
+  { method: "POST", path: `${ns}/:plural/:name/:verb`, answer: verb },
+  { method: "GET", path: `${ns}/:plural/:name/events`, answer: (call) => events(call, objectOf(call.params)) },
+
+  { method: "GET", path: `${ns}/:subjects/:name/syncs`, answer: syncsOfSubject },
+  { method: "GET", path: `${ns}/:subjects/:name/rollouts`, answer: rollouts },
+  { method: "GET", path: `${ns}/:subjects/:name/rollouts/:number`, answer: oneRollout },
+  { method: "GET", path: `${ns}/:subjects/:name/rollouts/:number/targets`, answer: targets },
+];
+
+const kindOfPlural = {
+  sources: "Source",
+  syncgroups: "SyncGroup",
+  syncs: "Sync",
+  rollouts: "Rollout",
+} as const;
+
+const paramRules: Readonly<Record<string, RegExp>> = {
+  plural: /^(sources|syncgroups|syncs|rollouts)$/,
+  subjects: /^(syncgroups|syncs)$/,
+  verb: /^(suspend|resume|reconcile)$/,
+  number: /^([1-9]\d{0,7}|newest)$/,
+  namespace: /^[a-z0-9][-a-z0-9]{0,62}$/,
+  name: /^[a-z0-9][-a-z0-9.]{0,127}$/,
+};
+
+/** @throws StarlingError `NotFound`, `MethodNotAllowed`, and whatever the route refuses. */
+export async function answerRequest(ports: ApiPorts, request: HttpRequest): Promise<unknown> {
+  let otherMethod = false;
+  for (const route of routes) {
+    const params = match(route.path, request.path);
+    if (params === undefined) continue;
+    if (route.method === request.method) return route.answer({ ports, request, params });
+    otherMethod = true;
+  }
+  const path = `/${request.path.join("/")}`;
+  if (otherMethod) throw refusal("MethodNotAllowed", `${request.method} is not possible on ${path}`);
+  throw refusal("NotFound", `there is no ${path}`);
+}
+
+function match(pattern: string, path: readonly string[]): Readonly<Record<string, string>> | undefined {
+  const parts = pattern.split("/").slice(1);
+  if (parts.length !== path.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of parts.entries()) {
+    const actual = path[index] ?? "";
+    if (!part.startsWith(":")) {
+      if (part !== actual) return undefined;
+      continue;
+    }
+    const name = part.slice(1);
+    if (paramRules[name]?.test(actual) !== true) return undefined;
+    params[name] = actual;
+  }
+  return params;
+}
+
+const applyBody = z.strictObject({
+  documents: z.array(z.unknown()).min(1, "must have at least one document"),
+  dryRun: z.boolean().default(false),
+  confirm: z.boolean().default(false),
+  reason: z.string().max(500).optional(),
+});
+
+const operateBody = z.strictObject({
+  reason: z.string().max(500).optional(),
+  withSource: z.boolean().default(false),
+});
+
+function apply({ ports, request }: Call): Promise<unknown> {
+  const body = parseBody(applyBody, request.body);
+  return applyDocuments(ports, {
+    documents: body.documents,
+    mode: body.dryRun ? "dryRun" : "write",
+    confirmed: body.confirm ? "confirmed" : "ask",
+    caller: caller(request, body.reason),
+  });
+}
+
+function verb({ ports, request, params }: Call): Promise<unknown> {
+  const body = parseBody(operateBody, request.body);
+  return operate(ports, {
+    reference: objectOf(params),
+    verb: params.verb as "suspend" | "resume" | "reconcile",
+    ...(body.withSource ? { sources: "include" } : {}),
+    caller: caller(request, body.reason),
+  });
+}
+
+function remove({ ports, request }: Call, reference: ObjectReference): Promise<unknown> {
+  const cascade = request.query.cascade ?? "delete";
+  if (cascade !== "delete" && cascade !== "orphan") {
+    throw refusal("BadRequest", `cascade is "${cascade}"; expected delete or orphan`);
+  }
+  return deleteObject(ports, {
+    reference,
+    cascade,
+    confirmed: request.query.confirm === "true" ? "confirmed" : "ask",
+    caller: caller(request, request.query.reason),
+  });
+}
+
+async function clusters({ ports, request }: Call): Promise<unknown> {
+  return list("Cluster", await listClusters(ports.table, pageRequest(request.query)));
+}
+
+async function lists({ ports, request, params }: Call): Promise<unknown> {
+  const page = pageRequest(request.query);
+  const namespace = params.namespace;
+  const kind = kindOf(params);
+  if (kind === "Source") return list(kind, await listSources(ports.table, { namespace, page }));
+  if (kind === "SyncGroup") return list(kind, await listSyncGroups(ports.table, { namespace, page }));
+  if (page.selector !== undefined) {
+    throw refusal("BadRequest", `${kind}s have no labels; leave labelSelector out`);
+  }
+  if (kind === "Rollout") return list(kind, await listNewestRollouts(ports.table, { namespace, page }));
+  const scope = namespace === undefined ? {} : { namespace };
+  return list(kind, await listSyncs(ports.table, { ...scope, ...stateOf(request), page }));
+}
+
+async function one({ ports, request, params }: Call): Promise<unknown> {
+  const kind = kindOf(params);
+  const { namespace = "", name = "" } = params;
+  if (kind === "Sync") {
+    const cluster = request.query.cluster === undefined ? {} : { cluster: request.query.cluster };
+    return getSync(ports.table, { namespace, name, ...cluster });
+  }
+  if (kind !== "Rollout") return getObject(ports.table, { kind, namespace, name });
+  const [, subjectName, number] = /^(.+)-([1-9]\d{0,7})$/.exec(name) ?? [];
+  if (subjectName === undefined) throw refusal("NotFound", `${name} is no rollout's name; expected NAME-NUMBER`);
+  for (const subjectKind of ["SyncGroup", "Sync"] as const) {
+    const newest = await listRollouts(ports.table, {
+      subject: { namespace, kind: subjectKind, name: subjectName },
+      page: { limit: 1 },
+    });
+    if (newest.items.length === 0) continue;
+    const subject: Subject = { namespace, kind: subjectKind, name: subjectName };
+    return rolloutObject(await getRollout(ports.table, { subject, number: Number(number) }));
+  }
+  throw refusal("NotFound", `Rollout ${namespace}/${name} does not exist`);
+}
+
+async function syncsOnCluster({ ports, request, params }: Call): Promise<unknown> {
+  const namespace = request.query.namespace === undefined ? {} : { namespace: request.query.namespace };
+  const page = await listSyncsOnCluster(ports.table, {
+    cluster: params.name ?? "",
+    ...namespace,
+    ...stateOf(request),
+    page: pageRequest(request.query),
+  });
+  return list("Sync", page);
+}
+
+async function syncsOfSubject({ ports, request, params }: Call): Promise<unknown> {
+  const page = await listSyncs(ports.table, {
+    subject: subjectFrom(params),
+    ...stateOf(request),
+    page: pageRequest(request.query),
+  });
+  return list("Sync", page);
+}
+
+async function rollouts({ ports, request, params }: Call): Promise<unknown> {
+  const query = { subject: subjectFrom(params), page: pageRequest(request.query) };
+  return list("Rollout", await listRollouts(ports.table, query));
+}
+
+async function oneRollout({ ports, params }: Call): Promise<unknown> {
+  return rolloutObject(await getRollout(ports.table, rolloutOf(params)));
+}
+
+async function targets({ ports, request, params }: Call): Promise<unknown> {
+  const rollout = await getRollout(ports.table, rolloutOf(params));
+  const { stage, state } = request.query;
+  const page = await listTargets(ports.table, {
+    rollout,
+    ...(stage === undefined ? {} : { stage }),
+    ...(state === undefined ? {} : { states: targetStatesOf(state) }),
+    page: pageRequest(request.query),
+  });
+  return list("Target", page);
+}
+
+async function events(
+  { ports, request, params }: Call,
+  about: { readonly kind: string; readonly namespace?: string },
+): Promise<unknown> {
+  const page = await listEvents(ports.table, {
+    about: { namespace: about.namespace ?? "", kind: about.kind, name: params.name ?? "" },
+    page: pageRequest(request.query),
+  });
+  return list("Event", page);
+}
+
+function list<Item>(kind: string, page: ListPage<Item>): unknown {
+  return listOf(kind, page.items, page.next);
+}
+
+function kindOf(params: Call["params"]): (typeof kindOfPlural)[keyof typeof kindOfPlural] {
+  return kindOfPlural[params.plural as keyof typeof kindOfPlural];
+}
+
+function objectOf(params: Call["params"]): ObjectReference {
+  const kind = kindOf(params);
+  const { namespace = "", name = "" } = params;
+  if (kind === "Rollout") throw refusal("MethodNotAllowed", "rollouts are records; act on the SyncGroup instead");
+  if (kind === "Sync" && name.includes(".")) {
+    const [group] = name.split(".");
+    throw refusal("MethodNotAllowed", `Sync ${name} belongs to SyncGroup ${group}; act on the group instead`);
+  }
+  return { kind, namespace, name };
+}
+
+function clusterOf(params: Call["params"]): ObjectReference {
+  return { kind: "Cluster", name: params.name ?? "" };
+}
+
+function subjectFrom(params: Call["params"]): Subject {
+  const { namespace = "", name = "" } = params;
+  return { namespace, kind: params.subjects === "syncs" ? "Sync" : "SyncGroup", name };
+}
+
+function rolloutOf(params: Call["params"]): { readonly subject: Subject; readonly number?: number } {
+  const subject = subjectFrom(params);
+  return params.number === "newest" ? { subject } : { subject, number: Number(params.number) };
+}
+
+function stateOf(request: HttpRequest): { state?: string } {
+  return request.query.state === undefined ? {} : { state: request.query.state };
+}
+
+function caller(request: HttpRequest, reason: string | undefined): Caller {
+  return reason === undefined ? { principal: request.principal } : { principal: request.principal, reason };
+}
+
+function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map((issue) => `${issue.path.join(".") || "body"}: ${issue.message}`);
+  throw refusal("BadRequest", problems.join("; "));
+}

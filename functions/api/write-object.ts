@@ -1,0 +1,89 @@
+import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import type { ObjectChange, WrittenRow } from "#functions/api/object-change.ts";
+import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { isConflict } from "#shared/errors.ts";
+import type { Message } from "#shared/messages.ts";
+
+/** Other writers of the same row finish in milliseconds; so many lost races in a row are no accident. */
+const TRIES = 6;
+
+export interface ObjectWrite {
+  readonly reference: ObjectReference;
+  readonly verb: string;
+  readonly caller: Caller;
+  /** Decides on the row as it is now; called again when somebody else wrote it meanwhile. */
+  readonly decide: (before: WrittenRow | undefined) => ObjectChange;
+}
+
+/** Reads, decides and writes under the version that was read; leaves the audit line. Sends nothing. */
+export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<ObjectChange> {
+  const key = objectKey(write.reference);
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const before = await ports.table.get<WrittenRow>(key);
+    const change = write.decide(before);
+    if (change.writes.length === 0) return change;
+    try {
+      await ports.table.write(change.writes);
+    } catch (error) {
+      if (isConflict(error)) continue;
+      throw error;
+    }
+    audit(ports, {
+      verb: write.verb,
+      caller: write.caller,
+      reference: write.reference,
+      before: before?.generation,
+      after: change.after.generation,
+    });
+    return change;
+  }
+  throw refusal(
+    "Conflict",
+    `${objectText(write.reference)} was being written by others ${TRIES} times in a row; try again`,
+  );
+}
+
+export interface AuditEntry {
+  readonly verb: string;
+  readonly caller: Caller;
+  readonly reference: ObjectReference;
+  readonly before: number | undefined;
+  readonly after: number | undefined;
+}
+
+/** One line for each write: who did what to which object, from which generation to which, and why. */
+export function audit(ports: ApiPorts, entry: AuditEntry): void {
+  ports.log.info("write", {
+    audit: true,
+    verb: entry.verb,
+    principal: entry.caller.principal,
+    ...(entry.caller.reason === undefined ? {} : { reason: entry.caller.reason }),
+    ...entry.reference,
+    generationBefore: entry.before ?? 0,
+    generationAfter: entry.after ?? 0,
+  });
+}
+
+/** Sends each message once, and one to every subject when the fleet changed. */
+export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[]): Promise<void> {
+  const messages = changes.flatMap((change) => change.messages);
+  if (changes.some((change) => change.fleetChanged)) messages.push(...(await everySubject(ports)));
+  const distinct = new Map(messages.map((message) => [JSON.stringify(message), message]));
+  if (distinct.size > 0) await ports.sender.send([...distinct.values()]);
+}
+
+/** One message for each planned subject, from the directory. */
+export async function everySubject(ports: ApiPorts): Promise<readonly Message[]> {
+  const messages: Message[] = [];
+  let after: string | undefined;
+  do {
+    const page = await ports.table.query({ pk: "SUBJECTS", ...(after === undefined ? {} : { after }) });
+    for (const row of page.items) {
+      const [namespace = "", kind, name = ""] = row.sk.split("#");
+      messages.push({ to: "rollout", subject: { namespace, kind: kind === "Sync" ? "Sync" : "SyncGroup", name } });
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return messages;
+}

@@ -1,0 +1,41 @@
+import { checkGitUrl } from "#shared/domain/git-url.ts";
+import type { Document, FieldProblem } from "#shared/domain/kinds/document.ts";
+import { checkPathTemplate } from "#shared/domain/path-template.ts";
+import { parseVersionConstraint, VersionConstraintError } from "#shared/domain/version-constraint.ts";
+
+/** What the schema of a kind cannot say: URLs, version ranges and path expressions that mean something. */
+export function semanticProblems(document: Document): readonly FieldProblem[] {
+  if (document.kind === "Source") return sourceProblems(document);
+  if (document.kind === "Sync") return pathProblems("spec.path", document.spec.path);
+  if (document.kind === "SyncGroup") {
+    return document.spec.templates.flatMap((template, index) =>
+      pathProblems(`spec.templates[${index}].path`, template.path),
+    );
+  }
+  return [];
+}
+
+function sourceProblems(document: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {
+  const { url, ref } = document.spec.git;
+  const problems: FieldProblem[] = [];
+  const urlProblem = checkGitUrl(url);
+  if (urlProblem !== undefined) problems.push({ field: "spec.git.url", message: urlProblem });
+  const rangeProblem = ref?.semver === undefined ? undefined : versionRangeProblem(ref.semver);
+  if (rangeProblem !== undefined) problems.push({ field: "spec.git.ref.semver", message: rangeProblem });
+  return problems;
+}
+
+function versionRangeProblem(text: string): string | undefined {
+  try {
+    parseVersionConstraint(text);
+    return undefined;
+  } catch (error) {
+    if (error instanceof VersionConstraintError) return error.message;
+    throw error;
+  }
+}
+
+function pathProblems(field: string, path: string): readonly FieldProblem[] {
+  const problem = checkPathTemplate(path);
+  return problem === undefined ? [] : [{ field, message: problem }];
+}

@@ -1,0 +1,123 @@
+import { apiHandler } from "#functions/api/wire.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Clock, Ids } from "#shared/ports.ts";
+
+export const PRINCIPAL = "arn:aws:sts::111122223333:assumed-role/sre/ana";
+
+export interface ApiFixture {
+  readonly table: MemoryTable;
+  readonly log: readonly Readonly<Record<string, unknown>>[];
+  setNow(at: string): void;
+  takeMessages(): readonly Message[];
+  call(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly body: Answer }>;
+  /** Calls with an event as it is. */
+  raw(event: unknown): Promise<{ readonly status: number; readonly body: Answer }>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are JSON, and a wrong shape fails the assertion that reads it
+export type Answer = any;
+
+/** The wired handler over a table and a queue in memory, a clock that stands and ids that count. */
+export function apiFixture(): ApiFixture {
+  const table = new MemoryTable();
+  const sender = new MemorySender();
+  const log: Record<string, unknown>[] = [];
+  let now = new Date("2026-11-20T08:00:00Z");
+  let count = 0;
+  const clock: Clock = { now: () => now };
+  const ids: Ids = { unique: () => `uid-${++count}` };
+  const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
+  const handler = apiHandler({ table, sender, clock, ids, log: { info: write, warn: write, error: write } });
+  const raw = async (event: unknown) => {
+    const answer = await handler(event, {});
+    return { status: answer.statusCode, body: JSON.parse(answer.body) };
+  };
+  return {
+    table,
+    log,
+    setNow: (at) => {
+      now = new Date(at);
+    },
+    takeMessages: () => sender.take(),
+    raw,
+    call: (method, path, body) => raw(httpEvent(method, path, body)),
+  };
+}
+
+/** An event as API Gateway sends it to a function behind an IAM-authorised HTTP API (payload format 2.0). */
+export function httpEvent(method: string, path: string, body?: unknown) {
+  const [rawPath = "", rawQueryString = ""] = path.split("?");
+  return {
+    version: "2.0",
+    routeKey: "$default",
+    rawPath,
+    rawQueryString,
+    headers: {
+      accept: "application/json",
+      "content-type": "application/json",
+      host: "abc123.execute-api.eu-west-1.amazonaws.com",
+      "x-amz-date": "20261120T080000Z",
+      "x-forwarded-for": "192.0.2.7",
+    },
+    requestContext: {
+      accountId: "111122223333",
+      apiId: "abc123",
+      authorizer: {
+        iam: {
+          accessKey: "ASIAEXAMPLE",
+          accountId: "111122223333",
+          callerId: "AROAEXAMPLE:ana",
+          cognitoIdentity: null,
+          principalOrgId: "o-example",
+          userArn: PRINCIPAL,
+          userId: "AROAEXAMPLE:ana",
+        },
+      },
+      domainName: "abc123.execute-api.eu-west-1.amazonaws.com",
+      domainPrefix: "abc123",
+      http: { method, path: rawPath, protocol: "HTTP/1.1", sourceIp: "192.0.2.7", userAgent: "starling/0.1.0" },
+      requestId: "JKJaXmPLvHcESHA=",
+      routeKey: "$default",
+      stage: "$default",
+      time: "20/Nov/2026:08:00:00 +0000",
+      timeEpoch: 1_795_161_600_000,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    isBase64Encoded: false,
+  };
+}
+
+const apiVersion = "starling.dev/v1alpha1";
+
+export function source(name: string, spec: Readonly<Record<string, unknown>> = {}) {
+  return {
+    apiVersion,
+    kind: "Source",
+    metadata: { name, namespace: "payments" },
+    spec: { git: { url: "https://github.com/acme/app", ref: { branch: "main" } }, ...spec },
+  };
+}
+
+export function cluster(name: string, labels: Readonly<Record<string, string>> = {}) {
+  return {
+    apiVersion,
+    kind: "Cluster",
+    metadata: { name, labels },
+    spec: { endpoint: { server: `https://${name}.example.com:6443`, token: { secret: `starling/${name}` } } },
+  };
+}
+
+export function syncGroup(name: string, templates: readonly Readonly<Record<string, unknown>>[]) {
+  return {
+    apiVersion,
+    kind: "SyncGroup",
+    metadata: { name, namespace: "payments" },
+    spec: { clusters: { selector: { matchLabels: { env: "prod" } } }, templates },
+  };
+}
+
+export function sync(name: string, spec: Readonly<Record<string, unknown>>) {
+  return { apiVersion, kind: "Sync", metadata: { name, namespace: "payments" }, spec };
+}

@@ -1,0 +1,262 @@
+import { describe, expect, it } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import { apiFixture, cluster, PRINCIPAL, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const group = { namespace: "payments", kind: "SyncGroup", name: "shop" } as const;
+
+function outcomes(body: { items: { kind: string; name: string; outcome: string }[] }) {
+  return body.items.map((item) => `${item.kind}/${item.name} ${item.outcome}`);
+}
+
+describe("apply", () => {
+  it("creates, and finds nothing to do the second time", async () => {
+    const api = apiFixture();
+    const documents = [
+      syncGroup("shop", [{ name: "web", source: "app" }]),
+      source("app"),
+      cluster("c1", { env: "prod" }),
+    ];
+    const first = await api.call("POST", "/v1/apply", { documents, reason: "first" });
+    expect(first.status).toBe(200);
+    expect(outcomes(first.body)).toEqual(["SyncGroup/shop created", "Source/app created", "Cluster/c1 created"]);
+    expect(api.takeMessages()).toEqual([
+      { to: "rollout", subject: group },
+      { to: "resolve", source: { namespace: "payments", name: "app" } },
+    ]);
+    const rows = api.table.all();
+
+    const second = await api.call("POST", "/v1/apply", { documents });
+    expect(outcomes(second.body)).toEqual(["SyncGroup/shop unchanged", "Source/app unchanged", "Cluster/c1 unchanged"]);
+    expect(api.takeMessages()).toEqual([]);
+    expect(api.table.all()).toEqual(rows);
+  });
+
+  it("writes the directories with the objects", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", {
+      documents: [
+        source("app"),
+        cluster("c1", { env: "prod" }),
+        syncGroup("shop", [
+          { name: "web", source: "app" },
+          { name: "api", source: "app" },
+          { name: "db", source: "data" },
+        ]),
+        sync("extra", { cluster: "c1", source: "app" }),
+      ],
+    });
+    expect(api.table.all().map((row) => `${row.pk} | ${row.sk}`)).toEqual([
+      "CL#c1 | META",
+      "FLEET | c1",
+      "NS#payments#Source | app",
+      "NS#payments#SyncGroup | shop",
+      "NS#payments#Sync | extra",
+      "REPO#github.com/acme/app | payments#app",
+      "SOURCES | payments#app",
+      "SUBJECTS | payments#Sync#extra",
+      "SUBJECTS | payments#SyncGroup#shop",
+      "USES#payments#app | Sync#extra",
+      "USES#payments#app | SyncGroup#shop",
+      "USES#payments#data | SyncGroup#shop",
+    ]);
+  });
+
+  it("moves the directory entries that changed", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", {
+      documents: [source("app"), syncGroup("shop", [{ name: "web", source: "app" }])],
+    });
+    await api.call("POST", "/v1/apply", {
+      documents: [
+        source("app", { git: { url: "https://github.com/acme/moved.git" } }),
+        syncGroup("shop", [{ name: "web", source: "other" }]),
+      ],
+    });
+    const found = api.table.all().map((row) => `${row.pk} | ${row.sk}`);
+    expect(found).toContain("REPO#github.com/acme/moved | payments#app");
+    expect(found).not.toContain("REPO#github.com/acme/app | payments#app");
+    expect(found).toContain("USES#payments#other | SyncGroup#shop");
+    expect(found).not.toContain("USES#payments#app | SyncGroup#shop");
+  });
+
+  it.each([
+    ["a label", { metadata: { name: "app", namespace: "payments", labels: { team: "a" } } }, 1],
+    ["an annotation", { metadata: { name: "app", namespace: "payments", annotations: { note: "x" } } }, 1],
+    ["the spec", { spec: { git: { url: "https://github.com/acme/app" }, interval: "1m" } }, 2],
+  ])("raises the generation for the spec only: %s", async (_what, change, generation) => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    const answer = await api.call("POST", "/v1/apply", { documents: [{ ...source("app"), ...change }] });
+    expect(answer.body.items).toMatchObject([{ outcome: "configured", generation }]);
+    const row = await api.table.get<SourceRow>(keys.object("payments", "Source", "app"));
+    expect(row).toMatchObject({ version: 2, generation, uid: "uid-1", createdAt: "2026-11-20T08:00:00.000Z" });
+  });
+
+  it("keeps operations and status", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    await api.call("POST", "/v1/namespaces/payments/sources/app/suspend", { reason: "INC-1" });
+    await api.call("POST", "/v1/apply", { documents: [source("app", { interval: "1m" })] });
+    const row = await api.table.get<SourceRow>(keys.object("payments", "Source", "app"));
+    expect(row?.operations.suspended).toEqual({ by: PRINCIPAL, at: "2026-11-20T08:00:00.000Z", reason: "INC-1" });
+    expect(row?.dueKey).toBeUndefined();
+  });
+
+  it("sets the watchdog of the message it sends", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    const row = await api.table.get<SourceRow>(keys.object("payments", "Source", "app"));
+    expect(row?.dueKey).toBe("2026-11-20T08:00:30.000Z#NS#payments#Source|app");
+    expect(row?.dispatches).toBe(1);
+  });
+
+  it("refuses all documents when one is wrong, with every problem", async () => {
+    const api = apiFixture();
+    const answer = await api.call("POST", "/v1/apply", {
+      documents: [
+        source("app"),
+        source("ssh", { git: { url: "git@github.com:acme/app.git" }, intervall: "1m" }),
+        source("range", { git: { url: "https://github.com/acme/app", ref: { semver: "latest" } } }),
+        syncGroup("shop", [{ name: "web", source: "app", path: "{{ cluster.nam }}" }]),
+        source("app"),
+        { kind: "Sauce" },
+      ],
+    });
+    expect(answer.status).toBe(422);
+    expect(answer.body.code).toBe("Invalid");
+    expect(answer.body.problems.map((p: { document: number; field: string }) => `${p.document} ${p.field}`)).toEqual([
+      "1 spec.intervall",
+      "2 spec.git.ref.semver",
+      "3 spec.templates[0].path",
+      "4 metadata.name",
+      "5 apiVersion",
+    ]);
+    expect(answer.body.problems[0]).toMatchObject({
+      object: "Source payments/ssh",
+      message: "is not a field Starling knows (did you mean interval?); remove it",
+    });
+    expect(api.table.all()).toEqual([]);
+    expect(api.takeMessages()).toEqual([]);
+  });
+
+  it("accepts what it gave out: status and server fields of an exported object are left out", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    const exported = (await api.call("GET", "/v1/namespaces/payments/sources/app")).body;
+    const again = await api.call("POST", "/v1/apply", { documents: [exported] });
+    expect(outcomes(again.body)).toEqual(["Source/app unchanged"]);
+    const forged = { ...source("b"), status: { conditions: [] } };
+    expect((await api.call("POST", "/v1/apply", { documents: [forged] })).status).toBe(422);
+  });
+
+  it("warns of a Source that is not there yet", async () => {
+    const api = apiFixture();
+    const documents = [syncGroup("shop", [{ name: "web", source: "app" }])];
+    const answer = await api.call("POST", "/v1/apply", { documents });
+    expect(answer.body.items[0].warnings).toEqual([
+      "Source app does not exist in namespace payments yet: nothing is rolled out until it does",
+    ]);
+    const together = await api.call("POST", "/v1/apply", { documents: [...documents, source("app")] });
+    expect(together.body.items[0].warnings).toEqual([]);
+  });
+
+  it("writes nothing on a dry run, and says what the real one would do", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    api.takeMessages();
+    const rows = api.table.all();
+    const answer = await api.call("POST", "/v1/apply", {
+      documents: [source("app", { interval: "1m" }), source("new")],
+      dryRun: true,
+    });
+    expect(outcomes(answer.body)).toEqual(["Source/app configured", "Source/new created"]);
+    expect(api.table.all()).toEqual(rows);
+    expect(api.takeMessages()).toEqual([]);
+  });
+
+  it("asks before a SyncGroup drops a template that is on clusters", async () => {
+    const api = apiFixture();
+    const both = syncGroup("shop", [
+      { name: "web", source: "app" },
+      { name: "api", source: "app" },
+    ]);
+    const one = syncGroup("shop", [{ name: "web", source: "app" }]);
+    await api.call("POST", "/v1/apply", { documents: [both] });
+    await api.table.write([
+      { put: syncRow("c1", "shop.web") },
+      { put: syncRow("c1", "shop.api") },
+      { put: syncRow("c2", "shop.api") },
+    ]);
+    const asked = await api.call("POST", "/v1/apply", { documents: [one] });
+    expect(asked.status).toBe(409);
+    expect(asked.body).toEqual({
+      code: "ConfirmationRequired",
+      message: "SyncGroup payments/shop drops template api: the objects of 2 Syncs on 2 clusters are deleted",
+      consequences: [
+        {
+          message: "SyncGroup payments/shop drops template api: the objects of 2 Syncs on 2 clusters are deleted",
+          syncs: 2,
+          clusters: 2,
+        },
+      ],
+    });
+    const row = await api.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "shop"));
+    expect(row?.spec.templates).toHaveLength(2);
+    const confirmed = await api.call("POST", "/v1/apply", { documents: [one], confirm: true });
+    expect(outcomes(confirmed.body)).toEqual(["SyncGroup/shop configured"]);
+  });
+
+  it("refuses to move a Sync to another cluster", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [sync("extra", { cluster: "c1", source: "app" })] });
+    const answer = await api.call("POST", "/v1/apply", {
+      documents: [sync("extra", { cluster: "c2", source: "app" })],
+    });
+    expect(answer.status).toBe(422);
+    expect(answer.body.problems).toMatchObject([{ document: 0, field: "spec.cluster" }]);
+  });
+
+  it("asks every subject to look again when the fleet changed, once", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", {
+      documents: [syncGroup("shop", [{ name: "web", source: "app" }]), sync("extra", { cluster: "c1", source: "app" })],
+    });
+    api.takeMessages();
+    const documents = Array.from({ length: 20 }, (_, index) => cluster(`c${index}`, { env: "prod" }));
+    await api.call("POST", "/v1/apply", { documents });
+    const both = [
+      { to: "rollout", subject: { namespace: "payments", kind: "Sync", name: "extra" } },
+      { to: "rollout", subject: group },
+    ];
+    expect(api.takeMessages()).toEqual(both);
+    await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });
+    expect(api.takeMessages()).toEqual(both);
+    const annotated = cluster("c1", { env: "dev" });
+    await api.call("POST", "/v1/apply", {
+      documents: [{ ...annotated, metadata: { ...annotated.metadata, annotations: { note: "x" } } }],
+    });
+    expect(api.takeMessages()).toEqual([]);
+  });
+
+  it("leaves one audit line for each write, and none for what did not change", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")], reason: "CHG-7" });
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    expect(api.log).toEqual([
+      {
+        message: "write",
+        audit: true,
+        verb: "apply",
+        principal: PRINCIPAL,
+        reason: "CHG-7",
+        kind: "Source",
+        namespace: "payments",
+        name: "app",
+        generationBefore: 0,
+        generationAfter: 1,
+      },
+    ]);
+  });
+});

@@ -1,0 +1,193 @@
+import { describe, expect, it } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import { apiFixture, cluster, PRINCIPAL, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const group = { namespace: "payments", kind: "SyncGroup", name: "shop" } as const;
+const groupPath = "/v1/namespaces/payments/syncgroups/shop";
+const sourcePath = "/v1/namespaces/payments/sources/app";
+
+async function withFleet() {
+  const api = apiFixture();
+  await api.call("POST", "/v1/apply", {
+    documents: [
+      source("app"),
+      cluster("c1", { env: "prod" }),
+      syncGroup("shop", [{ name: "web", source: "app" }]),
+      sync("extra", { cluster: "c1", source: "app" }),
+    ],
+  });
+  api.takeMessages();
+  api.setNow("2026-11-20T08:05:00Z");
+  return api;
+}
+
+describe("suspend and resume", () => {
+  it("writes who, when and why, and tells the planner", async () => {
+    const api = await withFleet();
+    const answer = await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4711" });
+    expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
+    const row = await api.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "shop"));
+    expect(row?.operations).toEqual({
+      suspended: { by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z", reason: "INC-4711" },
+    });
+    expect(row?.generation).toBe(1);
+    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
+  });
+
+  it("changes nothing the second time", async () => {
+    const api = await withFleet();
+    await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4711" });
+    api.takeMessages();
+    const rows = api.table.all();
+    const again = await api.call("POST", `${groupPath}/suspend`, { reason: "another" });
+    expect(again.body).toMatchObject({ outcome: "unchanged", operations: { suspended: { reason: "INC-4711" } } });
+    expect(api.table.all()).toEqual(rows);
+    expect(api.takeMessages()).toEqual([]);
+  });
+
+  it("resumes, and asks a Source at once", async () => {
+    const api = await withFleet();
+    await api.call("POST", `${sourcePath}/suspend`, {});
+    expect(api.takeMessages()).toEqual([]);
+    const answer = await api.call("POST", `${sourcePath}/resume`, {});
+    expect(answer.body.operations).toEqual({ resumed: { by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z" } });
+    expect(api.takeMessages()).toEqual([{ to: "resolve", source: { namespace: "payments", name: "app" } }]);
+    const twice = await api.call("POST", `${sourcePath}/resume`, {});
+    expect(twice.body.outcome).toBe("unchanged");
+  });
+
+  it.each([
+    ["a kind without the verb", "/v1/clusters/c1/suspend", 404],
+    ["an absent object", "/v1/namespaces/payments/syncgroups/none/suspend", 404],
+    ["a Sync that belongs to a group", "/v1/namespaces/payments/syncs/shop.web/suspend", 405],
+    ["a rollout", "/v1/namespaces/payments/rollouts/shop-1/suspend", 405],
+  ])("refuses %s", async (_what, path, status) => {
+    const api = await withFleet();
+    const before = api.table.all();
+    expect((await api.call("POST", path, {})).status).toBe(status);
+    expect(api.table.all()).toEqual(before);
+  });
+});
+
+describe("reconcile", () => {
+  it("asks the planner, and with the Sources also resolve", async () => {
+    const api = await withFleet();
+    await api.call("POST", `${groupPath}/reconcile`, {});
+    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
+    api.setNow("2026-11-20T08:06:00Z");
+    await api.call("POST", `${groupPath}/reconcile`, { withSource: true });
+    expect(api.takeMessages()).toEqual([
+      { to: "rollout", subject: group },
+      { to: "resolve", source: { namespace: "payments", name: "app" } },
+    ]);
+    const row = await api.table.get<SourceRow>(keys.object("payments", "Source", "app"));
+    expect(row?.operations.reconcile?.at).toBe("2026-11-20T08:06:00.000Z");
+  });
+
+  it("is refused while suspended, naming who did it", async () => {
+    const api = await withFleet();
+    await api.call("POST", `${groupPath}/suspend`, { reason: "INC-1" });
+    const answer = await api.call("POST", `${groupPath}/reconcile`, {});
+    expect(answer.status).toBe(409);
+    expect(answer.body).toEqual({
+      code: "Suspended",
+      message: `SyncGroup payments/shop is suspended (by ${PRINCIPAL} at 2026-11-20T08:05:00.000Z: INC-1); resume it first`,
+    });
+  });
+
+  it("says which Sources it could not ask", async () => {
+    const api = await withFleet();
+    await api.call("POST", `${sourcePath}/suspend`, {});
+    const answer = await api.call("POST", `${groupPath}/reconcile`, { withSource: true });
+    expect(answer.body.warnings).toEqual(["Source payments/app is suspended and was not asked"]);
+  });
+});
+
+describe("delete", () => {
+  it("asks first, with what goes; then marks the group for the planner", async () => {
+    const api = await withFleet();
+    await api.table.write([{ put: syncRow("c1", "shop.web") }, { put: syncRow("c2", "shop.web") }]);
+    const asked = await api.call("DELETE", groupPath);
+    expect(asked.status).toBe(409);
+    expect(asked.body).toMatchObject({
+      code: "ConfirmationRequired",
+      message: "deleting SyncGroup payments/shop takes 2 Syncs on 2 clusters with it; their objects are deleted",
+      consequences: [{ syncs: 2, clusters: 2 }],
+    });
+    expect(api.takeMessages()).toEqual([]);
+
+    const done = await api.call("DELETE", `${groupPath}?confirm=true&cascade=orphan&reason=moved`);
+    expect(done).toMatchObject({ status: 200, body: { outcome: "deleting" } });
+    const row = await api.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "shop"));
+    expect(row?.operations.deletion).toEqual({
+      by: PRINCIPAL,
+      at: "2026-11-20T08:05:00.000Z",
+      cascade: "orphan",
+      reason: "moved",
+    });
+    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
+
+    await api.call("DELETE", `${groupPath}?confirm=true&cascade=orphan`);
+    expect(api.takeMessages()).toEqual([]);
+    const again = await api.call("POST", "/v1/apply", {
+      documents: [syncGroup("shop", [{ name: "web", source: "app" }])],
+    });
+    expect(again).toMatchObject({ status: 409, body: { code: "Deleting" } });
+  });
+
+  it("refuses a Source that is used, naming by whom", async () => {
+    const api = await withFleet();
+    const answer = await api.call("DELETE", `${sourcePath}?confirm=true`);
+    expect(answer).toEqual({
+      status: 409,
+      body: {
+        code: "InUse",
+        message:
+          "Source payments/app is used by Sync/extra, SyncGroup/shop; point them at another Source or delete them first",
+        users: ["Sync/extra", "SyncGroup/shop"],
+      },
+    });
+  });
+
+  it("takes an unused Source and its directory entries", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    expect((await api.call("DELETE", sourcePath)).body.code).toBe("ConfirmationRequired");
+    expect((await api.call("DELETE", `${sourcePath}?confirm=true`)).body).toEqual({ outcome: "deleted" });
+    expect(api.table.all()).toEqual([]);
+    expect((await api.call("DELETE", `${sourcePath}?confirm=true`)).status).toBe(404);
+  });
+
+  it("refuses a Cluster with Syncs, unless its objects are orphaned", async () => {
+    const api = await withFleet();
+    await api.table.write([{ put: syncRow("c1", "shop.web") }]);
+    const refused = await api.call("DELETE", "/v1/clusters/c1?confirm=true");
+    expect(refused).toMatchObject({ status: 409, body: { code: "InUse", users: ["payments/shop.web"] } });
+
+    const asked = await api.call("DELETE", "/v1/clusters/c1?cascade=orphan");
+    expect(asked.body.message).toBe("deleting Cluster c1 forgets 1 Sync; the objects in the cluster stay");
+    api.takeMessages();
+    const done = await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true");
+    expect(done.body.outcome).toBe("deleted");
+    expect(api.table.all().filter((row) => row.pk === "CL#c1" || row.pk === "FLEET")).toEqual([]);
+    expect(api.takeMessages()).toHaveLength(2);
+  });
+
+  it("finishes a Cluster's deletion that broke off", async () => {
+    const api = apiFixture();
+    await api.table.write([{ put: syncRow("c1", "shop.web") }]);
+    expect((await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).status).toBe(200);
+    expect(api.table.all()).toEqual([]);
+    expect((await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).status).toBe(404);
+  });
+
+  it("refuses a cascade it does not know", async () => {
+    const api = await withFleet();
+    expect(await api.call("DELETE", `${groupPath}?cascade=foreground`)).toMatchObject({
+      status: 400,
+      body: { code: "BadRequest", message: 'cascade is "foreground"; expected delete or orphan' },
+    });
+  });
+});

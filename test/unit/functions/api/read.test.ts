@@ -1,0 +1,248 @@
+import { describe, expect, it } from "vitest";
+import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
+import { apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+
+function names(body: { items: { metadata: { name: string } }[] }) {
+  return body.items.map((item) => item.metadata.name);
+}
+
+async function everyPage(api: ReturnType<typeof apiFixture>, path: string) {
+  const items: unknown[] = [];
+  let next: string | undefined;
+  do {
+    const separator = path.includes("?") ? "&" : "?";
+    const answer = await api.call("GET", next === undefined ? path : `${path}${separator}continue=${next}`);
+    items.push(...answer.body.items);
+    next = answer.body.metadata.continue;
+  } while (next !== undefined);
+  return items as { metadata: { name: string }; spec: { cluster: string }; status: { state: string } }[];
+}
+
+describe("objects", () => {
+  it("gives one with its generation, and 404 for none", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    const answer = await api.call("GET", "/v1/namespaces/payments/sources/app");
+    expect(answer.body).toEqual({
+      apiVersion: "starling.dev/v1alpha1",
+      kind: "Source",
+      metadata: {
+        name: "app",
+        namespace: "payments",
+        uid: "uid-1",
+        generation: 1,
+        resourceVersion: "1",
+        creationTimestamp: "2026-11-20T08:00:00.000Z",
+      },
+      spec: {
+        git: { url: "https://github.com/acme/app", ref: { branch: "main" } },
+        paths: ["."],
+        interval: "5m",
+      },
+      status: { conditions: [] },
+    });
+    expect(await api.call("GET", "/v1/namespaces/payments/sources/none")).toEqual({
+      status: 404,
+      body: { code: "NotFound", message: "Source payments/none does not exist" },
+    });
+  });
+
+  it("lists by label, in pages, one namespace or all", async () => {
+    const api = apiFixture();
+    const documents = Array.from({ length: 7 }, (_, index) =>
+      cluster(`c${index}`, { env: index % 2 === 0 ? "prod" : "dev" }),
+    );
+    const other = { ...source("lib"), metadata: { name: "lib", namespace: "other" } };
+    await api.call("POST", "/v1/apply", { documents: [...documents, source("app"), other] });
+    const all = await everyPage(api, "/v1/clusters?limit=2");
+    expect(all.map((item) => item.metadata.name)).toEqual(["c0", "c1", "c2", "c3", "c4", "c5", "c6"]);
+    const prod = await api.call("GET", `/v1/clusters?labelSelector=${encodeURIComponent("env in (prod),env!=dev")}`);
+    expect(names(prod.body)).toEqual(["c0", "c2", "c4", "c6"]);
+    expect(prod.body.kind).toBe("ClusterList");
+    expect(names((await api.call("GET", "/v1/sources")).body)).toEqual(["lib", "app"]);
+    expect(names((await api.call("GET", "/v1/namespaces/payments/sources")).body)).toEqual(["app"]);
+  });
+
+  it.each([
+    ["limit=0", 'limit is "0"; expected a whole number from 1 to 1000'],
+    ["labelSelector=a%20b", 'labelSelector: "a b" is no label requirement'],
+  ])("refuses ?%s", async (query, message) => {
+    const answer = await apiFixture().call("GET", `/v1/clusters?${query}`);
+    expect(answer.status).toBe(400);
+    expect(answer.body.message).toContain(message);
+  });
+});
+
+describe("Syncs", () => {
+  async function withSyncs() {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", {
+      documents: [
+        source("app"),
+        syncGroup("shop", [
+          { name: "web", source: "app", path: "web" },
+          { name: "api", source: "app" },
+        ]),
+        sync("extra", { cluster: "c1", source: "app" }),
+        sync("later", { cluster: "c9", source: "app" }),
+      ],
+    });
+    await api.table.write([
+      { put: syncRow("c1", "shop.web") },
+      { put: syncRow("c1", "shop.api", { phase: "Failed", reason: "ApplyFailed", message: "2 of 4 objects failed" }) },
+      { put: syncRow("c2", "shop.web", { phase: "Verifying" }) },
+      { put: syncRow("c1", "extra") },
+    ]);
+    return api;
+  }
+
+  it("are those of groups and those users wrote, in pages of any size", async () => {
+    const api = await withSyncs();
+    const expected = [
+      "extra c1 Ready",
+      "later c9 Pending",
+      "shop.api c1 Failed",
+      "shop.web c1 Ready",
+      "shop.web c2 Verifying",
+    ];
+    for (const limit of [1, 2, 3, 500]) {
+      const items = await everyPage(api, `/v1/namespaces/payments/syncs?limit=${limit}`);
+      const found = items.map((item) => `${item.metadata.name} ${item.spec.cluster} ${item.status.state}`);
+      expect(found).toEqual(expected);
+    }
+    expect(await everyPage(api, "/v1/syncs?limit=2")).toHaveLength(5);
+    expect(await everyPage(api, "/v1/namespaces/none/syncs")).toEqual([]);
+  });
+
+  it("are found by state, by subject and by cluster", async () => {
+    const api = await withSyncs();
+    const list = async (path: string) =>
+      (await everyPage(api, path)).map((item) => `${item.metadata.name} ${item.spec.cluster}`);
+    expect(await list("/v1/namespaces/payments/syncs?state=Failed")).toEqual(["shop.api c1"]);
+    expect(await list("/v1/namespaces/payments/syncgroups/shop/syncs")).toEqual([
+      "shop.api c1",
+      "shop.web c1",
+      "shop.web c2",
+    ]);
+    expect(await list("/v1/namespaces/payments/syncgroups/shop/syncs?state=Verifying")).toEqual(["shop.web c2"]);
+    expect(await list("/v1/clusters/c1/syncs")).toEqual(["extra c1", "shop.api c1", "shop.web c1"]);
+    expect(await list("/v1/clusters/c1/syncs?namespace=other")).toEqual([]);
+  });
+
+  it("say what is desired and observed", async () => {
+    const api = await withSyncs();
+    const answer = await api.call("GET", "/v1/namespaces/payments/syncs/shop.web?cluster=c1");
+    expect(answer.body).toMatchObject({
+      kind: "Sync",
+      metadata: { name: "shop.web", namespace: "payments" },
+      spec: { cluster: "c1", source: "app", path: "web" },
+      status: {
+        group: "shop",
+        template: "web",
+        state: "Ready",
+        desired: { revision: "main@sha1:9f2c1ab", rollout: 12, attempt: 2 },
+        observed: { objects: { total: 4, ready: 4 } },
+      },
+    });
+    expect((await api.call("GET", "/v1/namespaces/payments/syncs/shop.web")).status).toBe(400);
+    expect((await api.call("GET", "/v1/namespaces/payments/syncs/shop.web?cluster=c7")).status).toBe(404);
+    const own = await api.call("GET", "/v1/namespaces/payments/syncs/extra");
+    expect(own.body).toMatchObject({
+      metadata: { generation: 1 },
+      status: { state: "Ready", plan: { conditions: [] } },
+    });
+  });
+});
+
+describe("rollouts", () => {
+  const states: readonly TargetState[] = ["Succeeded", "Failed", "Applying", "Waiting", "Waiting"];
+  const path = "/v1/namespaces/payments/syncgroups/shop/rollouts";
+
+  async function withRollout() {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [{ name: "web", source: "app" }])] });
+    await api.table.write([
+      { put: headRow(12) },
+      { put: rolloutRow(11, ["Succeeded"]) },
+      { put: rolloutRow(12, states) },
+      ...states.map((state, order) => ({ put: targetRow(12, { order, state }) })),
+      { put: syncRow("c2", "shop.web", { phase: "Failed", message: "Deployment shop/web: ImagePullBackOff" }) },
+    ]);
+    return api;
+  }
+
+  it("are listed newest first, and by name", async () => {
+    const api = await withRollout();
+    expect(names((await api.call("GET", path)).body)).toEqual(["shop-12", "shop-11"]);
+    const first = await api.call("GET", `${path}?limit=1`);
+    expect(names(first.body)).toEqual(["shop-12"]);
+    expect(names((await api.call("GET", `${path}?limit=1&continue=${first.body.metadata.continue}`)).body)).toEqual([
+      "shop-11",
+    ]);
+    expect(names((await api.call("GET", "/v1/namespaces/payments/rollouts")).body)).toEqual(["shop-12"]);
+    const one = await api.call("GET", "/v1/namespaces/payments/rollouts/shop-12");
+    expect(one.body).toMatchObject({ spec: { number: 12 }, status: { phase: "Running" } });
+    expect((await api.call("GET", "/v1/namespaces/payments/rollouts/shop-13")).status).toBe(404);
+    expect((await api.call("GET", `${path}/newest`)).body.metadata.name).toBe("shop-12");
+  });
+
+  it("give their targets by stage and state, with what the worker says", async () => {
+    const api = await withRollout();
+    const clusters = (body: { items: { cluster: string }[] }) => body.items.map((item) => item.cluster);
+    expect(clusters((await api.call("GET", `${path}/12/targets`)).body)).toEqual(["c1", "c2", "c3", "c4", "c5"]);
+    expect(clusters((await api.call("GET", `${path}/12/targets?stage=canary`)).body)).toEqual(["c1"]);
+    const failed = await api.call("GET", `${path}/12/targets?state=failed,applying`);
+    expect(failed.body.items).toEqual([
+      {
+        cluster: "c2",
+        order: 1,
+        stage: "rest",
+        state: "Failed",
+        reason: "ApplyFailed",
+        message: "Deployment shop/web: ImagePullBackOff",
+      },
+      { cluster: "c3", order: 2, stage: "rest", state: "Applying", reason: "" },
+    ]);
+    expect((await api.call("GET", `${path}/12/targets?stage=none`)).body.message).toBe(
+      'stage is "none"; this rollout has canary, rest',
+    );
+    expect((await api.call("GET", `${path}/12/targets?state=bad`)).status).toBe(400);
+  });
+});
+
+describe("the door", () => {
+  it("lets nobody in without a verified principal", async () => {
+    const api = apiFixture();
+    const { authorizer: _gone, ...requestContext } = {
+      authorizer: undefined,
+      http: { method: "GET" },
+    };
+    const answer = await api.raw({ version: "2.0", rawPath: "/v1/clusters", rawQueryString: "", requestContext });
+    expect(answer).toMatchObject({ status: 403, body: { code: "Forbidden" } });
+  });
+
+  it.each([
+    ["GET", "/v1/apply", 405],
+    ["GET", "/v2/clusters", 404],
+    ["GET", "/v1/namespaces/payments/secrets", 404],
+    ["PUT", "/v1/clusters/c1", 405],
+    ["GET", "/v1/clusters/%E0%A4%A", 400],
+    ["GET", "/v1/clusters/..%2F", 404],
+  ])("%s %s is %i", async (method, path, status) => {
+    expect((await apiFixture().call(method, path)).status).toBe(status);
+  });
+
+  it.each([
+    ["no documents", { documents: [] }, 400],
+    ["an unknown member", { documents: [1], force: true }, 400],
+    ["no body", undefined, 400],
+  ])("refuses a body with %s", async (_what, body, status) => {
+    expect((await apiFixture().call("POST", "/v1/apply", body)).status).toBe(status);
+  });
+
+  it("refuses a body that is too large", async () => {
+    const documents = [{ ...source("app"), filler: "x".repeat(1_000_000) }];
+    expect((await apiFixture().call("POST", "/v1/apply", { documents })).status).toBe(413);
+  });
+});

@@ -57,6 +57,14 @@ export interface ParentRecord {
   readonly attempted: readonly string[];
 }
 
+/** What is known of the set beside its parent. */
+export interface SetKnowledge {
+  /** Kinds of what is about to be applied and of what the inventory holds. */
+  readonly groupKinds: readonly GroupKind[];
+  /** The newest generation after which the stored inventory held every member; absent when there never was one. */
+  readonly settledThrough?: number;
+}
+
 export type ParentDecision =
   | { readonly kind: "write"; readonly object: ManifestObject; readonly record: ParentRecord }
   | { readonly kind: "refuse"; readonly reason: "ForeignOwner" | "ClusterAhead"; readonly message: string };
@@ -83,32 +91,18 @@ export function setIdOf(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): s
  * Decides what becomes of the parent at the start of an attempt, or that the attempt must not be: another tool's,
  * installation's or Sync's parent is `ForeignOwner`; a parent written under a newer (generation, fence) is
  * `ClusterAhead`: we are a worker that lost its lease, or our table was restored from a backup.
- * The rendering's digest is added to what was attempted before a single object of it is written.
- * @param groupKinds kinds of what is to be applied and of what the inventory holds.
+ * The rendering's digest is added to what was attempted before a single object of it is written; what was attempted up
+ * to the generation whose inventory is stored complete is no longer uncertain, and is forgotten.
  */
-export function nextParent(
-  current: KubeObject | undefined,
-  claim: SyncClaim,
-  groupKinds: readonly GroupKind[],
-): ParentDecision {
-  const known = current === undefined ? undefined : readParent(current);
-  const refusal = current && known ? refuse(current, known, claim) : undefined;
+export function nextParent(current: KubeObject | undefined, claim: SyncClaim, known: SetKnowledge): ParentDecision {
+  const before = current === undefined ? undefined : readParent(current);
+  const refusal = current && before ? refuse(current, before, claim) : undefined;
   if (refusal) return refusal;
-  const attempted = [...(known?.attempted ?? []).filter((digest) => digest !== claim.renderDigest)];
+  const settled = before === undefined || before.generation <= (known.settledThrough ?? 0);
+  const attempted = settled ? [] : before.attempted.filter((digest) => digest !== claim.renderDigest);
   if (claim.renderDigest !== undefined) attempted.push(claim.renderDigest);
-  const kinds = new Set([...containedKinds(current), ...groupKinds.map(formatGroupKind)]);
+  const kinds = new Set([...(settled ? [] : containedKinds(current)), ...known.groupKinds.map(formatGroupKind)]);
   return write(current, claim, { attempted: attempted.slice(-maxAttempted), kinds });
-}
-
-/** What the parent becomes once the inventory that holds every member is stored: nothing is uncertain any more. */
-export function settledParent(
-  current: KubeObject | undefined,
-  claim: SyncClaim,
-  groupKinds: readonly GroupKind[],
-): ParentDecision {
-  const known = current === undefined ? undefined : readParent(current);
-  const refusal = current && known ? refuse(current, known, claim) : undefined;
-  return refusal ?? write(current, claim, { attempted: [], kinds: new Set(groupKinds.map(formatGroupKind)) });
 }
 
 /** Whether the parent still is as this worker wrote it: checked before anything is deleted. */

@@ -126,7 +126,7 @@ export class PlannerWorld {
     const row = await this.sync(cluster);
     if (row === undefined) throw new Error(`nothing was assigned to ${cluster}`);
     const at = this.now.toISOString();
-    const applied = { renderDigest: row.desired.renderDigest ?? "", revision: row.desired.revision, at };
+    const applied = { renderDigest: row.desired.renderDigest ?? "", revision: row.desired.revision, attempt: row.desired.attempt, at };
     const observed: Observed = {
       attempt: more.attempt ?? row.desired.attempt,
       phase,

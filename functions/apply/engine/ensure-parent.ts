@@ -9,8 +9,8 @@ import {
   type ParentRecord,
   parentName,
   parentNamespace,
+  type SetKnowledge,
   type SyncClaim,
-  settledParent,
 } from "#shared/domain/parent-object.ts";
 
 export type ParentRefusal = "IdentityMismatch" | "ForeignOwner" | "ClusterAhead";
@@ -19,12 +19,10 @@ export type ParentResult =
   | { readonly kind: "written"; readonly record: ParentRecord; readonly clusterUid: string }
   | { readonly kind: "refused"; readonly reason: ParentRefusal; readonly message: string };
 
-export interface ParentRequest {
+export interface ParentRequest extends SetKnowledge {
   readonly claim: SyncClaim;
   /** The uid of the cluster's kube-system; absent the first time, when the answer tells it. */
   readonly expectedClusterUid?: string;
-  /** Kinds of what is about to be applied and of what the inventory holds. */
-  readonly groupKinds: readonly GroupKind[];
 }
 
 /** How often another writer may come between before we give up; each time the decision is made anew. */
@@ -48,24 +46,10 @@ export async function ensureParent(client: ClusterClient, request: ParentRequest
     return { kind: "refused", reason: "IdentityMismatch", message };
   }
   await ensureNamespace(client);
-  const result = await writeParent(client, request.claim, (current) =>
-    nextParent(current, request.claim, request.groupKinds),
-  );
+  const result = await writeParent(client, request.claim, (current) => nextParent(current, request.claim, request));
   return result.kind === "refuse"
     ? { kind: "refused", reason: result.reason, message: result.message }
     : { kind: "written", record: result.record, clusterUid };
-}
-
-/**
- * Ends an attempt: to be called once the inventory that holds every member is stored. Forgets the renderings that were
- * attempted and shrinks the list of kinds. @returns false when the parent is no longer ours to write.
- */
-export async function settleParent(
-  client: ClusterClient,
-  { claim, groupKinds }: Pick<ParentRequest, "claim" | "groupKinds">,
-): Promise<boolean> {
-  const result = await writeParent(client, claim, (current) => settledParent(current, claim, groupKinds));
-  return result.kind === "write";
 }
 
 /** Whether the cluster was last given this very claim; checked before anything is deleted. */

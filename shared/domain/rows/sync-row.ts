@@ -42,6 +42,14 @@ export interface ObjectTrouble {
   readonly message: string;
 }
 
+/** A rendering that the cluster holds whole, and whose inventory is stored. */
+export interface Applied {
+  readonly renderDigest: string;
+  readonly revision: string;
+  readonly attempt: number;
+  readonly at: string;
+}
+
 export interface Observed {
   /** The attempt this is about. */
   readonly attempt: number;
@@ -61,7 +69,7 @@ export interface Observed {
   /** Since when kstatus says Failed without interruption. */
   readonly failedSince?: string;
   /** The rendering the cluster holds: set when every object of it was applied. */
-  readonly applied?: { readonly renderDigest: string; readonly revision: string; readonly at: string };
+  readonly applied?: Applied;
   /** Key of the inventory blob; absent when there are no members. */
   readonly inventory?: string;
   readonly objects: {

@@ -1,5 +1,5 @@
 import { listMembers } from "#functions/apply/engine/list-members.ts";
-import { failureOf } from "#functions/apply/engine/object-failure.ts";
+import { endsTheRun, failureOf } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
@@ -7,8 +7,7 @@ import { computeStatus } from "#shared/domain/health/compute-status.ts";
 import { podTroubles } from "#shared/domain/health/pod-troubles.ts";
 import { compareSeverity, type Health, worstOf } from "#shared/domain/health/status.ts";
 import type { Inventory, InventoryEntry } from "#shared/domain/inventory.ts";
-import { isJsonObject } from "#shared/domain/json.ts";
-import { type KubeObject, objectIdOf, stringMapAt, valueAt } from "#shared/domain/kube-object.ts";
+import { type KubeObject, listAt, objectIdOf, stringMapAt } from "#shared/domain/kube-object.ts";
 import { type GroupKind, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 import type { Clock } from "#shared/ports.ts";
 
@@ -63,6 +62,7 @@ const workloads = new Set(["apps/Deployment", "apps/StatefulSet", "apps/DaemonSe
  * Looks once at every object of the inventory and computes its health. Waits for nothing: the caller looks again.
  * What cannot be read is `Unknown`; what is gone is `NotFound`. For workloads that are not ready the message ends with
  * what their Pods say.
+ * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function checkHealth(
   client: ClusterClient,
@@ -119,7 +119,9 @@ async function readKind(
     }
     return { info, objects };
   } catch (error) {
-    return { failure: failureOf(error) };
+    const failure = failureOf(error);
+    if (endsTheRun(failure)) throw error;
+    return { failure };
   }
 }
 
@@ -166,7 +168,7 @@ async function podsOf(client: ClusterClient, namespace: string, workload: KubeOb
   const labelSelector = Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
     .join(",");
-  if (labelSelector === "" || isJsonObject(valueAt(workload, "spec", "selector", "matchExpressions"))) return [];
+  if (labelSelector === "" || listAt(workload, "spec", "selector", "matchExpressions").length > 0) return [];
   try {
     const found = await client.lookup({ group: "", kind: "Pod" });
     if (found.outcome !== "found") return [];

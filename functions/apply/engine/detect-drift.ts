@@ -1,6 +1,6 @@
 import { definitionGenerations } from "#functions/apply/engine/definition-generations.ts";
 import { listMembers } from "#functions/apply/engine/list-members.ts";
-import { failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
+import { endsTheRun, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { ownedDigests } from "#shared/domain/field-set.ts";
@@ -63,6 +63,7 @@ const concurrency = 8;
  * Finds what changed of what was applied, at the cost of kinds: one metadata-only LIST for each kind by the set's
  * label. Equal uid and resourceVersion are proof that nothing changed. Only a kind with any difference is read in full,
  * to compare what Starling owns; so a controller that only writes status costs one more LIST, and is no drift.
+ * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function detectDrift(client: ClusterClient, inventory: Inventory): Promise<DriftReport> {
   const definitions = await definitionGenerations(
@@ -85,6 +86,7 @@ export async function detectDrift(client: ClusterClient, inventory: Inventory): 
       await compareKind(client, found.info, { kindGroup, redefined, recorded, setId: inventory.setId, findings });
     } catch (error) {
       const failure = error instanceof UnavailableKind ? error.failure : failureOf(error);
+      if (endsTheRun(failure)) throw error;
       unread.push({ group: kindGroup.group, kind: kindGroup.kind, failure });
     }
   });

@@ -1,0 +1,36 @@
+import { deleteParent } from "#functions/apply/engine/ensure-parent.ts";
+import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
+import type { ClusterClient } from "#shared/domain/cluster-client.ts";
+import type { Inventory } from "#shared/domain/inventory.ts";
+import type { ObjectId } from "#shared/domain/object-id.ts";
+import type { SyncClaim } from "#shared/domain/parent-object.ts";
+import type { Clock } from "#shared/ports.ts";
+
+export interface DeleteRequest {
+  readonly inventory: Inventory;
+  /** Objects of attempted renderings that the inventory does not know; see `PruneRequest.unrecorded`. */
+  readonly unrecorded: readonly ObjectId[];
+  readonly claim: SyncClaim;
+  readonly clock: Clock;
+  readonly deadline: Date;
+}
+
+/**
+ * Deletes a whole Sync: its members in the order of deletion, and, when every one is settled, its parent object.
+ * Call it again, with the settled objects out of the inventory, until the outcome is `done`.
+ * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ */
+export async function deleteSet(client: ClusterClient, request: DeleteRequest): Promise<PruneResult> {
+  const { inventory, unrecorded, claim, clock, deadline } = request;
+  const result = await pruneSet(client, {
+    setId: inventory.setId,
+    candidates: inventory.entries,
+    unrecorded,
+    keepUids: new Set(),
+    claim,
+    clock,
+    deadline,
+  });
+  if (result.outcome === "done") await deleteParent(client, claim);
+  return result;
+}

@@ -1,0 +1,85 @@
+import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { type KubeObject, objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
+import { describeObject, type ObjectId } from "#shared/domain/object-id.ts";
+import { parentNamespace } from "#shared/domain/parent-object.ts";
+
+const protectedNamespaces = new Set(["default", "kube-system", "kube-public", "kube-node-lease", parentNamespace]);
+const concurrency = 12;
+const maxNamed = 3;
+
+/** Kinds whose objects come and go by themselves. */
+function isFleeting({ group, kind }: KindInfo): boolean {
+  return kind === "Event" || group === "metrics.k8s.io";
+}
+
+/** What every namespace holds without anybody having put it there. */
+const furniture: readonly ((id: ObjectId) => boolean)[] = [
+  ({ kind, name }) => kind === "ServiceAccount" && name === "default",
+  ({ kind, name }) => kind === "ConfigMap" && name === "kube-root-ca.crt",
+  ({ kind }) => kind === "Endpoints" || kind === "EndpointSlice",
+];
+
+export interface GuardRefusal {
+  /** `keep`: it is settled and stays; `wait`: it goes when what is named has gone. */
+  readonly kind: "keep" | "wait";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * Whether a Namespace may be deleted: never those of the cluster and of Starling, and only when nothing is in it any
+ * more, because a deletion takes everything along, whosever it is.
+ */
+export async function guardNamespace(client: ClusterClient, id: ObjectId): Promise<GuardRefusal | undefined> {
+  if (protectedNamespaces.has(id.name)) {
+    const message = `Namespace ${id.name} is never deleted by Starling; it is left as it is`;
+    return { kind: "keep", reason: "Protected", message };
+  }
+  const left = await objectsIn(client, id.name);
+  if (left.length === 0) return undefined;
+  const message = `Namespace ${id.name} still holds ${named(left)}; it is deleted when they are gone`;
+  return { kind: "wait", reason: "NamespaceNotEmpty", message };
+}
+
+/**
+ * Whether a definition may be deleted: only when none of its objects is left, because a deletion takes them all along,
+ * in every namespace.
+ */
+export async function guardDefinition(client: ClusterClient, id: ObjectId): Promise<GuardRefusal | undefined> {
+  const definitions = await client.lookup({ group: id.group, kind: id.kind });
+  if (definitions.outcome !== "found") return undefined;
+  const definition = await client.get(definitions.info, id);
+  const kind = {
+    group: stringAt(definition, "spec", "group") ?? "",
+    kind: stringAt(definition, "spec", "names", "kind"),
+  };
+  if (kind.kind === undefined) return undefined;
+  const found = await client.lookup({ group: kind.group, kind: kind.kind });
+  if (found.outcome === "absent") return undefined;
+  if (found.outcome === "unavailable") return { kind: "wait", reason: "KindUnavailable", message: found.message };
+  const items = await client.list(found.info, { metadataOnly: true, maxItems: maxNamed + 1 });
+  if (items.length === 0) return undefined;
+  const message = `CustomResourceDefinition ${id.name} still has ${named(idsOf(items, found.info))}; it is deleted when they are gone`;
+  return { kind: "wait", reason: "DefinitionInUse", message };
+}
+
+async function objectsIn(client: ClusterClient, namespace: string): Promise<readonly ObjectId[]> {
+  const kinds = (await client.listableKinds()).filter((kind) => kind.namespaced && !isFleeting(kind));
+  const left: ObjectId[] = [];
+  await runConcurrently(kinds, concurrency, async (kind) => {
+    if (left.length > maxNamed) return;
+    const items = await client.list(kind, { namespace, metadataOnly: true, maxItems: maxNamed + 2 });
+    left.push(...idsOf(items, kind).filter((id) => !furniture.some((isFurniture) => isFurniture(id))));
+  });
+  return left;
+}
+
+function idsOf(items: readonly KubeObject[], kind: KindInfo): readonly ObjectId[] {
+  return items.map((item) => objectIdOf(item, kind));
+}
+
+function named(ids: readonly ObjectId[]): string {
+  const names = ids.slice(0, maxNamed).map(describeObject).join(", ");
+  return ids.length > maxNamed ? `${names} and others` : names;
+}

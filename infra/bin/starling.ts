@@ -1,0 +1,3 @@
+import { starlingApp } from "#infra/starling-app.ts";
+
+starlingApp().app.synth();

@@ -1,0 +1,126 @@
+import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { z } from "zod";
+
+/** A permission and the name by which the function finds what it may use: one cannot be had without the other. */
+export interface Access {
+  /** What the environment variable holds. */
+  readonly value: string;
+  readonly statements: readonly PolicyStatement[];
+  /** Why a resource of these statements ends in a wildcard; absent when none does. */
+  readonly wildcardReason?: string;
+}
+
+/** One access for every variable of a function's environment: a missing or unknown one does not compile. */
+export type AccessFor<Env extends z.ZodObject> = { readonly [Variable in keyof z.input<Env>]: Access };
+
+/** A resource of the state stack. */
+export interface Named {
+  readonly name: string;
+  readonly arn: string;
+}
+
+/** Partitions of the table, as docs/architecture.md names them; `*` stands for names. */
+export type Partition =
+  | "NS#*#Source"
+  | "NS#*#SyncGroup"
+  | "NS#*#Sync"
+  | "CL#*"
+  | "FLEET"
+  | "SUBJECTS"
+  | "SOURCES"
+  | "USES#*"
+  | "REPO#*"
+  | "ROLL#*"
+  | "REND#*"
+  | "REV#*"
+  | "EVT#*";
+
+export interface RowAccess {
+  /** GetItem, BatchGetItem and Query. */
+  readonly read?: readonly Partition[];
+  /** PutItem: creates a row or replaces the one that was read. */
+  readonly put?: readonly Partition[];
+  /** UpdateItem: single attributes. */
+  readonly update?: readonly Partition[];
+  readonly delete?: readonly Partition[];
+  /** ConditionCheckItem: a transaction depends on the row and leaves it. */
+  readonly check?: readonly Partition[];
+  /** Query of a keys-only index. */
+  readonly indexes?: readonly ("due" | "state")[];
+}
+
+const rowActions = {
+  read: ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"],
+  put: ["dynamodb:PutItem"],
+  update: ["dynamodb:UpdateItem"],
+  delete: ["dynamodb:DeleteItem"],
+  check: ["dynamodb:ConditionCheckItem"],
+} as const;
+
+const indexPartitions = { due: "DUE#*", state: "S#*" } as const;
+
+/** The table, and only these partitions of it. There is no way to ask for a Scan. */
+export function rowsOf(table: Named, access: RowAccess): Access {
+  const statements: PolicyStatement[] = [];
+  for (const verb of ["read", "put", "update", "delete", "check"] as const) {
+    const partitions = access[verb];
+    if (partitions === undefined) continue;
+    statements.push(leadingKeys(table.arn, { actions: rowActions[verb], partitions }));
+  }
+  for (const index of access.indexes ?? []) {
+    const partitions = [indexPartitions[index]];
+    statements.push(leadingKeys(`${table.arn}/index/${index}`, { actions: ["dynamodb:Query"], partitions }));
+  }
+  return { value: table.name, statements };
+}
+
+function leadingKeys(
+  resource: string,
+  grant: { readonly actions: readonly string[]; readonly partitions: readonly string[] },
+): PolicyStatement {
+  return new PolicyStatement({
+    actions: [...grant.actions],
+    resources: [resource],
+    conditions: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [...grant.partitions] } },
+  });
+}
+
+/** Folders of the bucket, as shared/domain/blob-keys.ts names them. */
+export type Folder = "artifacts" | "renderings" | "inventories" | "plans";
+
+/** The bucket, and only these folders of it. */
+export function blobsOf(
+  bucket: Named,
+  access: { readonly read?: readonly Folder[]; readonly write?: readonly Folder[] },
+): Access {
+  const grants = [
+    { action: "s3:GetObject", folders: access.read ?? [] },
+    { action: "s3:PutObject", folders: access.write ?? [] },
+  ];
+  return {
+    value: bucket.name,
+    statements: grants
+      .filter(({ folders }) => folders.length > 0)
+      .map(
+        ({ action, folders }) =>
+          new PolicyStatement({
+            actions: [action],
+            resources: folders.map((folder) => `${bucket.arn}/${folder}/*`),
+          }),
+      ),
+    wildcardReason: "Blobs are named by the digest of their content, so a grant can name their folder only.",
+  };
+}
+
+/** One secret, known by its ARN. */
+export function secretOf(arn: string): Access {
+  return {
+    value: arn,
+    statements: [new PolicyStatement({ actions: ["secretsmanager:GetSecretValue"], resources: [arn] })],
+  };
+}
+
+/** A value that names nothing to be permitted. */
+export function plain(value: string): Access {
+  return { value, statements: [] };
+}

@@ -1,0 +1,28 @@
+import { Stack, Validations } from "aws-cdk-lib";
+import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { IConstruct } from "constructs";
+
+/**
+ * Tells cdk-nag the reason for each wildcard resource of one statement, by the exact id of its finding: a wildcard that
+ * appears anywhere else still fails the synthesis.
+ */
+export function acknowledgeWildcards(scope: IConstruct, statement: PolicyStatement, reason: string): void {
+  for (const resource of statement.resources) {
+    const name = flatten(Stack.of(scope).resolve(resource));
+    if (name.includes("*")) Validations.of(scope).acknowledge({ id: `AwsSolutions-IAM5[Resource::${name}]`, reason });
+  }
+}
+
+/** Writes a CloudFormation value as cdk-nag writes it into the id of a finding. */
+function flatten(value: unknown): string {
+  if (typeof value === "string") return value;
+  const [[intrinsic, argument] = []] = Object.entries(value as Record<string, unknown>);
+  if (intrinsic === "Fn::Join") {
+    const [delimiter, parts] = argument as [string, unknown[]];
+    return parts.map(flatten).join(delimiter);
+  }
+  if (intrinsic === "Fn::ImportValue") return flatten(argument);
+  if (intrinsic === "Ref") return `<${String(argument)}>`;
+  if (intrinsic === "Fn::GetAtt") return `<${(argument as string[]).join(".")}>`;
+  throw new Error(`a policy resource uses ${String(intrinsic)}, which acknowledgements cannot name yet`);
+}

@@ -1,0 +1,35 @@
+import { Duration } from "aws-cdk-lib";
+import { PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import { CfnSchedule } from "aws-cdk-lib/aws-scheduler";
+import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
+import { Construct } from "constructs";
+
+/** Invokes a function every minute, with a role that can do nothing else; what could not be invoked is a dead letter. */
+export class EveryMinute extends Construct {
+  readonly deadLetters: Queue;
+
+  constructor(scope: Construct, id: string, target: IFunction) {
+    super(scope, id);
+    this.deadLetters = new Queue(this, "DeadLetters", {
+      encryption: QueueEncryption.SQS_MANAGED,
+      enforceSSL: true,
+      retentionPeriod: Duration.days(14),
+    });
+    const role = new Role(this, "Role", { assumedBy: new ServicePrincipal("scheduler.amazonaws.com") });
+    role.addToPolicy(new PolicyStatement({ actions: ["lambda:InvokeFunction"], resources: [target.functionArn] }));
+    role.addToPolicy(new PolicyStatement({ actions: ["sqs:SendMessage"], resources: [this.deadLetters.queueArn] }));
+    const schedule = new CfnSchedule(this, "Schedule", {
+      scheduleExpression: "rate(1 minute)",
+      flexibleTimeWindow: { mode: "OFF" },
+      target: {
+        arn: target.functionArn,
+        roleArn: role.roleArn,
+        deadLetterConfig: { arn: this.deadLetters.queueArn },
+        // The next minute asks again: an old tick has nothing to add.
+        retryPolicy: { maximumEventAgeInSeconds: 60, maximumRetryAttempts: 1 },
+      },
+    });
+    schedule.node.addDependency(role);
+  }
+}

@@ -1,0 +1,81 @@
+import { RemovalPolicy, Validations } from "aws-cdk-lib";
+import {
+  CfnStage,
+  HttpApi,
+  HttpMethod,
+  HttpNoneAuthorizer,
+  HttpStage,
+  type IHttpRouteAuthorizer,
+  LogGroupLogDestination,
+} from "aws-cdk-lib/aws-apigatewayv2";
+import { HttpIamAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
+import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { Construct } from "constructs";
+
+const API_PATH = "/v1/{proxy+}";
+const WEBHOOK_PATH = "/hooks/github";
+
+export interface FrontDoorProps {
+  /** Behind IAM: requests signed with SigV4 by a principal who may `execute-api:Invoke`. */
+  readonly api: IFunction;
+  /** Open to the internet: the function itself verifies who sent the event. */
+  readonly webhook: IFunction;
+}
+
+/** The two ways in from outside, throttled each by itself, with an access log that holds no bodies and no headers. */
+export class FrontDoor extends Construct {
+  readonly url: string;
+
+  constructor(scope: Construct, id: string, props: FrontDoorProps) {
+    super(scope, id);
+    const http = new HttpApi(this, "Http", { createDefaultStage: false, description: "Starling" });
+    const routes: readonly {
+      readonly id: string;
+      readonly path: string;
+      readonly method: HttpMethod;
+      readonly handler: IFunction;
+      readonly authorizer: IHttpRouteAuthorizer;
+    }[] = [
+      { id: "Api", path: API_PATH, method: HttpMethod.ANY, handler: props.api, authorizer: new HttpIamAuthorizer() },
+      {
+        id: "Webhook",
+        path: WEBHOOK_PATH,
+        method: HttpMethod.POST,
+        handler: props.webhook,
+        authorizer: new HttpNoneAuthorizer(),
+      },
+    ];
+    for (const { id: name, path, method, handler, authorizer } of routes) {
+      const integration = new HttpLambdaIntegration(name, handler);
+      const [route] = http.addRoutes({ path, methods: [method], integration, authorizer });
+      if (route !== undefined && authorizer instanceof HttpNoneAuthorizer) {
+        Validations.of(route).acknowledge({
+          id: "AwsSolutions-APIG4",
+          reason: "A git host cannot sign for IAM. The function verifies an HMAC over the raw body before it reads it.",
+        });
+      }
+    }
+
+    const logs = new LogGroup(this, "AccessLog", {
+      retention: RetentionDays.ONE_MONTH,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    const stage = new HttpStage(this, "Stage", {
+      httpApi: http,
+      stageName: "$default",
+      autoDeploy: true,
+      throttle: { rateLimit: 50, burstLimit: 100 },
+      accessLogSettings: { destination: new LogGroupLogDestination(logs) },
+    });
+    const { defaultChild } = stage.node;
+    if (!(defaultChild instanceof CfnStage)) throw new Error("an HttpStage holds no CfnStage");
+    // Strangers reach this route: they share less than what people and CI have.
+    defaultChild.routeSettings = {
+      [`${HttpMethod.POST} ${WEBHOOK_PATH}`]: { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
+    };
+    defaultChild.node.addDependency(http);
+    this.url = http.apiEndpoint;
+  }
+}

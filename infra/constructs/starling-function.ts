@@ -1,0 +1,112 @@
+import { fileURLToPath } from "node:url";
+import { type Duration, RemovalPolicy } from "aws-cdk-lib";
+import { PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Architecture, type ILayerVersion, LoggingFormat, RecursiveLoop, Runtime } from "aws-cdk-lib/aws-lambda";
+import { SqsEventSource } from "aws-cdk-lib/aws-lambda-event-sources";
+import { NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
+import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { Construct } from "constructs";
+import type { z } from "zod";
+import type { AccessFor } from "#infra/constructs/access.ts";
+import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
+import type { WorkQueue } from "#infra/constructs/work-queue.ts";
+
+const repository = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Some dependencies are CommonJS and call `require` for Node's own modules, which an ES module does not have. */
+const REQUIRE_BANNER =
+  "import { createRequire as starlingCreateRequire } from 'node:module';" +
+  "const require = starlingCreateRequire(import.meta.url);";
+
+export interface StarlingFunctionProps<Env extends z.ZodObject> {
+  /** Folder below functions/; its handler.ts is the entry. */
+  readonly folder: string;
+  /** The schema of its environment, from the folder's env.ts. */
+  readonly env: Env;
+  /** What it may use, by the variable that names it. */
+  readonly access: AccessFor<Env>;
+  /** Secrets whose names come from rows: those below this prefix. */
+  readonly secretsBelow?: { readonly arnPrefix: string; readonly reason: string };
+  readonly timeout: Duration;
+  readonly memoryMiB: number;
+  readonly layer?: ILayerVersion;
+  /** Binaries of the layer decide; without one it is the cheaper arm64. */
+  readonly architecture?: Architecture;
+  /** It is part of a circle of messages by design; Lambda would stop it after about 16 rounds. */
+  readonly inMessageCircle?: true;
+}
+
+/** One function of Starling with a role and a log group of its own; it may do what `access` says, and log. */
+export class StarlingFunction<Env extends z.ZodObject> extends Construct {
+  readonly lambda: NodejsFunction;
+
+  constructor(scope: Construct, id: string, props: StarlingFunctionProps<Env>) {
+    super(scope, id);
+    const logGroup = new LogGroup(this, "Logs", {
+      retention: RetentionDays.ONE_MONTH,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    const role = new Role(this, "Role", { assumedBy: new ServicePrincipal("lambda.amazonaws.com") });
+    logGroup.grantWrite(role);
+
+    const environment: Record<string, string> = {};
+    for (const [variable, access] of Object.entries(props.access)) {
+      environment[variable] = access.value;
+      for (const statement of access.statements) {
+        role.addToPrincipalPolicy(statement);
+        if (access.wildcardReason !== undefined) acknowledgeWildcards(role, statement, access.wildcardReason);
+      }
+    }
+    if (props.secretsBelow !== undefined) {
+      const statement = new PolicyStatement({
+        actions: ["secretsmanager:GetSecretValue"],
+        resources: [`${props.secretsBelow.arnPrefix}*`],
+      });
+      role.addToPrincipalPolicy(statement);
+      acknowledgeWildcards(role, statement, props.secretsBelow.reason);
+    }
+
+    this.lambda = new NodejsFunction(this, "Function", {
+      entry: `${repository}functions/${props.folder}/handler.ts`,
+      projectRoot: repository,
+      depsLockFilePath: `${repository}package-lock.json`,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: props.architecture ?? Architecture.ARM_64,
+      timeout: props.timeout,
+      memorySize: props.memoryMiB,
+      role,
+      logGroup,
+      loggingFormat: LoggingFormat.JSON,
+      environment: { ...environment, NODE_OPTIONS: "--enable-source-maps" },
+      ...(props.layer === undefined ? {} : { layers: [props.layer] }),
+      recursiveLoop: props.inMessageCircle === true ? RecursiveLoop.ALLOW : RecursiveLoop.TERMINATE,
+      awsSdkConnectionReuse: false,
+      bundling: {
+        format: OutputFormat.ESM,
+        target: "node24",
+        mainFields: ["module", "main"],
+        // The SDK of the runtime changes under us; the lock file's does not.
+        externalModules: [],
+        banner: REQUIRE_BANNER,
+        sourceMap: true,
+        sourcesContent: false,
+        minify: false,
+      },
+    });
+  }
+
+  /** Feeds it from the queue, `maxConcurrency` batches at a time; a message that fails goes back alone. */
+  workOn(
+    queue: WorkQueue,
+    options: { readonly batchSize: number; readonly maxConcurrency: number; readonly batchWindow?: Duration },
+  ): void {
+    this.lambda.addEventSource(
+      new SqsEventSource(queue.queue, {
+        batchSize: options.batchSize,
+        maxConcurrency: options.maxConcurrency,
+        reportBatchItemFailures: true,
+        ...(options.batchWindow === undefined ? {} : { maxBatchingWindow: options.batchWindow }),
+      }),
+    );
+  }
+}

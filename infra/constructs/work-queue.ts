@@ -1,0 +1,56 @@
+import { Duration } from "aws-cdk-lib";
+import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import { DeduplicationScope, FifoThroughputLimit, Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
+import { Construct } from "constructs";
+import type { Access } from "#infra/constructs/access.ts";
+
+/** Lambda's advice: a batch that was throttled or crashed must not be delivered twice at once. */
+const VISIBILITY_PER_TIMEOUT = 6;
+/** Lambda's advice is at least 5: fewer turn a throttle into a dead letter. */
+const MAX_RECEIVE_COUNT = 5;
+
+export interface WorkQueueProps {
+  /** Of the function that works on it; the visibility timeout follows from it. */
+  readonly functionTimeout: Duration;
+  /** First in, first out within a message group, in high-throughput mode. */
+  readonly fifo?: true;
+}
+
+/** A queue in front of one function, with its dead-letter queue: encrypted, TLS only, both. */
+export class WorkQueue extends Construct {
+  readonly queue: Queue;
+  readonly deadLetters: Queue;
+  readonly functionTimeout: Duration;
+
+  constructor(scope: Construct, id: string, props: WorkQueueProps) {
+    super(scope, id);
+    this.functionTimeout = props.functionTimeout;
+    const common = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true };
+    const fifo = {
+      fifo: true,
+      deduplicationScope: DeduplicationScope.MESSAGE_GROUP,
+      fifoThroughputLimit: FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
+    };
+    this.deadLetters = new Queue(this, "DeadLetters", {
+      ...common,
+      ...(props.fifo === true ? { fifo: true } : {}),
+      retentionPeriod: Duration.days(14),
+    });
+    this.queue = new Queue(this, "Queue", {
+      ...common,
+      ...(props.fifo === true ? fifo : {}),
+      visibilityTimeout: Duration.seconds(props.functionTimeout.toSeconds() * VISIBILITY_PER_TIMEOUT),
+      // Rows are the truth and the tick sends again: an old message has nothing to say.
+      retentionPeriod: Duration.days(1),
+      deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: MAX_RECEIVE_COUNT },
+    });
+  }
+
+  /** Sending to it, and its URL. */
+  send(): Access {
+    return {
+      value: this.queue.queueUrl,
+      statements: [new PolicyStatement({ actions: ["sqs:SendMessage"], resources: [this.queue.queueArn] })],
+    };
+  }
+}

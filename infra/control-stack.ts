@@ -1,0 +1,29 @@
+import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
+import type { Construct } from "constructs";
+import type { StateStack } from "#infra/state-stack.ts";
+import { Wiring } from "#infra/wiring.ts";
+
+export interface ControlStackProps extends StackProps {
+  readonly installation: string;
+  readonly state: StateStack;
+  readonly gitAllow?: string;
+  readonly gitCa?: string;
+}
+
+/** Everything that runs. It can be deleted and deployed again: what must survive is in the state stack. */
+export class ControlStack extends Stack {
+  constructor(scope: Construct, id: string, props: ControlStackProps) {
+    super(scope, id, props);
+    const { installation, state, gitAllow, gitCa } = props;
+    this.addStackDependency(state, "it imports what the state stack exports");
+    const wiring = new Wiring(this, "Wiring", {
+      installation,
+      table: state.table,
+      blobs: state.blobs,
+      webhookSecretArn: state.webhookSecretArn,
+      ...(gitAllow === undefined ? {} : { gitAllow }),
+      ...(gitCa === undefined ? {} : { gitCa }),
+    });
+    new CfnOutput(this, "Url", { value: wiring.url, description: "For starling --endpoint and for the webhook" });
+  }
+}

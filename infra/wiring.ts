@@ -1,0 +1,223 @@
+import { KubectlV35Layer } from "@aws-cdk/lambda-layer-kubectl-v35";
+import { Aws, Duration } from "aws-cdk-lib";
+import { Architecture } from "aws-cdk-lib/aws-lambda";
+import { Construct } from "constructs";
+import { apiEnv } from "#functions/api/env.ts";
+import { applyEnv } from "#functions/apply/env.ts";
+import { renderEnv } from "#functions/render/env.ts";
+import { reportEnv } from "#functions/report/env.ts";
+import { resolveEnv } from "#functions/resolve/env.ts";
+import { rolloutEnv } from "#functions/rollout/env.ts";
+import { tickEnv } from "#functions/tick/env.ts";
+import { webhookEnv } from "#functions/webhook/env.ts";
+import { blobsOf, type Named, plain, rowsOf, secretOf } from "#infra/constructs/access.ts";
+import { EveryMinute } from "#infra/constructs/every-minute.ts";
+import { FrontDoor } from "#infra/constructs/front-door.ts";
+import { StarlingFunction } from "#infra/constructs/starling-function.ts";
+import { Watch } from "#infra/constructs/watch.ts";
+import { WorkQueue } from "#infra/constructs/work-queue.ts";
+
+export interface WiringProps {
+  readonly installation: string;
+  readonly table: Named;
+  readonly blobs: Named;
+  readonly webhookSecretArn: string;
+  /** Private hosts and address ranges that git may be fetched from; none by default. */
+  readonly gitAllow?: string;
+  /** PEM certificates to trust for git besides the public authorities. */
+  readonly gitCa?: string;
+}
+
+/** Who is connected to whom, in flow order; what travels on the queues is in shared/messages.ts. */
+export class Wiring extends Construct {
+  readonly url: string;
+
+  constructor(scope: Construct, id: string, props: WiringProps) {
+    super(scope, id);
+    const { table, blobs, installation } = props;
+    // Unlike its name, it is not the same in two accounts or regions, and it goes into every cluster.
+    const installationId = `${installation}.${Aws.ACCOUNT_ID}.${Aws.REGION}`;
+    const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
+
+    const toResolve = new WorkQueue(this, "ToResolve", { functionTimeout: Duration.minutes(3) });
+    const toRollout = new WorkQueue(this, "ToRollout", { functionTimeout: Duration.minutes(1), fifo: true });
+    const toRender = new WorkQueue(this, "ToRender", { functionTimeout: Duration.minutes(2) });
+    const toApply = new WorkQueue(this, "ToApply", { functionTimeout: Duration.minutes(5) });
+    const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
+
+    // people, CI -> api
+    const api = new StarlingFunction(this, "Api", {
+      folder: "api",
+      env: apiEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, {
+          read: [
+            ...(["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "FLEET", "SUBJECTS", "SOURCES"] as const),
+            ...(["USES#*", "REPO#*", "ROLL#*", "REND#*", "REV#*", "EVT#*"] as const),
+          ],
+          put: [
+            ...(["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "FLEET", "SUBJECTS", "SOURCES"] as const),
+            ...(["USES#*", "REPO#*"] as const),
+          ],
+          delete: ["NS#*#Source", "CL#*", "FLEET", "SOURCES", "USES#*", "REPO#*"],
+          indexes: ["state"],
+        }),
+        STARLING_QUEUE_RESOLVE: toResolve.send(),
+        STARLING_QUEUE_ROLLOUT: toRollout.send(),
+      },
+      // An HTTP API waits 30 seconds.
+      timeout: Duration.seconds(29),
+      memoryMiB: 512,
+    });
+
+    // git push -> webhook
+    const webhook = new StarlingFunction(this, "Webhook", {
+      folder: "webhook",
+      env: webhookEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, { read: ["REPO#*"] }),
+        STARLING_QUEUE_RESOLVE: toResolve.send(),
+        STARLING_WEBHOOK_SECRET: secretOf(props.webhookSecretArn),
+      },
+      timeout: Duration.seconds(10),
+      memoryMiB: 512,
+    });
+    this.url = new FrontDoor(this, "FrontDoor", { api: api.lambda, webhook: webhook.lambda }).url;
+
+    // every minute -> tick
+    const tick = new StarlingFunction(this, "Tick", {
+      folder: "tick",
+      env: tickEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, {
+          read: ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
+          update: ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
+          indexes: ["due"],
+        }),
+        STARLING_QUEUE_RESOLVE: toResolve.send(),
+        STARLING_QUEUE_RENDER: toRender.send(),
+        STARLING_QUEUE_ROLLOUT: toRollout.send(),
+        STARLING_QUEUE_APPLY: toApply.send(),
+      },
+      timeout: Duration.seconds(55),
+      memoryMiB: 512,
+    });
+    const everyMinute = new EveryMinute(this, "EveryMinute", tick.lambda);
+
+    // -> resolve: a reference becomes a revision, and its artifact is stored
+    const resolve = new StarlingFunction(this, "Resolve", {
+      folder: "resolve",
+      env: resolveEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, {
+          read: ["NS#*#Source", "USES#*", "REV#*"],
+          put: ["NS#*#Source", "REV#*"],
+        }),
+        STARLING_BUCKET: blobsOf(blobs, { write: ["artifacts"] }),
+        STARLING_QUEUE_ROLLOUT: toRollout.send(),
+        ...(props.gitAllow === undefined ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow) }),
+        ...(props.gitCa === undefined ? {} : { STARLING_GIT_CA: plain(props.gitCa) }),
+      },
+      secretsBelow: {
+        arnPrefix: `${secrets}/git/`,
+        reason: "Sources name their own credentials, which are all below this prefix and hold nothing else.",
+      },
+      timeout: toResolve.functionTimeout,
+      memoryMiB: 2048,
+    });
+    resolve.workOn(toResolve, { batchSize: 1, maxConcurrency: 10 });
+
+    // -> rollout, the planner: targets and assignments
+    const rollout = new StarlingFunction(this, "Rollout", {
+      folder: "rollout",
+      env: rolloutEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, {
+          read: ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "FLEET", "ROLL#*", "REND#*"],
+          put: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
+          update: ["CL#*", "REND#*"],
+          delete: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "SUBJECTS", "USES#*"],
+          check: ["NS#*#SyncGroup", "NS#*#Sync"],
+          indexes: ["state"],
+        }),
+        STARLING_BUCKET: blobsOf(blobs, { read: ["plans"], write: ["plans"] }),
+        STARLING_INSTALLATION: plain(installationId),
+        STARLING_QUEUE_RENDER: toRender.send(),
+        STARLING_QUEUE_APPLY: toApply.send(),
+        STARLING_QUEUE_REPORT: toReport.send(),
+      },
+      timeout: toRollout.functionTimeout,
+      memoryMiB: 1024,
+      inMessageCircle: true,
+    });
+    rollout.workOn(toRollout, { batchSize: 10, maxConcurrency: 20 });
+
+    // rollout <-> render: an artifact becomes a rendering, without a credential of any kind
+    const render = new StarlingFunction(this, "Render", {
+      folder: "render",
+      env: renderEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, { read: ["REND#*"], put: ["REND#*"], update: ["REND#*"] }),
+        STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["renderings"] }),
+        STARLING_QUEUE_ROLLOUT: toRollout.send(),
+      },
+      timeout: toRender.functionTimeout,
+      memoryMiB: 1769,
+      layer: new KubectlV35Layer(this, "Kubectl"),
+      // The layer holds x86-64 binaries only, and says so nowhere.
+      architecture: Architecture.X86_64,
+      inMessageCircle: true,
+    });
+    render.workOn(toRender, { batchSize: 1, maxConcurrency: 10 });
+
+    // rollout -> apply: one cluster's worker
+    const apply = new StarlingFunction(this, "Apply", {
+      folder: "apply",
+      env: applyEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, { read: ["CL#*"], put: ["CL#*"], update: ["CL#*"], check: ["CL#*"] }),
+        STARLING_BUCKET: blobsOf(blobs, { read: ["renderings", "inventories"], write: ["inventories"] }),
+        STARLING_INSTALLATION: plain(installationId),
+        STARLING_QUEUE_APPLY: toApply.send(),
+        STARLING_QUEUE_REPORT: toReport.send(),
+      },
+      secretsBelow: {
+        arnPrefix: `${secrets}/clusters/`,
+        reason: "Clusters name their own tokens, which are all below this prefix and hold nothing else.",
+      },
+      timeout: toApply.functionTimeout,
+      memoryMiB: 1024,
+      inMessageCircle: true,
+    });
+    apply.workOn(toApply, { batchSize: 5, maxConcurrency: 100 });
+
+    // apply, rollout -> report: events, metrics, and one word to the planner
+    const report = new StarlingFunction(this, "Report", {
+      folder: "report",
+      env: reportEnv,
+      access: {
+        STARLING_TABLE: rowsOf(table, { read: ["CL#*", "ROLL#*"], put: ["EVT#*"] }),
+        STARLING_QUEUE_ROLLOUT: toRollout.send(),
+      },
+      timeout: toReport.functionTimeout,
+      memoryMiB: 512,
+      inMessageCircle: true,
+    });
+    report.workOn(toReport, { batchSize: 100, maxConcurrency: 5, batchWindow: Duration.seconds(1) });
+
+    const queues = { Resolve: toResolve, Rollout: toRollout, Render: toRender, Apply: toApply, Report: toReport };
+    const functions = { api, webhook, tick, resolve, rollout, render, apply, report };
+    new Watch(this, "Watch", {
+      deadLetters: {
+        Tick: everyMinute.deadLetters,
+        ...mapValues(queues, (queue) => queue.deadLetters),
+      },
+      queues: mapValues(queues, (queue) => queue.queue),
+      functions: mapValues(functions, (starlingFunction) => starlingFunction.lambda),
+    });
+  }
+}
+
+function mapValues<T, U>(record: Readonly<Record<string, T>>, map: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));
+}

@@ -1,0 +1,121 @@
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, sep } from "node:path";
+import { checkKustomization } from "#shared/domain/kustomization.ts";
+import { StarlingError } from "#shared/errors.ts";
+import type { KustomizeRunner, RenderInput } from "#shared/ports.ts";
+
+export interface KubectlKustomizeOptions {
+  /** Gives the path of kubectl; asked at the first build. */
+  readonly kubectl: () => Promise<string>;
+  readonly timeoutSeconds?: number;
+  readonly maxOutputBytes?: number;
+  /** Address space of the child. Go reserves far more than it uses: kubectl needs about 1.5 GB of it. */
+  readonly maxMemoryBytes?: number;
+}
+
+const gibibyte = 1024 ** 3;
+const maxErrorLength = 2000;
+
+/**
+ * `kubectl kustomize` on the files of an artifact. The kustomization was checked before (see `checkKustomization`); on
+ * top of that the child has an empty PATH, no home, no credentials, a proxy that is not there, a folder with the
+ * artifact's files only, and bounds on time, memory and output.
+ */
+export class KubectlKustomize implements KustomizeRunner {
+  readonly #options: Required<KubectlKustomizeOptions>;
+  #kubectl: Promise<string> | undefined;
+
+  constructor(options: KubectlKustomizeOptions) {
+    this.#options = { timeoutSeconds: 60, maxOutputBytes: 64 * 1024 * 1024, maxMemoryBytes: 4 * gibibyte, ...options };
+  }
+
+  /** @throws ManifestError `KustomizationRefused`; StarlingError `KustomizeFailed` with what kustomize said. */
+  async build({ files, path }: RenderInput): Promise<string> {
+    checkKustomization(new Map(files.map((file) => [file.path, file])), path);
+    const kubectl = await this.#locate();
+    const folder = await mkdtemp(join(tmpdir(), "starling-render-"));
+    try {
+      for (const file of files) {
+        const target = join(folder, file.path);
+        if (!target.startsWith(folder + sep)) throw failed(`"${file.path}" leaves the artifact`, "permanent");
+        await mkdir(dirname(target), { recursive: true });
+        await writeFile(target, file.content, { flag: "wx" });
+      }
+      return await this.#run({ kubectl, folder, path });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** A kubectl that could not be found is looked for again: a disk may have been full. */
+  #locate(): Promise<string> {
+    this.#kubectl ??= this.#options.kubectl().catch((error: unknown) => {
+      this.#kubectl = undefined;
+      throw error;
+    });
+    return this.#kubectl;
+  }
+
+  #run(build: { readonly kubectl: string; readonly folder: string; readonly path: string }): Promise<string> {
+    const { timeoutSeconds, maxOutputBytes, maxMemoryBytes } = this.#options;
+    const { kubectl, folder, path } = build;
+    const limit = `ulimit -v ${Math.floor(maxMemoryBytes / 1024)} && exec "$0" "$@"`;
+    const child = spawn("/bin/sh", ["-c", limit, kubectl, "kustomize", join(folder, path)], {
+      cwd: folder,
+      env: { PATH: "", HTTP_PROXY: "http://127.0.0.1:9", HTTPS_PROXY: "http://127.0.0.1:9" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    return new Promise((resolve, reject) => {
+      const output: Buffer[] = [];
+      let size = 0;
+      let errors = "";
+      let stopped: StarlingError | undefined;
+      const stop = (reason: StarlingError): void => {
+        stopped ??= reason;
+        child.kill("SIGKILL");
+      };
+      const timer = setTimeout(
+        () => stop(failed(`kustomize took longer than ${timeoutSeconds} s`, "transient")),
+        timeoutSeconds * 1000,
+      );
+      child.stdout.on("data", (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > maxOutputBytes) stop(failed(`kustomize wrote more than ${maxOutputBytes} bytes`, "permanent"));
+        else output.push(chunk);
+      });
+      child.stderr.on("data", (chunk: Buffer) => {
+        if (errors.length < maxErrorLength * 4) errors += chunk.toString();
+      });
+      child.on("error", (error) => stop(failed(`kubectl could not be started: ${error.message}`, "transient")));
+      child.on("close", (status, signal) => {
+        clearTimeout(timer);
+        if (stopped !== undefined) reject(stopped);
+        else if (status === 0) resolve(Buffer.concat(output).toString());
+        else reject(failed(explain({ errors, folder, status, signal }), "permanent"));
+      });
+    });
+  }
+}
+
+function explain(end: {
+  readonly errors: string;
+  readonly folder: string;
+  readonly status: number | null;
+  readonly signal: string | null;
+}): string {
+  if (/out of memory|cannot allocate memory/.test(end.errors))
+    return "kustomize ran out of memory; make the build smaller";
+  const said = end.errors
+    .replaceAll(`${end.folder}/`, "")
+    .replaceAll(end.folder, ".")
+    .replace(/^error: /, "")
+    .trim();
+  if (said === "") return `kustomize ended with ${end.signal ?? `status ${end.status}`} and said nothing`;
+  return `kustomize: ${said.slice(0, maxErrorLength)}`;
+}
+
+function failed(message: string, retry: "transient" | "permanent"): StarlingError {
+  return new StarlingError(message, { code: "KustomizeFailed", retry });
+}

@@ -1,0 +1,168 @@
+import { once } from "node:events";
+import { readdir } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { KubectlKustomize } from "#shared/adapters/kubectl-kustomize.ts";
+import { stringifyJson } from "#shared/domain/json.ts";
+import { parseManifests } from "#shared/domain/yaml.ts";
+
+const kubectl = () => locateKubectl("");
+const runner = new KubectlKustomize({ kubectl });
+
+function input(path: string, contents: Readonly<Record<string, string>>) {
+  const files = Object.entries(contents).map(([file, text]) => ({
+    path: file,
+    executable: false,
+    content: new TextEncoder().encode(text),
+  }));
+  return { path, files };
+}
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+
+describe("kustomize", () => {
+  test("builds an overlay over a base", async () => {
+    const output = await runner.build(
+      input("overlays/prod", {
+        "base/kustomization.yaml": "resources: [a.yaml]",
+        "base/a.yaml": `${configMap}data: {a: b}`,
+        "overlays/prod/kustomization.yaml": "resources: [../../base]\nnamePrefix: prod-\nnamespace: shop\n",
+      }),
+    );
+    expect(parseManifests(output, "x").map(({ object }) => object)).toEqual([
+      {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "prod-a", namespace: "shop" },
+        data: { a: "b" },
+      },
+    ]);
+  });
+
+  test("keeps words as words and integers digit for digit", async () => {
+    const widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: 'w:A'}\n";
+    const output = await runner.build(
+      input(".", {
+        "kustomization.yaml": "resources: [w.yaml]\nlabels: [{pairs: {x: z}}]",
+        "w.yaml": `${widget}spec: {word: yes, mode: 0644, big: 9007199254740993, bigger: 12345678901234567890}`,
+      }),
+    );
+    const spec = parseManifests(output, "x")[0]?.object.spec;
+    expect(stringifyJson(spec)).toBe('{"big":9007199254740993,"bigger":12345678901234567890,"mode":420,"word":"yes"}');
+  });
+
+  test("gives the same bytes again", async () => {
+    const build = input(".", {
+      "kustomization.yaml": "resources: [b.yaml, a.yaml]\nconfigMapGenerator: [{name: g, literals: [z=1, a=2]}]",
+      "a.yaml": configMap,
+      "b.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n",
+    });
+    expect(await runner.build(build)).toBe(await runner.build(build));
+  });
+
+  test("says what kustomize says, without the temporary folder", async () => {
+    const build = input("app", { "app/kustomization.yaml": "resources: [a.yaml]\nnope: 1", "app/a.yaml": configMap });
+    await expect(runner.build(build)).rejects.toMatchObject({
+      code: "KustomizeFailed",
+      retry: "permanent",
+      message: expect.stringMatching(/^kustomize: (?!.*starling-render).*unknown field "nope"/s),
+    });
+  });
+
+  test("leaves nothing behind", async () => {
+    const before = (await readdir(tmpdir())).filter((name) => name.startsWith("starling-render-"));
+    await runner.build(input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap }));
+    const after = (await readdir(tmpdir())).filter((name) => name.startsWith("starling-render-"));
+    expect(after).toEqual(before);
+  });
+});
+
+describe("hostile kustomizations", () => {
+  let server: Server;
+  let origin: string;
+  let requests = 0;
+
+  beforeAll(async () => {
+    server = createServer((_request, response) => {
+      requests++;
+      response.end(configMap);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    origin = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  });
+
+  afterAll(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const probes: readonly (readonly [legend: string, kustomization: string])[] = [
+    ["a remote resource", "resources: [ORIGIN/x.yaml]"],
+    ["a remote resource in other letters", "RESOURCES: [ORIGIN/x.yaml]"],
+    ["a remote resource by merge key", "<<: {resources: [ORIGIN/x.yaml]}"],
+    ["a remote schema", "resources: [a.yaml]\nopenapi: {path: ORIGIN/x}"],
+    ["a remote patch", "resources: [a.yaml]\npatches: [{path: ORIGIN/x}]"],
+    ["a remote patch in the old spelling", "resources: [a.yaml]\npatches: [ORIGIN/x]"],
+    ["a remote CRD", "resources: [a.yaml]\ncrds: [ORIGIN/x]"],
+    ["a remote configuration", "resources: [a.yaml]\nconfigurations: [ORIGIN/x]"],
+    ["a remote replacement", "resources: [a.yaml]\nreplacements: [{path: ORIGIN/x}]"],
+    ["a remote file in a ConfigMap", "configMapGenerator: [{name: a, files: ['k=ORIGIN/x']}]"],
+    ["a remote environment", "configMapGenerator: [{name: a, envs: [ORIGIN/x]}]"],
+    ["a plugin that fetches", "resources: [a.yaml]\ntransformers: [fetch.yaml]"],
+    [
+      "a plugin in place that fetches",
+      "resources: [a.yaml]\ntransformers:\n- |\n  {apiVersion: builtin, kind: PatchTransformer, metadata: {name: p}, path: 'ORIGIN/x', op: x}",
+    ],
+    ["a git base", "resources: ['git::ORIGIN/acme/base.git']"],
+    ["a program", "generators: [exec.yaml]"],
+    ["a file outside", "resources: [../../../../etc/hostname]"],
+    ["an absolute file", "resources: [/etc/hostname]"],
+    ["the environment", "configMapGenerator: [{name: a, files: [/proc/self/environ]}]"],
+    ["a chart", "helmCharts: [{name: a, repo: ORIGIN}]"],
+  ];
+
+  test.each(probes)("%s is refused, and nothing is asked", async (_legend, kustomization) => {
+    const build = input("app", {
+      "app/kustomization.yaml": kustomization.replaceAll("ORIGIN", origin),
+      "app/a.yaml": configMap,
+      "app/fetch.yaml": `apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: ${origin}/x`,
+      "app/exec.yaml":
+        "apiVersion: v1\nkind: X\nmetadata: {name: x, annotations: {config.kubernetes.io/function: 'exec: {path: /bin/true}'}}",
+    });
+    await expect(runner.build(build)).rejects.toMatchObject({ code: "KustomizationRefused" });
+    expect(requests).toBe(0);
+  });
+
+  test("a build is bounded in output", async () => {
+    const small = new KubectlKustomize({ kubectl, maxOutputBytes: 10 });
+    const build = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap });
+    await expect(small.build(build)).rejects.toThrow("wrote more than 10 bytes");
+  });
+
+  test("a build is bounded in memory", async () => {
+    const small = new KubectlKustomize({ kubectl, maxMemoryBytes: 64 * 1024 * 1024 });
+    const build = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap });
+    await expect(small.build(build)).rejects.toMatchObject({ code: "KustomizeFailed" });
+  });
+
+  test("a build is bounded in time", async () => {
+    const sleeper = new KubectlKustomize({
+      kubectl: async () => "/usr/bin/yes",
+      timeoutSeconds: 0.2,
+      maxOutputBytes: Number.MAX_SAFE_INTEGER,
+    });
+    const build = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap });
+    await expect(sleeper.build(build)).rejects.toMatchObject({
+      retry: "transient",
+      message: expect.stringContaining("longer than 0.2 s"),
+    });
+  });
+
+  test("a path in an artifact cannot leave the folder", async () => {
+    const build = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap, "../escaped": "x" });
+    await expect(runner.build(build)).rejects.toThrow('"../escaped" leaves the artifact');
+  });
+});

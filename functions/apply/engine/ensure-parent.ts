@@ -1,7 +1,6 @@
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import { type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
-import type { GroupKind } from "#shared/domain/object-id.ts";
 import {
   holdsClaim,
   nextParent,

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "#shared/domain/json.ts";
+import { foreignOwner, isMember, keepMark, partOfLabel } from "#shared/domain/membership.ts";
+
+const setId = "applyset-mine-v1";
+const ownEntry = { manager: "starling", operation: "Apply", apiVersion: "v1", fieldsV1: {} };
+const member = (metadata: JsonObject = {}): JsonObject => ({
+  metadata: { labels: { [partOfLabel]: setId }, managedFields: [ownEntry], ...metadata },
+});
+
+describe("isMember", () => {
+  it.each<readonly [string, JsonObject, boolean]>([
+    ["label, own entry, no controller", member(), true],
+    ["an owner that is no controller", member({ ownerReferences: [{ uid: "u", controller: false }] }), true],
+    [
+      "the label was copied",
+      member({ managedFields: [{ manager: "endpoint-controller", operation: "Update" }] }),
+      false,
+    ],
+    ["another set's label", member({ labels: { [partOfLabel]: "applyset-theirs-v1" } }), false],
+    ["no label", member({ labels: {} }), false],
+    ["a child of a controller", member({ ownerReferences: [{ uid: "u", controller: true }] }), false],
+    ["only an update by Starling", member({ managedFields: [{ ...ownEntry, operation: "Update" }] }), false],
+    ["only a subresource", member({ managedFields: [{ ...ownEntry, subresource: "scale" }] }), false],
+    ["nothing at all", {}, false],
+  ])("%s", (_name, object, expected) => {
+    expect(isMember(object, setId)).toBe(expected);
+  });
+});
+
+const labelled = (labels: JsonObject, annotations: JsonObject = {}): JsonObject => ({
+  metadata: { labels, annotations },
+});
+
+describe("foreignOwner", () => {
+  it.each<readonly [string, JsonObject, string | undefined]>([
+    ["nobody's", labelled({ app: "web" }), undefined],
+    ["another set's", labelled({ [partOfLabel]: "applyset-theirs-v1" }), "applyset"],
+    ["our label without our entry is nobody else's", labelled({ [partOfLabel]: setId }), undefined],
+    ["flux", labelled({ "kustomize.toolkit.fluxcd.io/name": "apps" }), "flux"],
+    ["flux helm", labelled({ "helm.toolkit.fluxcd.io/name": "apps" }), "flux"],
+    ["argo by annotation", labelled({}, { "argocd.argoproj.io/tracking-id": "app:/ConfigMap:n/x" }), "argocd"],
+    ["argo by label", labelled({ "argocd.argoproj.io/instance": "app" }), "argocd"],
+    ["helm", labelled({ "app.kubernetes.io/managed-by": "Helm" }, { "meta.helm.sh/release-name": "r" }), "helm"],
+    ["a rendered chart", labelled({ "app.kubernetes.io/managed-by": "Helm" }), undefined],
+    ["kapp", labelled({ "kapp.k14s.io/app": "1" }), "kapp"],
+    ["cli-utils", labelled({}, { "config.k8s.io/owning-inventory": "i" }), "cli-utils"],
+    ["fleet", labelled({}, { "objectset.rio.cattle.io/id": "i" }), "fleet"],
+    ["kluctl", labelled({ "kluctl.io/discriminator": "i" }), "kluctl"],
+    [
+      "a member stays ours whatever else it carries",
+      member({ annotations: { "argocd.argoproj.io/tracking-id": "a" } }),
+      undefined,
+    ],
+  ])("%s", (_name, object, tool) => {
+    expect(foreignOwner(object, setId)?.tool).toBe(tool);
+  });
+});
+
+describe("keepMark", () => {
+  it.each<readonly [JsonObject, string | undefined]>([
+    [{}, undefined],
+    [{ "starling.dev/prune": "disabled" }, "starling.dev/prune: disabled"],
+    [{ "kustomize.toolkit.fluxcd.io/prune": "Disabled" }, "kustomize.toolkit.fluxcd.io/prune: Disabled"],
+    [{ "kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent" }, undefined],
+    [{ "kustomize.toolkit.fluxcd.io/ssa": "Ignore" }, "kustomize.toolkit.fluxcd.io/ssa: Ignore"],
+    [{ "helm.sh/resource-policy": "keep" }, "helm.sh/resource-policy: keep"],
+    [
+      { "argocd.argoproj.io/sync-options": "Validate=false, Prune=false" },
+      "argocd.argoproj.io/sync-options: Prune=false",
+    ],
+    [{ "argocd.argoproj.io/sync-options": "Validate=false" }, undefined],
+    [{ "kluctl.io/skip-delete": "true" }, "kluctl.io/skip-delete: true"],
+  ])("%j", (annotations, mark) => {
+    expect(keepMark({ metadata: { annotations } })).toBe(mark);
+  });
+
+  it("reads labels too", () => {
+    expect(keepMark(labelled({ "starling.dev/prune": "false" }))).toBe("starling.dev/prune: false");
+  });
+});

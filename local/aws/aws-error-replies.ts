@@ -1,0 +1,49 @@
+import { randomUUID } from "node:crypto";
+import type { HttpReply } from "#local/aws/emulator-client.ts";
+
+/** A reply of the JSON protocols (DynamoDB and SQS), headers included. */
+export function jsonReply(status: number, body: object): HttpReply {
+  const bytes = Buffer.from(JSON.stringify(body));
+  return {
+    status,
+    headers: {
+      "content-type": "application/x-amz-json-1.0",
+      "content-length": bytes.length,
+      "x-amzn-requestid": randomUUID(),
+    },
+    body: bytes,
+  };
+}
+
+export interface DynamoError {
+  /** E.g. `ThrottlingException`. */
+  readonly code: string;
+  readonly message: string;
+  readonly members?: object;
+}
+
+/** An error as DynamoDB words it. */
+export function dynamoError({ code, message, members = {} }: DynamoError): HttpReply {
+  return jsonReply(400, { __type: `com.amazonaws.dynamodb.v20120810#${code}`, message, ...members });
+}
+
+export interface S3Error {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  /** Further elements, e.g. `{ Condition: "If-None-Match" }`. */
+  readonly elements?: Readonly<Record<string, string>>;
+}
+
+/** An error as S3 words it. */
+export function s3Error({ status, code, message, elements = {} }: S3Error): HttpReply {
+  const requestId = randomUUID().replaceAll("-", "").slice(0, 16).toUpperCase();
+  const members = Object.entries({ Code: code, Message: message, ...elements, RequestId: requestId, HostId: "local" });
+  const xml = members.map(([name, value]) => `<${name}>${value}</${name}>`).join("");
+  const body = Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n<Error>${xml}</Error>`);
+  return {
+    status,
+    headers: { "content-type": "application/xml", "content-length": body.length, "x-amz-request-id": requestId },
+    body,
+  };
+}

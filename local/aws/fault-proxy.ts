@@ -1,0 +1,220 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { type AwsCall, type AwsService, readCall } from "#local/aws/aws-call.ts";
+import { createCallFailures, type FailCallOptions, type PlannedFailure } from "#local/aws/call-failures.ts";
+import { type ConsumedCapacity, createCapacityMeter } from "#local/aws/capacity-meter.ts";
+import { createDynamoFront } from "#local/aws/dynamo-front.ts";
+import { createEmulatorClient, type HttpReply } from "#local/aws/emulator-client.ts";
+import type { FaultContext, ServiceFront } from "#local/aws/fault-context.ts";
+import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
+import { emulatorHost } from "#local/aws/queue-urls.ts";
+import { createRandom } from "#local/aws/random.ts";
+import { createS3Front } from "#local/aws/s3-front.ts";
+import { createSqsFront } from "#local/aws/sqs-front.ts";
+
+export type Endpoints = Readonly<Record<AwsService, string>>;
+
+export interface FaultProxyOptions {
+  /** Endpoints of the emulators: dynoxide, and fauxqs for the other two. */
+  readonly targets: Endpoints;
+  /** Seed of the faults; whoever chooses it prints it, so that a failing run can be repeated. */
+  readonly seed: number;
+  /** Default `quiet`. */
+  readonly faults?: FaultOptions;
+  readonly ports?: Partial<Readonly<Record<AwsService, number>>>;
+  /** `"measured"` sums the capacity units of DynamoDB calls, at the price of parsing them. Default `"unmeasured"`. */
+  readonly capacity?: "measured" | "unmeasured";
+}
+
+/** Hooks around a call, which may be asynchronous. The call waits for them: what never resolves stops the world there. */
+export interface Interceptor {
+  /** `"reset"` breaks the connection before anything was done; any other result lets the call pass. */
+  before?(call: AwsCall): unknown;
+  /** `"reset"` breaks the connection after the work was done. */
+  after?(call: AwsCall, reply: HttpReply): unknown;
+}
+
+export interface FaultProxy {
+  /** What SDK clients are given as their endpoints. */
+  readonly endpoints: Endpoints;
+  setFaults(faults: FaultOptions): void;
+  /** Calls since the start or the last reset, e.g. `{ "dynamodb:UpdateItem": 12, "sqs:ReceiveMessage:empty": 3 }`. */
+  calls(): Readonly<Record<string, number>>;
+  resetCalls(): void;
+  /** Faults that were injected since the start, e.g. `{ "sqs:lose": 2 }`. */
+  injected(): Readonly<Record<string, number>>;
+  /** Zero unless measured. */
+  capacity(): ConsumedCapacity;
+  /** Breaks the connection of exactly the n-th call from now (1 = the next), before or after its effect. */
+  failCall(n: number, when: "before" | "after", options?: FailCallOptions): PlannedFailure;
+  /** Adds hooks around every call; gives a function that removes them. */
+  intercept(interceptor: Interceptor): () => void;
+  stop(): Promise<void>;
+}
+
+class ConnectionReset extends Error {
+  /** What the client would have been told, when the work was done. */
+  readonly undelivered: HttpReply | undefined;
+
+  constructor(undelivered?: HttpReply) {
+    super("Connection reset by the fault proxy");
+    this.undelivered = undelivered;
+  }
+}
+
+/** Longer than any pause between the calls of a worker: a server that closes an idle connection races with its reuse. */
+const keepAliveTimeoutMs = 120_000;
+
+/**
+ * Stands between the SDK's clients and the emulators, one endpoint per service: counts every call, adds what AWS does and
+ * the emulators do not (conditional writes on S3, queue URLs of the endpoint that was asked), and injects seeded faults.
+ *
+ * The SDK repeats broken connections, throttles and 503 by itself (standard retry mode, three attempts); every attempt is
+ * a call and is counted. What it does not repeat, a TransactionConflict above all, its caller has to.
+ */
+export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
+  const { targets, seed, ports = {}, capacity = "unmeasured" } = options;
+  const calls = createTally();
+  const injected = createTally();
+  const failures = createCallFailures();
+  const interceptors = new Set<Interceptor>();
+  let faults = options.faults ?? quiet;
+
+  const context: FaultContext = { random: createRandom(seed), faults: () => faults, injected: injected.add };
+  const clients = {
+    dynamodb: createEmulatorClient({ endpoint: targets.dynamodb }),
+    sqs: createEmulatorClient({ endpoint: targets.sqs, host: emulatorHost }),
+    s3: createEmulatorClient({ endpoint: targets.s3, host: emulatorHost }),
+  };
+  const dynamo = createDynamoFront({ context, forward: clients.dynamodb.send });
+  const meter = createCapacityMeter(dynamo.answer);
+  const sqs = createSqsFront({ context, forward: clients.sqs.send });
+  const fronts: Readonly<Record<AwsService, ServiceFront>> = {
+    dynamodb: capacity === "measured" ? meter.answer : dynamo.answer,
+    sqs: sqs.answer,
+    s3: createS3Front({ context, forward: clients.s3.send }),
+  };
+
+  async function perform(call: AwsCall): Promise<HttpReply> {
+    const verdict = failures.verdict(call);
+    if (verdict === "before") throw new ConnectionReset();
+    for (const interceptor of interceptors) {
+      if ((await interceptor.before?.(call)) === "reset") throw new ConnectionReset();
+    }
+    if (breaks(call, "resetBefore")) throw new ConnectionReset();
+    const reply = await fronts[call.service](call);
+    if (breaks(call, "resetAfter")) throw new ConnectionReset(reply);
+    for (const interceptor of interceptors) {
+      if ((await interceptor.after?.(call, reply)) === "reset") throw new ConnectionReset(reply);
+    }
+    if (verdict === "after") throw new ConnectionReset(reply);
+    return reply;
+  }
+
+  function breaks({ service }: AwsCall, fault: "resetBefore" | "resetAfter"): boolean {
+    if (!context.random.chance(faults[service][fault])) return false;
+    injected.add(`${service}:${fault}`);
+    return true;
+  }
+
+  async function serve(service: AwsService, { request, response }: Exchange): Promise<void> {
+    const { method = "GET", url: path = "/", headers } = request;
+    const call = readCall(service, { method, path, headers, body: await buffer(request) });
+    calls.add(`${service}:${call.operation}`);
+    let takenOver = false;
+    response.on("close", () => {
+      if (!response.writableEnded && service === "sqs") takenOver = sqs.abandoned(call);
+    });
+    try {
+      const reply = await perform(call);
+      if (isEmptyReceive(call, reply)) calls.add("sqs:ReceiveMessage:empty");
+      if (response.destroyed) throw new ConnectionReset(reply);
+      response.writeHead(reply.status, reply.headers);
+      response.end(method === "HEAD" ? undefined : reply.body);
+    } catch (error) {
+      if (!(error instanceof ConnectionReset)) return answerBroken(response, error);
+      if (error.undelivered !== undefined && !takenOver) sqs.undelivered(call, error.undelivered);
+      request.socket.resetAndDestroy();
+    }
+  }
+
+  async function listen(service: AwsService): Promise<Server> {
+    const server = createServer((request, response) => {
+      serve(service, { request, response }).catch((error: unknown) => answerBroken(response, error));
+    });
+    server.keepAliveTimeout = keepAliveTimeoutMs;
+    server.listen(ports[service] ?? 0, "127.0.0.1");
+    await once(server, "listening");
+    return server;
+  }
+
+  const servers = { dynamodb: await listen("dynamodb"), sqs: await listen("sqs"), s3: await listen("s3") };
+  return {
+    endpoints: { dynamodb: originOf(servers.dynamodb), sqs: originOf(servers.sqs), s3: originOf(servers.s3) },
+    setFaults(next) {
+      faults = next;
+    },
+    calls: calls.read,
+    resetCalls() {
+      calls.reset();
+      meter.reset();
+    },
+    injected: injected.read,
+    capacity: meter.consumed,
+    failCall: failures.plan,
+    intercept(interceptor) {
+      interceptors.add(interceptor);
+      return () => void interceptors.delete(interceptor);
+    },
+    async stop() {
+      dynamo.stop();
+      sqs.stop();
+      for (const server of Object.values(servers)) {
+        const closed = once(server, "close");
+        server.close();
+        server.closeAllConnections();
+        await closed;
+      }
+      for (const client of Object.values(clients)) client.close();
+    },
+  };
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+function isEmptyReceive(call: AwsCall, { status, body }: HttpReply): boolean {
+  return (
+    call.service === "sqs" && call.operation === "ReceiveMessage" && status === 200 && !body.includes('"Messages"')
+  );
+}
+
+function answerBroken(response: ServerResponse, error: unknown): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(502, { "content-type": "text/plain" });
+  response.end(`The emulator did not answer: ${error instanceof Error ? error.message : error}`);
+}
+
+function originOf(server: Server): string {
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The fault proxy has no TCP address");
+  return `http://127.0.0.1:${address.port}`;
+}
+
+interface Tally {
+  add(name: string): void;
+  read(): Readonly<Record<string, number>>;
+  reset(): void;
+}
+
+function createTally(): Tally {
+  const counts = new Map<string, number>();
+  return {
+    add: (name) => void counts.set(name, (counts.get(name) ?? 0) + 1),
+    read: () => Object.fromEntries([...counts].sort(([left], [right]) => (left < right ? -1 : 1))),
+    reset: () => counts.clear(),
+  };
+}

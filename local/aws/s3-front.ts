@@ -1,0 +1,105 @@
+import type { AwsCall } from "#local/aws/aws-call.ts";
+import { s3Error } from "#local/aws/aws-error-replies.ts";
+import type { HttpReply } from "#local/aws/emulator-client.ts";
+import type { FaultContext, Forward, ServiceFront } from "#local/aws/fault-context.ts";
+
+const objectWrites = new Set(["PutObject", "CopyObject", "DeleteObject", "CompleteMultipartUpload"]);
+
+/**
+ * S3 with conditional writes, which the emulator ignores, and with refusals. Writes of one key go one after the other, so
+ * that of any number of creators exactly one succeeds.
+ */
+export function createS3Front(options: { readonly context: FaultContext; readonly forward: Forward }): ServiceFront {
+  const { context, forward } = options;
+  const writing = new Map<string, Promise<unknown>>();
+
+  async function answer(call: AwsCall): Promise<HttpReply> {
+    const { random, injected } = context;
+    const { slowDown, conditionalConflict } = context.faults().s3;
+    if (random.chance(slowDown)) {
+      injected("s3:slowDown");
+      return s3Error({ status: 503, code: "SlowDown", message: "Please reduce your request rate." });
+    }
+    if (!objectWrites.has(call.operation)) return forward(call.http);
+    if (conditionOf(call) !== undefined && random.chance(conditionalConflict)) {
+      injected("s3:conditionalConflict");
+      return s3Error({
+        status: 409,
+        code: "ConditionalRequestConflict",
+        message: "The conditional request cannot succeed due to a conflicting operation against this resource.",
+      });
+    }
+    return oneAtATime(`${call.request.bucket}/${call.request.key}`, () => writeConditionally(call));
+  }
+
+  async function writeConditionally(call: AwsCall): Promise<HttpReply> {
+    const condition = conditionOf(call);
+    const refusal = condition === undefined ? undefined : await check(call, condition);
+    return refusal ?? forward(call.http);
+  }
+
+  async function check(call: AwsCall, condition: Condition): Promise<HttpReply | undefined> {
+    if (condition.header === "If-None-Match" && condition.value !== "*") {
+      return s3Error({
+        status: 501,
+        code: "NotImplemented",
+        message: "A header you provided implies functionality that is not implemented",
+        elements: { Header: "If-None-Match" },
+      });
+    }
+    const path = new URL(call.http.path, "http://127.0.0.1").pathname;
+    const { authorization } = call.http.headers;
+    const existing = await forward({
+      method: "HEAD",
+      path,
+      headers: authorization === undefined ? {} : { authorization },
+      body: Buffer.alloc(0),
+    });
+    const exists = existing.status === 200;
+    if (condition.header === "If-None-Match") return exists ? preconditionFailed("If-None-Match") : undefined;
+    if (!exists) {
+      return s3Error({ status: 404, code: "NoSuchKey", message: "The specified key does not exist." });
+    }
+    return unquoted(String(existing.headers.etag)) === unquoted(condition.value)
+      ? undefined
+      : preconditionFailed("If-Match");
+  }
+
+  function oneAtATime(key: string, write: () => Promise<HttpReply>): Promise<HttpReply> {
+    const turn = (writing.get(key) ?? Promise.resolve()).then(write);
+    const over = turn
+      .catch(() => {})
+      .then(() => {
+        if (writing.get(key) === over) writing.delete(key);
+      });
+    writing.set(key, over);
+    return turn;
+  }
+
+  return answer;
+}
+
+interface Condition {
+  readonly header: "If-None-Match" | "If-Match";
+  readonly value: string;
+}
+
+function conditionOf({ http: { headers } }: AwsCall): Condition | undefined {
+  const none = headers["if-none-match"];
+  if (none !== undefined) return { header: "If-None-Match", value: none };
+  const match = headers["if-match"];
+  return match === undefined ? undefined : { header: "If-Match", value: match };
+}
+
+function preconditionFailed(condition: Condition["header"]): HttpReply {
+  return s3Error({
+    status: 412,
+    code: "PreconditionFailed",
+    message: "At least one of the pre-conditions you specified did not hold",
+    elements: { Condition: condition },
+  });
+}
+
+function unquoted(etag: string): string {
+  return etag.replaceAll('"', "");
+}

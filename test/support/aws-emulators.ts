@@ -1,0 +1,52 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { S3Client } from "@aws-sdk/client-s3";
+import { SQSClient } from "@aws-sdk/client-sqs";
+import { startDynamo } from "#local/aws/dynamo-server.ts";
+import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/fault-proxy.ts";
+import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
+
+export interface AwsEmulators {
+  readonly proxy: FaultProxy;
+  readonly dynamodb: DynamoDBClient;
+  readonly sqs: SQSClient;
+  readonly s3: S3Client;
+  /** Further clients of the same endpoints, e.g. with `maxAttempts: 1`. */
+  clients(options: { readonly maxAttempts: number }): {
+    readonly dynamodb: DynamoDBClient;
+    readonly sqs: SQSClient;
+    readonly s3: S3Client;
+  };
+  stop(): Promise<void>;
+}
+
+/** DynamoDB, SQS and S3 behind a fault proxy, with real SDK clients. */
+export async function startAwsEmulators(options: Omit<FaultProxyOptions, "targets">): Promise<AwsEmulators> {
+  const dynamo = await startDynamo();
+  const sqsAndS3 = await startSqsAndS3();
+  const targets = { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint };
+  const proxy = await startFaultProxy({ ...options, targets });
+
+  function clients({ maxAttempts }: { readonly maxAttempts: number }) {
+    const shared = {
+      region: "us-east-1",
+      credentials: { accessKeyId: "local", secretAccessKey: "local" },
+      maxAttempts,
+    };
+    return {
+      dynamodb: new DynamoDBClient({ ...shared, endpoint: proxy.endpoints.dynamodb }),
+      sqs: new SQSClient({ ...shared, endpoint: proxy.endpoints.sqs }),
+      s3: new S3Client({ ...shared, endpoint: proxy.endpoints.s3 }),
+    };
+  }
+
+  return {
+    proxy,
+    ...clients({ maxAttempts: 3 }),
+    clients,
+    async stop() {
+      await proxy.stop();
+      await sqsAndS3.stop();
+      await dynamo.stop();
+    },
+  };
+}

@@ -1,0 +1,362 @@
+import { Match } from "aws-cdk-lib/assertions";
+import { describe, expect, test } from "vitest";
+import {
+  listOf,
+  ofType,
+  type Resource,
+  type Statement,
+  statementsByRole,
+  synthesize,
+  textOf,
+} from "#test/synth/synthesized.ts";
+
+const { control, resources } = synthesize({ bundle: "templates" });
+
+const folders = ["api", "webhook", "tick", "resolve", "rollout", "render", "apply", "report"] as const;
+type Folder = (typeof folders)[number];
+
+const functions = ofType(resources, "AWS::Lambda::Function");
+const queues = ofType(resources, "AWS::SQS::Queue");
+const mappings = ofType(resources, "AWS::Lambda::EventSourceMapping");
+const byRole = statementsByRole(resources);
+
+function functionOf(folder: Folder): Resource {
+  const name = folder[0]?.toUpperCase() + folder.slice(1);
+  const [found, ...more] = functions.filter(({ id }) => id.startsWith(`Wiring${name}Function`));
+  if (found === undefined || more.length > 0)
+    throw new Error(`${folder} has ${more.length} functions too many or none`);
+  return found;
+}
+
+function roleOf(lambda: Resource): string {
+  return (lambda.Properties.Role as { "Fn::GetAtt": [string, string] })["Fn::GetAtt"][0];
+}
+
+function statementsOf(folder: Folder): readonly Statement[] {
+  return byRole.get(roleOf(functionOf(folder))) ?? [];
+}
+
+function environmentOf(folder: Folder): Record<string, unknown> {
+  return (functionOf(folder).Properties.Environment as { Variables: Record<string, unknown> }).Variables;
+}
+
+/** What a function may do on one service: `action resource`, resources as text. */
+function grantsOf(folder: Folder, service: string): readonly string[] {
+  return statementsOf(folder)
+    .flatMap(({ Action, Resource: on }) => listOf(Action).flatMap((a) => listOf(on).map((r) => `${a} ${textOf(r)}`)))
+    .filter((grant) => grant.startsWith(`${service}:`))
+    .sort();
+}
+
+/** Partitions of the table that a function may touch with one of these actions. */
+function partitionsOf(folder: Folder, actions: readonly string[]): readonly string[] {
+  return statementsOf(folder)
+    .filter(({ Action }) => listOf(Action).some((action) => actions.includes(action)))
+    .flatMap(({ Condition }) => listOf(Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] as string[]))
+    .sort();
+}
+
+const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
+const writeActions = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"];
+
+describe("every policy", () => {
+  const all = [...byRole.values()].flat();
+
+  test("there are some to look at", () => expect(all.length).toBeGreaterThan(30));
+
+  test("no Scan, no export, nothing that changes a table", () => {
+    const allowed = new Set([...readActions, ...writeActions, "dynamodb:ConditionCheckItem"]);
+    const actions = all.flatMap(({ Action }) => listOf(Action)).filter((action) => action.startsWith("dynamodb:"));
+    expect(actions.filter((action) => !allowed.has(action))).toEqual([]);
+  });
+
+  test("no action has a wildcard", () => {
+    expect(all.flatMap(({ Action }) => listOf(Action)).filter((action) => action.includes("*"))).toEqual([]);
+  });
+
+  test("a wildcard in a resource stands for a folder of the bucket or a kind of secret", () => {
+    const wild = all.flatMap(({ Resource: on }) => listOf(on).map(textOf)).filter((resource) => resource.includes("*"));
+    for (const resource of wild) {
+      expect(resource).toMatch(
+        /^(<starling-state-blobs-arn>\/(artifacts|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*)$/,
+      );
+    }
+  });
+
+  test("access to the table names its partitions", () => {
+    for (const { Action, Condition } of all) {
+      if (!listOf(Action).some((action) => action.startsWith("dynamodb:"))) continue;
+      const keys = listOf(Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] as string[]);
+      expect(keys.length).toBeGreaterThan(0);
+      expect(keys.filter((key) => key.startsWith("*"))).toEqual([]);
+    }
+  });
+
+  test("no managed policy is attached to a role", () => {
+    for (const role of ofType(resources, "AWS::IAM::Role")) expect(role.Properties.ManagedPolicyArns).toBeUndefined();
+  });
+});
+
+describe("every function", () => {
+  test("is one of the eight", () => expect(functions).toHaveLength(folders.length));
+
+  test("has a role of its own", () => {
+    expect(new Set(functions.map(roleOf)).size).toBe(functions.length);
+  });
+
+  test("has a log group of its own, which forgets", () => {
+    const groups = functions.map((lambda) =>
+      textOf((lambda.Properties.LoggingConfig as { LogGroup: unknown }).LogGroup),
+    );
+    expect(new Set(groups).size).toBe(functions.length);
+    for (const group of ofType(resources, "AWS::Logs::LogGroup")) expect(group.Properties.RetentionInDays).toBe(30);
+  });
+
+  test.each(folders)("%s runs on Node 24, at most 5 minutes", (folder) => {
+    const { Runtime, Timeout } = functionOf(folder).Properties;
+    expect(Runtime).toBe("nodejs24.x");
+    expect(Timeout).toBeLessThanOrEqual(300);
+  });
+
+  test.each(folders)("%s is on arm64, unless it has the kubectl layer, whose binaries are x86-64", (folder) => {
+    const { Architectures, Layers } = functionOf(folder).Properties;
+    expect(Architectures).toEqual([Layers === undefined ? "arm64" : "x86_64"]);
+    expect(Layers === undefined).toBe(folder !== "render");
+  });
+
+  test.each(folders)("%s reaches by name only what its role reaches", (folder) => {
+    const environment = environmentOf(folder);
+    const named = (variable: string) => Object.hasOwn(environment, variable);
+    const may = (service: string) => grantsOf(folder, service).length > 0;
+    expect({ table: named("STARLING_TABLE"), blobs: named("STARLING_BUCKET") }).toEqual({
+      table: may("dynamodb"),
+      blobs: may("s3"),
+    });
+    const sends = grantsOf(folder, "sqs")
+      .filter((grant) => grant.startsWith("sqs:SendMessage "))
+      .map((grant) => /<WiringTo(\w+?)Queue/.exec(grant)?.[1]?.toUpperCase());
+    const variables = Object.keys(environment).filter((variable) => variable.startsWith("STARLING_QUEUE_"));
+    expect(variables.map((variable) => variable.slice("STARLING_QUEUE_".length)).sort()).toEqual(sends.sort());
+  });
+
+  test("holds no secret in its environment: names only", () => {
+    for (const lambda of functions)
+      expect(JSON.stringify(lambda.Properties.Environment)).not.toContain("resolve:secretsmanager");
+  });
+});
+
+describe("who may do what", () => {
+  const secrets = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling";
+
+  test.each<[Folder, readonly string[]]>([
+    ["api", []],
+    ["webhook", ["secretsmanager:GetSecretValue <starling-state-webhook-secret-arn>"]],
+    ["tick", []],
+    ["resolve", [`secretsmanager:GetSecretValue ${secrets}/git/*`]],
+    ["rollout", []],
+    ["render", []],
+    ["apply", [`secretsmanager:GetSecretValue ${secrets}/clusters/*`]],
+    ["report", []],
+  ])("%s reads these secrets", (folder, expected) => expect(grantsOf(folder, "secretsmanager")).toEqual(expected));
+
+  test.each<[Folder, readonly string[]]>([
+    ["api", []],
+    ["webhook", []],
+    ["tick", []],
+    ["resolve", ["PutObject artifacts"]],
+    ["rollout", ["GetObject plans", "PutObject plans"]],
+    ["render", ["GetObject artifacts", "PutObject renderings"]],
+    ["apply", ["GetObject inventories", "GetObject renderings", "PutObject inventories"]],
+    ["report", []],
+  ])("%s uses these folders of the bucket", (folder, expected) => {
+    const grants = grantsOf(folder, "s3").map((grant) => grant.replace(/^s3:(\w+) .*>\/(\w+)\/\*$/, "$1 $2"));
+    expect(grants).toEqual(expected);
+  });
+
+  test.each<[Folder, readonly string[]]>([
+    ["webhook", []],
+    ["render", ["REND#*"]],
+    ["report", ["EVT#*"]],
+    ["resolve", ["NS#*#Source", "REV#*"]],
+    ["apply", ["CL#*"]],
+  ])("%s writes these partitions and no others", (folder, expected) => {
+    expect([...new Set(partitionsOf(folder, writeActions))]).toEqual(expected);
+  });
+
+  test.each<[Folder, readonly string[]]>([
+    ["webhook", ["REPO#*"]],
+    ["render", ["REND#*"]],
+    ["apply", ["CL#*"]],
+  ])("%s reads these partitions and no others", (folder, expected) => {
+    expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);
+  });
+
+  test("only api writes what people wrote, and it writes neither rollouts nor events", () => {
+    expect(partitionsOf("api", writeActions)).not.toContain("ROLL#*");
+    expect(partitionsOf("api", writeActions)).not.toContain("EVT#*");
+    for (const folder of folders) {
+      const creates = partitionsOf(folder, ["dynamodb:PutItem"]);
+      expect(creates.includes("FLEET") || creates.includes("SUBJECTS") || creates.includes("REPO#*")).toBe(
+        folder === "api",
+      );
+    }
+  });
+
+  test("render has no network of its own and asks nobody but the table, the bucket and the planner's queue", () => {
+    expect(functionOf("render").Properties.VpcConfig).toBeUndefined();
+    const services = new Set(
+      statementsOf("render")
+        .flatMap(({ Action }) => listOf(Action))
+        .map((action) => action.split(":")[0]),
+    );
+    expect([...services].sort()).toEqual(["dynamodb", "logs", "s3", "sqs"]);
+  });
+});
+
+describe("every queue", () => {
+  const targets = new Set(
+    queues.flatMap(({ Properties: { RedrivePolicy } }) =>
+      RedrivePolicy === undefined
+        ? []
+        : [textOf((RedrivePolicy as { deadLetterTargetArn: unknown }).deadLetterTargetArn)],
+    ),
+  );
+  const scheduleTarget = ofType(resources, "AWS::Scheduler::Schedule").map(({ Properties }) =>
+    textOf((Properties.Target as { DeadLetterConfig: { Arn: unknown } }).DeadLetterConfig.Arn),
+  );
+  const deadLetters = new Set([...targets, ...scheduleTarget]);
+
+  test("has a dead-letter queue after five receives, or is one", () => {
+    expect(queues.length).toBe(11);
+    for (const { id, Properties } of queues) {
+      const redrive = Properties.RedrivePolicy as { maxReceiveCount: number } | undefined;
+      if (deadLetters.has(`<${id}.Arn>`)) expect(redrive).toBeUndefined();
+      else expect(redrive?.maxReceiveCount).toBe(5);
+    }
+  });
+
+  test("is encrypted", () => {
+    for (const { Properties } of queues) expect(Properties.SqsManagedSseEnabled).toBe(true);
+  });
+
+  test("refuses anything but TLS", () => {
+    const guarded = ofType(resources, "AWS::SQS::QueuePolicy").flatMap(({ Properties }) => {
+      const { Statement: statements } = Properties.PolicyDocument as { Statement: Statement[] };
+      const denies = statements.some(
+        ({ Effect, Condition }) => Effect === "Deny" && Condition?.Bool?.["aws:SecureTransport"] === "false",
+      );
+      return denies ? (Properties.Queues as { Ref: string }[]).map(({ Ref }) => Ref) : [];
+    });
+    expect(guarded.sort()).toEqual(queues.map(({ id }) => id).sort());
+  });
+
+  test("hides a message at least six times as long as its function may take", () => {
+    expect(mappings).toHaveLength(5);
+    for (const { Properties } of mappings) {
+      const lambda = functions.find(({ id }) => textOf(Properties.FunctionName) === `<${id}>`);
+      const queue = queues.find(({ id }) => textOf(Properties.EventSourceArn) === `<${id}.Arn>`);
+      const timeoutSeconds = Number(lambda?.Properties.Timeout);
+      expect(Number(queue?.Properties.VisibilityTimeout)).toBeGreaterThanOrEqual(6 * timeoutSeconds);
+    }
+  });
+
+  test("has an alarm on its dead letters", () => {
+    const alarmed = ofType(resources, "AWS::CloudWatch::Alarm").map(({ Properties }) =>
+      textOf((Properties.Dimensions as { Value: unknown }[])[0]?.Value).replace(".QueueName", ".Arn"),
+    );
+    expect(alarmed.sort()).toEqual([...deadLetters].sort());
+  });
+
+  test.each([
+    ["Resolve", { BatchSize: 1 }],
+    ["Rollout", { BatchSize: 10 }],
+    ["Render", { BatchSize: 1 }],
+    ["Apply", { BatchSize: 5 }],
+    ["Report", { BatchSize: 100, MaximumBatchingWindowInSeconds: 1 }],
+  ])("to %s feeds its function in batches that fail message by message, within a bound", (name, expected) => {
+    control.hasResourceProperties("AWS::Lambda::EventSourceMapping", {
+      ...expected,
+      EventSourceArn: { "Fn::GetAtt": [Match.stringLikeRegexp(`^WiringTo${name}Queue`), "Arn"] },
+      FunctionName: { Ref: Match.stringLikeRegexp(`^Wiring${name}Function`) },
+      FunctionResponseTypes: ["ReportBatchItemFailures"],
+      ScalingConfig: { MaximumConcurrency: Match.anyValue() },
+    });
+  });
+
+  test("to the planner is first in, first out within a subject, at high throughput", () => {
+    control.hasResourceProperties("AWS::SQS::Queue", {
+      FifoQueue: true,
+      DeduplicationScope: "messageGroup",
+      FifoThroughputLimit: "perMessageGroupId",
+    });
+    expect(queues.filter(({ Properties }) => Properties.FifoQueue === true)).toHaveLength(2);
+  });
+});
+
+describe("circles of messages", () => {
+  /** Which function a function's messages reach, from the policies and the event sources. */
+  const next = new Map(
+    folders.map((folder) => [
+      folder,
+      folders.filter((other) =>
+        mappings.some(
+          ({ Properties }) =>
+            textOf(Properties.FunctionName) === `<${functionOf(other).id}>` &&
+            grantsOf(folder, "sqs").includes(`sqs:SendMessage ${textOf(Properties.EventSourceArn)}`),
+        ),
+      ),
+    ]),
+  );
+
+  function reaches(from: Folder, to: Folder, seen = new Set<Folder>()): boolean {
+    return (next.get(from) ?? []).some((step) => {
+      if (step === to) return true;
+      if (seen.has(step)) return false;
+      return reaches(step, to, seen.add(step));
+    });
+  }
+
+  test.each(folders)("%s may be invoked again and again exactly if its own messages come back to it", (folder) => {
+    expect(functionOf(folder).Properties.RecursiveLoop).toBe(reaches(folder, folder) ? "Allow" : "Terminate");
+  });
+
+  test("tick, api, webhook and resolve are outside of them", () => {
+    expect(folders.filter((folder) => reaches(folder, folder)).sort()).toEqual([
+      "apply",
+      "render",
+      "report",
+      "rollout",
+    ]);
+  });
+});
+
+describe("the ways in", () => {
+  test("the api's routes ask for an IAM signature", () => {
+    control.hasResourceProperties("AWS::ApiGatewayV2::Route", {
+      RouteKey: "ANY /v1/{proxy+}",
+      AuthorizationType: "AWS_IAM",
+    });
+  });
+
+  test("the webhook is the only route without one, and has a throttle of its own", () => {
+    const open = ofType(resources, "AWS::ApiGatewayV2::Route").filter(
+      ({ Properties }) => Properties.AuthorizationType !== "AWS_IAM",
+    );
+    expect(open.map(({ Properties }) => Properties.RouteKey)).toEqual(["POST /hooks/github"]);
+    control.hasResourceProperties("AWS::ApiGatewayV2::Stage", {
+      DefaultRouteSettings: { ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 },
+      RouteSettings: { "POST /hooks/github": { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 } },
+    });
+  });
+
+  test("no function has a URL", () => control.resourceCountIs("AWS::Lambda::Url", 0));
+
+  test("the schedule's role may invoke tick and store what it could not, and nothing else", () => {
+    const [schedule] = ofType(resources, "AWS::Scheduler::Schedule");
+    expect(schedule?.Properties.ScheduleExpression).toBe("rate(1 minute)");
+    const target = schedule?.Properties.Target as { Arn: unknown; RoleArn: { "Fn::GetAtt": [string, string] } };
+    expect(textOf(target.Arn)).toBe(`<${functionOf("tick").id}.Arn>`);
+    const statements = byRole.get(target.RoleArn["Fn::GetAtt"][0]) ?? [];
+    expect(statements.map(({ Action }) => Action).sort()).toEqual(["lambda:InvokeFunction", "sqs:SendMessage"]);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import { ofType, synthesize } from "#test/synth/synthesized.ts";
+
+const { state, resources } = synthesize({ bundle: "templates" });
+
+describe("the table", () => {
+  test("survives its stack, deletion by hand, and 35 days of mistakes", () => {
+    state.hasResource("AWS::DynamoDB::GlobalTable", {
+      DeletionPolicy: "Retain",
+      UpdateReplacePolicy: "Retain",
+      Properties: {
+        BillingMode: "PAY_PER_REQUEST",
+        SSESpecification: { SSEEnabled: true },
+        Replicas: [
+          {
+            DeletionProtectionEnabled: true,
+            PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+          },
+        ],
+      },
+    });
+  });
+
+  test("has the keys and the keys-only indexes of docs/architecture.md", () => {
+    const keysOnly = { ProjectionType: "KEYS_ONLY" };
+    state.hasResourceProperties("AWS::DynamoDB::GlobalTable", {
+      KeySchema: [
+        { AttributeName: "pk", KeyType: "HASH" },
+        { AttributeName: "sk", KeyType: "RANGE" },
+      ],
+      GlobalSecondaryIndexes: [
+        {
+          IndexName: "due",
+          KeySchema: [
+            { AttributeName: "dueShard", KeyType: "HASH" },
+            { AttributeName: "dueKey", KeyType: "RANGE" },
+          ],
+          Projection: keysOnly,
+        },
+        {
+          IndexName: "state",
+          KeySchema: [
+            { AttributeName: "statePk", KeyType: "HASH" },
+            { AttributeName: "stateSk", KeyType: "RANGE" },
+          ],
+          Projection: keysOnly,
+        },
+      ],
+      TimeToLiveSpecification: { AttributeName: "expiresAt", Enabled: true },
+    });
+  });
+});
+
+describe("the bucket", () => {
+  test("is private, encrypted, versioned and survives its stack", () => {
+    state.hasResource("AWS::S3::Bucket", {
+      DeletionPolicy: "Retain",
+      Properties: {
+        BucketEncryption: {
+          ServerSideEncryptionConfiguration: [{ ServerSideEncryptionByDefault: { SSEAlgorithm: "AES256" } }],
+        },
+        PublicAccessBlockConfiguration: {
+          BlockPublicAcls: true,
+          BlockPublicPolicy: true,
+          IgnorePublicAcls: true,
+          RestrictPublicBuckets: true,
+        },
+        VersioningConfiguration: { Status: "Enabled" },
+      },
+    });
+  });
+
+  test("forgets uploads that were never finished, and never an object that is current", () => {
+    const [bucket] = ofType(resources, "AWS::S3::Bucket");
+    const { Rules: rules } = bucket?.Properties.LifecycleConfiguration as { Rules: Record<string, unknown>[] };
+    expect(rules).toEqual([
+      {
+        Status: "Enabled",
+        AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
+        NoncurrentVersionExpiration: { NoncurrentDays: 30 },
+      },
+    ]);
+  });
+
+  test("refuses anything but TLS", () => {
+    const [policy] = ofType(resources, "AWS::S3::BucketPolicy");
+    expect(JSON.stringify(policy?.Properties)).toContain('"Condition":{"Bool":{"aws:SecureTransport":"false"}}');
+  });
+});
+
+describe("the webhook's secret", () => {
+  test("is made without a value and kept with the stack gone", () => {
+    const secrets = ofType(resources, "AWS::SecretsManager::Secret");
+    expect(secrets).toHaveLength(1);
+    expect(secrets[0]?.DeletionPolicy).toBe("Retain");
+    expect(Object.keys(secrets[0]?.Properties ?? {}).sort()).toEqual(["Description", "Name", "Tags"]);
+  });
+});
+
+describe("the stacks", () => {
+  test("name no account and no region", () => {
+    expect(JSON.stringify(resources)).not.toMatch(/\b\d{12}\b|\b(us|eu|ap)-[a-z]+-\d\b/);
+  });
+
+  test("are named after the installation, and so are its secrets", () => {
+    const other = synthesize({ bundle: "templates", context: { installation: "staging" } });
+    other.state.hasResourceProperties("AWS::SecretsManager::Secret", { Name: "staging/webhook" });
+    expect(JSON.stringify(other.control.toJSON())).toContain(":secret:staging/clusters/*");
+    expect(JSON.stringify(other.control.toJSON())).not.toContain(":secret:starling/");
+  });
+
+  test("a context that is not text is refused by name", () => {
+    expect(() => synthesize({ bundle: "templates", context: { gitAllow: 7 } })).toThrow(/context gitAllow is 7/);
+  });
+});

@@ -174,20 +174,16 @@ class KubeClusterClient implements ClusterClient {
     const maxItems = query.maxItems ?? Number.POSITIVE_INFINITY;
     let limit = Math.min(pageSize, maxItems);
     let token: string | undefined;
-    do {
+    for (;;) {
       const page = await this.#page(kind, query, { limit, token });
       if (page === "too large") {
         limit = Math.max(smallestPage, Math.floor(limit / 4));
         continue;
       }
-      items.push(
-        ...listAt(page, "items")
-          .filter(isJsonObject)
-          .map((item) => readObject(kind, item)),
-      );
+      for (const item of listAt(page, "items")) items.push(readObject(kind, item));
       token = stringAt(page, "metadata", "continue") || undefined;
-    } while (token !== undefined && items.length < maxItems);
-    return items;
+      if (token === undefined || items.length >= maxItems) return items;
+    }
   }
 
   async #page(

@@ -1,0 +1,346 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
+import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { starlingVersion } from "#shared/domain/version.ts";
+import { aggregatedDiscovery, plainDiscovery } from "#test/support/discovery-documents.ts";
+import {
+  type RecordedReply,
+  type RecordedRequest,
+  type RecordingServer,
+  startRecordingServer,
+} from "#test/support/recording-server.ts";
+
+const closers: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+interface Setup {
+  readonly server: RecordingServer;
+  readonly client: ClusterClient;
+}
+
+async function setUp(
+  reply: (request: RecordedRequest) => RecordedReply,
+  endpoint: Partial<KubeEndpoint> & { readonly prefix?: string; readonly deadlineMs?: number } = {},
+): Promise<Setup> {
+  const server = await startRecordingServer(reply);
+  const connection = new KubeConnection({
+    server: `${server.url}${endpoint.prefix ?? ""}`,
+    caData: server.caData,
+    credentials: { token: async () => "t0k3n" },
+    ...endpoint,
+  });
+  closers.push(
+    () => connection.close(),
+    () => server.close(),
+  );
+  return { server, client: connection.client({ deadlineMs: Date.now() + (endpoint.deadlineMs ?? 20_000) }) };
+}
+
+const kind = (rest: Partial<KindInfo> = {}): KindInfo => ({
+  group: "",
+  version: "v1",
+  kind: "ConfigMap",
+  plural: "configmaps",
+  namespaced: true,
+  verbs: ["list"],
+  hasStatus: false,
+  ...rest,
+});
+const secrets = kind({ kind: "Secret", plural: "secrets" });
+const object: ManifestObject = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "n" } };
+const key = { namespace: "n", name: "a" };
+const status = (code: number, reason: string, message: string, rest: object = {}): RecordedReply => ({
+  status: code,
+  body: { kind: "Status", status: "Failure", code, reason, message, ...rest },
+});
+
+describe("requests", () => {
+  it("server-side apply", async () => {
+    const { server, client } = await setUp(({ body }) => ({ status: 201, body }));
+    const answer = await client.apply(kind(), object);
+    expect(server.requests).toMatchObject([
+      {
+        method: "PATCH",
+        url: "/api/v1/namespaces/n/configmaps/a?fieldManager=starling&force=true&fieldValidation=Strict",
+        headers: {
+          "content-type": "application/apply-patch+yaml",
+          authorization: "Bearer t0k3n",
+          "user-agent": `starling/${starlingVersion}`,
+        },
+      },
+    ]);
+    expect(answer).toMatchObject({ created: true, object });
+  });
+
+  it("a dry run says so", async () => {
+    const { server, client } = await setUp(({ body }) => ({ body }));
+    await client.apply(kind(), object, { dryRun: true });
+    expect(server.requests[0]?.url).toContain("&dryRun=All");
+  });
+
+  it("a server with a path prefix", async () => {
+    const { server, client } = await setUp(() => ({}), { prefix: "/clusters/prod/" });
+    await client.get(kind({ group: "apps", kind: "Deployment", plural: "deployments" }), key);
+    expect(server.requests[0]?.url).toBe("/clusters/prod/apis/apps/v1/namespaces/n/deployments/a");
+  });
+
+  it("a certificate for another name", async () => {
+    const { client } = await setUp(() => ({}), { tlsServerName: "api.example.com" });
+    await expect(client.get(kind(), key)).resolves.toBeDefined();
+    const wrong = await setUp(() => ({}), { tlsServerName: "evil.example.com" });
+    await expect(wrong.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
+  });
+
+  it("an authority that is not ours", async () => {
+    const other = await startRecordingServer(() => ({}));
+    closers.push(() => other.close());
+    const { client } = await setUp(() => ({}), { caData: other.caData });
+    await expect(client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
+  });
+
+  it("deletes under a uid, in the background", async () => {
+    const { server, client } = await setUp(() => ({}));
+    await client.delete(kind(), key, { uid: "u1" });
+    expect(JSON.parse(server.requests[0]?.body ?? "")).toEqual({
+      apiVersion: "v1",
+      kind: "DeleteOptions",
+      preconditions: { uid: "u1" },
+      propagationPolicy: "Background",
+    });
+  });
+
+  it("impersonates", async () => {
+    const server = await startRecordingServer(() => ({}));
+    const connection = new KubeConnection({
+      server: server.url,
+      caData: server.caData,
+      credentials: { token: async () => "t" },
+    });
+    closers.push(
+      () => connection.close(),
+      () => server.close(),
+    );
+    const user = "system:serviceaccount:payments:starling";
+    await connection.client({ deadlineMs: Date.now() + 5000, impersonate: { user } }).get(kind(), key);
+    expect(server.requests[0]?.headers["impersonate-user"]).toBe(user);
+  });
+});
+
+describe("tokens", () => {
+  it("a refused token is refreshed once", async () => {
+    const asked: boolean[] = [];
+    const token = async ({ refresh }: { readonly refresh: boolean }) => {
+      asked.push(refresh);
+      return refresh ? "new" : "old";
+    };
+    const { client } = await setUp(
+      ({ headers }) => (headers.authorization === "Bearer new" ? {} : status(401, "Unauthorized", "Unauthorized")),
+      { credentials: { token } },
+    );
+    await expect(client.get(kind(), key)).resolves.toBeDefined();
+    expect(asked).toEqual([false, true]);
+  });
+
+  it("and not twice", async () => {
+    const { server, client } = await setUp(() => status(401, "Unauthorized", "Unauthorized"));
+    await expect(client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "auth" } });
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+/** Answers given in turn; the last for ever. */
+function inTurn(...replies: readonly RecordedReply[]): () => RecordedReply {
+  let turn = 0;
+  return () => replies[Math.min(turn++, replies.length - 1)] ?? {};
+}
+
+describe("retries", () => {
+  it.each<readonly [string, RecordedReply]>([
+    ["a dropped connection", { drop: true }],
+    ["503", status(503, "ServiceUnavailable", "try later")],
+    ["etcd", status(500, "", "etcdserver: leader changed")],
+    ["429", { ...status(429, "TooManyRequests", "slow down"), headers: { "retry-after": "1" } }],
+    ["a webhook", status(500, "InternalError", 'failed calling webhook "w": connection refused')],
+    ["a conflict without resourceVersion", status(409, "Conflict", "the object has been modified")],
+  ])("an apply is sent again after %s", async (_name, first) => {
+    const { server, client } = await setUp(inTurn(first, { body: object }));
+    await expect(client.apply(kind(), object)).resolves.toMatchObject({ created: false });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it.each<readonly [string, RecordedReply, string]>([
+    ["422", status(422, "Invalid", "is invalid"), "invalid"],
+    ["403", status(403, "Forbidden", "cannot patch resource"), "forbidden"],
+    [
+      "a schema error",
+      status(500, "", "failed to create typed patch object (/a): .x: field not declared in schema"),
+      "invalid",
+    ],
+  ])("an apply is not sent again after %s", async (_name, reply, kindOfError) => {
+    const { server, client } = await setUp(() => reply);
+    await expect(client.apply(kind(), object)).rejects.toMatchObject({ verdict: { class: kindOfError } });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("a conflict of a PUT is decided anew by the caller", async () => {
+    const { server, client } = await setUp(() => status(409, "Conflict", "the object has been modified"));
+    await expect(client.replace(kind(), object)).rejects.toMatchObject({ verdict: { class: "conflict" } });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("nothing is waited for beyond the deadline", async () => {
+    const reply = { ...status(429, "TooManyRequests", "slow down"), headers: { "retry-after": "20" } };
+    const { server, client } = await setUp(() => reply, { deadlineMs: 5000 });
+    await expect(client.apply(kind(), object)).rejects.toMatchObject({ verdict: { class: "throttled" } });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe("answers", () => {
+  it("404 of an object is undefined, 404 of a kind is an error", async () => {
+    const missing = await setUp(() => status(404, "NotFound", 'configmaps "a" not found'));
+    await expect(missing.client.get(kind(), key)).resolves.toBeUndefined();
+    const unknown = await setUp(() => ({
+      status: 404,
+      body: "404 page not found",
+      headers: { "content-type": "text/plain" },
+    }));
+    await expect(unknown.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "noMatch" } });
+  });
+
+  it("warnings are collected, each once", async () => {
+    const warning = '299 - "v1beta1 is \\"old\\"", 299 - "second", 299 - "second"';
+    const { client } = await setUp(() => ({ headers: { warning }, body: object }));
+    expect((await client.apply(kind(), object)).warnings).toEqual(['v1beta1 is "old"', "second"]);
+  });
+
+  it("an error carries causes, and never the body", async () => {
+    const canary = "canary-in-the-body";
+    const { client } = await setUp(() =>
+      status(422, "Invalid", "is invalid", {
+        details: { causes: [{ reason: "FieldValueInvalid", field: "spec.x", message: "bad" }], uid: canary },
+      }),
+    );
+    const error = await client.apply(kind(), object).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(KubeError);
+    expect(error).toMatchObject({ status: 422, reason: "Invalid", causes: [{ field: "spec.x" }] });
+    expect(JSON.stringify(error) + String(error)).not.toContain(canary);
+  });
+
+  it("an error about a Secret repeats nothing the server said", async () => {
+    const canary = "hunter2";
+    const { client } = await setUp(() => status(400, "BadRequest", `illegal base64 data: ${canary}`));
+    const secret: ManifestObject = { ...object, kind: "Secret", data: { k: canary } };
+    const error = await client.apply(secrets, secret).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ verdict: { class: "invalid" } });
+    expect(JSON.stringify(error) + String(error)).not.toContain(canary);
+  });
+
+  it("integers beyond 2^53 come back digit for digit", async () => {
+    const { client } = await setUp(() => ({ body: '{"metadata":{"name":"a"},"n":9007199254740993}' }));
+    expect(await client.get(kind(), key)).toMatchObject({ n: 9007199254740993n });
+  });
+});
+
+describe("lists", () => {
+  const page = (names: readonly string[], token?: string) => ({
+    body: { metadata: { continue: token ?? "" }, items: names.map((name) => ({ metadata: { name } })) },
+  });
+  const names = (items: readonly unknown[]) =>
+    items.map((item) => (item as { metadata: { name: string } }).metadata.name);
+
+  it("follows pages and gives items their kind", async () => {
+    const { server, client } = await setUp(({ url }) =>
+      url.includes("continue=t1") ? page(["b"]) : page(["a"], "t1"),
+    );
+    const items = await client.list(kind(), { labelSelector: "app in (x,y)", namespace: "n" });
+    expect(names(items)).toEqual(["a", "b"]);
+    expect(items[0]).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });
+    expect(server.requests[0]?.url).toBe("/api/v1/namespaces/n/configmaps?limit=500&labelSelector=app+in+%28x%2Cy%29");
+  });
+
+  it("starts over when the server has forgotten the page", async () => {
+    const expired = status(410, "Expired", "The provided continue parameter is too old");
+    const { client } = await setUp(inTurn(page(["a"], "t1"), expired, page(["a"], "t2"), page(["b"])));
+    expect(names(await client.list(kind(), {}))).toEqual(["a", "b"]);
+  });
+
+  it("asks for metadata only", async () => {
+    const { server, client } = await setUp(() => page(["a"]));
+    await client.list(kind(), { metadataOnly: true });
+    expect(server.requests[0]?.headers.accept).toContain("as=PartialObjectMetadataList");
+  });
+
+  it("takes smaller pages when a page is too large", async () => {
+    const large = "x".repeat(25 * 1024 * 1024);
+    const { server, client } = await setUp(({ url }) => (url.includes("limit=500") ? { body: large } : page(["a"])));
+    expect(names(await client.list(kind(), {}))).toEqual(["a"]);
+    expect(server.requests.map(({ url }) => url)).toEqual([
+      "/api/v1/configmaps?limit=500",
+      "/api/v1/configmaps?limit=125",
+    ]);
+  });
+
+  it("stops at the number asked for", async () => {
+    const { server, client } = await setUp(() => page(["a", "b"], "more"));
+    await client.list(kind(), { maxItems: 2 });
+    expect(server.requests).toHaveLength(1);
+    expect(server.requests[0]?.url).toContain("limit=2");
+  });
+});
+
+describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
+  function discovery(request: RecordedRequest, stale: readonly string[] = []): RecordedReply {
+    const path = request.url;
+    if (form === "aggregated" && (path === "/api" || path === "/apis"))
+      return { body: aggregatedDiscovery(path, stale) };
+    if (stale.some((group) => path.startsWith(`/apis/${group}/`))) return status(503, "ServiceUnavailable", "down");
+    return { body: plainDiscovery(path) };
+  }
+
+  it("finds kinds, and asks once", async () => {
+    const { server, client } = await setUp(discovery);
+    const found = await client.lookup({ group: "apps", kind: "Deployment", version: "v1" });
+    expect(found).toMatchObject({
+      outcome: "found",
+      info: { group: "apps", version: "v1", plural: "deployments", namespaced: true, hasStatus: true },
+    });
+    const before = server.requests.length;
+    await client.lookup({ group: "apps", kind: "Deployment" });
+    expect(server.requests).toHaveLength(before);
+    expect(await client.lookup({ group: "", kind: "Namespace" })).toMatchObject({ info: { namespaced: false } });
+  });
+
+  it("says which versions are served instead", async () => {
+    const { client } = await setUp(discovery);
+    const query = { group: "apps", kind: "Deployment", version: "v1beta1" };
+    expect(await client.lookup(query)).toEqual({ outcome: "absent", served: ["v1"] });
+  });
+
+  it("asks again for a kind it does not know", async () => {
+    const { server, client } = await setUp(discovery);
+    await client.lookup({ group: "apps", kind: "Deployment" });
+    const before = server.requests.length;
+    expect(await client.lookup({ group: "example.com", kind: "Widget" })).toEqual({ outcome: "absent", served: [] });
+    expect(server.requests.length).toBeGreaterThan(before);
+  });
+
+  it("a group whose server is down is unavailable, and no other is", async () => {
+    const { client } = await setUp((request) => discovery(request, ["metrics.example.com"]), { deadlineMs: 1500 });
+    expect(await client.lookup({ group: "metrics.example.com", kind: "Load" })).toMatchObject({
+      outcome: "unavailable",
+    });
+    expect(await client.lookup({ group: "apps", kind: "Deployment" })).toMatchObject({ outcome: "found" });
+    await expect(client.listableKinds()).rejects.toBeInstanceOf(KubeError);
+  });
+
+  it("a discovery that fails is no empty discovery", async () => {
+    const { client } = await setUp(() => status(403, "Forbidden", "no"));
+    await expect(client.lookup({ group: "apps", kind: "Deployment" })).rejects.toMatchObject({ status: 403 });
+  });
+});

@@ -1,0 +1,84 @@
+import { createServer, type Server } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { generate } from "selfsigned";
+
+export interface RecordedRequest {
+  readonly method: string;
+  /** Path and query as they came over the wire. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+export interface RecordedReply {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A string is sent as it is, anything else as JSON; `drop` closes the connection instead. */
+  readonly body?: unknown;
+  readonly drop?: true;
+}
+
+export interface RecordingServer {
+  readonly url: string;
+  /** PEM in base64, as EKS gives it. */
+  readonly caData: string;
+  readonly requests: readonly RecordedRequest[];
+  /** TLS connections accepted so far. */
+  connections(): number;
+  close(): Promise<void>;
+}
+
+/** A TLS server on 127.0.0.1 that writes down what it is asked and answers what `reply` says. */
+export async function startRecordingServer(
+  reply: (request: RecordedRequest) => RecordedReply,
+): Promise<RecordingServer> {
+  const altNames = [
+    { type: 7, ip: "127.0.0.1" },
+    { type: 2, value: "localhost" },
+    { type: 2, value: "api.example.com" },
+  ] as const;
+  const pems = await generate([{ name: "commonName", value: "recording" }], {
+    extensions: [
+      { name: "basicConstraints", cA: true },
+      { name: "subjectAltName", altNames: [...altNames] },
+    ],
+  });
+  const requests: RecordedRequest[] = [];
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  const server: Server = createServer({ cert: pems.cert, key: pems.private }, (incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+    incoming.on("end", () => {
+      const request: RecordedRequest = {
+        method: incoming.method ?? "",
+        url: incoming.url ?? "",
+        headers: incoming.headers,
+        body: Buffer.concat(chunks).toString(),
+      };
+      requests.push(request);
+      const { status = 200, headers = {}, body = {}, drop } = reply(request);
+      if (drop) return void incoming.socket.destroy();
+      const text = typeof body === "string" ? body : JSON.stringify(body);
+      response.writeHead(status, { "content-type": "application/json", ...headers }).end(text);
+    });
+  });
+  server.on("secureConnection", (socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `https://127.0.0.1:${port}`,
+    caData: Buffer.from(pems.cert).toString("base64"),
+    requests,
+    connections: () => connections,
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy();
+        server.close(() => resolve());
+      }),
+  };
+}

@@ -1,0 +1,41 @@
+import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import type { ClusterClient } from "#shared/domain/cluster-client.ts";
+import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import type { SecretReader } from "#shared/ports.ts";
+
+/** Connections kept in one process; the least recently used one makes room. */
+const KEPT = 100;
+
+/** Connections over HTTPS, kept while the process lives; a changed Cluster gets a new one. */
+export class KubeConnector implements ClusterConnector {
+  readonly #secrets: SecretReader;
+  readonly #connections = new Map<string, KubeConnection>();
+
+  constructor(secrets: SecretReader) {
+    this.#secrets = secrets;
+  }
+
+  async connect(cluster: ClusterRow, deadline: Date): Promise<ClusterClient> {
+    const id = `${cluster.uid}/${cluster.generation}`;
+    const connection = this.#connections.get(id) ?? this.#open(cluster);
+    this.#connections.delete(id);
+    this.#connections.set(id, connection);
+    const [oldest] = this.#connections.keys();
+    if (this.#connections.size > KEPT && oldest !== undefined) {
+      this.#connections.get(oldest)?.close();
+      this.#connections.delete(oldest);
+    }
+    return connection.client({ deadlineMs: deadline.getTime() });
+  }
+
+  #open(cluster: ClusterRow): KubeConnection {
+    const { server, caData, tlsServerName, token } = cluster.spec.endpoint;
+    return new KubeConnection({
+      server,
+      ...(caData === undefined ? {} : { caData }),
+      ...(tlsServerName === undefined ? {} : { tlsServerName }),
+      credentials: { token: () => this.#secrets.read(token.secret) },
+    });
+  }
+}

@@ -1,0 +1,138 @@
+import { type ApplySetResult, applySet } from "#functions/apply/engine/apply-set.ts";
+import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
+import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
+import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
+import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
+import { pruneFinding } from "#functions/apply/verbs/prune-finding.ts";
+import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
+import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { worstOf } from "#shared/domain/health/status.ts";
+import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
+import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
+import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import type { Applied, ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
+import { healthFinding } from "#shared/domain/sync/observe.ts";
+
+/**
+ * Takes the cluster to the rendering that is desired: claims the parent object, applies, and only when every object was
+ * applied, prunes what is no longer part of it. Each step may be the last one that is carried out; done again, it ends
+ * the same.
+ */
+export async function applySync(context: VerbContext): Promise<VerbResult> {
+  const { row, client, claim, ports, deadline } = context;
+  const { desired } = row;
+  if (desired.renderDigest === undefined) throw new Error(`${row.name} is to be applied and has no rendering`);
+  const rendering = await loadRendering(desired.renderDigest, ports.blobs);
+  const setId = setIdOf(claim);
+  const before = await loadInventory(row, setId, ports.blobs);
+  const groupKinds = [...rendering.map((object) => objectIdOf(object)), ...before.entries.map((entry) => entry.id)];
+  const parent = await claimParent(context, groupKinds);
+  if (parent.kind === "refused") return refusedFinding(parent);
+  const { clusterUid } = parent;
+
+  const result = await applySet(client, { objects: rendering, setId, inventory: before, clock: ports.clock, deadline });
+  const applied = changeInventory(before, {
+    recorded: recordsOf(result),
+    settled: [],
+    definitions: result.definitions,
+  });
+  if (result.outcome !== "applied") {
+    const inventory = await saveInventory(context, applied);
+    return { ...unfinished(result), clusterUid, ...(inventory === undefined ? {} : { inventory }) };
+  }
+
+  const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
+  const unrecorded = await unrecordedIds(earlier, applied, ports.blobs);
+  const pruned = desired.apply.prune ? await prune(context, { applied, rendering, unrecorded, setId }) : undefined;
+  const after = changeInventory(applied, {
+    recorded: [],
+    settled: pruned !== undefined && "settled" in pruned ? pruned.settled : [],
+  });
+  const inventory = await saveInventory(context, after);
+  const stored = { clusterUid, ...(inventory === undefined ? {} : { inventory }) };
+  if (pruned !== undefined && pruned.outcome !== "done") {
+    return { ...pruneFinding(pruned, { waiting: "Pruning", failed: "PruneFailed" }), ...stored };
+  }
+
+  const whole: Applied = {
+    renderDigest: desired.renderDigest,
+    revision: desired.revision,
+    attempt: desired.attempt,
+    at: ports.clock.now().toISOString(),
+  };
+  return { ...healthFinding(row, appliedHealth(result), ports.clock.now()), ...stored, applied: whole };
+}
+
+function recordsOf(result: ApplySetResult) {
+  return result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
+}
+
+interface Pruning {
+  readonly applied: Inventory;
+  readonly rendering: readonly ManifestObject[];
+  readonly unrecorded: readonly ObjectId[];
+  readonly setId: string;
+}
+
+async function prune(context: VerbContext, pruning: Pruning): Promise<PruneResult | undefined> {
+  const { client, claim, ports, deadline } = context;
+  const desired = new Set(pruning.rendering.map((object) => objectIdKey(objectIdOf(object))));
+  const isDesired = (id: ObjectId) =>
+    desired.has(objectIdKey(id)) || desired.has(objectIdKey({ ...id, namespace: "" }));
+  const candidates = pruning.applied.entries.filter((entry) => !isDesired(entry.id));
+  if (candidates.length === 0 && pruning.unrecorded.length === 0) return undefined;
+  const keepUids = new Set(pruning.applied.entries.filter((entry) => isDesired(entry.id)).map((entry) => entry.uid));
+  return pruneSet(client, {
+    setId: pruning.setId,
+    candidates,
+    unrecorded: pruning.unrecorded,
+    keepUids,
+    claim,
+    clock: ports.clock,
+    deadline,
+  });
+}
+
+function unfinished(result: ApplySetResult): VerbResult {
+  const total = result.objects.length;
+  const done = recordsOf(result).length;
+  const failures = result.objects.flatMap((object) => (object.outcome === "failed" ? [object] : []));
+  const waiting = result.objects.find((object) => object.outcome === "waiting" || object.outcome === "skipped");
+  const troubles = failures.map(
+    ({ id, failure }): ObjectTrouble => ({
+      object: describeObject(id),
+      reason: failure.reason,
+      message: failure.message,
+    }),
+  );
+  const message = `${done} of ${total} objects applied`;
+  const objects = { total, ready: 0, failed: failures.length, foreign: 0 };
+  if (result.outcome === "unreachable")
+    return { phase: "Unreachable", reason: "Unreachable", message, troubles, objects };
+  if (result.outcome === "failed") {
+    const final = failures.some(({ failure }) => !failure.retryable);
+    return { phase: final ? "Failed" : "Retrying", reason: "ApplyFailed", message, troubles, objects };
+  }
+  const reason = waiting !== undefined && "reason" in waiting ? waiting.reason : "Applying";
+  const detail = waiting !== undefined && "message" in waiting ? `: ${waiting.message}` : "";
+  return { phase: "Applying", reason, message: `${message}${detail}`, objects };
+}
+
+/** From the answers of the applies: most Syncs without workloads are ready at once. */
+function appliedHealth(result: ApplySetResult) {
+  const seen = result.objects.flatMap((object) =>
+    "health" in object ? [{ id: object.id, health: object.health }] : [],
+  );
+  const troubles = seen
+    .filter(({ health }) => health.status !== "Current")
+    .map(({ id, health }) => troubleOf(id, health));
+  return {
+    total: seen.length,
+    ready: seen.length - troubles.length,
+    failed: seen.filter(({ health }) => health.status === "Failed").length,
+    worst: worstOf(seen.map(({ health }) => health.status)),
+    troubles,
+  };
+}

@@ -1,0 +1,15 @@
+import { ensureParent, type ParentResult } from "#functions/apply/engine/ensure-parent.ts";
+import type { VerbContext } from "#functions/apply/verbs/verb.ts";
+import type { GroupKind } from "#shared/domain/object-id.ts";
+
+/** Begins an attempt in the cluster; see `ensureParent`. */
+export function claimParent(context: VerbContext, groupKinds: readonly GroupKind[]): Promise<ParentResult> {
+  const { client, claim, clusterUid, row } = context;
+  const applied = row.observed?.applied;
+  return ensureParent(client, {
+    claim,
+    groupKinds,
+    ...(clusterUid === undefined ? {} : { expectedClusterUid: clusterUid }),
+    ...(applied === undefined ? {} : { settledThrough: applied.attempt }),
+  });
+}

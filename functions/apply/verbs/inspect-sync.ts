@@ -1,0 +1,82 @@
+import { applySet } from "#functions/apply/engine/apply-set.ts";
+import { checkHealth } from "#functions/apply/engine/check-health.ts";
+import { type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
+import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
+import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
+import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { seenHealth } from "#functions/apply/verbs/verify-sync.ts";
+import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
+import { objectIdOf } from "#shared/domain/kube-object.ts";
+import { objectIdKey } from "#shared/domain/object-id.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import { healthFinding } from "#shared/domain/sync/observe.ts";
+
+/**
+ * The routine look at a Sync that was applied: has anything changed, and is everything still ready? Drift is put back
+ * from the rendering that is assigned, object by object, under the same claim as an apply.
+ */
+export async function inspectSync(context: VerbContext): Promise<VerbResult> {
+  const { row, client, claim, ports } = context;
+  const before = await loadInventory(row, setIdOf(claim), ports.blobs);
+  if (row.desired.apply.drift === "off") return withHealth(context, before);
+  const report = await detectDrift(client, before);
+  const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
+  if (report.drifted.length === 0) return { ...(await withHealth(context, seen)), ...(await stored(context, seen)) };
+  if (row.desired.apply.drift === "report") {
+    const found = { drift: driftOf(report, { at: ports.clock.now(), corrected: false }) };
+    return { ...(await withHealth(context, seen)), ...(await stored(context, seen)), ...found };
+  }
+  return correct(context, { report, seen });
+}
+
+async function correct(
+  context: VerbContext,
+  drift: { readonly report: DriftReport; readonly seen: Inventory },
+): Promise<VerbResult> {
+  const { row, client, ports, deadline } = context;
+  const { report, seen } = drift;
+  const renderDigest = row.desired.renderDigest;
+  if (renderDigest === undefined) throw new Error(`${row.name} was applied and has no rendering`);
+  const parent = await claimParent(
+    context,
+    seen.entries.map((entry) => entry.id),
+  );
+  if (parent.kind === "refused") return refusedFinding(parent);
+  const drifted = new Set(report.drifted.map((object) => objectIdKey(object.id)));
+  const rendering = await loadRendering(renderDigest, ports.blobs);
+  const known = new Set(seen.entries.map((entry) => objectIdKey(entry.id)));
+  const objects = rendering.filter((object) => {
+    const id = objectIdOf(object);
+    const key = known.has(objectIdKey(id)) ? objectIdKey(id) : objectIdKey({ ...id, namespace: "" });
+    return drifted.has(key);
+  });
+  const result = await applySet(client, { objects, setId: seen.setId, inventory: seen, clock: ports.clock, deadline });
+  const recorded = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
+  const after = changeInventory(seen, { recorded, settled: [], definitions: result.definitions });
+  const done = result.outcome === "applied";
+  const failure = result.objects.find((object) => object.outcome === "failed");
+  const found = {
+    ...(await stored(context, after)),
+    drift: driftOf(report, { at: ports.clock.now(), corrected: done }),
+  };
+  if (done) return { ...(await withHealth(context, after)), ...found };
+  const message = failure?.outcome === "failed" ? failure.failure.message : "drift could not be put back yet";
+  const phase = result.outcome === "unreachable" ? "Unreachable" : "Retrying";
+  return { phase, reason: "DriftCorrectionFailed", message, ...found };
+}
+
+async function withHealth(context: VerbContext, inventory: Inventory): Promise<VerbResult> {
+  const { row, client, ports } = context;
+  const report = await checkHealth(client, { inventory, clock: ports.clock });
+  return healthFinding(row, seenHealth(report), ports.clock.now());
+}
+
+async function stored(context: VerbContext, inventory: Inventory): Promise<{ readonly inventory?: string }> {
+  const key = await saveInventory(context, inventory);
+  return key === undefined ? {} : { inventory: key };
+}
+
+function driftOf(report: DriftReport, seen: { readonly at: Date; readonly corrected: boolean }) {
+  return { at: seen.at.toISOString(), objects: report.drifted.length, corrected: seen.corrected };
+}

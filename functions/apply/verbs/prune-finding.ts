@@ -1,0 +1,25 @@
+import type { PruneResult } from "#functions/apply/engine/prune-set.ts";
+import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
+import type { VerbResult } from "#functions/apply/verbs/verb.ts";
+import { describeObject } from "#shared/domain/object-id.ts";
+import type { ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
+
+/** Deletions that are not all done: waiting for finalizers, refused for now, or refused for good. */
+export function pruneFinding(
+  pruned: PruneResult,
+  reasons: { readonly waiting: string; readonly failed: string },
+): VerbResult {
+  if (pruned.outcome === "refused") return refusedFinding({ reason: pruned.reason, message: pruned.message });
+  const left = pruned.objects.filter((object) => ["terminating", "waiting", "failed"].includes(object.outcome));
+  const troubles = left.map(
+    ({ id, outcome, message, failure }): ObjectTrouble => ({
+      object: describeObject(id),
+      reason: failure?.reason ?? (outcome === "terminating" ? "Terminating" : "Waiting"),
+      message: failure?.message ?? message ?? "",
+    }),
+  );
+  const message = `${left.length} objects still to be deleted`;
+  if (pruned.outcome === "waiting") return { phase: "Applying", reason: reasons.waiting, message, troubles };
+  const final = left.some(({ failure }) => failure !== undefined && !failure.retryable);
+  return { phase: final ? "Failed" : "Retrying", reason: reasons.failed, message, troubles };
+}

@@ -1,0 +1,23 @@
+import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
+import type { ClusterClient } from "#shared/domain/cluster-client.ts";
+import type { SyncClaim } from "#shared/domain/parent-object.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Finding } from "#shared/domain/sync/observe.ts";
+
+/** What a verb works with. */
+export interface VerbContext {
+  readonly row: SyncRow;
+  readonly client: ClusterClient;
+  readonly claim: SyncClaim;
+  readonly clusterUid: string | undefined;
+  readonly deadline: Date;
+  readonly ports: WorkerPorts;
+}
+
+export interface VerbResult extends Finding {
+  /** The uid of the cluster that answered, when it was asked. */
+  readonly clusterUid?: string;
+}
+
+/** One kind of look at a Sync: apply, delete, verify, inspect or probe. */
+export type Verb = (context: VerbContext) => Promise<VerbResult>;

@@ -1,0 +1,19 @@
+import { checkHealth, type HealthReport } from "#functions/apply/engine/check-health.ts";
+import { loadInventory } from "#functions/apply/sync-blobs.ts";
+import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
+
+/** Looks at everything that was applied, without writing to the cluster. */
+export async function verifySync(context: VerbContext): Promise<VerbResult> {
+  const { row, client, claim, ports } = context;
+  const inventory = await loadInventory(row, setIdOf(claim), ports.blobs);
+  const report = await checkHealth(client, { inventory, clock: ports.clock });
+  return healthFinding(row, seenHealth(report), ports.clock.now());
+}
+
+export function seenHealth(report: HealthReport): SeenHealth {
+  const { total, ready, failed, worst } = report;
+  return { total, ready, failed, worst, troubles: report.notReady.map((object) => troubleOf(object.id, object)) };
+}

@@ -1,0 +1,35 @@
+import type { ApplyEnv } from "#functions/apply/env.ts";
+import { KubeConnector } from "#functions/apply/kube-connector.ts";
+import { workCluster } from "#functions/apply/work-cluster.ts";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
+import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+
+/** A batch is as many clusters at once: waiting for one costs the others nothing. */
+export function wireApply(env: ApplyEnv, aws: AwsClients): SqsHandler {
+  const log = powertoolsLog("apply");
+  const ports = {
+    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
+    sender: new SqsSender(aws.sqs, { apply: env.STARLING_QUEUE_APPLY, report: env.STARLING_QUEUE_REPORT }),
+    clock: systemClock,
+    ids: randomIds,
+    log,
+    connector: new KubeConnector(new SecretsManagerReader(aws.secrets, systemClock)),
+    installation: env.STARLING_INSTALLATION,
+  };
+  return sqsHandler({
+    queue: "apply",
+    log,
+    work(messages, context) {
+      return eachMessage(messages, (message) =>
+        workCluster(message.cluster, { remainingMs: context.getRemainingTimeInMillis() }, ports),
+      );
+    },
+  });
+}

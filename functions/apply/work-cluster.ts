@@ -1,0 +1,226 @@
+/**
+ * A cluster's worker: takes the lease, reads everything about the cluster in one query, works through the Syncs that
+ * are due, writes what it saw, and lets go. It never waits: what is not ready is looked at again by a delayed message
+ * or the tick.
+ */
+import { acquireLease, type Lease, leaseCheck, leaseRelease, renewWanted } from "#functions/apply/lease.ts";
+import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
+import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
+import { dueAttributes, later } from "#shared/domain/rows/due.ts";
+import { keys, type Subject } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
+import { nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isConflict } from "#shared/errors.ts";
+import { type Message, subjectKey } from "#shared/messages.ts";
+import type { Table, Write } from "#shared/ports.ts";
+
+/** Kept back at the end of an invocation for the last writes. */
+const RESERVE_MS = 10_000;
+/** A message that is late by so little is on time: clocks differ. */
+const SLACK_SECONDS = 0.5;
+/** A lost delayed message is noticed so long after the look it was for. */
+const WATCHDOG_SECONDS = 30;
+const MAX_PASSES = 10;
+
+/** @param budget.remainingMs - what is left of the invocation. */
+export async function workCluster(
+  cluster: string,
+  budget: { readonly remainingMs: number },
+  ports: WorkerPorts,
+): Promise<void> {
+  const started = ports.clock.now();
+  const until = new Date(started.getTime() + budget.remainingMs);
+  const deadline = new Date(until.getTime() - Math.min(RESERVE_MS, budget.remainingMs / 2));
+  let lease = await acquireLease(cluster, { owner: ports.ids.unique(), now: started, until }, ports.table);
+  const messages: Message[] = [];
+  for (let pass = 0; lease !== undefined && pass < MAX_PASSES; pass++) {
+    const done = await onePass(cluster, { lease, deadline, ports });
+    messages.push(...done.messages);
+    if (done.released || ports.clock.now() >= deadline) break;
+    lease = await renewWanted(lease, ports.table);
+  }
+  await ports.sender.send(distinct(messages));
+}
+
+interface Pass {
+  readonly lease: Lease;
+  readonly deadline: Date;
+  readonly ports: WorkerPorts;
+}
+
+interface PassResult {
+  readonly messages: readonly Message[];
+  /** False when somebody wanted the lease meanwhile: look again. */
+  readonly released: boolean;
+}
+
+async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
+  const { ports, lease } = pass;
+  const rows = await readCluster(cluster, ports.table);
+  const meta = rows.find((row): row is ClusterRow => row.type === "Cluster");
+  const due = rows
+    .filter((row): row is SyncRow => row.type === "SyncOnCluster")
+    .filter((row) => isDue(row, ports.clock.now()));
+  const subjects = await readSubjects(due, ports.table);
+  const messages: Message[] = [];
+  let pending: Write[] = [];
+  let known = meta;
+  for (const row of due.sort(byUrgency)) {
+    if (known === undefined || ports.clock.now() >= pass.deadline) break;
+    const outcome = await workSync(row, { cluster: known, subject: subjects.get(subjectKey(row.subject)), ...pass });
+    if (outcome === undefined) continue;
+    await commit(pending, lease, ports.table);
+    pending = writesOf(row, outcome, { cluster: known, now: ports.clock.now() });
+    known = outcome.cluster ?? known;
+    messages.push(...messagesOf(row, outcome, ports.clock.now()));
+  }
+  const released = await commitAndRelease(pending, lease, ports.table);
+  return { messages, released };
+}
+
+async function readCluster(cluster: string, table: Table): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  let after: string | undefined;
+  do {
+    const page = await table.query({ pk: keys.cluster(cluster).pk, ...(after === undefined ? {} : { after }) });
+    rows.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return rows;
+}
+
+/** A suspend holds back what was queued before it: the subjects are read now, not when the message was sent. */
+async function readSubjects(due: readonly SyncRow[], table: Table): Promise<ReadonlyMap<string, SubjectRow>> {
+  const wanted = new Map(due.map((row): [string, Subject] => [subjectKey(row.subject), row.subject]));
+  if (wanted.size === 0) return new Map();
+  const rows = await table.getMany(
+    [...wanted.values()].map((subject) => keys.object(subject.namespace, subject.kind, subject.name)),
+  );
+  return new Map(
+    (rows as readonly SubjectRow[]).map((row) => [
+      subjectKey({ namespace: row.namespace, kind: row.type, name: row.name }),
+      row,
+    ]),
+  );
+}
+
+function isDue(row: SyncRow, now: Date): boolean {
+  const at = nextWork(row);
+  return at !== undefined && at <= later(now, SLACK_SECONDS);
+}
+
+/** New assignments before routine, and within these by name, so that every worker takes the same order. */
+function byUrgency(a: SyncRow, b: SyncRow): number {
+  const isNew = (row: SyncRow) => Number(row.observed?.attempt === row.desired.attempt);
+  return isNew(a) - isNew(b) || (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1);
+}
+
+function writesOf(
+  row: SyncRow,
+  outcome: SyncOutcome,
+  at: { readonly cluster: ClusterRow; readonly now: Date },
+): Write[] {
+  const { dueShard: _shard, dueKey: _key, ...kept } = row;
+  const next: SyncRow = {
+    ...kept,
+    observed: outcome.observed,
+    version: row.version + 1,
+    dispatches: 0,
+    stateSk: `${outcome.observed.phase}#${row.cluster}#${row.name}`,
+  };
+  const at_ = nextWork(next);
+  const polled = outcome.observed.nextAt;
+  const dueAt = polled === undefined ? at_ : later(polled, WATCHDOG_SECONDS);
+  const timed =
+    dueAt === undefined ? next : { ...next, ...dueAttributes(keys.sync(row.cluster, row.namespace, row.name), dueAt) };
+  const writes: Write[] = [{ put: timed, when: { version: row.version } }];
+  if (outcome.cluster !== undefined) writes.push({ put: outcome.cluster, when: { version: at.cluster.version } });
+  return writes;
+}
+
+function messagesOf(row: SyncRow, outcome: SyncOutcome, now: Date): Message[] {
+  const { observed } = outcome;
+  const messages: Message[] = [];
+  const before = row.observed;
+  const changed =
+    before?.attempt !== observed.attempt || before.phase !== observed.phase || before.reason !== observed.reason;
+  if ((changed && observed.phase !== "Applying") || observed.drift?.at === observed.at) {
+    messages.push({
+      to: "report",
+      about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },
+    });
+  }
+  if (observed.nextAt !== undefined) {
+    const seconds = Math.ceil((new Date(observed.nextAt).getTime() - now.getTime()) / 1000);
+    messages.push({ to: "apply", cluster: row.cluster, delaySeconds: Math.min(Math.max(seconds, 0), 900) });
+  }
+  return messages;
+}
+
+/** One delayed message per cluster and delay is enough. */
+function distinct(messages: readonly Message[]): Message[] {
+  return [...new Map(messages.map((message) => [JSON.stringify(message), message])).values()];
+}
+
+async function commit(writes: readonly Write[], lease: Lease, table: Table): Promise<void> {
+  if (writes.length > 0) await writeOver(writes, (attempt) => [...attempt, leaseCheck(lease)], table);
+}
+
+/** @returns whether the lease was let go. */
+async function commitAndRelease(writes: readonly Write[], lease: Lease, table: Table): Promise<boolean> {
+  try {
+    await table.write([...writes, leaseRelease(lease)]);
+    return true;
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
+  await commit(writes, lease, table);
+  try {
+    await table.update(leaseRelease(lease));
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}
+
+const MAX_REWRITES = 3;
+
+/**
+ * Writes what was observed; where the planner assigned something newer meanwhile, on top of that: what is in the
+ * cluster must be remembered, whatever is to come next. A row that another worker wrote, or a lost lease, drops it.
+ */
+async function writeOver(
+  writes: readonly Write[],
+  complete: (writes: readonly Write[]) => readonly Write[],
+  table: Table,
+): Promise<void> {
+  let attempt = writes;
+  for (let rewrite = 0; ; rewrite++) {
+    try {
+      return await table.write(complete(attempt));
+    } catch (error) {
+      if (!isConflict(error) || rewrite === MAX_REWRITES) throw error;
+      attempt = await rebase(attempt, table);
+      if (attempt.length === 0) return;
+    }
+  }
+}
+
+async function rebase(writes: readonly Write[], table: Table): Promise<readonly Write[]> {
+  const rebased: Write[] = [];
+  for (const write of writes) {
+    if (!("put" in write) || write.put.type !== "SyncOnCluster") continue;
+    const mine = write.put as SyncRow;
+    const fresh = await table.get<SyncRow>({ pk: mine.pk, sk: mine.sk });
+    const fence = mine.observed?.fence ?? 0;
+    if (fresh === undefined || mine.observed === undefined || (fresh.observed?.fence ?? 0) > fence) continue;
+    const { dueShard: _shard, dueKey: _key, ...kept } = fresh;
+    const next: SyncRow = { ...kept, observed: mine.observed, version: fresh.version + 1 };
+    const dueAt = nextWork(next);
+    const due = dueAt === undefined ? {} : dueAttributes({ pk: next.pk, sk: next.sk }, dueAt);
+    rebased.push({ put: { ...next, ...due } as SyncRow, when: { version: fresh.version } });
+  }
+  return rebased;
+}

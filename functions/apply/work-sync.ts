@@ -1,0 +1,126 @@
+/** One look at one Sync on one cluster: which of the verbs it needs, and what came of it. */
+import type { Lease } from "#functions/apply/lease.ts";
+import { applySync } from "#functions/apply/verbs/apply-sync.ts";
+import { deleteSync } from "#functions/apply/verbs/delete-sync.ts";
+import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
+import { probeSync } from "#functions/apply/verbs/probe-sync.ts";
+import type { Verb, VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
+import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import type { SyncClaim } from "#shared/domain/parent-object.ts";
+import type { ClusterRow, Condition, SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { observe } from "#shared/domain/sync/observe.ts";
+import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
+
+export interface SyncContext {
+  readonly cluster: ClusterRow;
+  readonly subject: SubjectRow | undefined;
+  readonly lease: Lease;
+  readonly deadline: Date;
+  readonly ports: WorkerPorts;
+}
+
+export interface SyncOutcome {
+  readonly observed: Observed;
+  /** The cluster's row, when what is known of the cluster changed. */
+  readonly cluster?: ClusterRow;
+}
+
+/** A cluster that answers is noted at most this often. */
+const SEEN_SECONDS = 300;
+
+/** @returns undefined when there is nothing to do now: the subject is suspended. */
+export async function workSync(row: SyncRow, context: SyncContext): Promise<SyncOutcome | undefined> {
+  const { cluster, ports, lease, deadline } = context;
+  if (context.subject?.operations.suspended !== undefined) return undefined;
+  const claim: SyncClaim = {
+    installationId: ports.installation,
+    syncNamespace: row.namespace,
+    syncName: row.name,
+    syncUid: row.uid,
+    generation: row.desired.attempt,
+    fence: lease.fence,
+    ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),
+  };
+  const result = await run(verbFor(row), { row, claim, clusterUid: cluster.status.uid, deadline, ports }, cluster);
+  const now = ports.clock.now();
+  const observed = observe(row, result, { now, fence: lease.fence });
+  const seen = seenCluster(cluster, { result, now });
+  return { observed, ...(seen === undefined ? {} : { cluster: seen }) };
+}
+
+function verbFor(row: SyncRow): Verb {
+  const { desired, observed } = row;
+  if (desired.action === "delete") return deleteSync;
+  if (observed?.attempt !== desired.attempt) return applySync;
+  const holds = observed.applied?.renderDigest === desired.renderDigest;
+  if (observed.phase === "Unreachable") return holds ? inspectSync : probeSync;
+  if (observed.phase === "Verifying") return verifySync;
+  return observed.phase === "Ready" || (observed.phase === "Failed" && holds) ? inspectSync : applySync;
+}
+
+/** Runs a verb; what ends it as a whole is a finding too. A defect of ours is thrown on. */
+async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: ClusterRow): Promise<VerbResult> {
+  try {
+    const client = await context.ports.connector.connect(cluster, context.deadline);
+    return await verb({ ...context, client });
+  } catch (error) {
+    if (error instanceof KubeError) return unansweredFinding(error);
+    if (error instanceof StarlingError && error.retry === "transient") {
+      return { phase: "Retrying", reason: error.code, message: error.message };
+    }
+    if (error instanceof StarlingError) return { phase: "Failed", reason: error.code, message: error.message };
+    context.ports.log.error("a sync met a defect", {
+      sync: context.row.name,
+      cluster: cluster.name,
+      error: errorMessage(error),
+    });
+    return { phase: "Retrying", reason: errorCode(error), message: "an internal error; the log of apply has it" };
+  }
+}
+
+function unansweredFinding(error: KubeError): VerbResult {
+  const away = error.class === "unreachable" || error.class === "auth";
+  if (away)
+    return {
+      phase: "Unreachable",
+      reason: error.class === "auth" ? "Unauthorized" : "Unreachable",
+      message: error.message,
+    };
+  const phase = error.verdict.retryable ? "Retrying" : "Failed";
+  return { phase, reason: error.reason, message: error.message };
+}
+
+function seenCluster(
+  cluster: ClusterRow,
+  seen: { readonly result: VerbResult; readonly now: Date },
+): ClusterRow | undefined {
+  const { result } = seen;
+  const now = seen.now.toISOString();
+  const away = result.phase === "Unreachable";
+  const before = cluster.status.conditions.find((condition) => condition.type === "Reachable");
+  const status = away ? "False" : "True";
+  const uid = cluster.status.uid ?? result.clusterUid;
+  const last = cluster.status.lastSeenAt;
+  const stale = !away && (last === undefined || Date.parse(last) + SEEN_SECONDS * 1000 < seen.now.getTime());
+  if (before?.status === status && uid === cluster.status.uid && !stale) return undefined;
+  const condition: Condition = {
+    type: "Reachable",
+    status,
+    reason: away ? result.reason : "Answers",
+    message: away ? result.message : "",
+    since: before?.status === status ? before.since : now,
+  };
+  return {
+    ...cluster,
+    version: cluster.version + 1,
+    status: {
+      ...cluster.status,
+      ...(uid === undefined ? {} : { uid }),
+      ...(away ? {} : { lastSeenAt: now }),
+      conditions: [condition],
+    },
+  };
+}

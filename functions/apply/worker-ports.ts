@@ -1,0 +1,20 @@
+import type { ClusterClient } from "#shared/domain/cluster-client.ts";
+import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import type { BlobStore, Clock, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+
+/** Opens clients for clusters; connections and what was learned of a cluster's kinds are kept between pieces of work. */
+export interface ClusterConnector {
+  /** @throws StarlingError when the cluster's credentials cannot be read. */
+  connect(cluster: ClusterRow, deadline: Date): Promise<ClusterClient>;
+}
+
+export interface WorkerPorts {
+  readonly table: Table;
+  readonly blobs: BlobStore;
+  readonly sender: MessageSender;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly connector: ClusterConnector;
+  readonly installation: string;
+}

@@ -1,0 +1,126 @@
+/** The observed half of a Sync on a cluster: pure functions from what the worker saw to what it writes. */
+import type { HealthStatus } from "#shared/domain/health/status.ts";
+import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
+import type { Condition } from "#shared/domain/rows/object-rows.ts";
+import type { ObjectTrouble, Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+/** kstatus must say Failed for so long, without interruption, before a Sync counts as Failed. */
+const FAILED_AFTER_SECONDS = 60;
+/** Between looks at objects that are not ready: doubling from one second, as readiness usually comes soon. */
+const LONGEST_POLL_SECONDS = 30;
+const LONGEST_PROBE_SECONDS = 300;
+const KEPT_TROUBLES = 5;
+
+/** What one look at a Sync came to; what is left out stays as it was. */
+export interface Finding {
+  readonly phase: Phase;
+  readonly reason: string;
+  readonly message: string;
+  readonly troubles?: readonly ObjectTrouble[];
+  readonly objects?: Observed["objects"];
+  readonly applied?: Observed["applied"];
+  readonly inventory?: string;
+  readonly drift?: Observed["drift"];
+  readonly failedSince?: string;
+}
+
+/** Writes a finding over what was observed before; `since`, `tries` and the next look follow from the two. */
+export function observe(
+  row: Pick<SyncRow, "desired" | "observed">,
+  finding: Finding,
+  at: { readonly now: Date; readonly fence: number },
+): Observed {
+  const now = at.now.toISOString();
+  const { observed: before, desired } = row;
+  const sameAttempt = before?.attempt === desired.attempt;
+  const stays = sameAttempt && before.phase === finding.phase && before.reason === finding.reason;
+  const tries = stays ? before.tries + 1 : 0;
+  const next = nextLookSeconds(finding.phase, tries);
+  const base = {
+    attempt: desired.attempt,
+    phase: finding.phase,
+    reason: finding.reason,
+    message: finding.message,
+    startedAt: sameAttempt ? before.startedAt : now,
+    since: stays ? before.since : now,
+    at: now,
+    tries,
+    objects: finding.objects ?? before?.objects ?? { total: 0, ready: 0, failed: 0, foreign: 0 },
+    troubles: (finding.troubles ?? []).slice(0, KEPT_TROUBLES),
+    fence: at.fence,
+    conditions: conditionsOf(finding, before?.conditions ?? [], now),
+  };
+  return {
+    ...base,
+    ...(next === undefined ? {} : { nextAt: later(at.now, next) }),
+    ...defined({
+      applied: finding.applied ?? before?.applied,
+      inventory: finding.inventory ?? before?.inventory,
+      drift: finding.drift ?? before?.drift,
+      failedSince: finding.failedSince,
+    }),
+  };
+}
+
+/** @returns undefined for phases that wait for their interval, or for the planner. */
+function nextLookSeconds(phase: Phase, tries: number): number | undefined {
+  if (phase === "Applying") return Math.min(2 ** tries, 10);
+  if (phase === "Verifying") return Math.min(2 ** tries, LONGEST_POLL_SECONDS);
+  if (phase === "Retrying") return backoffSeconds(tries + 1);
+  if (phase === "Unreachable") return Math.min(backoffSeconds(tries + 1), LONGEST_PROBE_SECONDS);
+  return undefined;
+}
+
+/** The health of all objects of a Sync, seen at one time. */
+export interface SeenHealth {
+  readonly total: number;
+  readonly ready: number;
+  readonly failed: number;
+  readonly worst: HealthStatus;
+  readonly troubles: readonly ObjectTrouble[];
+}
+
+/** Ready when every object is; Failed when kstatus has said so long enough; else Verifying, with the worst object. */
+export function healthFinding(row: Pick<SyncRow, "desired" | "observed">, health: SeenHealth, now: Date): Finding {
+  const foreign = row.observed?.objects.foreign ?? 0;
+  const objects = { total: health.total, ready: health.ready, failed: health.failed, foreign };
+  if (health.worst === "Current") {
+    return { phase: "Ready", reason: "Ready", message: `${health.total} objects ready`, objects, troubles: [] };
+  }
+  const message = `${health.ready} of ${health.total} objects ready`;
+  if (health.failed === 0)
+    return { phase: "Verifying", reason: "NotReady", message, objects, troubles: health.troubles };
+  const sameAttempt = row.observed?.attempt === row.desired.attempt;
+  const failedSince = (sameAttempt ? row.observed?.failedSince : undefined) ?? now.toISOString();
+  const long = later(failedSince, FAILED_AFTER_SECONDS) <= now.toISOString();
+  return {
+    phase: long ? "Failed" : "Verifying",
+    reason: long ? "ObjectsFailed" : "NotReady",
+    message,
+    objects,
+    troubles: health.troubles,
+    failedSince,
+  };
+}
+
+function conditionsOf(finding: Finding, before: readonly Condition[], now: string): Condition[] {
+  const ready = finding.phase === "Ready" ? "True" : finding.phase === "Unreachable" ? "Unknown" : "False";
+  const moving = finding.phase === "Applying" || finding.phase === "Verifying" || finding.phase === "Retrying";
+  const drifted = finding.drift !== undefined && finding.drift.objects > 0 && !finding.drift.corrected;
+  const wanted: Omit<Condition, "since">[] = [
+    { type: "Ready", status: ready, reason: finding.reason, message: finding.message },
+    { type: "Reconciling", status: moving ? "True" : "False", reason: moving ? finding.phase : "Settled", message: "" },
+    { type: "Stalled", status: finding.phase === "Failed" ? "True" : "False", reason: finding.reason, message: "" },
+    { type: "Drifted", status: drifted ? "True" : "False", reason: drifted ? "DriftDetected" : "InSync", message: "" },
+  ];
+  return wanted.map((condition) => {
+    const old = before.find((other) => other.type === condition.type);
+    return { ...condition, since: old?.status === condition.status ? old.since : now };
+  });
+}
+
+function defined<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
+  };
+}

@@ -72,14 +72,15 @@ describe("the bucket", () => {
 
   test("forgets uploads that were never finished, and never an object that is current", () => {
     const [bucket] = ofType(resources, "AWS::S3::Bucket");
-    const { Rules: rules } = bucket?.Properties.LifecycleConfiguration as { Rules: Record<string, unknown>[] };
-    expect(rules).toEqual([
-      {
-        Status: "Enabled",
-        AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
-        NoncurrentVersionExpiration: { NoncurrentDays: 30 },
-      },
-    ]);
+    expect(bucket?.Properties.LifecycleConfiguration).toEqual({
+      Rules: [
+        {
+          Status: "Enabled",
+          AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
+          NoncurrentVersionExpiration: { NoncurrentDays: 30 },
+        },
+      ],
+    });
   });
 
   test("refuses anything but TLS", () => {

@@ -1,0 +1,36 @@
+/**
+ * `node scripts/bundle-sizes.mjs [assembly]`: prints the size of every function's code in a synthesized assembly (default
+ * cdk.out) and fails when one is over its limit. Code is read and compiled at every cold start: about 40 ms per megabyte.
+ */
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+const assembly = process.argv[2] ?? "cdk.out";
+const KIB = 1024;
+/** Everybody has the SDK's clients; what comes on top of them is named here, with what it costs. */
+const defaultLimitKib = 2400;
+const limitsKib = {
+  // isomorphic-git
+  Resolve: 3400,
+};
+
+const templates = existsSync(assembly) ? readdirSync(assembly).filter((name) => name.endsWith(".template.json")) : [];
+const functions = templates.flatMap((name) => {
+  const { Resources } = JSON.parse(readFileSync(join(assembly, name), "utf8"));
+  return Object.entries(Resources).filter(([, { Type }]) => Type === "AWS::Lambda::Function");
+});
+if (functions.length === 0) {
+  console.error(`no function in ${assembly}; run "npx cdk synth" first`);
+  process.exit(1);
+}
+
+let over = 0;
+for (const [id, { Properties }] of functions) {
+  const name = /^Wiring([A-Z][a-z]+)Function/.exec(id)?.[1] ?? id;
+  const asset = `asset.${Properties.Code.S3Key.replace(/\.zip$/, "")}`;
+  const kib = Math.ceil(statSync(join(assembly, asset, "index.mjs")).size / KIB);
+  const limit = limitsKib[name] ?? defaultLimitKib;
+  if (kib > limit) over++;
+  console.log(`${name.padEnd(10)} ${String(kib).padStart(5)} KiB of ${limit}${kib > limit ? "  TOO LARGE" : ""}`);
+}
+process.exit(over > 0 ? 1 : 0);

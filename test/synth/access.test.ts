@@ -1,0 +1,82 @@
+import { App, Stack } from "aws-cdk-lib";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { type AccessFor, blobsOf, plain, rowsOf } from "#infra/constructs/access.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { dueShard } from "#shared/domain/rows/due.ts";
+import { keys, statePartition } from "#shared/domain/rows/keys.ts";
+
+const env = z.object({ NEEDED: z.string(), OPTIONAL: z.string().optional() });
+type Wanted = AccessFor<typeof env>;
+
+/** These lines are checked by the compiler: one that compiled where an error is expected would fail the types. */
+test("an environment lacks no variable and has none too many", () => {
+  const complete: Wanted = { NEEDED: plain("a"), OPTIONAL: plain("b") };
+  const without: Wanted = { NEEDED: plain("a") };
+  // @ts-expect-error NEEDED is missing
+  const missing: Wanted = { OPTIONAL: plain("b") };
+  // @ts-expect-error UNKNOWN is not in the schema
+  const unknown: Wanted = { NEEDED: plain("a"), UNKNOWN: plain("c") };
+  // @ts-expect-error a bare text names a resource without the permission to use it
+  const bare: Wanted = { NEEDED: "a" };
+  expect([complete, without, missing, unknown, bare].map((access) => Object.keys(access).length)).toEqual([
+    2, 1, 1, 2, 1,
+  ]);
+});
+
+const subject = { namespace: "shop", kind: "SyncGroup", name: "web" } as const;
+const source = { namespace: "shop", name: "app" };
+
+/** Every key of the table | the pattern that grants it, as in the policies: `*` is any text. */
+test.each([
+  [keys.object("shop", "Source", "app").pk, "NS#*#Source"],
+  [keys.object("shop", "SyncGroup", "web").pk, "NS#*#SyncGroup"],
+  [keys.object("shop", "Sync", "web").pk, "NS#*#Sync"],
+  [keys.cluster("c1").pk, "CL#*"],
+  [keys.sync("c1", "shop", "web").pk, "CL#*"],
+  [keys.lease("c1").pk, "CL#*"],
+  [keys.fleet("c1").pk, "FLEET"],
+  [keys.subject(subject).pk, "SUBJECTS"],
+  [keys.sourceEntry(source).pk, "SOURCES"],
+  [keys.uses(source, subject).pk, "USES#*"],
+  [keys.repository("git.example/a", source).pk, "REPO#*"],
+  [keys.head(subject).pk, "ROLL#*"],
+  [keys.rendering("sha256:1").pk, "REND#*"],
+  [keys.revision(source, "t", "d").pk, "REV#*"],
+  [keys.event(subject, "t", "1").pk, "EVT#*"],
+] as const)("%s is granted as %s", (pk, partition) => {
+  const { statements } = rowsOf({ name: "t", arn: "arn:t" }, { read: [partition] });
+  const patterns = leadingKeysOf(statements);
+  expect(patterns).toEqual([partition]);
+  expect(new RegExp(`^${partition.replaceAll("*", ".*")}$`).test(pk)).toBe(true);
+});
+
+test.each([
+  ["due", dueShard(15)],
+  ["state", statePartition(subject)],
+] as const)("index %s is granted by its own partitions, and as itself", (index, pk) => {
+  const { statements } = rowsOf({ name: "t", arn: "arn:t" }, { indexes: [index] });
+  expect(statements.map(({ actions, resources }) => ({ actions, resources }))).toEqual([
+    { actions: ["dynamodb:Query"], resources: [`arn:t/index/${index}`] },
+  ]);
+  const [pattern = ""] = leadingKeysOf(statements);
+  expect(new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(pk)).toBe(true);
+});
+
+test.each([
+  [blobKeys.artifact("sha256:00"), "artifacts"],
+  [blobKeys.rendering("sha256:00"), "renderings"],
+  [blobKeys.inventory("c1", "sha256:00"), "inventories"],
+  [blobKeys.members("sha256:00"), "plans"],
+] as const)("%s is in folder %s", (key, folder) => {
+  const [statement] = blobsOf({ name: "b", arn: "arn:b" }, { read: [folder] }).statements;
+  expect(statement?.resources).toEqual([`arn:b/${folder}/*`]);
+  expect(key.startsWith(`${folder}/`)).toBe(true);
+});
+
+function leadingKeysOf(statements: ReturnType<typeof rowsOf>["statements"]): string[] {
+  const stack = new Stack(new App(), "Any");
+  return statements.flatMap(
+    ({ conditions }) => stack.resolve(conditions)["ForAllValues:StringLike"]["dynamodb:LeadingKeys"],
+  );
+}

@@ -1,0 +1,38 @@
+/** The code that is deployed, as esbuild makes it: every bundle loads under Node 24 and is a function. */
+import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { ofType, synthesize } from "#test/synth/synthesized.ts";
+
+const { assembly, resources } = synthesize({ bundle: "bundle" });
+afterAll(() => rmSync(assembly, { recursive: true, force: true }));
+
+const functions = ofType(resources, "AWS::Lambda::Function").map(({ id, Properties }) => ({
+  id,
+  variables: Object.keys((Properties.Environment as { Variables: object }).Variables),
+  file: join(assembly, `asset.${(Properties.Code as { S3Key: string }).S3Key.replace(/\.zip$/, "")}`, "index.mjs"),
+}));
+
+/** Loads a bundle as Lambda does, in a process with nothing in its environment but what the template sets. */
+function load(file: string, variables: readonly string[]) {
+  const script = `const { handler } = await import(${JSON.stringify(file)}); console.log(typeof handler);`;
+  const set = variables.map((name) => [name, name.includes("QUEUE") ? "https://sqs.eu-west-1.amazonaws.com/1/q" : "x"]);
+  return spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+    encoding: "utf8",
+    env: { AWS_REGION: "eu-west-1", ...Object.fromEntries(set), NODE_OPTIONS: "" },
+  });
+}
+
+describe.each(functions)("$id", ({ file, variables }) => {
+  test("loads with the variables of its template, and is a function", () => {
+    expect(load(file, variables)).toMatchObject({ status: 0, stdout: "function\n", stderr: "" });
+  });
+
+  test("names every variable that is missing", () => {
+    const { status, stderr } = load(file, []);
+    expect(status).toBe(1);
+    const wanted = variables.filter((name) => name.startsWith("STARLING_"));
+    for (const variable of wanted) expect(stderr).toContain(`${variable}:`);
+  });
+});

@@ -64,7 +64,10 @@ export interface SourceStatus {
   readonly artifact?: Artifact;
   /** `<reference>@<object id>` of the last listing: equal, and nothing is fetched. */
   readonly observedReference?: string;
+  /** The generation the last attempt was about, whether it succeeded or not. */
   readonly observedGeneration?: number;
+  /** `<revision> <digest>` of the newest artifact that every subject was told of. */
+  readonly announced?: string;
   readonly attemptedAt?: string;
   readonly failures?: number;
   /** `operations.reconcile.at` of the newest one that was done. */
@@ -143,7 +146,7 @@ export function nextResolve(
   const { status } = row;
   if (status.attemptedAt === undefined) return row.createdAt;
   const asked = row.operations.reconcile?.at;
-  if (status.observedGeneration !== row.generation && (status.failures ?? 0) === 0) return row.createdAt;
+  if (status.observedGeneration !== row.generation) return row.createdAt;
   if (asked !== undefined && asked !== status.handledReconcile) return asked;
   const interval = durationSeconds(row.spec.interval) ?? 300;
   const failures = status.failures ?? 0;

@@ -176,6 +176,8 @@ export interface RenderingRow extends Row {
   readonly requestedAt: string;
   /** Who is at it, and until when nobody else needs to be. */
   readonly claim?: { readonly by: string; readonly until: string };
+  /** Subjects to tell when it is no longer Pending. */
+  readonly waiting?: readonly Subject[];
   readonly digest?: string;
   readonly objects?: number;
   readonly failure?: { readonly code: string; readonly message: string; readonly permanent: boolean };

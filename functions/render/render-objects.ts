@@ -1,0 +1,67 @@
+import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { kustomizationOf } from "#shared/domain/kustomization.ts";
+import { ManifestError } from "#shared/domain/manifest-error.ts";
+import { readManifests } from "#shared/domain/manifests.ts";
+import { nestedKustomizations, readPlainFiles } from "#shared/domain/plain-files.ts";
+import { isWithin } from "#shared/domain/tree-listing.ts";
+import { type ManifestDocument, parseManifests } from "#shared/domain/yaml.ts";
+import type { KustomizeRunner, TreeFile } from "#shared/ports.ts";
+
+export interface RenderRequest {
+  readonly files: readonly TreeFile[];
+  /** The folder inside the artifact. */
+  readonly path: string;
+  /** Absent: kustomize when the folder has a kustomization file, else plain. */
+  readonly render?: RenderOptions;
+}
+
+/**
+ * The objects of a folder, checked, normalised and sorted by identity: the same for the same files, on any machine.
+ * Without a choice in the template, a folder below with a kustomization of its own is built and joined, as Flux does;
+ * `plain` by choice reads every file and builds nothing.
+ * @throws ManifestError for what is wrong with the files, `EmptyRender` when nothing comes out of them; StarlingError
+ *   `KustomizeFailed`.
+ */
+export async function renderObjects(request: RenderRequest, kustomize: KustomizeRunner): Promise<ManifestObject[]> {
+  const path = normalFolder(request.path);
+  if (!request.files.some((file) => isWithin(file.path, [path]) && file.path !== path)) {
+    throw new ManifestError(
+      "EmptyRender",
+      { file: path },
+      "is no folder of the artifact; check the template's path and the Source's spec.paths",
+    );
+  }
+  const documents = await readDocuments({ ...request, path }, kustomize);
+  const objects = readManifests(documents).map((manifest) => manifest.object);
+  if (objects.length === 0) {
+    throw new ManifestError(
+      "EmptyRender",
+      { file: path },
+      "holds no objects; an empty rendering is never applied, delete the Sync to delete its objects",
+    );
+  }
+  return objects;
+}
+
+async function readDocuments(request: RenderRequest, kustomize: KustomizeRunner): Promise<ManifestDocument[]> {
+  const { files, path, render } = request;
+  if (render?.plain !== undefined) return readPlainFiles(files, { folder: path, without: [] });
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const built =
+    render?.kustomize !== undefined || kustomizationOf(byPath, path) !== undefined
+      ? [path]
+      : nestedKustomizations(files, path);
+  const documents = built.includes(path) ? [] : readPlainFiles(files, { folder: path, without: built });
+  for (const folder of built) {
+    const output = await kustomize.build({ files, path: folder });
+    documents.push(...parseManifests(output, `${folder} (as built by kustomize)`));
+  }
+  return documents;
+}
+
+/** `./deploy/` is `deploy`: paths come out of templates. */
+function normalFolder(path: string): string {
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  return parts.length === 0 ? "." : parts.join("/");
+}

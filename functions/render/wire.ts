@@ -1,0 +1,34 @@
+import type { RenderEnv } from "#functions/render/env.ts";
+import { render } from "#functions/render/render.ts";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { KubectlKustomize } from "#shared/adapters/kubectl-kustomize.ts";
+import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+
+/** `kubectl` gives the path of the program; where it is a matter of the machine, `local` gives another. */
+export function wireRender(
+  env: RenderEnv,
+  aws: AwsClients,
+  kubectl: () => Promise<string> = () => locateKubectl(""),
+): SqsHandler {
+  const log = powertoolsLog("render");
+  const ports = {
+    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
+    sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
+    kustomize: new KubectlKustomize({ kubectl }),
+    clock: systemClock,
+    ids: randomIds,
+    log,
+  };
+  return sqsHandler({
+    queue: "render",
+    log,
+    work: (messages) => eachMessage(messages, (message) => render(message, ports)),
+  });
+}

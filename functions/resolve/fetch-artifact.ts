@@ -1,0 +1,52 @@
+import { packArtifact } from "#shared/adapters/artifact-archive.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import type { Artifact, SourceRow } from "#shared/domain/rows/object-rows.ts";
+import { isWithin, treeDigest } from "#shared/domain/tree-listing.ts";
+import { StarlingError } from "#shared/errors.ts";
+import type { BlobStore, Clock, GitRemote } from "#shared/ports.ts";
+
+const MAX_SUBJECT_LENGTH = 200;
+
+export interface ArtifactRequest {
+  readonly row: SourceRow;
+  readonly repository: Parameters<GitRemote["fetchTree"]>[0];
+  readonly commit: string;
+  readonly revision: string;
+}
+
+/**
+ * Fetches the commit's part and stores it, once per content: another commit with the same files is the same artifact.
+ * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the commit, or what git says.
+ */
+export async function fetchArtifact(
+  request: ArtifactRequest,
+  ports: { readonly git: GitRemote; readonly blobs: BlobStore; readonly clock: Clock },
+): Promise<Artifact> {
+  const { row, repository, commit: oid, revision } = request;
+  const { paths } = row.spec;
+  const { commit, files } = await ports.git.fetchTree(repository, { oid, paths });
+  for (const path of paths) {
+    if (files.some((file) => isWithin(file.path, [path]))) continue;
+    throw new StarlingError(
+      `commit ${oid} of ${repository.url} has no files in "${path}"; correct spec.paths, or push them`,
+      { code: "PathNotFound", retry: "permanent", data: { path } },
+    );
+  }
+  const about = {
+    revision,
+    subject: commit.subject.slice(0, MAX_SUBJECT_LENGTH),
+    author: `${commit.authorName} <${commit.authorEmail}>`,
+  };
+  const digest = treeDigest(files);
+  const known = row.status.artifact;
+  if (known?.digest === digest) return { ...known, ...about };
+  const archive = await packArtifact(files);
+  await ports.blobs.putOnce(blobKeys.artifact(digest), archive);
+  return {
+    ...about,
+    digest,
+    sizeBytes: archive.length,
+    files: files.length,
+    storedAt: ports.clock.now().toISOString(),
+  };
+}

@@ -1,0 +1,34 @@
+import type { ResolveEnv } from "#functions/resolve/env.ts";
+import { resolveSource } from "#functions/resolve/resolve.ts";
+import { addressRules } from "#shared/adapters/address-rules.ts";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
+import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
+import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { systemClock } from "#shared/adapters/system.ts";
+import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+
+export function wireResolve(env: ResolveEnv, aws: AwsClients): SqsHandler {
+  const log = powertoolsLog("resolve");
+  const ca = env.STARLING_GIT_CA;
+  const ports = {
+    table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
+    sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
+    git: new IsomorphicGitRemote({
+      rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
+      ...(ca === undefined ? {} : { ca }),
+    }),
+    secrets: new SecretsManagerReader(aws.secrets, systemClock),
+    clock: systemClock,
+    log,
+  };
+  return sqsHandler({
+    queue: "resolve",
+    log,
+    work: (messages) => eachMessage(messages, (message) => resolveSource(message, ports)),
+  });
+}

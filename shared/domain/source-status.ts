@@ -1,0 +1,71 @@
+/** The status of a Source after an attempt: pure functions from what was there and what came out. */
+import type { Artifact, Condition, SourceRow, SourceStatus } from "#shared/domain/rows/object-rows.ts";
+
+type Before = Pick<SourceRow, "status" | "generation" | "operations">;
+
+/** Names an artifact for `status.announced`: another commit is news even when its files are the same. */
+export function announcementOf(artifact: Artifact): string {
+  return `${artifact.revision} ${artifact.digest}`;
+}
+
+/** The reference was looked up, and its artifact is stored. */
+export function resolvedStatus(
+  row: Before,
+  found: { readonly artifact: Artifact; readonly revision: string },
+  now: Date,
+): SourceStatus {
+  const { failures: _failures, ...before } = row.status;
+  const message = `stored artifact for revision ${found.artifact.revision}`;
+  return {
+    ...before,
+    ...attempted(row, now),
+    artifact: found.artifact,
+    observedReference: found.revision,
+    conditions: conditionsAfter(row, now, [
+      { type: "Ready", status: "True", reason: "Succeeded", message },
+      { type: "ArtifactInStorage", status: "True", reason: "Succeeded", message },
+    ]),
+  };
+}
+
+/** The attempt failed: the last good artifact stays, and with it everything that uses the Source. */
+export function failedStatus(
+  row: Before,
+  failure: { readonly code: string; readonly message: string },
+  now: Date,
+): SourceStatus {
+  const { observedReference, ...before } = row.status;
+  const sameSpec = before.observedGeneration === row.generation && observedReference !== undefined;
+  const { code: reason, message } = failure;
+  const stored = row.status.conditions.filter((condition) => condition.type === "ArtifactInStorage");
+  return {
+    ...before,
+    ...attempted(row, now),
+    failures: (before.failures ?? 0) + 1,
+    // What was observed was observed under another spec: the next attempt has to fetch.
+    ...(sameSpec ? { observedReference } : {}),
+    conditions: conditionsAfter(row, now, [
+      { type: "Ready", status: "False", reason, message },
+      { type: "FetchFailed", status: "True", reason, message },
+      ...stored,
+    ]),
+  };
+}
+
+function attempted(row: Before, now: Date): Partial<SourceStatus> {
+  const asked = row.operations.reconcile?.at;
+  return {
+    attemptedAt: now.toISOString(),
+    observedGeneration: row.generation,
+    ...(asked === undefined ? {} : { handledReconcile: asked }),
+  };
+}
+
+/** `since` moves only when the status does. */
+function conditionsAfter(row: Before, now: Date, next: readonly Omit<Condition, "since">[]): Condition[] {
+  return next.map((condition) => {
+    const before = row.status.conditions.find((known) => known.type === condition.type);
+    const since = before?.status === condition.status ? before.since : now.toISOString();
+    return { ...condition, since };
+  });
+}

@@ -1,0 +1,94 @@
+import { ClusterStore } from "#local/cluster/cluster-store.ts";
+import { customKinds } from "#local/cluster/custom-kind.ts";
+import { builtinKinds, builtinKindsByResource, type Kind, resourceKey } from "#local/cluster/kinds.ts";
+import type { JsonObject } from "#shared/domain/json.ts";
+import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
+
+export interface ClusterOptions {
+  readonly name: string;
+  /** The uid of the namespace kube-system, which names a cluster everywhere. */
+  readonly uid: string;
+  readonly token: string;
+  /** `v1.36.2`. */
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Whether controllers run; without them nothing becomes ready and nothing is collected. */
+  readonly controllers: "on" | "off";
+}
+
+/** Who a token stands for. */
+export interface User {
+  readonly name: string;
+  readonly groups: readonly string[];
+}
+
+const administrator: User = { name: "admin", groups: ["system:masters", "system:authenticated"] };
+
+export const crdResource = resourceKey("apiextensions.k8s.io", "customresourcedefinitions");
+
+/** One API server: its objects, the kinds it serves, its clock. */
+export class Cluster {
+  readonly options: ClusterOptions;
+  readonly store: ClusterStore;
+  readonly #customKinds = new Map<string, readonly Kind[]>();
+
+  constructor(options: ClusterOptions, revision = 1) {
+    this.options = options;
+    this.store = new ClusterStore(revision);
+  }
+
+  /** The time in RFC 3339, whole seconds. */
+  now(): string {
+    return `${new Date(this.options.clock()).toISOString().slice(0, 19)}Z`;
+  }
+
+  userOf(token: string): User | undefined {
+    return token === this.options.token ? administrator : undefined;
+  }
+
+  /** Serves what an established CustomResourceDefinition declares. */
+  serve(crd: JsonObject): void {
+    const name = stringAt(crd, "metadata", "name") ?? "";
+    this.#customKinds.set(name, customKinds(crd));
+  }
+
+  stopServing(crdName: string): void {
+    this.#customKinds.delete(crdName);
+  }
+
+  /** The kinds of CustomResourceDefinitions, by name of the definition. */
+  customKinds(): ReadonlyMap<string, readonly Kind[]> {
+    return this.#customKinds;
+  }
+
+  /** Every kind this server answers for, each in every served version. */
+  kinds(): readonly Kind[] {
+    if (this.#customKinds.size === 0) return builtinKinds;
+    return [...builtinKinds, ...[...this.#customKinds.values()].flat()];
+  }
+
+  /** The kind behind a path, or undefined. */
+  kindOf(group: string, version: string, plural: string): Kind | undefined {
+    const builtin = builtinKindsByResource.get(resourceKey(group, plural));
+    if (builtin !== undefined) return builtin.version === version ? builtin : undefined;
+    const custom = this.#customKinds.get(`${plural}.${group}`);
+    return custom?.find((kind) => kind.version === version);
+  }
+
+  /** The kind that objects of an apiVersion and kind have, or undefined. */
+  kindNamed(apiVersion: string, kind: string): Kind | undefined {
+    const slash = apiVersion.indexOf("/");
+    const group = slash < 0 ? "" : apiVersion.slice(0, slash);
+    const version = apiVersion.slice(slash + 1);
+    return this.kinds().find((each) => each.group === group && each.kind === kind && each.version === version);
+  }
+
+  namespace(name: string): JsonObject | undefined {
+    return this.store.get("/namespaces", `/${name}`);
+  }
+
+  isTerminating(namespace: string): boolean {
+    return valueAt(this.namespace(namespace), "metadata", "deletionTimestamp") !== undefined;
+  }
+}

@@ -1,0 +1,237 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { dump } from "js-yaml";
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type Authorizer,
+  handleRequest,
+  parseResourcePath,
+} from "#local/cluster/api-server.ts";
+import type { Cluster } from "#local/cluster/cluster.ts";
+import type { Scheduler } from "#local/cluster/scheduler.ts";
+import { StatusError } from "#local/cluster/status-error.ts";
+import { type JsonObject, stringifyJson } from "#shared/domain/json.ts";
+
+export interface HostedCluster {
+  readonly cluster: Cluster;
+  readonly scheduler: Scheduler;
+}
+
+/** One finished request; watches are recorded when they begin. */
+export interface RequestRecord {
+  readonly cluster: string;
+  /** Milliseconds of the host's clock. */
+  readonly at: number;
+  readonly method: string;
+  /** Below the cluster, percent-encoded. */
+  readonly path: string;
+  readonly query: string;
+  readonly userAgent?: string;
+  /** 0 where the connection was cut. */
+  readonly status: number;
+  readonly dryRun: boolean;
+  /** `group/Kind namespace/name`, where the path names an object. */
+  readonly object?: string;
+}
+
+export interface InterceptedRequest {
+  readonly cluster: string;
+  readonly method: string;
+  readonly path: string;
+  /** Before the request has had its effect, or after it and before the answer is sent. */
+  readonly phase: "before" | "after";
+}
+
+export interface InterceptedAnswer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Interception = "pass" | "reset" | InterceptedAnswer;
+export type Interceptor = (request: InterceptedRequest) => Interception | Promise<Interception>;
+
+export interface ListenerOptions {
+  readonly cluster: (name: string) => HostedCluster | undefined;
+  readonly clock: () => number;
+  readonly authorizer: Authorizer;
+  readonly interceptor: () => Interceptor | undefined;
+  readonly record: (record: RequestRecord) => void;
+}
+
+const maxBodyBytes = 3 * 1024 * 1024;
+
+/** Answers `/clusters/NAME/...` with the API server of that cluster. */
+export function requestListener(
+  options: ListenerOptions,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    answer(options, request, response).catch((error: unknown) => {
+      if (response.headersSent || response.destroyed) {
+        response.destroy();
+        return;
+      }
+      const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      const failure = new StatusError(500, `Internal error occurred: ${message}`, { reason: "InternalError" });
+      send(response, { status: 500, contentType: "application/json", body: failure.body(), warnings: [] });
+    });
+  };
+}
+
+async function answer(options: ListenerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const url = request.url ?? "/";
+  const mark = url.indexOf("?");
+  const whole = mark < 0 ? url : url.slice(0, mark);
+  const query = mark < 0 ? "" : url.slice(mark + 1);
+  const match = /^\/clusters\/([^/]+)(\/.*)?$/.exec(whole);
+  const name = decodeURIComponent(match?.[1] ?? "");
+  const path = match?.[2] ?? "/";
+  const hosted = options.cluster(name);
+  const method = request.method ?? "GET";
+  const body = await readBody(request);
+  if (hosted === undefined) {
+    send(response, {
+      status: 404,
+      contentType: "text/plain; charset=utf-8",
+      body: "404 page not found\n",
+      warnings: [],
+    });
+    return;
+  }
+  const seen = { cluster: name, method, path };
+  const record = recorder(options, { hosted, seen, query, userAgent: request.headers["user-agent"] });
+  if (await intercepted(options, { ...seen, phase: "before" }, { response, record })) return;
+  hosted.scheduler.runDue();
+  const result =
+    body === undefined
+      ? tooLarge()
+      : handleRequest(hosted.cluster, apiRequest(request, { path, query, body }), options.authorizer);
+  if (await intercepted(options, { ...seen, phase: "after" }, { response, record })) return;
+  record(result.status);
+  if (result.stream === undefined) send(response, result);
+  else stream(response, result.stream);
+}
+
+function tooLarge(): ApiResponse {
+  const error = new StatusError(413, `Request entity too large: limit is ${maxBodyBytes}`, {
+    reason: "RequestEntityTooLarge",
+  });
+  return { status: 413, contentType: "application/json", body: error.body(), warnings: [] };
+}
+
+function apiRequest(
+  request: IncomingMessage,
+  parts: { readonly path: string; readonly query: string; readonly body: string },
+): ApiRequest {
+  const { headers } = request;
+  return {
+    method: request.method ?? "GET",
+    path: parts.path,
+    query: new URLSearchParams(parts.query),
+    host: headers.host ?? "",
+    accept: headers.accept,
+    contentType: headers["content-type"],
+    userAgent: headers["user-agent"] ?? "",
+    authorization: headers.authorization,
+    body: parts.body,
+  };
+}
+
+/** The body as text, or undefined when it is too large. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= maxBodyBytes) chunks.push(chunk);
+  }
+  return bytes > maxBodyBytes ? undefined : Buffer.concat(chunks).toString("utf8");
+}
+
+function recorder(
+  options: ListenerOptions,
+  about: {
+    readonly hosted: HostedCluster;
+    readonly seen: { readonly cluster: string; readonly method: string; readonly path: string };
+    readonly query: string;
+    readonly userAgent: string | undefined;
+  },
+): (status: number) => void {
+  const object = objectAt(about.hosted.cluster, about.seen.path);
+  return (status) =>
+    options.record({
+      ...about.seen,
+      at: options.clock(),
+      query: about.query,
+      ...(about.userAgent === undefined ? {} : { userAgent: about.userAgent }),
+      status,
+      dryRun: /(^|&)dryRun=All(&|$)/.test(about.query),
+      ...(object === undefined ? {} : { object }),
+    });
+}
+
+function objectAt(cluster: Cluster, path: string): string | undefined {
+  const parsed = parseResourcePath(path);
+  if (parsed === undefined || parsed.name === "") return undefined;
+  const kind = cluster.kindOf(parsed.group, parsed.version, parsed.plural);
+  return `${parsed.group}/${kind?.kind ?? parsed.plural} ${parsed.namespace ?? ""}/${parsed.name}`;
+}
+
+/** True when an interceptor has answered or cut the connection. */
+async function intercepted(
+  options: ListenerOptions,
+  request: InterceptedRequest,
+  out: { readonly response: ServerResponse; readonly record: (status: number) => void },
+): Promise<boolean> {
+  const interceptor = options.interceptor();
+  const decision = interceptor === undefined ? "pass" : await interceptor(request);
+  if (decision === "pass") return false;
+  if (decision === "reset") {
+    out.record(0);
+    out.response.destroy();
+    return true;
+  }
+  out.record(decision.status);
+  const body = typeof decision.body === "string" ? decision.body : stringifyJson(decision.body);
+  out.response.writeHead(decision.status, { "content-type": "application/json", ...decision.headers }).end(body);
+  return true;
+}
+
+function warningHeader(text: string): string {
+  return `299 - "${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
+
+function send(response: ServerResponse, result: ApiResponse): void {
+  const text = typeof result.body === "string" ? result.body : encode(result.body, result.contentType);
+  response.writeHead(result.status, {
+    "content-type": result.contentType,
+    "content-length": Buffer.byteLength(text),
+    ...(result.warnings.length === 0 ? {} : { warning: result.warnings.map(warningHeader).join(", ") }),
+    ...result.headers,
+  });
+  response.end(text);
+}
+
+function encode(body: JsonObject, contentType: string): string {
+  if (contentType === "application/yaml") return dump(JSON.parse(stringifyJson(body)), { sortKeys: true });
+  try {
+    return `${JSON.stringify(body)}\n`;
+  } catch {
+    // JSON.stringify refuses bigint; the slower writer does not.
+    return `${stringifyJson(body)}\n`;
+  }
+}
+
+function stream(response: ServerResponse, begin: NonNullable<ApiResponse["stream"]>): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.flushHeaders();
+  const stop = begin({
+    write(line) {
+      response.write(line);
+    },
+    end() {
+      response.end();
+    },
+  });
+  response.on("close", stop);
+}

@@ -1,0 +1,65 @@
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Cluster } from "#local/cluster/cluster.ts";
+import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
+
+/** Key and certificate in PEM. */
+export interface TlsIdentity {
+  readonly key: string;
+  readonly cert: string;
+}
+
+export interface SavedCluster {
+  readonly identity: { readonly name: string; readonly uid: string; readonly token: string; readonly version: string };
+  readonly revision: number;
+  /** Each with its `group/plural`. */
+  readonly objects: readonly (readonly [string, JsonObject])[];
+}
+
+export interface SavedState {
+  readonly tls: TlsIdentity | undefined;
+  readonly clusters: readonly SavedCluster[];
+}
+
+const tlsFile = "tls.json";
+const clusterSuffix = ".cluster.json";
+
+/** Reads what `saveState` wrote; a directory that does not exist holds nothing. */
+export async function loadState(directory: string): Promise<SavedState> {
+  await mkdir(directory, { recursive: true });
+  const clusters: SavedCluster[] = [];
+  let tls: TlsIdentity | undefined;
+  for (const file of (await readdir(directory)).sort()) {
+    if (file === tlsFile) tls = JSON.parse(await readFile(join(directory, file), "utf8"));
+    if (file.endsWith(clusterSuffix)) clusters.push(readCluster(await readFile(join(directory, file), "utf8")));
+  }
+  return { tls, clusters };
+}
+
+function readCluster(text: string): SavedCluster {
+  const saved = parseJson(text);
+  if (!isJsonObject(saved) || !isJsonObject(saved.identity) || !Array.isArray(saved.objects)) {
+    throw new Error("a cluster's state file holds no cluster: remove the file to start without it");
+  }
+  const { name, uid, token, version } = saved.identity;
+  const identity = { name: String(name), uid: String(uid), token: String(token), version: String(version) };
+  return { identity, revision: Number(saved.revision), objects: saved.objects as SavedCluster["objects"] };
+}
+
+/** Writes one file for each cluster, and the certificate, so that kubeconfigs keep working. The files hold secrets. */
+export async function saveState(
+  directory: string,
+  state: { readonly tls: TlsIdentity; readonly clusters: readonly Cluster[] },
+): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, tlsFile), JSON.stringify(state.tls), { mode: 0o600 });
+  for (const { options, store } of state.clusters) {
+    const { name, uid, token, version } = options;
+    const objects = store
+      .resources()
+      .flatMap((resource) => store.list(resource).map((object) => [resource, object] as const));
+    const saved = { identity: { name, uid, token, version }, revision: store.revision, objects };
+    const file = join(directory, `${encodeURIComponent(name)}${clusterSuffix}`);
+    await writeFile(file, stringifyJson(saved), { mode: 0o600 });
+  }
+}

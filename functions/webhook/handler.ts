@@ -1,0 +1,6 @@
+import { webhookEnv } from "#functions/webhook/env.ts";
+import { wireWebhook } from "#functions/webhook/wire.ts";
+import { awsClients } from "#shared/lambda/aws-clients.ts";
+import { parseEnv } from "#shared/lambda/parse-env.ts";
+
+export const handler = wireWebhook(parseEnv(webhookEnv), awsClients());

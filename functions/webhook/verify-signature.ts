@@ -1,0 +1,20 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+const signature = /^sha256=([0-9a-f]{64})$/i;
+
+/**
+ * Whether one of the secrets signed the bytes, as GitHub does in `X-Hub-Signature-256`. Takes the same time for every
+ * wrong signature and whichever secret is right; an empty secret signs nothing.
+ */
+export function isSignedByGithub(body: Uint8Array, header: string | undefined, secrets: readonly string[]): boolean {
+  const given = signature.exec(header ?? "")?.[1];
+  if (given === undefined) return false;
+  const bytes = Buffer.from(given, "hex");
+  let signed = false;
+  for (const secret of secrets) {
+    if (secret === "") continue;
+    const wanted = createHmac("sha256", secret).update(body).digest();
+    if (timingSafeEqual(wanted, bytes)) signed = true;
+  }
+  return signed;
+}

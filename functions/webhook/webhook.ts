@@ -1,0 +1,108 @@
+import { z } from "zod";
+import { type GithubPush, readGithubPush } from "#functions/webhook/github-push.ts";
+import { isSignedByGithub } from "#functions/webhook/verify-signature.ts";
+import { mayFollow } from "#shared/domain/git-reference.ts";
+import { normaliseGitUrl } from "#shared/domain/git-url.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { SourceRow } from "#shared/domain/rows/object-rows.ts";
+import type { RowKey } from "#shared/domain/rows/row.ts";
+import { StarlingError } from "#shared/errors.ts";
+import type { ResolveMessage } from "#shared/messages.ts";
+import type { Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
+
+export interface WebhookPorts {
+  readonly table: Table;
+  readonly sender: MessageSender;
+  readonly secrets: SecretReader;
+  readonly log: Log;
+  /** Name of the secret that holds a JSON list of one or two texts. */
+  readonly secretName: string;
+}
+
+export interface WebhookRequest {
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The bytes as they were sent. */
+  readonly body: Uint8Array;
+}
+
+export interface WebhookAnswer {
+  readonly statusCode: 200 | 202 | 400 | 401 | 413;
+  readonly message: string;
+}
+
+/** GitHub sends up to 25 MB; only a few names of it are read, and the next regular look makes up for a lost push. */
+export const MAX_BODY_BYTES = 1_000_000;
+
+const secretList = z.array(z.string().min(1)).min(1).max(2);
+
+/**
+ * A push at GitHub: verified over the raw bytes before anything of it is read, then a hint to look at the Sources of
+ * that repository that can follow the reference. Writes nothing, so a replay costs a listing.
+ * @throws StarlingError `SecretNotFound` or `InvalidSecret` when the operator has to act.
+ */
+export async function receiveGithubEvent(request: WebhookRequest, ports: WebhookPorts): Promise<WebhookAnswer> {
+  if (request.body.length > MAX_BODY_BYTES) {
+    return { statusCode: 413, message: `the body has more than ${MAX_BODY_BYTES} bytes` };
+  }
+  const secrets = await readSecrets(ports);
+  if (!isSignedByGithub(request.body, request.headers["x-hub-signature-256"], secrets)) {
+    return { statusCode: 401, message: "unauthorized" };
+  }
+  const event = request.headers["x-github-event"]?.toLowerCase();
+  if (event === "ping") return { statusCode: 200, message: "pong" };
+  if (event !== "push") return { statusCode: 202, message: "only push events are followed" };
+  const push = readGithubPush(request.body, request.headers["content-type"] ?? "");
+  if (push === undefined) return { statusCode: 400, message: "the body is no push event" };
+  const messages = await sourcesFollowing(push, ports.table);
+  await ports.sender.send(messages);
+  const delivery = request.headers["x-github-delivery"];
+  ports.log.info("push received", { delivery, ref: push.ref, sources: messages.length });
+  return { statusCode: 202, message: `asked ${messages.length} sources to look` };
+}
+
+async function readSecrets(ports: WebhookPorts): Promise<readonly string[]> {
+  const text = await ports.secrets.read(ports.secretName);
+  const parsed = secretList.safeParse(jsonOf(text));
+  if (parsed.success) return parsed.data;
+  throw new StarlingError(
+    `secret ${ports.secretName} does not hold a JSON list of one or two texts that are not empty, such as ["..."]`,
+    { code: "InvalidSecret", retry: "permanent" },
+  );
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function sourcesFollowing(push: GithubPush, table: Table): Promise<ResolveMessage[]> {
+  const wanted = new Map<string, RowKey>();
+  for (const url of new Set(push.urls.flatMap((address) => normaliseGitUrl(address) ?? []))) {
+    for (const { namespace, name } of await sourcesOf(url, table)) {
+      wanted.set(`${namespace}/${name}`, keys.object(namespace, "Source", name));
+    }
+  }
+  const rows = (await table.getMany([...wanted.values()])) as readonly SourceRow[];
+  return rows
+    .filter((row) => row.operations.suspended === undefined && mayFollow(row.spec.git.ref, push))
+    .map((row) => ({ to: "resolve", source: { namespace: row.namespace, name: row.name } }));
+}
+
+async function sourcesOf(url: string, table: Table) {
+  const sources: { readonly namespace: string; readonly name: string }[] = [];
+  const { pk } = keys.repository(url, { namespace: "", name: "" });
+  let after: string | undefined;
+  do {
+    const page = await table.query({ pk, ...(after === undefined ? {} : { after }) });
+    for (const { sk } of page.items) {
+      const [namespace = "", name = ""] = sk.split("#");
+      sources.push({ namespace, name });
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return sources;
+}

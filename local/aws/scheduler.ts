@@ -1,0 +1,72 @@
+import { type InvocationOutcome, invokeFunction } from "#local/aws/function-invocation.ts";
+import type { FunctionIdentity, LambdaHandler } from "#local/aws/lambda-context.ts";
+
+export interface ScheduleOptions extends FunctionIdentity {
+  readonly handler: LambdaHandler;
+  readonly everyMs: number;
+  /** The target's input. Default `{}`. */
+  readonly event?: unknown;
+  readonly onInvocation?: (outcome: InvocationOutcome) => void;
+}
+
+export interface Schedule {
+  /** Invokes now and resolves with the outcome; it neither waits for a run in progress nor delays the next. */
+  fire(): Promise<InvocationOutcome>;
+  pause(): void;
+  resume(): void;
+  /** Ends the schedule after the runs in progress. */
+  stop(): Promise<void>;
+  /** The sandboxes die: nobody waits for what runs any more. */
+  kill(): void;
+}
+
+/**
+ * Invokes a function at an interval, as EventBridge Scheduler does with its one-minute precision; the first time after one
+ * interval. A run that is due while the last one goes on is skipped; only `fire` makes runs overlap.
+ */
+export function startSchedule(options: ScheduleOptions): Schedule {
+  const { handler, everyMs, event = {}, onInvocation } = options;
+  const running = new Set<Promise<unknown>>();
+  let sandboxes = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function invoke(): Promise<InvocationOutcome> {
+    const outcome = await invokeFunction({ ...options, handler, event, killed: sandboxes.signal });
+    onInvocation?.(outcome);
+    return outcome;
+  }
+
+  function fire(): Promise<InvocationOutcome> {
+    const run = invoke();
+    running.add(run);
+    const over = () => running.delete(run);
+    run.then(over, over);
+    return run;
+  }
+
+  function resume(): void {
+    timer ??= setInterval(() => {
+      if (running.size === 0) void fire();
+    }, everyMs);
+  }
+
+  function pause(): void {
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  resume();
+  return {
+    fire,
+    pause,
+    resume,
+    async stop() {
+      pause();
+      await Promise.allSettled(running);
+    },
+    kill() {
+      sandboxes.abort();
+      sandboxes = new AbortController();
+    },
+  };
+}

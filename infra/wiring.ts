@@ -75,7 +75,7 @@ export class Wiring extends Construct {
       folder: "webhook",
       env: webhookEnv,
       access: {
-        STARLING_TABLE: rowsOf(table, { read: ["REPO#*"] }),
+        STARLING_TABLE: rowsOf(table, { read: ["REPO#*", "NS#*#Source"] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_WEBHOOK_SECRET: secretOf(props.webhookSecretArn),
       },

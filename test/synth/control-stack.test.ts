@@ -184,7 +184,7 @@ describe("who may do what", () => {
   });
 
   test.each<[Folder, readonly string[]]>([
-    ["webhook", ["REPO#*"]],
+    ["webhook", ["NS#*#Source", "REPO#*"]],
     ["render", ["REND#*"]],
     ["apply", ["CL#*"]],
   ])("%s reads these partitions and no others", (folder, expected) => {

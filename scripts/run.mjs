@@ -5,7 +5,16 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { constants } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,13 +29,16 @@ const lock = join(root, ".starling", "install.lock");
 const NODE_MAJOR = 24;
 const HEARTBEAT_SECONDS = 5;
 /** A holder that missed this many seconds of heartbeats is gone, whatever its process id says. */
-const STALE_SECONDS = 60;
+const STALE_SECONDS = 600;
 
 const commands = {
   demo: ["local/demo.ts"],
   test: ["node_modules/vitest/vitest.mjs", "run"],
   bench: ["test/bench/main.ts"],
 };
+
+/** The newest signal that was asked to end the running program. */
+let interruptedBy;
 
 const [command, ...rest] = process.argv.slice(2);
 if (command === undefined || !Object.hasOwn(commands, command)) {
@@ -50,13 +62,19 @@ async function install() {
     console.error("Installing the dependencies of package-lock.json (npm ci); this happens once.");
     const npm = process.env.npm_execpath;
     const options = ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"];
+    // npm goes on when this process is killed: while it lives, the lock is held.
+    const noteProcess = (pid) => appendFileSync(lock, ` ${pid}`);
     const code =
       npm?.endsWith("js") === true
-        ? await run(process.execPath, [npm, ...options])
-        : await run(process.platform === "win32" ? "npm.cmd" : "npm", options);
+        ? await run(process.execPath, [npm, ...options], noteProcess)
+        : await run(process.platform === "win32" ? "npm.cmd" : "npm", options, noteProcess);
     if (code !== 0) {
-      console.error(`npm ci failed (exit code ${code}); nothing was started. Run "npm ci" by hand to see why.`);
-      process.exitCode = code;
+      console.error(
+        interruptedBy === undefined
+          ? `npm ci failed (exit code ${code}); nothing was started. Run "npm ci" by hand to see why.`
+          : "Interrupted; the next run installs the dependencies from the beginning.",
+      );
+      process.exitCode = interruptedBy === undefined ? code : 128 + constants.signals[interruptedBy];
     } else {
       writeFileSync(stamp, lockDigest());
     }
@@ -83,7 +101,9 @@ function holdsLockedPackages() {
       path === "" ||
       (installed[path] === undefined
         ? entry.optional === true || entry.devOptional === true
-        : installed[path].version === entry.version && installed[path].integrity === entry.integrity),
+        : installed[path].version === entry.version &&
+          installed[path].integrity === entry.integrity &&
+          existsSync(join(root, path, "package.json"))),
   );
 }
 
@@ -134,10 +154,10 @@ function createExclusively(path) {
 
 function isAbandoned(path) {
   try {
-    const pid = Number(readFileSync(path, "utf8"));
-    if (Date.now() - statSync(path).mtimeMs > STALE_SECONDS * 1000) return true;
+    const pids = readFileSync(path, "utf8").split(" ").filter(Boolean).map(Number);
     // Between its creation and its first byte the file is empty: somebody is at it right now.
-    return pid !== 0 && !isAlive(pid);
+    if (pids.length > 0 && !pids.some(isAlive)) return true;
+    return Date.now() - statSync(path).mtimeMs > STALE_SECONDS * 1000;
   } catch (error) {
     if (error.code === "ENOENT") return false;
     throw error;
@@ -172,14 +192,16 @@ function majorOf(binary) {
 }
 
 /** Runs a program in the repository's folder with its tools first on the PATH; resolves to its exit code. */
-function run(program, parameters) {
+function run(program, parameters, started = (_pid) => {}) {
   const child = spawn(program, parameters, {
     cwd: root,
     stdio: "inherit",
     env: { ...process.env, PATH: `${join(modules, ".bin")}${delimiter}${process.env.PATH ?? ""}` },
     shell: program.endsWith(".cmd"),
   });
+  if (child.pid !== undefined) started(child.pid);
   const forward = (signal) => {
+    interruptedBy = signal;
     // A terminal sends its Ctrl-C to the whole process group; passing it on would make it two.
     if (signal === "SIGINT" && process.stdin.isTTY) return;
     child.kill(signal);

@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { applySet } from "#functions/apply/engine/apply-set.ts";
+import { type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
+import { emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
+import type { JsonObject } from "#shared/domain/json.ts";
+import { listAt, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import { partOfLabel } from "#shared/domain/membership.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import {
+  type ClusterFixture,
+  claimFor,
+  clusterFixture,
+  configMap,
+  definition,
+  deployment,
+  inSeconds,
+  manifest,
+  namespace,
+  recorded,
+  systemClock,
+  widget,
+} from "#test/support/cluster-fixture.ts";
+
+const env = [
+  { name: "A", value: "1" },
+  { name: "B", value: "2" },
+];
+
+describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
+  let cluster: ClusterFixture;
+  let stop: () => Promise<void>;
+
+  beforeAll(async () => {
+    const target = await start();
+    cluster = clusterFixture(target.endpoint);
+    stop = target.stop;
+  });
+
+  afterAll(async () => {
+    cluster.close();
+    await stop();
+  });
+
+  async function applied(set: string, objects: readonly ManifestObject[], before?: Inventory): Promise<Inventory> {
+    const setId = setIdOf(claimFor(set));
+    const inventory = before ?? emptyInventory(setId);
+    const request = { objects, setId, inventory, clock: systemClock, deadline: inSeconds(60) };
+    const result = await applySet(cluster.client, request);
+    expect(result.outcome).toBe("applied");
+    return recorded(inventory, result);
+  }
+
+  const drift = (report: DriftReport) => report.drifted.map(({ id, how }) => `${id.kind} ${id.name} ${how}`).sort();
+
+  it("nothing changed: clean", async () => {
+    const inventory = await applied("clean", [namespace("clean"), configMap("clean/c"), deployment("clean/web", env)]);
+    expect(await detectDrift(cluster.client, inventory)).toMatchObject({
+      clean: true,
+      drifted: [],
+      moved: [],
+      foreign: [],
+    });
+  });
+
+  interface Planted {
+    readonly ns: string;
+    readonly raw: ClusterFixture["raw"];
+    readonly setId: string;
+  }
+
+  const deploymentPath = ({ ns }: Planted) => `/apis/apps/v1/namespaces/${ns}/deployments/web`;
+  const configPath = ({ ns }: Planted) => `/api/v1/namespaces/${ns}/configmaps/c`;
+
+  /** Legend: what was done to the objects, what is found. */
+  const changes: readonly (readonly [string, (planted: Planted) => Promise<unknown>, readonly string[]])[] = [
+    [
+      "another manager changes an owned value",
+      (at) => at.raw("PATCH", `${configPath(at)}?fieldManager=them`, { as: "merge-patch", body: { data: { k: "x" } } }),
+      ["ConfigMap c changed"],
+    ],
+    [
+      "another manager removes an owned key",
+      (at) => at.raw("PATCH", configPath(at), { as: "merge-patch", body: { data: { k: null } } }),
+      ["ConfigMap c changed"],
+    ],
+    [
+      "the replicas are scaled",
+      (at) => at.raw("PATCH", `${deploymentPath(at)}/scale`, { as: "merge-patch", body: { spec: { replicas: 5 } } }),
+      ["Deployment web changed"],
+    ],
+    ["an object is deleted", (at) => at.raw("DELETE", `${configPath(at)}`), ["ConfigMap c missing"]],
+    [
+      "an object is deleted and made again by hand",
+      async (at) => {
+        await at.raw("DELETE", configPath(at));
+        await at.raw("POST", `/api/v1/namespaces/${at.ns}/configmaps`, { body: configMap(`${at.ns}/c`) });
+      },
+      ["ConfigMap c missing"],
+    ],
+    [
+      "the ownership label is removed",
+      (at) =>
+        at.raw("PATCH", configPath(at), { as: "merge-patch", body: { metadata: { labels: { [partOfLabel]: null } } } }),
+      ["ConfigMap c missing"],
+    ],
+    [
+      "the same manager applies other values: a late attempt of Starling itself",
+      (at) => {
+        const body = configMap(`${at.ns}/c`, { k: "late" });
+        const labels = { [partOfLabel]: at.setId };
+        const late = { ...body, metadata: { ...body.metadata, labels } };
+        return at.raw("PATCH", `${configPath(at)}?fieldManager=starling&force=true`, { as: "apply-patch", body: late });
+      },
+      ["ConfigMap c changed"],
+    ],
+    [
+      "a foreign PUT re-orders env",
+      async (at) => {
+        const live = await at.raw("GET", deploymentPath(at));
+        await at.raw("PUT", deploymentPath(at), { body: withEnv(live, (list) => [...list].reverse()) });
+      },
+      ["Deployment web changed"],
+    ],
+    [
+      "a foreign PUT writes managedFields back without Starling's entry",
+      async (at) => {
+        const live = await at.raw("GET", configPath(at));
+        const metadata = { ...(live.metadata as JsonObject), managedFields: [{}] };
+        await at.raw("PUT", configPath(at), { body: { ...live, metadata, data: { k: "x" } } });
+      },
+      ["ConfigMap c changed"],
+    ],
+    [
+      "an object is being deleted",
+      async (at) => {
+        const body = { metadata: { finalizers: ["example.com/hold"] } };
+        await at.raw("PATCH", configPath(at), { as: "merge-patch", body });
+        await at.raw("DELETE", configPath(at));
+      },
+      ["ConfigMap c terminating"],
+    ],
+    [
+      "no drift: a foreign key is added",
+      (at) => at.raw("PATCH", configPath(at), { as: "merge-patch", body: { data: { theirs: "1" } } }),
+      [],
+    ],
+    [
+      "no drift: a controller writes the status",
+      (at) => at.raw("PATCH", `${deploymentPath(at)}/status`, { as: "merge-patch", body: { status: { replicas: 1 } } }),
+      [],
+    ],
+    [
+      "no drift: a foreign env is added between ours",
+      async (at) => {
+        const live = await at.raw("GET", deploymentPath(at));
+        const insert = (list: readonly unknown[]) => [list[0], { name: "X", value: "x" }, ...list.slice(1)];
+        await at.raw("PUT", deploymentPath(at), { body: withEnv(live, insert) });
+      },
+      [],
+    ],
+    [
+      "no drift: another manager applies the same value",
+      (at) =>
+        at.raw("PATCH", `${configPath(at)}?fieldManager=them`, { as: "apply-patch", body: configMap(`${at.ns}/c`) }),
+      [],
+    ],
+  ];
+
+  function withEnv(live: JsonObject, change: (list: readonly unknown[]) => readonly unknown[]): JsonObject {
+    const copy = structuredClone(live) as { spec: { template: { spec: { containers: { env: unknown }[] } } } };
+    const [container] = copy.spec.template.spec.containers;
+    if (container) container.env = change(listAt(container as JsonObject, "env"));
+    return copy as unknown as JsonObject;
+  }
+
+  it.each(changes.map((row, index) => [...row, index] as const))("%s", async (_name, plant, expected, index) => {
+    const ns = `drift-${index}`;
+    const objects = [namespace(ns), configMap(`${ns}/c`), configMap(`${ns}/untouched`), deployment(`${ns}/web`, env)];
+    const inventory = await applied(ns, objects);
+    await plant({ ns, raw: cluster.raw, setId: inventory.setId });
+
+    const report = await detectDrift(cluster.client, inventory);
+    expect(drift(report)).toEqual(expected);
+    expect(report.clean).toBe(expected.length === 0);
+    if (expected.length > 0) return;
+    // What only moved is recorded as it is now, and is proof again.
+    expect(report.moved).toHaveLength(1);
+    const entries = inventory.entries.map((entry) => report.moved.find(({ uid }) => uid === entry.uid) ?? entry);
+    expect(await detectDrift(cluster.client, { ...inventory, entries })).toMatchObject({ clean: true, moved: [] });
+  });
+
+  it("applying again puts it back, and then it is clean", async () => {
+    const objects = [namespace("back"), configMap("back/c"), deployment("back/web", env)];
+    const inventory = await applied("back", objects);
+    const path = "/api/v1/namespaces/back/configmaps/c";
+    await cluster.raw("PATCH", `${path}?fieldManager=kubectl-edit`, { as: "merge-patch", body: { data: { k: "x" } } });
+    const report = await detectDrift(cluster.client, inventory);
+    expect(report.drifted).toMatchObject([{ how: "changed", lastWriter: expect.stringMatching(/^kubectl-edit at 2/) }]);
+    const corrected = await applied("back", objects, inventory);
+    expect((await cluster.raw("GET", path)).data).toEqual({ k: "1" });
+    expect(await detectDrift(cluster.client, corrected)).toMatchObject({ clean: true });
+  });
+
+  it("what only copied the label is foreign: reported, not drift", async () => {
+    const inventory = await applied("copied", [namespace("copied"), configMap("copied/c")]);
+    const labels = { [partOfLabel]: inventory.setId };
+    const copy = { ...configMap("copied/copy"), metadata: { name: "copy", namespace: "copied", labels } };
+    await cluster.raw("POST", "/api/v1/namespaces/copied/configmaps", { body: copy });
+    expect(await detectDrift(cluster.client, inventory)).toMatchObject({
+      clean: true,
+      foreign: [{ kind: "ConfigMap", name: "copy", namespace: "copied" }],
+    });
+  });
+
+  it("a definition that prunes an owned field is seen, though no resourceVersion moved", async () => {
+    const group = "pruned.example.com";
+    const objects = [namespace("pruned"), definition(group), widget(group, "pruned/w", { size: "s", extra: "e" })];
+    const inventory = await applied("pruned", objects);
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${group}`;
+    const pointer = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extra";
+    await cluster.raw("PATCH", path, { as: "json-patch", body: [{ op: "remove", path: pointer }] });
+    await expect
+      .poll(async () => {
+        const live = await cluster.raw("GET", `/apis/${group}/v1/namespaces/pruned/widgets/w`);
+        return stringAt(live, "spec", "extra");
+      })
+      .toBeUndefined();
+    const report = await detectDrift(cluster.client, inventory);
+    expect(drift(report)).toContain("Widget w changed");
+  });
+
+  it("a kind that is gone is missing, object by object", async () => {
+    const group = "gone.example.com";
+    const inventory = await applied("gone", [namespace("gone"), definition(group), widget(group, "gone/w")]);
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${group}`;
+    await cluster.raw("DELETE", path);
+    await expect.poll(() => cluster.statusOf(path), { timeout: 10_000 }).toBe(404);
+    cluster.client.forgetKinds();
+    await expect
+      .poll(async () => drift(await detectDrift(cluster.client, inventory)), { timeout: 10_000 })
+      .toEqual([`CustomResourceDefinition widgets.${group} missing`, "Widget w missing"]);
+  });
+
+  it("a Job that removed itself is not missed", async () => {
+    const spec = {
+      ttlSecondsAfterFinished: 0,
+      template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } },
+    };
+    const job = manifest({ apiVersion: "batch/v1", kind: "Job", metadata: { name: "j", namespace: "once" }, spec });
+    const inventory = await applied("once", [namespace("once"), job]);
+    await cluster.raw("DELETE", "/apis/batch/v1/namespaces/once/jobs/j?propagationPolicy=Background");
+    expect(await detectDrift(cluster.client, inventory)).toMatchObject({ clean: true });
+  });
+});

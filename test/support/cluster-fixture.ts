@@ -1,0 +1,144 @@
+import type { ApplySetResult } from "#functions/apply/engine/apply-set.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
+import type { ClusterClient } from "#shared/domain/cluster-client.ts";
+import { changeInventory, emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
+import { type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { type SyncClaim, setIdOf } from "#shared/domain/parent-object.ts";
+import type { Clock } from "#shared/ports.ts";
+
+export const systemClock: Clock = { now: () => new Date() };
+
+export function inSeconds(seconds: number): Date {
+  return new Date(Date.now() + seconds * 1000);
+}
+
+export interface RawRequest {
+  readonly body?: unknown;
+  /** `json`, `merge-patch`, `json-patch` or `apply-patch`; JSON when absent. */
+  readonly as?: "merge-patch" | "json-patch" | "apply-patch";
+  readonly expect?: number;
+}
+
+/** One cluster as a test uses it: through Starling's client, and past it as anybody else would. */
+export interface ClusterFixture {
+  readonly client: ClusterClient;
+  readonly endpoint: KubeEndpoint;
+  /** A request past Starling, which must succeed or answer with `expect`. */
+  raw(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: RawRequest): Promise<JsonObject>;
+  /** The status of a GET. */
+  statusOf(path: string): Promise<number>;
+  close(): void;
+}
+
+export function clusterFixture(endpoint: KubeEndpoint): ClusterFixture {
+  const connection = new KubeConnection(endpoint);
+  const transport = new KubeTransport(endpoint);
+  async function send(method: Parameters<ClusterFixture["raw"]>[0], path: string, { body, as }: RawRequest = {}) {
+    const type = as === undefined ? "application/json" : `application/${as}+${as === "apply-patch" ? "yaml" : "json"}`;
+    return transport.send({
+      method,
+      path,
+      timeoutMs: 20_000,
+      maxBodyBytes: 1e8,
+      ...(body === undefined ? {} : { body: stringifyJson(body), headers: { "content-type": type } }),
+    });
+  }
+  return {
+    client: connection.client({ deadlineMs: Date.now() + 600_000 }),
+    endpoint,
+    raw: async (method, path, request = {}) => {
+      const answer = await send(method, path, request);
+      const good = request.expect === undefined ? answer.status < 300 : answer.status === request.expect;
+      if (!good) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.text.slice(0, 500)}`);
+      return parseJson(answer.text) as JsonObject;
+    },
+    statusOf: async (path) => (await send("GET", path)).status,
+    close: () => {
+      connection.close();
+      transport.close();
+    },
+  };
+}
+
+/** A claim of its own for each test, so that tests share a cluster and nothing else. */
+export function claimFor(name: string, rest: Partial<SyncClaim> = {}): SyncClaim {
+  return {
+    installationId: "installation-1",
+    syncNamespace: "tests",
+    syncName: name,
+    syncUid: `uid-of-${name}`,
+    generation: 1,
+    fence: 1,
+    renderDigest: "sha256:1",
+    ...rest,
+  };
+}
+
+export function inventoryFor(claim: SyncClaim): Inventory {
+  return emptyInventory(setIdOf(claim));
+}
+
+/** The inventory that a worker would store after an apply. */
+export function recorded(inventory: Inventory, result: ApplySetResult): Inventory {
+  const entries = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
+  return changeInventory(inventory, { recorded: entries, settled: [], definitions: result.definitions });
+}
+
+/** A manifest from plain data. */
+export function manifest(object: JsonObject): ManifestObject {
+  return object as ManifestObject;
+}
+
+export function namespace(name: string): ManifestObject {
+  return manifest({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+}
+
+export function configMap(at: string, data: JsonObject = { k: "1" }): ManifestObject {
+  const [inNamespace = "", name = ""] = at.split("/");
+  return manifest({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: inNamespace }, data });
+}
+
+export function deployment(at: string, env: readonly JsonObject[] = []): ManifestObject {
+  const [inNamespace = "", name = ""] = at.split("/");
+  const labels = { app: name };
+  return manifest({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: inNamespace },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "web:1", env }] } },
+    },
+  });
+}
+
+export function definition(group: string, scope: "Namespaced" | "Cluster" = "Namespaced"): ManifestObject {
+  const schema = {
+    type: "object",
+    properties: {
+      spec: { type: "object", properties: { size: { type: "string" }, extra: { type: "string" } } },
+      status: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+    },
+  };
+  return manifest({
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `widgets.${group}` },
+    spec: {
+      group,
+      scope,
+      names: { kind: "Widget", listKind: "WidgetList", plural: "widgets", singular: "widget" },
+      versions: [
+        { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema }, subresources: { status: {} } },
+      ],
+    },
+  });
+}
+
+export function widget(group: string, at: string, spec: JsonObject = { size: "s" }): ManifestObject {
+  const [inNamespace = "", name = ""] = at.split("/");
+  return manifest({ apiVersion: `${group}/v1`, kind: "Widget", metadata: { name, namespace: inNamespace }, spec });
+}

@@ -54,6 +54,7 @@ export async function verifySigV4(request: SignedRequest, options: SigV4Options)
   }
   const accessKey = options.accessKeys.find((candidate) => candidate.accessKeyId === accessKeyId);
   if (accessKey === undefined) return refused(`The access key ${accessKeyId} is unknown`);
+  if (isAmbiguous(request.url)) return refused("The path has empty or dot segments, which a signature does not cover");
   const date = parseLongDate(String(headers["x-amz-date"] ?? ""));
   if (date === undefined) return refused("X-Amz-Date is not a date like 20260101T000000Z");
   const skewMs = Math.abs(options.now().getTime() - date.getTime());
@@ -77,6 +78,12 @@ export async function verifySigV4(request: SignedRequest, options: SigV4Options)
 
 function refused(reason: string): Verdict {
   return { verdict: "refused", reason };
+}
+
+/** A canonical path leaves these segments out, so one signature would hold for several paths. */
+function isAmbiguous(url: string): boolean {
+  const [path = ""] = splitOnce(url, "?");
+  return /\/(\/|\.{1,2}(\/|$))/.test(path);
 }
 
 function mustBeSigned(name: string): boolean {

@@ -1,0 +1,41 @@
+import { Sha256 } from "@aws-crypto/sha256-js";
+import { SignatureV4 } from "@smithy/signature-v4";
+import type { Machine } from "#local/machine.ts";
+
+/** Calls the api function of this machine as people do: signed, over HTTP. */
+export interface ApiSession {
+  /** @throws Error with the API's message when it refuses. */
+  call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T>;
+  apply(documents: readonly unknown[]): Promise<void>;
+}
+
+export function openApiSession(api: Machine["api"]): ApiSession {
+  const signer = new SignatureV4({ service: "execute-api", region: api.region, credentials: api.credentials, sha256: Sha256 });
+
+  async function call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
+    const url = new URL(path, api.endpoint);
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const { headers } = await signer.sign({
+      method,
+      protocol: url.protocol,
+      hostname: url.hostname,
+      port: Number(url.port),
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      headers: { host: url.host, ...(text === undefined ? {} : { "content-type": "application/json" }) },
+      ...(text === undefined ? {} : { body: text }),
+    });
+    const { host: _host, ...sent } = headers;
+    const answer = await fetch(url, { method, headers: sent, ...(text === undefined ? {} : { body: text }) });
+    const answered = await answer.text();
+    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answered}`);
+    return JSON.parse(answered) as T;
+  }
+
+  return {
+    call,
+    async apply(documents) {
+      await call("POST", "/v1/apply", { documents, confirm: true });
+    },
+  };
+}

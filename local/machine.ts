@@ -1,0 +1,276 @@
+/**
+ * Starling on one machine: the handlers of the functions behind real emulators, wired as the control stack wires them.
+ * Everything listens on the loopback interface, and everything ends with `stop`.
+ */
+import { randomBytes } from "node:crypto";
+import { CreateSecretCommand, PutSecretValueCommand, ResourceExistsException } from "@aws-sdk/client-secrets-manager";
+import { PurgeQueueCommand } from "@aws-sdk/client-sqs";
+import { wireApi } from "#functions/api/wire.ts";
+import { wireTick } from "#functions/tick/wire.ts";
+import { wireWebhook } from "#functions/webhook/wire.ts";
+import { startDynamo } from "#local/aws/dynamo-server.ts";
+import { type EventSourceLoop, type InvocationReport, startEventSource } from "#local/aws/event-source-loop.ts";
+import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
+import { type FaultProxy, startFaultProxy } from "#local/aws/fault-proxy.ts";
+import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
+import { type LambdaHandler, localAccountId, localRegion } from "#local/aws/lambda-context.ts";
+import { startSchedule } from "#local/aws/scheduler.ts";
+import { startSecrets } from "#local/aws/secrets-server.ts";
+import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
+import { type LocalEnvironment, queueFunctions } from "#local/functions.ts";
+import {
+  bucketName,
+  createBucket,
+  createQueues,
+  createTable,
+  type QueueTimeouts,
+  tableName,
+} from "#local/resources.ts";
+import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
+import type { QueueName } from "#shared/messages.ts";
+
+export const webhookSecretName = "starling/webhook";
+
+export interface MachineOptions {
+  /** Rows, blobs and secrets are kept here; left out, they live in memory. */
+  readonly stateDir?: string;
+  /** Seed of the faults; whoever chooses it prints it. */
+  readonly seed?: number;
+  readonly faults?: FaultOptions;
+  readonly capacity?: "measured" | "unmeasured";
+  /** Between ticks; `"manual"`: only `tick()` ticks. One second by default, where AWS has a minute. */
+  readonly tickEveryMs?: number | "manual";
+  /** Overrides of the functions' timeouts, for tests that let workers die. */
+  readonly timeoutSeconds?: Partial<QueueTimeouts>;
+  /** Event sources per queue: 2 gives two planners, two workers and so on at once. */
+  readonly copies?: number;
+  readonly installation?: string;
+  /** PEM certificates of this machine's git hosts. */
+  readonly gitCa?: string;
+  readonly apiPort?: number;
+  /** The access key of people; made up when left out. */
+  readonly accessKey?: AccessKey;
+  readonly onInvocation?: (report: InvocationReport) => void;
+}
+
+export interface AccessKey {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+export interface Machine {
+  /** Through the fault proxy, as the functions see them. */
+  readonly aws: AwsClients;
+  readonly proxy: FaultProxy;
+  readonly environment: LocalEnvironment;
+  /** Where `starling` and git hosts call. */
+  readonly api: { readonly endpoint: string; readonly region: string; readonly credentials: AccessKey };
+  readonly webhook: { readonly url: string; readonly secret: string };
+  readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
+  tick(): Promise<void>;
+  putSecret(name: string, value: string): Promise<void>;
+  /** Every message of every queue is gone, as after `aws sqs purge-queue`. */
+  purgeQueues(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const principalArn = `arn:aws:iam::${localAccountId}:user/local`;
+
+export async function startMachine(options: MachineOptions = {}): Promise<Machine> {
+  quietPowertools();
+  const stops: (() => Promise<void>)[] = [];
+  try {
+    return await assemble(options, stops);
+  } catch (error) {
+    await stopAll(stops);
+    throw error;
+  }
+}
+
+async function assemble(options: MachineOptions, stops: (() => Promise<void>)[]): Promise<Machine> {
+  const state = options.stateDir === undefined ? {} : { stateDir: options.stateDir };
+  const started = async <T extends { stop(): Promise<void> }>(starting: Promise<T>): Promise<T> => {
+    const part = await starting;
+    stops.unshift(() => part.stop());
+    return part;
+  };
+  const [dynamo, sqsAndS3, secrets] = await Promise.all([
+    started(startDynamo(state)),
+    started(startSqsAndS3(state)),
+    started(startSecrets(state)),
+  ]);
+  const proxy = await started(
+    startFaultProxy({
+      targets: { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint },
+      seed: options.seed ?? 1,
+      faults: quiet,
+      capacity: options.capacity ?? "unmeasured",
+    }),
+  );
+  const accessKey = options.accessKey ?? newAccessKey();
+  const { dynamodb, sqs, s3 } = proxy.endpoints;
+  const aws = awsClients({
+    region: localRegion,
+    credentials: accessKey,
+    endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint },
+  });
+  const timeouts = Object.fromEntries(
+    Object.entries(queueFunctions).map(([name, { timeoutSeconds }]) => [
+      name,
+      options.timeoutSeconds?.[name as QueueName] ?? timeoutSeconds,
+    ]),
+  ) as unknown as QueueTimeouts;
+  await Promise.all([createTable(aws), createBucket(aws)]);
+  const queues = await createQueues(aws.sqs, timeouts);
+  proxy.setFaults(options.faults ?? quiet);
+  const environment: LocalEnvironment = {
+    table: tableName,
+    bucket: bucketName,
+    installation: options.installation ?? "local",
+    queues,
+    ...(options.gitCa === undefined ? {} : { gitCa: options.gitCa }),
+  };
+
+  const secret = randomBytes(24).toString("base64url");
+  const putSecret = (name: string, value: string) => storeSecret(aws, name, value);
+  await putSecret(webhookSecretName, JSON.stringify([secret]));
+  const front = await started(
+    openFront({ environment, aws, accessKey, ...(options.apiPort === undefined ? {} : { port: options.apiPort }) }),
+  );
+  const sources = await startSources({ environment, aws, timeouts, options });
+  stops.unshift(async () => {
+    await Promise.all([...sources.values()].flat().map((source) => source.stop()));
+  });
+  const tickHandler = wireTick(
+    {
+      STARLING_TABLE: tableName,
+      STARLING_QUEUE_RESOLVE: queues.resolve,
+      STARLING_QUEUE_RENDER: queues.render,
+      STARLING_QUEUE_ROLLOUT: queues.rollout,
+      STARLING_QUEUE_APPLY: queues.apply,
+    },
+    aws,
+  );
+  const everyMs = options.tickEveryMs ?? 1000;
+  if (everyMs !== "manual") {
+    const schedule = startSchedule({ functionName: "tick", timeoutSeconds: 55, everyMs, handler: tickHandler });
+    stops.unshift(() => schedule.stop());
+  }
+  return {
+    aws,
+    proxy,
+    environment,
+    api: { endpoint: front.url, region: localRegion, credentials: accessKey },
+    webhook: { url: `${front.url}/hook/github`, secret },
+    sources,
+    tick: tickHandler,
+    putSecret,
+    async purgeQueues() {
+      await Promise.all(Object.values(queues).map((QueueUrl) => aws.sqs.send(new PurgeQueueCommand({ QueueUrl }))));
+    },
+    stop: () => stopAll(stops),
+  };
+}
+
+function newAccessKey(): AccessKey {
+  return {
+    accessKeyId: `AKLOCAL${randomBytes(6).toString("hex").toUpperCase()}`,
+    secretAccessKey: randomBytes(30).toString("base64"),
+  };
+}
+
+interface FrontParts {
+  readonly environment: LocalEnvironment;
+  readonly aws: AwsClients;
+  readonly accessKey: AccessKey;
+  readonly port?: number;
+}
+
+function openFront({ environment, aws, accessKey, port }: FrontParts): Promise<HttpFront> {
+  const api = wireApi(
+    {
+      STARLING_TABLE: environment.table,
+      STARLING_QUEUE_RESOLVE: environment.queues.resolve,
+      STARLING_QUEUE_ROLLOUT: environment.queues.rollout,
+    },
+    aws,
+  );
+  const webhook = wireWebhook(
+    {
+      STARLING_TABLE: environment.table,
+      STARLING_QUEUE_RESOLVE: environment.queues.resolve,
+      STARLING_WEBHOOK_SECRET: webhookSecretName,
+    },
+    aws,
+  );
+  return startHttpFront({
+    routes: [
+      {
+        routeKey: "POST /hook/{provider}",
+        functionName: "webhook",
+        timeoutSeconds: 10,
+        authorization: "none",
+        handler: webhook as LambdaHandler,
+      },
+      {
+        routeKey: "ANY /v1/{proxy+}",
+        functionName: "api",
+        timeoutSeconds: 29,
+        authorization: "iam",
+        handler: api as LambdaHandler,
+      },
+    ],
+    accessKeys: [{ ...accessKey, principalArn }],
+    ...(port === undefined ? {} : { port }),
+  });
+}
+
+interface SourceParts {
+  readonly environment: LocalEnvironment;
+  readonly aws: AwsClients;
+  readonly timeouts: QueueTimeouts;
+  readonly options: MachineOptions;
+}
+
+async function startSources({ environment, aws, timeouts, options }: SourceParts) {
+  const sources = new Map<QueueName, readonly EventSourceLoop[]>();
+  for (const [key, queueFunction] of Object.entries(queueFunctions)) {
+    const name = key as QueueName;
+    const copies = Array.from({ length: options.copies ?? 1 }, () =>
+      startEventSource({
+        functionName: name,
+        sqs: aws.sqs,
+        queueUrl: environment.queues[name],
+        handler: queueFunction.wire(environment, aws),
+        timeoutSeconds: timeouts[name],
+        batchSize: queueFunction.batchSize,
+        maximumConcurrency: queueFunction.maximumConcurrency,
+        ...(queueFunction.batchingWindowSeconds === undefined
+          ? {}
+          : { batchingWindowSeconds: queueFunction.batchingWindowSeconds }),
+        ...(options.onInvocation === undefined ? {} : { onInvocation: options.onInvocation }),
+      }),
+    );
+    sources.set(name, await Promise.all(copies));
+  }
+  return sources;
+}
+
+async function storeSecret(aws: AwsClients, name: string, value: string): Promise<void> {
+  try {
+    await aws.secrets.send(new CreateSecretCommand({ Name: name, SecretString: value }));
+  } catch (error) {
+    if (!(error instanceof ResourceExistsException)) throw error;
+    await aws.secrets.send(new PutSecretValueCommand({ SecretId: name, SecretString: value }));
+  }
+}
+
+async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
+  for (const stop of stops.splice(0)) await stop();
+}
+
+/** The functions' logs and metrics are CloudWatch's business; on a terminal they are asked for with POWERTOOLS_LOG_LEVEL. */
+function quietPowertools(): void {
+  process.env.POWERTOOLS_LOG_LEVEL ??= "SILENT";
+  process.env.POWERTOOLS_METRICS_DISABLED ??= "true";
+}

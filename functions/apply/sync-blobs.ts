@@ -9,28 +9,49 @@ import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
-/** Renderings are shared by clusters with the same inputs, and one process works for many of them. */
+/** Renderings are shared by clusters with the same inputs; an inventory is read again at every look at its Sync. */
 const CACHED_RENDERINGS = 16;
-const renderings = new WeakMap<BlobStore, Map<string, readonly ManifestObject[]>>();
+const CACHED_INVENTORIES = 200;
+
+interface BlobCache {
+  readonly renderings: Map<string, readonly ManifestObject[]>;
+  readonly inventories: Map<string, Inventory>;
+}
+
+const caches = new WeakMap<BlobStore, BlobCache>();
+
+function cacheOf(blobs: BlobStore): BlobCache {
+  const cache = caches.get(blobs) ?? { renderings: new Map(), inventories: new Map() };
+  caches.set(blobs, cache);
+  return cache;
+}
+
+function remember<T>(cache: Map<string, T>, entry: { readonly key: string; readonly value: T }, most: number): T {
+  const [oldest] = cache.keys();
+  if (cache.size >= most && oldest !== undefined) cache.delete(oldest);
+  cache.set(entry.key, entry.value);
+  return entry.value;
+}
 
 /** @throws StarlingError `BlobNotFound`, `BlobCorrupt` */
 export async function loadRendering(digest: string, blobs: BlobStore): Promise<readonly ManifestObject[]> {
-  const cache = renderings.get(blobs) ?? new Map<string, readonly ManifestObject[]>();
-  renderings.set(blobs, cache);
-  const cached = cache.get(digest);
+  const { renderings } = cacheOf(blobs);
+  const cached = renderings.get(digest);
   if (cached !== undefined) return cached;
-  const objects = parseJson(await verified(blobKeys.rendering(digest), digest, blobs)) as unknown as ManifestObject[];
-  const [oldest] = cache.keys();
-  if (cache.size >= CACHED_RENDERINGS && oldest !== undefined) cache.delete(oldest);
-  cache.set(digest, objects);
-  return objects;
+  const value = parseJson(await verified(blobKeys.rendering(digest), digest, blobs)) as unknown as ManifestObject[];
+  return remember(renderings, { key: digest, value }, CACHED_RENDERINGS);
 }
 
 /** The stored inventory, or an empty one when there never was any; one that cannot be read is never an empty one. */
 export async function loadInventory(row: SyncRow, setId: string, blobs: BlobStore): Promise<Inventory> {
   const digest = row.observed?.inventory;
   if (digest === undefined) return emptyInventory(setId);
-  return readInventory(await verified(blobKeys.inventory(row.cluster, digest), digest, blobs), setId);
+  const key = blobKeys.inventory(row.cluster, digest);
+  const { inventories } = cacheOf(blobs);
+  const cached = inventories.get(key);
+  if (cached?.setId === setId) return cached;
+  const value = readInventory(await verified(key, digest, blobs), setId);
+  return remember(inventories, { key, value }, CACHED_INVENTORIES);
 }
 
 /** @returns its digest when it is another than the row has, for the row. */
@@ -42,7 +63,9 @@ export async function saveInventory(
   const text = writeInventory(inventory);
   const digest = sha256(text);
   if (digest === row.observed?.inventory) return undefined;
-  await ports.blobs.putOnce(blobKeys.inventory(row.cluster, digest), Buffer.from(text));
+  const key = blobKeys.inventory(row.cluster, digest);
+  await ports.blobs.putOnce(key, Buffer.from(text));
+  remember(cacheOf(ports.blobs).inventories, { key, value: inventory }, CACHED_INVENTORIES);
   return digest;
 }
 

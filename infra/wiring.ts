@@ -110,7 +110,7 @@ export class Wiring extends Construct {
       env: resolveEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: ["NS#*#Source", "USES#*", "REV#*"],
+          read: ["NS#*#Source", "USES#*"],
           put: ["NS#*#Source", "REV#*"],
         }),
         STARLING_BUCKET: blobsOf(blobs, { write: ["artifacts"] }),
@@ -135,7 +135,7 @@ export class Wiring extends Construct {
         STARLING_TABLE: rowsOf(table, {
           read: ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "FLEET", "ROLL#*", "REND#*"],
           put: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
-          update: ["CL#*", "REND#*"],
+          update: ["CL#*"],
           delete: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "SUBJECTS", "USES#*"],
           check: ["NS#*#SyncGroup", "NS#*#Sync"],
           indexes: ["state"],
@@ -157,7 +157,7 @@ export class Wiring extends Construct {
       folder: "render",
       env: renderEnv,
       access: {
-        STARLING_TABLE: rowsOf(table, { read: ["REND#*"], put: ["REND#*"], update: ["REND#*"] }),
+        STARLING_TABLE: rowsOf(table, { read: ["REND#*"], put: ["REND#*"] }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["renderings"] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
       },
@@ -175,7 +175,13 @@ export class Wiring extends Construct {
       folder: "apply",
       env: applyEnv,
       access: {
-        STARLING_TABLE: rowsOf(table, { read: ["CL#*"], put: ["CL#*"], update: ["CL#*"], check: ["CL#*"] }),
+        STARLING_TABLE: rowsOf(table, {
+          // The subjects, because a suspend holds back what was queued before it.
+          read: ["CL#*", "NS#*#SyncGroup", "NS#*#Sync"],
+          put: ["CL#*"],
+          update: ["CL#*"],
+          check: ["CL#*"],
+        }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["renderings", "inventories"], write: ["inventories"] }),
         STARLING_INSTALLATION: plain(installationId),
         STARLING_QUEUE_APPLY: toApply.send(),

@@ -15,7 +15,7 @@ import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 
 const API_PATH = "/v1/{proxy+}";
-const WEBHOOK_PATH = "/hooks/github";
+const WEBHOOK_PATH = "/hook/github";
 
 export interface FrontDoorProps {
   /** Behind IAM: requests signed with SigV4 by a principal who may `execute-api:Invoke`. */

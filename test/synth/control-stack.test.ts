@@ -186,7 +186,7 @@ describe("who may do what", () => {
   test.each<[Folder, readonly string[]]>([
     ["webhook", ["NS#*#Source", "REPO#*"]],
     ["render", ["REND#*"]],
-    ["apply", ["CL#*"]],
+    ["apply", ["CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
   ])("%s reads these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);
   });
@@ -342,10 +342,10 @@ describe("the ways in", () => {
     const open = ofType(resources, "AWS::ApiGatewayV2::Route").filter(
       ({ Properties }) => Properties.AuthorizationType !== "AWS_IAM",
     );
-    expect(open.map(({ Properties }) => Properties.RouteKey)).toEqual(["POST /hooks/github"]);
+    expect(open.map(({ Properties }) => Properties.RouteKey)).toEqual(["POST /hook/github"]);
     control.hasResourceProperties("AWS::ApiGatewayV2::Stage", {
       DefaultRouteSettings: { ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 },
-      RouteSettings: { "POST /hooks/github": { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 } },
+      RouteSettings: { "POST /hook/github": { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 } },
     });
   });
 

@@ -1,5 +1,5 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
-import { buffer } from "node:stream/consumers";
+import { readBytes } from "#local/aws/read-bytes.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -56,7 +56,7 @@ export function createEmulatorClient({ endpoint, host }: EmulatorClientOptions):
         reject(stale ? new StaleConnection("The emulator closed an idle connection", { cause: error }) : error);
       });
       outgoing.on("response", (incoming) => {
-        buffer(incoming).then((body) => {
+        readBytes(incoming).then((body) => {
           const headers = withoutConnectionHeaders(incoming.headers);
           const length = request.method === "HEAD" ? incoming.headers["content-length"] : `${body.length}`;
           if (length !== undefined) headers["content-length"] = length;
@@ -84,9 +84,16 @@ export function createEmulatorClient({ endpoint, host }: EmulatorClientOptions):
 class StaleConnection extends Error {}
 
 function forwardedHeaders({ headers, body }: HttpRequest, host: string): OutgoingHttpHeaders {
-  return { ...withoutConnectionHeaders(headers), host, "content-length": body.length };
+  const forwarded = withoutConnectionHeaders(headers);
+  forwarded.host = host;
+  forwarded["content-length"] = body.length;
+  return forwarded;
 }
 
 function withoutConnectionHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !connectionHeaders.has(name)));
+  const kept: OutgoingHttpHeaders = {};
+  for (const name in headers) {
+    if (!connectionHeaders.has(name)) kept[name] = headers[name];
+  }
+  return kept;
 }

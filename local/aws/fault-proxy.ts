@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { buffer } from "node:stream/consumers";
 import { type AwsCall, type AwsService, readCall } from "#local/aws/aws-call.ts";
 import { createCallFailures, type FailCallOptions, type PlannedFailure } from "#local/aws/call-failures.ts";
 import { type ConsumedCapacity, createCapacityMeter } from "#local/aws/capacity-meter.ts";
@@ -10,6 +9,7 @@ import type { FaultContext, ServiceFront } from "#local/aws/fault-context.ts";
 import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
 import { emulatorHost } from "#local/aws/queue-urls.ts";
 import { createRandom } from "#local/aws/random.ts";
+import { readBytes } from "#local/aws/read-bytes.ts";
 import { createS3Front } from "#local/aws/s3-front.ts";
 import { createSqsFront } from "#local/aws/sqs-front.ts";
 
@@ -120,7 +120,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
 
   async function serve(service: AwsService, { request, response }: Exchange): Promise<void> {
     const { method = "GET", url: path = "/", headers } = request;
-    const call = readCall(service, { method, path, headers, body: await buffer(request) });
+    const call = readCall(service, { method, path, headers, body: await readBytes(request) });
     calls.add(`${service}:${call.operation}`);
     let takenOver = false;
     response.on("close", () => {

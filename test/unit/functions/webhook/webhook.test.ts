@@ -1,0 +1,261 @@
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { beforeEach, describe, expect, test } from "vitest";
+import { MAX_BODY_BYTES } from "#functions/webhook/webhook.ts";
+import { webhookHandler } from "#functions/webhook/wire.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { normaliseGitUrl } from "#shared/domain/git-url.ts";
+import { type GitReference, sourceSpec } from "#shared/domain/kinds/source.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { DirectoryRow, Operations, SourceRow } from "#shared/domain/rows/object-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import { StarlingError } from "#shared/errors.ts";
+import type { Log } from "#shared/ports.ts";
+
+const fixture = (name: string): string =>
+  readFileSync(new URL(`../../../fixtures/github/${name}.json`, import.meta.url), "utf8");
+const pushBranch = fixture("push-branch");
+
+let table: MemoryTable;
+let sender: MemorySender;
+let secret: string;
+let lines: string[];
+
+const log: Log = {
+  info: (message, fields) => lines.push(JSON.stringify({ message, fields })),
+  warn: (message, fields) => lines.push(JSON.stringify({ message, fields })),
+  error: (message, fields) => lines.push(JSON.stringify({ message, fields })),
+};
+
+async function addSource(
+  name: string,
+  git: { readonly url?: string; readonly ref?: GitReference; readonly operations?: Operations },
+): Promise<void> {
+  const url = git.url ?? "https://github.com/acme/fleet";
+  const source = { namespace: "shop", name };
+  const row: SourceRow = {
+    ...keys.object("shop", "Source", name),
+    type: "Source",
+    schema: ROW_SCHEMA,
+    version: 1,
+    ...source,
+    uid: name,
+    labels: {},
+    annotations: {},
+    generation: 1,
+    createdAt: "2026-01-01T00:00:00.000Z",
+    spec: sourceSpec.parse({ git: { url, ...(git.ref === undefined ? {} : { ref: git.ref }) } }),
+    operations: git.operations ?? {},
+    status: { conditions: [] },
+  };
+  const entry: DirectoryRow = {
+    ...keys.repository(normaliseGitUrl(url) ?? "", source),
+    type: "Directory",
+    schema: ROW_SCHEMA,
+    version: 1,
+  };
+  await table.write([{ put: row }, { put: entry }]);
+}
+
+beforeEach(() => {
+  table = new MemoryTable();
+  sender = new MemorySender();
+  secret = '["s3cret"]';
+  lines = [];
+});
+
+interface Delivery {
+  readonly body?: string;
+  readonly event?: string;
+  readonly signedWith?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly encoding?: "base64";
+}
+
+async function deliver(delivery: Delivery = {}) {
+  const body = delivery.body ?? pushBranch;
+  const signature = createHmac("sha256", delivery.signedWith ?? "s3cret")
+    .update(body)
+    .digest("hex");
+  const handler = webhookHandler({
+    table,
+    sender,
+    secrets: {
+      read: async () => {
+        if (secret === "") throw new StarlingError("no secret", { code: "SecretNotFound", retry: "transient" });
+        return secret;
+      },
+    },
+    log,
+    secretName: "starling/webhook",
+  });
+  const answer = await handler(
+    {
+      version: "2.0",
+      rawPath: "/hooks/github",
+      headers: {
+        "content-type": "application/json",
+        "x-github-event": delivery.event ?? "push",
+        "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+        "x-hub-signature-256": `sha256=${signature}`,
+        ...delivery.headers,
+      },
+      body: delivery.encoding === "base64" ? Buffer.from(body).toString("base64") : body,
+      isBase64Encoded: delivery.encoding === "base64",
+    },
+    {},
+  );
+  return { status: answer.statusCode, body: answer.body, woken: sender.take() };
+}
+
+const woken = (...names: string[]) => names.map((name) => ({ to: "resolve", source: { namespace: "shop", name } }));
+
+describe("a push", () => {
+  test("wakes the Sources of its repository, however they spell it", async () => {
+    await addSource("plain", {});
+    await addSource("spelled", { url: "https://GitHub.com:443/Acme/Fleet.git" });
+    await addSource("other", { url: "https://github.com/acme/fleet2" });
+    await addSource("pattern", { url: "https://github.com/acme/.leet" });
+    expect(await deliver()).toMatchObject({ status: 202, woken: expect.arrayContaining(woken("plain", "spelled")) });
+    expect((await deliver()).woken).toHaveLength(2);
+  });
+
+  const refs: readonly (readonly [ref: GitReference | undefined, event: string, wakes: boolean])[] = [
+    [undefined, "push-branch", true],
+    [undefined, "push-deleted", false],
+    [undefined, "push-tag", false],
+    [{ branch: "main" }, "push-branch", true],
+    [{ branch: "old" }, "push-deleted", true],
+    [{ branch: "old" }, "push-branch", false],
+    [{ branch: "main" }, "push-tag", false],
+    [{ tag: "v1.2.0" }, "push-tag", true],
+    [{ tag: "v1.2" }, "push-tag", false],
+    [{ semver: ">=1" }, "push-tag", true],
+    [{ semver: ">=1" }, "push-branch", false],
+    [{ semver: ">=1", tagPrefix: "v" }, "push-tag", true],
+    [{ semver: ">=1", tagPrefix: "app/" }, "push-tag", false],
+    [{ commit: "a".repeat(40) }, "push-branch", true],
+  ];
+  test.each(refs)("with ref %j and %s: woken is %s", async (ref, event, wakes) => {
+    await addSource("one", ref === undefined ? {} : { ref });
+    expect((await deliver({ body: fixture(event) })).woken).toEqual(wakes ? woken("one") : []);
+  });
+
+  test("does not wake what is suspended", async () => {
+    await addSource("one", { operations: { suspended: { by: "me", at: "2026-01-01T00:00:00.000Z" } } });
+    expect(await deliver()).toMatchObject({ status: 202, woken: [] });
+  });
+
+  test("may come in base64, or as a form", async () => {
+    await addSource("one", {});
+    expect(await deliver({ encoding: "base64" })).toMatchObject({ status: 202, woken: woken("one") });
+    const form = {
+      body: `payload=${encodeURIComponent(pushBranch)}`,
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    };
+    expect(await deliver(form)).toMatchObject({ status: 202, woken: woken("one") });
+  });
+
+  test("is only a hint: no commit of it is read, and twice is twice the same", async () => {
+    await addSource("one", {});
+    const first = await deliver();
+    expect(JSON.stringify(first.woken)).not.toContain("6113728f");
+    expect(await deliver()).toEqual(first);
+  });
+
+  test("of a form that is no push is refused", async () => {
+    for (const body of ["", "{}", "[]", "null", '{"ref": 1}', '{"ref":"refs/heads/main"}', "payload=1"]) {
+      expect(await deliver({ body })).toMatchObject({ status: 400, woken: [] });
+    }
+  });
+
+  test("with addresses that mean something else to a pattern or a parser matches nothing", async () => {
+    await addSource("one", {});
+    for (const url of [".*", "https://github.com/.*", "https://[", "__proto__", "a#b"]) {
+      const body = JSON.stringify({ ref: "refs/heads/main", repository: { clone_url: url } });
+      expect(await deliver({ body })).toMatchObject({ status: 202, woken: [] });
+    }
+  });
+});
+
+describe("the sender", () => {
+  test("is verified with either of two secrets", async () => {
+    secret = '["old", "new"]';
+    await addSource("one", {});
+    expect(await deliver({ signedWith: "old" })).toMatchObject({ status: 202 });
+    expect(await deliver({ signedWith: "new" })).toMatchObject({ status: 202 });
+    expect(await deliver({ signedWith: "other" })).toMatchObject({ status: 401 });
+  });
+
+  const signatures: readonly (readonly [legend: string, headers: Readonly<Record<string, string>>])[] = [
+    ["none", { "x-hub-signature-256": "" }],
+    ["an empty one", { "x-hub-signature-256": "sha256=" }],
+    ["a short one", { "x-hub-signature-256": "sha256=00" }],
+    ["one of another kind", { "x-hub-signature-256": `sha1=${"0".repeat(40)}` }],
+    ["a wrong one", { "x-hub-signature-256": `sha256=${"0".repeat(64)}` }],
+    [
+      "only sha1",
+      {
+        "x-hub-signature-256": "",
+        "x-hub-signature": `sha1=${createHmac("sha1", "s3cret").update(pushBranch).digest("hex")}`,
+      },
+    ],
+  ];
+  test.each(signatures)("with %s for a signature is refused without detail", async (_legend, headers) => {
+    await addSource("one", {});
+    const answer = await deliver({ headers });
+    expect(answer).toEqual({ status: 401, body: '{"message":"unauthorized"}', woken: [] });
+  });
+
+  test("that changed the body after signing is refused", async () => {
+    const signature = createHmac("sha256", "s3cret").update(pushBranch).digest("hex");
+    const headers = { "x-hub-signature-256": `sha256=${signature}` };
+    expect(await deliver({ body: `${pushBranch} `, headers })).toMatchObject({ status: 401 });
+  });
+
+  test.each(['[""]', "[]", '""', "s3cret", '["a","b","c"]', "[1]", ""])(
+    "is refused while the secret is %s, even when it signs with nothing",
+    async (text) => {
+      secret = text;
+      await addSource("one", {});
+      expect(await deliver({ signedWith: "" })).toEqual({ status: 503, body: '{"message":"unavailable"}', woken: [] });
+      expect(lines.join()).toContain("webhook failed");
+    },
+  );
+
+  test("never makes a secret, a body or a signature appear in the log", async () => {
+    await addSource("one", {});
+    await deliver();
+    await deliver({ signedWith: "wrong" });
+    secret = '{"s3cret": 1}';
+    await deliver();
+    expect(lines.join()).not.toMatch(/s3cret|sha256|Raise replicas/);
+  });
+});
+
+describe("other events", () => {
+  test("a ping is answered", async () => {
+    expect(await deliver({ body: fixture("ping"), event: "ping" })).toMatchObject({ status: 200, woken: [] });
+  });
+
+  test("a ping from nobody is not", async () => {
+    expect(await deliver({ body: fixture("ping"), event: "ping", signedWith: "x" })).toMatchObject({ status: 401 });
+  });
+
+  test("the rest is let pass", async () => {
+    await addSource("one", {});
+    expect(await deliver({ event: "issues" })).toMatchObject({ status: 202, woken: [] });
+  });
+
+  test("a body that is too large is refused before it is read", async () => {
+    const body = JSON.stringify({ x: "x".repeat(MAX_BODY_BYTES) });
+    expect(await deliver({ body, signedWith: "wrong" })).toMatchObject({ status: 413, woken: [] });
+  });
+
+  test("an event of another shape is not understood", async () => {
+    const handler = webhookHandler({ table, sender, secrets: { read: async () => secret }, log, secretName: "x" });
+    expect(await handler({ body: 1 }, {})).toMatchObject({ statusCode: 503 });
+    expect(await handler({}, {})).toMatchObject({ statusCode: 401 });
+  });
+});

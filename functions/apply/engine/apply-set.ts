@@ -51,7 +51,7 @@ const definitionWaitMs = 10_000;
  */
 export async function applySet(client: ClusterClient, request: ApplySetRequest): Promise<ApplySetResult> {
   const resolved = await resolveObjects(client, request.objects, request.setId);
-  if (resolved.some(({ invalid }) => invalid !== undefined)) return refused(resolved);
+  if (resolved.some(({ invalid }) => invalid !== undefined)) return refused(resolved, request.inventory);
 
   const run = new ApplyRun(client, request);
   for (const rank of inRanks(resolved, ({ id }) => id)) {
@@ -59,7 +59,8 @@ export async function applySet(client: ClusterClient, request: ApplySetRequest):
     else run.skip(rank);
   }
   const kinds = run.objects.filter((object) => "entry" in object).map(({ id }) => id);
-  const definitions = run.unreachable ? request.inventory.definitions : await definitionGenerations(client, kinds);
+  const seen = run.unreachable ? {} : await definitionGenerations(client, kinds);
+  const definitions = { ...request.inventory.definitions, ...seen };
   return { outcome: run.outcome(), objects: run.objects, definitions };
 }
 
@@ -195,11 +196,11 @@ class ApplyRun {
 }
 
 /** Nothing is written while any object is invalid; all that are get named. */
-function refused(resolved: readonly ResolvedObject[]): ApplySetResult {
+function refused(resolved: readonly ResolvedObject[], { definitions }: Inventory): ApplySetResult {
   const skipped = { reason: "SetInvalid", message: "not begun, because another object of the set is invalid" };
   const objects = resolved.map(
     ({ id, invalid }): AppliedObject =>
       invalid === undefined ? { id, outcome: "skipped", ...skipped } : { id, outcome: "failed", failure: invalid },
   );
-  return { outcome: "failed", objects, definitions: {} };
+  return { outcome: "failed", objects, definitions };
 }

@@ -1,6 +1,7 @@
 import { listMembers } from "#functions/apply/engine/list-members.ts";
 import { endsTheRun, failureOf } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { computeStatus } from "#shared/domain/health/compute-status.ts";
@@ -102,27 +103,37 @@ async function readKind(
   const [first] = entries;
   if (first === undefined) return {};
   try {
-    const found = await client.lookup({ group: first.id.group, kind: first.id.kind });
-    if (found.outcome === "unavailable") return { failure: { reason: "KindUnavailable", message: found.message } };
-    if (found.outcome === "absent") return { objects: new Map() };
-    const { info } = found;
-    const metadataOnly = statusless.has(kindKey(first.id)) ? ({ metadataOnly: true } as const) : {};
-    if (entries.length > maxSingleReads) {
-      const namespaces = entries.map(({ id }) => id.namespace);
-      const items = await listMembers(client, info, { setId, namespaces: [...new Set(namespaces)], ...metadataOnly });
-      return { info, objects: new Map(items.map((item) => [objectIdKey(objectIdOf(item, info)), item])) };
-    }
-    const objects = new Map<string, KubeObject>();
-    for (const { id } of entries) {
-      const object = await client.get(info, id, metadataOnly);
-      if (object !== undefined) objects.set(objectIdKey(id), object);
-    }
-    return { info, objects };
+    return await withFreshKinds(client, () => readServedKind(client, { first, entries, setId }));
   } catch (error) {
     const failure = failureOf(error);
     if (endsTheRun(failure)) throw error;
     return { failure };
   }
+}
+
+interface KindQuestion {
+  readonly first: InventoryEntry;
+  readonly entries: readonly InventoryEntry[];
+  readonly setId: string;
+}
+
+async function readServedKind(client: ClusterClient, { first, entries, setId }: KindQuestion): Promise<KindReading> {
+  const found = await client.lookup({ group: first.id.group, kind: first.id.kind });
+  if (found.outcome === "unavailable") return { failure: { reason: "KindUnavailable", message: found.message } };
+  if (found.outcome === "absent") return { objects: new Map() };
+  const { info } = found;
+  const metadataOnly = statusless.has(kindKey(first.id)) ? ({ metadataOnly: true } as const) : {};
+  if (entries.length > maxSingleReads) {
+    const namespaces = entries.map(({ id }) => id.namespace);
+    const items = await listMembers(client, info, { setId, namespaces: [...new Set(namespaces)], ...metadataOnly });
+    return { info, objects: new Map(items.map((item) => [objectIdKey(objectIdOf(item, info)), item])) };
+  }
+  const objects = new Map<string, KubeObject>();
+  for (const { id } of entries) {
+    const object = await client.get(info, id, metadataOnly);
+    if (object !== undefined) objects.set(objectIdKey(id), object);
+  }
+  return { info, objects };
 }
 
 function healthOf(entry: InventoryEntry, read: KindReading, now: Date): Health {

@@ -2,6 +2,7 @@ import { definitionGenerations } from "#functions/apply/engine/definition-genera
 import { listMembers } from "#functions/apply/engine/list-members.ts";
 import { endsTheRun, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { ownedDigests } from "#shared/domain/field-set.ts";
 import type { Inventory, InventoryEntry } from "#shared/domain/inventory.ts";
@@ -38,7 +39,7 @@ export interface DriftReport {
   readonly foreign: readonly ObjectId[];
   /** New records of objects that moved and still hold what was applied: for the inventory. */
   readonly moved: readonly InventoryEntry[];
-  /** Generations of definitions, for the inventory. */
+  /** Generations of definitions whose objects are as they were applied, for the inventory. */
   readonly definitions: Readonly<Record<string, number>>;
   /** Kinds that could not be read. Nothing is known of their objects: neither drifted nor clean. */
   readonly unread: readonly { readonly group: string; readonly kind: string; readonly failure: ObjectFailure }[];
@@ -75,15 +76,12 @@ export async function detectDrift(client: ClusterClient, inventory: Inventory): 
   const recorded = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
   await runConcurrently(groupByKind(inventory.entries), concurrency, async (kindGroup) => {
     try {
-      const found = await client.lookup(kindGroup);
-      if (found.outcome === "unavailable") throw unavailable(found.message);
-      if (found.outcome === "absent") {
-        findings.drifted.push(...kindGroup.entries.map(({ id }) => ({ id, how: "missing" }) as const));
-        return;
-      }
-      const definition = `${found.info.plural}.${kindGroup.group}`;
-      const redefined = inventory.definitions[definition] !== definitions[definition];
-      await compareKind(client, found.info, { kindGroup, redefined, recorded, setId: inventory.setId, findings });
+      const found = await withFreshKinds(client, () =>
+        readKind(client, { kindGroup, definitions, recorded, inventory }),
+      );
+      findings.drifted.push(...found.drifted);
+      findings.foreign.push(...found.foreign);
+      findings.moved.push(...found.moved);
     } catch (error) {
       const failure = error instanceof UnavailableKind ? error.failure : failureOf(error);
       if (endsTheRun(failure)) throw error;
@@ -91,7 +89,51 @@ export async function detectDrift(client: ClusterClient, inventory: Inventory): 
     }
   });
   const clean = findings.drifted.length === 0 && unread.length === 0;
-  return { clean, ...findings, definitions, unread };
+  const settled = definitionsOfClean({ inventory, definitions, drifted: findings.drifted, clean: unread.length === 0 });
+  return { clean, ...findings, definitions: settled, unread };
+}
+
+/**
+ * A new generation may be remembered only when every object of its kind was compared and found as it was applied: else
+ * the difference would never be looked for again. The plural of a kind is not known here, so one drifted object of a
+ * group holds back the group.
+ */
+function definitionsOfClean(found: {
+  readonly inventory: Inventory;
+  readonly definitions: DriftReport["definitions"];
+  readonly drifted: readonly DriftedObject[];
+  readonly clean: boolean;
+}): DriftReport["definitions"] {
+  if (!found.clean) return found.inventory.definitions;
+  const drifted = new Set(found.drifted.map(({ id }) => id.group));
+  const entries = Object.entries(found.definitions).map(([name, generation]) => {
+    const group = name.slice(name.indexOf(".") + 1);
+    return [name, drifted.has(group) ? (found.inventory.definitions[name] ?? -1) : generation] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+interface KindQuestion {
+  readonly kindGroup: KindGroup;
+  readonly inventory: Inventory;
+  readonly definitions: DriftReport["definitions"];
+  /** `objectIdKey` of everything in the inventory. */
+  readonly recorded: ReadonlySet<string>;
+}
+
+async function readKind(client: ClusterClient, question: KindQuestion): Promise<Findings> {
+  const { kindGroup, inventory, definitions, recorded } = question;
+  const findings: Findings = { drifted: [], foreign: [], moved: [] };
+  const found = await client.lookup(kindGroup);
+  if (found.outcome === "unavailable") throw new UnavailableKind(found.message);
+  if (found.outcome === "absent") {
+    findings.drifted.push(...kindGroup.entries.map(({ id }) => ({ id, how: "missing" }) as const));
+    return findings;
+  }
+  const definition = `${found.info.plural}.${kindGroup.group}`;
+  const redefined = inventory.definitions[definition] !== definitions[definition];
+  await compareKind(client, found.info, { kindGroup, redefined, recorded, setId: inventory.setId, findings });
+  return findings;
 }
 
 interface KindComparison {
@@ -179,8 +221,4 @@ class UnavailableKind extends Error {
     super(message);
     this.failure = { class: "noMatch", reason: "KindUnavailable", message, retryable: true, outcomeUnknown: false };
   }
-}
-
-function unavailable(message: string): UnavailableKind {
-  return new UnavailableKind(message);
 }

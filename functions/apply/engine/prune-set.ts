@@ -2,6 +2,7 @@ import { guardDefinition, guardNamespace } from "#functions/apply/engine/deletio
 import { stillHolds } from "#functions/apply/engine/ensure-parent.ts";
 import { endsTheRun, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import { inDeletionRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
@@ -118,23 +119,32 @@ function obstacleFor(candidates: readonly Candidate[], objects: readonly PrunedO
 async function pruneOne(client: ClusterClient, candidate: Candidate, request: PruneRequest): Promise<PrunedObject> {
   const { id } = candidate;
   try {
-    const found = await client.lookup({ group: id.group, kind: id.kind });
-    if (found.outcome === "unavailable") return { id, outcome: "waiting", message: found.message };
-    if (found.outcome === "absent") return await withoutKind(client, id);
-    const { info } = found;
-    const live = await client.get(info, id, { metadataOnly: true });
-    if (live === undefined) return { id, outcome: "absent" };
-    const stays = reasonToStay(candidate, live, request);
-    if (stays) return stays;
-    if (isBeingDeleted(live)) return terminating(id, live);
-    const guard = await guardFor(client, id);
-    if (guard) return { id, outcome: guard.kind === "keep" ? "kept" : "waiting", message: guard.message };
-    return await deleteAndConfirm(client, info, { id, uid: stringAt(live, "metadata", "uid") ?? "" });
+    return await withFreshKinds(client, () => proveAndDelete(client, candidate, request));
   } catch (error) {
     const failure = failureOf(error);
     if (endsTheRun(failure)) throw error;
     return { id, outcome: "failed", message: failure.message, failure };
   }
+}
+
+async function proveAndDelete(
+  client: ClusterClient,
+  candidate: Candidate,
+  request: PruneRequest,
+): Promise<PrunedObject> {
+  const { id } = candidate;
+  const found = await client.lookup({ group: id.group, kind: id.kind });
+  if (found.outcome === "unavailable") return { id, outcome: "waiting", message: found.message };
+  if (found.outcome === "absent") return withoutKind(client, id);
+  const { info } = found;
+  const live = await client.get(info, id, { metadataOnly: true });
+  if (live === undefined) return { id, outcome: "absent" };
+  const stays = reasonToStay(candidate, live, request);
+  if (stays) return stays;
+  if (isBeingDeleted(live)) return terminating(id, live);
+  const guard = await guardFor(client, id);
+  if (guard) return { id, outcome: guard.kind === "keep" ? "kept" : "waiting", message: guard.message };
+  return deleteAndConfirm(client, info, { id, uid: stringAt(live, "metadata", "uid") ?? "" });
 }
 
 function reasonToStay(candidate: Candidate, live: KubeObject, request: PruneRequest): PrunedObject | undefined {

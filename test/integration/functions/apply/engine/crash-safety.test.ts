@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { applySet } from "#functions/apply/engine/apply-set.ts";
+import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
+import { listMembers } from "#functions/apply/engine/list-members.ts";
+import { pruneSet } from "#functions/apply/engine/prune-set.ts";
+import type { ClusterClient } from "#shared/domain/cluster-client.ts";
+import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
+import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
+import { describeObject, objectIdKey } from "#shared/domain/object-id.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import {
+  type ClusterFixture,
+  claimFor,
+  clusterFixture,
+  configMap,
+  inSeconds,
+  inventoryFor,
+  manifest,
+  namespace,
+  systemClock,
+} from "#test/support/cluster-fixture.ts";
+
+class Crash extends Error {}
+
+/**
+ * The client of a process that dies at its n-th request: before the request is sent, or after the server has carried
+ * it out and before the answer is read. From then on it does nothing.
+ */
+function dyingClient(client: ClusterClient, at: { readonly request: number; readonly when: "before" | "after" }) {
+  let count = 0;
+  let dead = false;
+  const running = new Set<Promise<unknown>>();
+  const dying = new Proxy(client, {
+    get(target, name, receiver) {
+      const member: unknown = Reflect.get(target, name, receiver);
+      if (typeof member !== "function" || name === "forgetKinds" || name === "lookup") {
+        return typeof member === "function" ? member.bind(target) : member;
+      }
+      return async (...args: unknown[]) => {
+        if (dead) throw new Crash();
+        count += 1;
+        const mine = count === at.request;
+        if (mine) dead = true;
+        if (mine && at.when === "before") throw new Crash();
+        const answer = Reflect.apply(member, target, args) as Promise<unknown>;
+        running.add(answer);
+        const value = await answer.finally(() => running.delete(answer));
+        if (dead) throw new Crash();
+        return value;
+      };
+    },
+  });
+  return { client: dying, settled: () => Promise.allSettled(running), requests: () => count };
+}
+
+/** What outlives a process: the stored inventory, and the renderings. */
+interface Store {
+  inventory: Inventory;
+  settledThrough: number | undefined;
+  readonly renderings: Map<string, readonly ManifestObject[]>;
+}
+
+/** One attempt in the order of durable writes that a worker keeps: claim, apply, prune, store. */
+async function attempt(client: ClusterClient, store: Store, at: { readonly set: string; readonly generation: number }) {
+  const renderDigest = `sha256:${at.generation}`;
+  const claim = claimFor(at.set, { generation: at.generation, fence: at.generation, renderDigest });
+  const rendering = store.renderings.get(renderDigest) ?? [];
+  const known = store.settledThrough === undefined ? {} : { settledThrough: store.settledThrough };
+  const parent = await ensureParent(client, { claim, groupKinds: [], ...known });
+  if (parent.kind === "refused") throw new Error(parent.message);
+  const { setId } = store.inventory;
+  const deadline = inSeconds(30);
+  const request = { objects: rendering, setId, inventory: store.inventory, clock: systemClock, deadline };
+  const applied = await applySet(client, request);
+  expect(applied.outcome).toBe("applied");
+  const recorded = applied.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
+  const inventory = changeInventory(store.inventory, { recorded, settled: [] });
+  const desired = new Set(rendering.map((object) => objectIdKey(objectIdOf(object))));
+  const inInventory = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
+  const attempted = parent.record.attempted.flatMap((digest) => store.renderings.get(digest) ?? []);
+  const pruned = await pruneSet(client, {
+    setId,
+    claim,
+    candidates: inventory.entries.filter(({ id }) => !desired.has(objectIdKey(id))),
+    unrecorded: attempted.map((object) => objectIdOf(object)).filter((id) => !inInventory.has(objectIdKey(id))),
+    keepUids: new Set(recorded.map(({ uid }) => uid)),
+    clock: systemClock,
+    deadline,
+  });
+  if (pruned.outcome !== "done") throw new Error(`prune: ${JSON.stringify(pruned)}`);
+  store.inventory = changeInventory(inventory, { recorded: [], settled: pruned.settled });
+  store.settledThrough = at.generation;
+}
+
+describe.each(clusterTargets)("a worker that dies at any request, on $name", ({ start }) => {
+  let cluster: ClusterFixture;
+  let stop: () => Promise<void>;
+
+  beforeAll(async () => {
+    const target = await start();
+    cluster = clusterFixture(target.endpoint);
+    stop = target.stop;
+    const names = namespace("crash");
+    await cluster.raw("POST", "/api/v1/namespaces", { body: names });
+    await cluster.raw("POST", "/api/v1/namespaces/crash/configmaps", { body: configMap("crash/theirs") });
+  });
+
+  afterAll(async () => {
+    cluster.close();
+    await stop();
+  });
+
+  const account = (at: string) =>
+    manifest({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: at, namespace: "crash" } });
+
+  async function membersOf(inventory: Inventory): Promise<readonly string[]> {
+    const found: string[] = [];
+    for (const kind of ["ConfigMap", "ServiceAccount"]) {
+      const info = await cluster.client.lookup({ group: "", kind });
+      if (info.outcome !== "found") throw new Error(kind);
+      const members = await listMembers(cluster.client, info.info, { setId: inventory.setId, namespaces: [] });
+      found.push(...members.map((member) => describeObject(objectIdOf(member, info.info))));
+    }
+    return found.sort();
+  }
+
+  /** Runs the second of three attempts with a client that dies; the third must repair everything. */
+  async function crashAt(request: number, when: "before" | "after"): Promise<"died" | "lived"> {
+    const set = `crash-${when}-${request}`;
+    const name = (suffix: string) => `${set}-${suffix}`;
+    const store: Store = { inventory: inventoryFor(claimFor(set)), settledThrough: undefined, renderings: new Map() };
+    const kept = configMap(`crash/${name("kept")}`);
+    store.renderings.set("sha256:1", [kept, configMap(`crash/${name("first")}`), account(name("first"))]);
+    store.renderings.set("sha256:2", [kept, configMap(`crash/${name("second")}`), account(name("second"))]);
+    store.renderings.set("sha256:3", [kept, configMap(`crash/${name("third")}`)]);
+    await attempt(cluster.client, store, { set, generation: 1 });
+
+    const dying = dyingClient(cluster.client, { request, when });
+    const died = await attempt(dying.client, store, { set, generation: 2 }).then(
+      () => false,
+      (error: unknown) => {
+        if (!(error instanceof Crash)) throw error;
+        return true;
+      },
+    );
+    await dying.settled();
+
+    await attempt(cluster.client, store, { set, generation: 3 });
+    const expected = [`ConfigMap crash/${name("kept")}`, `ConfigMap crash/${name("third")}`];
+    expect(await membersOf(store.inventory)).toEqual(expected);
+    expect(store.inventory.entries.map(({ id }) => describeObject(id)).sort()).toEqual(expected);
+    return died ? "died" : "lived";
+  }
+
+  it.each(["before", "after"] as const)("%s it takes effect: the next attempt leaves no orphan", async (when) => {
+    let deaths = 0;
+    for (let request = 1; (await crashAt(request, when)) === "died"; request += 1) deaths += 1;
+    expect(deaths).toBeGreaterThan(10);
+    expect(await cluster.statusOf("/api/v1/namespaces/crash/configmaps/theirs")).toBe(200);
+  });
+});

@@ -48,18 +48,13 @@ const routes: readonly Route[] = [
   },
   { method: "DELETE", path: "/v1/clusters/:name", answer: (call) => remove(call, clusterOf(call.params)) },
   { method: "GET", path: "/v1/clusters/:name/syncs", answer: syncsOnCluster },
-  {
-    method: "GET",
-    path: "/v1/clusters/:name/events",
-    answer: (call) => events(call, { kind: "Cluster", namespace: "" }),
-  },
 
   { method: "GET", path: "/v1/:plural", answer: lists },
   { method: "GET", path: `${ns}/:plural`, answer: lists },
   { method: "GET", path: `${ns}/:plural/:name`, answer: one },
   { method: "DELETE", path: `${ns}/:plural/:name`, answer: (call) => remove(call, objectOf(call.params)) },
   { method: "POST", path: `${ns}/:plural/:name/:verb`, answer: verb },
-  { method: "GET", path: `${ns}/:plural/:name/events`, answer: (call) => events(call, objectOf(call.params)) },
+  { method: "GET", path: `${ns}/:plural/:name/events`, answer: events },
 
   { method: "GET", path: `${ns}/:subjects/:name/syncs`, answer: syncsOfSubject },
   { method: "GET", path: `${ns}/:subjects/:name/rollouts`, answer: rollouts },
@@ -240,12 +235,12 @@ async function targets({ ports, request, params }: Call): Promise<unknown> {
   return list("Target", page);
 }
 
-async function events(
-  { ports, request, params }: Call,
-  about: { readonly kind: string; readonly namespace?: string },
-): Promise<unknown> {
+async function events({ ports, request, params }: Call): Promise<unknown> {
+  const { namespace = "", name = "" } = params;
+  const { cluster } = request.query;
   const page = await listEvents(ports.table, {
-    about: { namespace: about.namespace ?? "", kind: about.kind, name: params.name ?? "" },
+    about: { namespace, kind: kindOf(params), name },
+    ...(cluster === undefined ? {} : { cluster }),
     page: pageRequest(request.query),
   });
   return list("Event", page);

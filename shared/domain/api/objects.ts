@@ -4,6 +4,7 @@ import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/domain/kinds/source.ts";
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/domain/kinds/sync-template.ts";
+import type { EventRow } from "#shared/domain/rows/event-row.ts";
 import { type Subject, syncName } from "#shared/domain/rows/keys.ts";
 import type {
   ClusterRow,
@@ -19,6 +20,7 @@ import type {
   UserSyncRow,
 } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
 import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 export interface ObjectMeta {
@@ -75,6 +77,8 @@ export interface RolloutStatus {
   readonly reason: string;
   readonly message: string;
   readonly size: number;
+  /** Clusters the subject selects: what percentages of the strategy are of. */
+  readonly selected: number;
   readonly planned: number;
   /** Index of the stage that is moving. */
   readonly stage: number;
@@ -104,12 +108,7 @@ export interface TargetItem {
   readonly preexisting?: true;
 }
 
-export interface EventItem {
-  readonly at: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly [field: string]: unknown;
-}
+export type EventItem = Omit<EventRow, keyof Row>;
 
 export interface ApiList<Item> {
   readonly apiVersion: typeof API_VERSION;
@@ -190,6 +189,7 @@ export function rolloutObject(row: RolloutRow): RolloutObject {
       reason: row.reason,
       message: row.message,
       size: row.size,
+      selected: row.selected,
       planned: row.planned,
       stage: row.stage,
       stages: row.stages.map(({ name, size, counts, startedAt, endedAt }) => ({

@@ -1,0 +1,181 @@
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Sha256 } from "@aws-crypto/sha256-js";
+import { SignatureV4 } from "@smithy/signature-v4";
+import type { NamedContext } from "#cli/contexts.ts";
+import { CliFailure, type ExitReason } from "#cli/failure.ts";
+import { parseJson, stringifyJson } from "#shared/domain/json.ts";
+
+/** API Gateway gives an integration 30 s; more is no answer. */
+const REQUEST_TIMEOUT_MS = 35_000;
+/** Every route can be called twice, so a lost answer is asked for again. */
+const TRIES = 4;
+const FIRST_WAIT_MS = 200;
+const transientStatus = new Set([429, 502, 503, 504]);
+
+export interface AwsKeys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+export interface ApiClientOptions {
+  readonly context: NamedContext;
+  readonly credentials: () => Promise<AwsKeys>;
+  readonly signal: AbortSignal;
+  readonly trace: (line: string) => void;
+}
+
+export interface ApiCall {
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly body?: unknown;
+}
+
+export interface ApiClient {
+  /** @throws ApiFailure for a refusal, CliFailure when there was no answer. */
+  call<T>(call: ApiCall): Promise<T>;
+}
+
+/** The API understood and refused. */
+export class ApiFailure extends CliFailure {
+  readonly code: string;
+  readonly body: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, body: Readonly<Record<string, unknown>>, context: string) {
+    const code = typeof body.code === "string" ? body.code : `HTTP ${status}`;
+    const message = typeof body.message === "string" ? body.message : `the API answered ${status}`;
+    super(code === "Forbidden" || status === 403 ? `${message} (context ${context})` : message, exitOf(status));
+    this.name = "ApiFailure";
+    this.code = code;
+    this.body = body;
+  }
+}
+
+function exitOf(status: number): { readonly exit: ExitReason; readonly next?: string } {
+  if (status === 401 || status === 403)
+    return { exit: "unknown", next: "starling context list   (are these the right credentials?)" };
+  if (status === 404 || status === 409) return { exit: "no" };
+  if (status >= 500 || status === 429) return { exit: "unknown", next: "try the same command again" };
+  return { exit: "wrongInput" };
+}
+
+/** Calls the API, signed with SigV4 for `execute-api`. */
+export function createApiClient(options: ApiClientOptions): ApiClient {
+  const { name, context } = options.context;
+  const signer = new SignatureV4({
+    service: "execute-api",
+    region: context.region,
+    credentials: options.credentials,
+    sha256: Sha256,
+  });
+  return {
+    async call<T>(call: ApiCall): Promise<T> {
+      for (let attempt = 1; ; attempt++) {
+        const outcome = await once(call).catch((error: unknown) => networkProblem(error, options.signal));
+        if (!(outcome instanceof Error) && outcome.status < 300) return parseAnswer(outcome) as T;
+        const worthTrying = outcome instanceof Error || transientStatus.has(outcome.status);
+        if (worthTrying && attempt < TRIES) {
+          await sleep(FIRST_WAIT_MS * 4 ** (attempt - 1), undefined, { signal: options.signal });
+          continue;
+        }
+        if (!(outcome instanceof Error)) throw new ApiFailure(outcome.status, parseAnswer(outcome), name);
+        throw new CliFailure(`no answer from ${context.endpoint} (context ${name}): ${outcome.message}`, {
+          exit: "unknown",
+          next: "starling context list   (is the endpoint right, and is it up?)",
+        });
+      }
+    },
+  };
+
+  async function once(call: ApiCall): Promise<Answer> {
+    const url = new URL(context.endpoint.replace(/\/$/, "") + call.path);
+    for (const [key, value] of Object.entries(call.query ?? {})) {
+      if (value !== undefined) url.searchParams.set(key, value);
+    }
+    const body = call.body === undefined ? undefined : stringifyJson(call.body);
+    const headers: Record<string, string> = {
+      host: url.host,
+      accept: "application/json",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    };
+    const signed = await signer.sign({
+      method: call.method,
+      protocol: url.protocol,
+      hostname: url.hostname,
+      ...(url.port === "" ? {} : { port: Number(url.port) }),
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      headers,
+      ...(body === undefined ? {} : { body }),
+    });
+    const started = performance.now();
+    const answer = await send(url, {
+      method: call.method,
+      headers: signed.headers,
+      body,
+      ca: context.caData,
+      signal: options.signal,
+    });
+    const took = Math.round(performance.now() - started);
+    options.trace(`${call.method} ${url.pathname}${url.search} ${answer.status} ${took}ms`);
+    return answer;
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+interface Sending {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+  readonly ca: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+function send(url: URL, sending: Sending): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const start = url.protocol === "https:" ? httpsRequest : httpRequest;
+    const request = start(
+      url,
+      {
+        method: sending.method,
+        headers: sending.headers,
+        signal: AbortSignal.any([sending.signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+        ...(sending.ca === undefined ? {} : { ca: Buffer.from(sending.ca, "base64").toString("utf8") }),
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () =>
+          resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }),
+        );
+      },
+    );
+    request.on("error", reject);
+    request.end(sending.body);
+  });
+}
+
+/** An interrupt or the command's own timeout is no problem of the network. */
+function networkProblem(error: unknown, signal: AbortSignal): Error {
+  if (signal.aborted || error instanceof CliFailure) throw error;
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function parseAnswer(answer: Answer): Readonly<Record<string, unknown>> {
+  try {
+    return parseJson(answer.text) as Record<string, unknown>;
+  } catch {
+    throw new CliFailure(`the endpoint answered ${answer.status} with something that is not JSON`, {
+      exit: "unknown",
+      next: "starling context list   (does the endpoint belong to Starling?)",
+    });
+  }
+}

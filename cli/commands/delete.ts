@@ -1,0 +1,63 @@
+import { ApiFailure } from "#cli/api-client.ts";
+import { confirmConsequences } from "#cli/confirm.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
+import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/kind-names.ts";
+import type { Session } from "#cli/session.ts";
+
+const POLL_MS = 1000;
+
+export interface DeleteOptions {
+  readonly cascade: "delete" | "orphan";
+  readonly wait?: boolean;
+}
+
+export async function remove(session: Session, args: readonly string[], options: DeleteOptions): Promise<ExitReason> {
+  session.announce();
+  for (const object of parseNamed(args, "delete")) {
+    if (object.kind === "Rollout")
+      throw usageFailure("rollouts are records and stay", "starling delete syncgroup/NAME");
+    const path = objectPath(object, object.kind === "Cluster" ? "" : session.namespace());
+    const query = { cascade: options.cascade, reason: session.options.reason };
+    const outcome = await confirmed(session, { object, path, query });
+    session.io.out(`${shortName(object)} ${outcome}\n`);
+    if (options.wait === true && outcome === "deleting") await waitGone(session, { object, path });
+    else if (outcome === "deleting")
+      session.note(`  next: starling describe ${shortName(object)}   (until it is gone)`);
+  }
+  return "done";
+}
+
+async function confirmed(
+  session: Session,
+  request: { object: NamedObject; path: string; query: Readonly<Record<string, string | undefined>> },
+): Promise<string> {
+  const { path, query, object } = request;
+  try {
+    return (await session.api.call<{ outcome: string }>({ method: "DELETE", path, query })).outcome;
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    if (error.code === "InUse" && object.kind === "Cluster") {
+      throw new CliFailure(error.message, {
+        exit: "no",
+        next: `starling delete ${shortName(object)} --cascade=orphan`,
+      });
+    }
+    if (error.code !== "ConfirmationRequired") throw error;
+    await confirmConsequences(session, error, `starling delete ${shortName(object)} --cascade=${query.cascade} --yes`);
+    const sure = { method: "DELETE", path, query: { ...query, confirm: "true" } } as const;
+    return (await session.api.call<{ outcome: string }>(sure)).outcome;
+  }
+}
+
+async function waitGone(session: Session, { object, path }: { object: NamedObject; path: string }): Promise<void> {
+  for (;;) {
+    try {
+      await session.api.call({ method: "GET", path });
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || error.code !== "NotFound") throw error;
+      session.io.out(`${shortName(object)} deleted\n`);
+      return;
+    }
+    await session.pause(POLL_MS);
+  }
+}

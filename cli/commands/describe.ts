@@ -1,0 +1,107 @@
+import { type ExitReason, usageFailure } from "#cli/failure.ts";
+import { describeCluster, describeGroup, describeSource } from "#cli/format/describe-object.ts";
+import { describeSync } from "#cli/format/describe-sync.ts";
+import { formatRolloutStatus, MANY_CLUSTERS } from "#cli/format/rollout-status.ts";
+import { type NamedObject, objectPath, parseOne } from "#cli/kind-names.ts";
+import { readList } from "#cli/read-list.ts";
+import type { Session } from "#cli/session.ts";
+import type {
+  ClusterObject,
+  EventItem,
+  RolloutObject,
+  SourceObject,
+  SyncGroupObject,
+  SyncObject,
+  TargetItem,
+} from "#shared/domain/api/objects.ts";
+
+/** Syncs in trouble on the page of a group; the list has them all. */
+const FAILING_SHOWN = 10;
+const SYNCS_OF_CLUSTER = 500;
+
+export interface DescribeOptions {
+  readonly cluster?: string;
+  readonly events: number;
+}
+
+export async function describe(
+  session: Session,
+  args: readonly string[],
+  options: DescribeOptions,
+): Promise<ExitReason> {
+  const object = parseOne(args, "describe");
+  session.io.out(await pageOf(session, object, options));
+  return "done";
+}
+
+async function pageOf(session: Session, object: NamedObject, options: DescribeOptions): Promise<string> {
+  const now = session.io.now();
+  const path = objectPath(object, object.kind === "Cluster" ? "" : session.namespace());
+  switch (object.kind) {
+    case "Source": {
+      const source = await read<SourceObject>(session, path);
+      return describeSource({ object: source, events: await events(session, path, options), now });
+    }
+    case "Cluster": {
+      const cluster = await read<ClusterObject>(session, path);
+      const syncs = await readList<SyncObject>(session, { path: `${path}/syncs`, limit: SYNCS_OF_CLUSTER });
+      return describeCluster({ object: cluster, syncs: syncs.items, now });
+    }
+    case "SyncGroup": {
+      const group = await read<SyncGroupObject>(session, path);
+      const failing = await troubled(session, path);
+      return describeGroup({ object: group, events: await events(session, path, options), failing, now });
+    }
+    case "Sync":
+      return syncPage(session, { object, path, options });
+    case "Rollout":
+      return rolloutPage(session, path);
+  }
+}
+
+async function syncPage(
+  session: Session,
+  { object, path, options }: { object: NamedObject; path: string; options: DescribeOptions },
+): Promise<string> {
+  if (object.name.includes(".") && options.cluster === undefined) {
+    const next = `starling get sync ${object.name} -n ${session.namespace()}   (lists the clusters)`;
+    throw usageFailure(`sync/${object.name} is on many clusters; say which one with --cluster`, next);
+  }
+  const sync = await read<SyncObject>(session, path, { cluster: options.cluster });
+  const found = await events(session, path, { ...options, cluster: sync.spec.cluster });
+  return describeSync({ sync, events: found, now: session.io.now() });
+}
+
+async function rolloutPage(session: Session, path: string): Promise<string> {
+  const rollout = await read<RolloutObject>(session, path);
+  const { subject, number } = rollout.spec;
+  const small = rollout.status.size <= MANY_CLUSTERS;
+  const targets = await readList<TargetItem>(session, {
+    path: `${objectPath({ kind: subject.kind, name: subject.name }, subject.namespace)}/rollouts/${number}/targets`,
+    ...(small ? {} : { query: { state: "Failed,Unreachable" } }),
+    limit: 1000,
+  });
+  return formatRolloutStatus({ rollout, targets: targets.items, lines: "some", now: session.io.now() });
+}
+
+async function troubled(session: Session, path: string): Promise<readonly SyncObject[]> {
+  const found: SyncObject[] = [];
+  for (const state of ["Failed", "Unreachable", "Retrying"]) {
+    const left = FAILING_SHOWN - found.length;
+    if (left <= 0) break;
+    found.push(
+      ...(await readList<SyncObject>(session, { path: `${path}/syncs`, query: { state }, limit: left })).items,
+    );
+  }
+  return found;
+}
+
+async function events(session: Session, path: string, options: DescribeOptions): Promise<readonly EventItem[]> {
+  if (options.events < 1) return [];
+  const query = { cluster: options.cluster };
+  return (await readList<EventItem>(session, { path: `${path}/events`, query, limit: options.events })).items;
+}
+
+function read<T>(session: Session, path: string, query: Readonly<Record<string, string | undefined>> = {}): Promise<T> {
+  return session.api.call<T>({ method: "GET", path, query });
+}

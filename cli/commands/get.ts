@@ -1,0 +1,184 @@
+import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
+import { getTable, worstFirst } from "#cli/format/get-table.ts";
+import { objectState } from "#cli/format/object-state.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { findState, needsSomebody, paintState, stateWords } from "#cli/format/state-words.ts";
+import { formatTable } from "#cli/format/table.ts";
+import { type KindName, listPath, objectPath, parseKind, parseNamed, shortName } from "#cli/kind-names.ts";
+import { readList } from "#cli/read-list.ts";
+import type { Session } from "#cli/session.ts";
+import { type AnyObject, type ApiList, listOf } from "#shared/domain/api/objects.ts";
+
+const WATCH_MS = 2000;
+/** Objects named in the remark below a list. */
+const NAMED_BELOW = 5;
+const EVERYTHING = Number.MAX_SAFE_INTEGER;
+
+export interface GetOptions {
+  readonly selector?: string;
+  readonly state?: string;
+  readonly cluster?: string;
+  readonly group?: string;
+  readonly limit: number;
+  readonly continue?: string;
+  readonly watch?: boolean;
+}
+
+interface Query {
+  readonly kind: KindName;
+  readonly names: readonly string[];
+  readonly options: GetOptions;
+}
+
+export async function get(session: Session, args: readonly string[], options: GetOptions): Promise<ExitReason> {
+  const [first = "", ...rest] = args;
+  const named = first.includes("/") || rest.length > 0 ? parseNamed(args, "get") : [];
+  const query = {
+    kind: named[0]?.kind ?? parseKind(first),
+    names: named.map((object) => object.name),
+    options: { ...options, ...canonicalState(options.state) },
+  };
+  if (query.kind !== "Sync" && (options.cluster ?? options.group) !== undefined) {
+    throw usageFailure("--cluster and --group choose Syncs", `starling get syncs --cluster NAME`);
+  }
+  if (options.watch === true) return watch(session, query);
+  const list = await read(session, query);
+  print(session, query, list);
+  return "done";
+}
+
+function canonicalState(text: string | undefined): { state?: string } {
+  if (text === undefined) return {};
+  const state = findState(text);
+  if (state !== undefined) return { state };
+  throw usageFailure(`--state is "${text}"; expected one of ${stateWords().join(", ")}`, "--state Failed");
+}
+
+async function read(session: Session, query: Query): Promise<ApiList<AnyObject>> {
+  const { kind, names, options } = query;
+  const groupSyncs = kind === "Sync" && names.some((name) => name.includes("."));
+  if (names.length > 0 && !(groupSyncs && options.cluster === undefined)) {
+    const items: AnyObject[] = [];
+    for (const name of names) items.push(await readOne(session, { kind, name, cluster: options.cluster }));
+    return listOf(kind, items, undefined);
+  }
+  const list = await readList<AnyObject>(session, {
+    ...listRequest(session, query),
+    limit: groupSyncs ? EVERYTHING : options.limit,
+    ...(options.continue === undefined ? {} : { after: options.continue }),
+  });
+  const items = list.items.filter(
+    (object) =>
+      (names.length === 0 || names.includes(object.metadata.name)) &&
+      (options.state === undefined || objectState(object).word === options.state),
+  );
+  const missing = names.find((name) => !items.some((object) => object.metadata.name === name));
+  if (missing === undefined) return { ...list, items };
+  throw new CliFailure(`Sync ${missing} is on no cluster`, { exit: "no", next: "starling get syncs" });
+}
+
+function listRequest(
+  session: Session,
+  { kind, names, options }: Query,
+): { path: string; query: Record<string, string | undefined> } {
+  const state = kind === "Sync" ? options.state : undefined;
+  if (kind === "Cluster") return { path: listPath(kind, undefined), query: { labelSelector: options.selector } };
+  const namespace = session.scope();
+  if (kind !== "Sync") return { path: listPath(kind, namespace), query: { labelSelector: options.selector } };
+  if (options.selector !== undefined) {
+    throw usageFailure("Syncs have no labels", "starling get syncs --group NAME, --cluster NAME or --state WORD");
+  }
+  if (options.cluster !== undefined) {
+    return { path: `/v1/clusters/${encodeURIComponent(options.cluster)}/syncs`, query: { namespace, state } };
+  }
+  const group = options.group ?? names.find((name) => name.includes("."))?.split(".")[0];
+  if (group === undefined) return { path: listPath(kind, namespace), query: { state } };
+  return { path: `${objectPath({ kind: "SyncGroup", name: group }, session.namespace())}/syncs`, query: { state } };
+}
+
+function readOne(
+  session: Session,
+  { kind, name, cluster }: { readonly kind: KindName; readonly name: string; readonly cluster: string | undefined },
+): Promise<AnyObject> {
+  const path = objectPath({ kind, name }, kind === "Cluster" ? "" : session.namespace());
+  return session.api.call<AnyObject>({ method: "GET", path, query: { cluster } });
+}
+
+function print(session: Session, query: Query, list: ApiList<AnyObject>): void {
+  const { io, options } = session;
+  const { output } = options;
+  if (output === "json" || output === "yaml") {
+    const single = query.names.length === 1 && list.items.length === 1 ? list.items[0] : list;
+    io.out(serialise(single, output));
+    return;
+  }
+  const items = worstFirst(list.items);
+  if (output === "name") {
+    for (const object of items) io.out(`${shortName({ kind: query.kind, name: object.metadata.name })}\n`);
+    return;
+  }
+  if (items.length === 0) {
+    session.note(`no ${query.kind} found${options.allNamespaces === true ? "" : whereText(session, query.kind)}`);
+    return;
+  }
+  io.out(tableText(session, { kind: query.kind, items, headers: options.headers === false ? "hide" : "show" }));
+  if (list.metadata.continue !== undefined) {
+    session.note(`… and more: --limit ${query.options.limit * 2}, or --continue ${list.metadata.continue}`);
+  }
+  const troubled = items.filter((object) => needsSomebody(objectState(object).word));
+  if (troubled.length > 0 && items.length > 1) session.note(troubleText(troubled));
+}
+
+function tableText(
+  session: Session,
+  table: { readonly kind: KindName; readonly items: readonly AnyObject[]; readonly headers: "show" | "hide" },
+): string {
+  const { io, options } = session;
+  const contents = getTable(table.kind, table.items, {
+    now: io.now(),
+    width: options.output === "wide" ? "wide" : "normal",
+    namespaces: options.allNamespaces === true ? "all" : "one",
+  });
+  const coloured = io.outIsTerminal && options.color !== false && io.env.NO_COLOR === undefined;
+  return formatTable(contents, { headers: table.headers, ...(coloured ? { paint: paintState } : {}) });
+}
+
+function troubleText(troubled: readonly AnyObject[]): string {
+  const named = troubled.slice(0, NAMED_BELOW).map((object) => {
+    const where = object.kind === "Sync" ? ` on ${object.spec.cluster}` : "";
+    return `${object.metadata.name}${where} ${objectState(object).word.toLowerCase()}`;
+  });
+  const rest = troubled.length > NAMED_BELOW ? ` and ${troubled.length - NAMED_BELOW} more` : "";
+  const first = troubled[0] as AnyObject;
+  const where = first.kind === "Sync" && first.status.group !== undefined ? ` --cluster ${first.spec.cluster}` : "";
+  const target = shortName({ kind: first.kind, name: first.metadata.name });
+  const namespace = first.metadata.namespace === undefined ? "" : ` -n ${first.metadata.namespace}`;
+  return `${troubled.length} need you: ${named.join(", ")}${rest}\n  next: starling describe ${target}${where}${namespace}`;
+}
+
+function whereText(session: Session, kind: KindName): string {
+  return kind === "Cluster" ? "" : ` in namespace ${session.namespace()} (-A for all)`;
+}
+
+/** Prints every object once, and again whenever it was written. Ends with Ctrl-C or `--timeout`. */
+async function watch(session: Session, query: Query): Promise<ExitReason> {
+  const shown = new Map<string, string>();
+  let headers: "show" | "hide" = session.options.headers === false ? "hide" : "show";
+  for (;;) {
+    const list = await read(session, query);
+    const items = worstFirst(list.items).filter((object) => {
+      const where = object.kind === "Sync" ? object.spec.cluster : "";
+      const key = `${object.metadata.namespace}/${object.metadata.name}/${where}`;
+      const isNew = shown.get(key) !== object.metadata.resourceVersion;
+      shown.set(key, object.metadata.resourceVersion);
+      return isNew;
+    });
+    if (items.length > 0) {
+      const { output } = session.options;
+      if (output === "json" || output === "yaml") for (const object of items) session.io.out(serialise(object, output));
+      else session.io.out(tableText(session, { kind: query.kind, items, headers }));
+      headers = "hide";
+    }
+    await session.pause(WATCH_MS);
+  }
+}

@@ -1,0 +1,26 @@
+import type { ExitReason } from "#cli/failure.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { checkFileDocuments, readDocuments } from "#cli/read-documents.ts";
+import type { Session } from "#cli/session.ts";
+
+export interface ValidateOptions {
+  readonly filename: readonly string[];
+  readonly recursive?: boolean;
+}
+
+/** Checks documents offline, as the API would: no credentials, no network, no context. */
+export async function validate(session: Session, options: ValidateOptions): Promise<ExitReason> {
+  const files = await readDocuments(session.io, {
+    paths: options.filename,
+    folders: options.recursive === true ? "recursive" : "flat",
+    ...(session.options.namespace === undefined ? {} : { namespace: session.options.namespace }),
+  });
+  const documents = checkFileDocuments(files);
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    session.io.out(serialise({ valid: true, documents: documents.length }, output));
+    return "done";
+  }
+  session.io.out(`${documents.length} ${documents.length === 1 ? "document is" : "documents are"} valid\n`);
+  return "done";
+}

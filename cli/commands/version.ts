@@ -1,0 +1,19 @@
+import { readFileSync } from "node:fs";
+import type { ExitReason } from "#cli/failure.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import type { Session } from "#cli/session.ts";
+import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+
+export async function version(session: Session): Promise<ExitReason> {
+  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+    version: string;
+  };
+  const { output } = session.options;
+  const node = process.versions.node;
+  if (output === "json" || output === "yaml") {
+    session.io.out(serialise({ version: manifest.version, apiVersion: API_VERSION, node }, output));
+    return "done";
+  }
+  session.io.out(`starling ${manifest.version} (${API_VERSION}, Node ${node})\n`);
+  return "done";
+}

@@ -1,0 +1,91 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { CliFailure } from "#cli/failure.ts";
+import type { CliIo } from "#cli/io.ts";
+
+const credentials = z.union([
+  z.strictObject({
+    accessKeyId: z.string().min(1),
+    secretAccessKey: z.string().min(1),
+    sessionToken: z.string().min(1).optional(),
+  }),
+  z.strictObject({ profile: z.string().min(1) }),
+]);
+
+const contextSchema = z.strictObject({
+  /** Base URL of the installation's API. */
+  endpoint: z.url({ protocol: /^https?$/ }),
+  region: z.string().min(1),
+  namespace: z.string().min(1).optional(),
+  /** Absent: the default chain of the AWS SDK. */
+  credentials: credentials.optional(),
+  /** PEM of the endpoint's authority, base64; absent: the public ones. */
+  caData: z.string().optional(),
+});
+export type Context = z.infer<typeof contextSchema>;
+
+const fileSchema = z.strictObject({
+  contexts: z.record(z.string(), contextSchema),
+  current: z.string().optional(),
+});
+export type ContextFile = z.infer<typeof fileSchema>;
+
+/** `$STARLING_CONFIG`, else `~/.config/starling/config.json`. */
+export function contextPath(io: Pick<CliIo, "env">): string {
+  const { STARLING_CONFIG, XDG_CONFIG_HOME, HOME } = io.env;
+  if (STARLING_CONFIG !== undefined && STARLING_CONFIG !== "") return STARLING_CONFIG;
+  return join(XDG_CONFIG_HOME ?? join(HOME ?? ".", ".config"), "starling", "config.json");
+}
+
+/** @throws CliFailure when the file is there and wrong; an absent one has no contexts. */
+export function readContexts(io: Pick<CliIo, "env">): ContextFile {
+  const path = contextPath(io);
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { contexts: {} };
+    throw new CliFailure(`cannot read ${path}: ${(error as Error).message}`, {
+      exit: "wrongInput",
+      next: `edit ${path}`,
+    });
+  }
+  const parsed = fileSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map((issue) => `${path}: ${issue.path.join(".")}: ${issue.message}`);
+  throw new CliFailure(`${path} is not a context file`, { exit: "wrongInput", lines, next: `edit ${path}` });
+}
+
+/** Readable by its owner only: it may hold keys. Replaced in one step. */
+export function writeContexts(io: Pick<CliIo, "env">, file: ContextFile): void {
+  const path = contextPath(io);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
+  renameSync(draft, path);
+}
+
+export interface NamedContext {
+  readonly name: string;
+  readonly context: Context;
+}
+
+/** @throws CliFailure when there is none of that name, or none at all. */
+export function chooseContext(io: Pick<CliIo, "env">, wanted: string | undefined): NamedContext {
+  const file = readContexts(io);
+  const name = wanted ?? io.env.STARLING_CONTEXT ?? file.current;
+  if (name === undefined) {
+    const next = Object.keys(file.contexts).length === 0 ? "starling local up" : "starling context use NAME";
+    throw new CliFailure(`no context is chosen in ${contextPath(io)}`, { exit: "unknown", next });
+  }
+  const context = file.contexts[name];
+  if (context === undefined) {
+    const known = Object.keys(file.contexts).join(", ") || "none";
+    throw new CliFailure(`there is no context "${name}" in ${contextPath(io)}; it has ${known}`, {
+      exit: "wrongInput",
+      next: "starling context list",
+    });
+  }
+  return { name, context };
+}

@@ -1,0 +1,195 @@
+import { formatAge, formatTime } from "#cli/format/age.ts";
+import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
+import { digestText, getTable, revisionText, worstFirst } from "#cli/format/get-table.ts";
+import { actText, objectState } from "#cli/format/object-state.ts";
+import { formatTable } from "#cli/format/table.ts";
+import type {
+  ClusterObject,
+  EventItem,
+  SourceObject,
+  SyncGroupObject,
+  SyncObject,
+} from "#shared/domain/api/objects.ts";
+import type { ClusterSelection } from "#shared/domain/kinds/cluster-selection.ts";
+import type { Operations } from "#shared/domain/rows/object-rows.ts";
+
+interface Described<O> {
+  readonly object: O;
+  readonly events: readonly EventItem[];
+  readonly now: Date;
+}
+
+export function describeSource({ object: source, events, now }: Described<SourceObject>): string {
+  const { artifact } = source.status;
+  const { git, paths, interval } = source.spec;
+  return [
+    headText(source, now),
+    fieldsText([
+      ["Repository", git.url],
+      ["Follows", referenceText(git.ref)],
+      ["Paths", paths.join(", ")],
+      ["Interval", interval],
+      [
+        "Credentials",
+        git.credentials === undefined ? undefined : `secret ${git.credentials.secret} (${git.credentials.kind})`,
+      ],
+      [
+        "Artifact",
+        artifact === undefined
+          ? "none yet"
+          : `${revisionText(artifact.revision)}   ${digestText(artifact.digest)}   ${artifact.files} files, ${artifact.sizeBytes} bytes, stored ${formatTime(artifact.storedAt, now)}`,
+      ],
+      ["Commit", artifact === undefined ? undefined : `"${artifact.subject}" (${artifact.author})`],
+    ]),
+    sectionText("Conditions", conditionsText(source.status.conditions, now)),
+    sectionText("Events", eventsText(events, now)),
+    nextText(
+      objectState(source).word === "NotReady"
+        ? [
+            `starling reconcile source/${source.metadata.name} -n ${source.metadata.namespace ?? ""}     after it was mended`,
+          ]
+        : [],
+    ),
+  ].join("");
+}
+
+export function describeCluster({
+  object: cluster,
+  syncs,
+  now,
+}: Omit<Described<ClusterObject>, "events"> & { readonly syncs: readonly SyncObject[] }): string {
+  const { endpoint, values } = cluster.spec;
+  const table = getTable("Sync", worstFirst(syncs), { now, width: "normal", namespaces: "all" });
+  return [
+    headText(cluster, now),
+    fieldsText([
+      ["Server", endpoint.server],
+      ["Token", `secret ${endpoint.token.secret}`],
+      ["Identity", cluster.status.uid === undefined ? "not seen yet" : `kube-system uid ${cluster.status.uid}`],
+      ["Kubernetes", cluster.status.version],
+      ["Values", pairsText(values)],
+    ]),
+    sectionText("Conditions", conditionsText(cluster.status.conditions, now)),
+    sectionText(
+      `Syncs (${syncs.length})`,
+      syncs.length === 0 ? "" : formatTable(table, { headers: "show", indent: "  " }),
+    ),
+  ].join("");
+}
+
+export function describeGroup({
+  object: group,
+  events,
+  failing,
+  now,
+}: Described<SyncGroupObject> & { readonly failing: readonly SyncObject[] }): string {
+  const { status, spec, metadata } = group;
+  const { clusters } = status;
+  const templates = spec.templates.map((template) => [
+    template.name,
+    `source/${template.source}`,
+    `path ${template.path}`,
+    `prune ${template.apply.prune ? "on" : "off"}`,
+    `drift ${template.apply.drift}`,
+  ]);
+  const stages = spec.rollout.stages.map((stage, index) => [
+    `${index + 1} ${stage.name}`,
+    stage.clusters === undefined ? "every other cluster" : selectionText(stage.clusters),
+    stage.maxConcurrent === undefined ? "" : `max ${stage.maxConcurrent} at once`,
+  ]);
+  const troubled = getTable("Sync", worstFirst(failing), { now, width: "normal", namespaces: "one" });
+  const rollout = status.rollout === undefined ? undefined : `${metadata.name}-${status.rollout}`;
+  const { maxConcurrent, maxFailures, maxUnreachable, progressDeadline } = spec.rollout;
+  return [
+    headText(group, now),
+    fieldsText([
+      ["Clusters", selectionText(spec.clusters)],
+      ["Revision", revisionText(status.revision)],
+      ["Rollout", rollout],
+      [
+        "Counts",
+        clusters === undefined
+          ? undefined
+          : `${clusters.selected} selected: ${clusters.ready} ready, ${clusters.changing} changing, ${clusters.failed} failed, ${clusters.unreachable} unreachable, ${clusters.waiting} waiting`,
+      ],
+      [
+        "Strategy",
+        `max ${maxConcurrent} at once, failures ${maxFailures}, unreachable ${maxUnreachable}, deadline ${progressDeadline}`,
+      ],
+    ]),
+    sectionText(
+      "Templates",
+      formatTable({ columns: ["", "", "", "", ""], rows: templates }, { headers: "hide", indent: "  " }),
+    ),
+    sectionText("Stages", formatTable({ columns: ["", "", ""], rows: stages }, { headers: "hide", indent: "  " })),
+    sectionText("Conditions", conditionsText(status.conditions, now)),
+    sectionText(
+      "Syncs in trouble",
+      failing.length === 0 ? "" : formatTable(troubled, { headers: "show", indent: "  " }),
+    ),
+    sectionText("Events", eventsText(events, now)),
+    nextText(nextForGroup(group)),
+  ].join("");
+}
+
+function nextForGroup(group: SyncGroupObject): readonly string[] {
+  const where = `-n ${group.metadata.namespace ?? ""}`;
+  const { name } = group.metadata;
+  const { word } = objectState(group);
+  if (word === "Suspended") return [`starling resume syncgroup/${name} ${where}`];
+  if (word === "Waiting") return [`starling get sources ${where}`];
+  return group.status.rollout === undefined ? [] : [`starling rollout status ${name} ${where}`];
+}
+
+function headText(object: SourceObject | ClusterObject | SyncGroupObject, now: Date): string {
+  const state = objectState(object);
+  const seen = state.seenAt === undefined ? "" : `, seen ${formatAge(state.seenAt, now)} ago`;
+  return fieldsText([
+    ["Name", object.metadata.name],
+    ["Namespace", object.metadata.namespace],
+    ["Labels", pairsText(object.metadata.labels)],
+    [
+      "Status",
+      `${state.word} for ${formatAge(state.since, now)}${seen}${state.remark === "" ? "" : `   ${state.remark}`}`,
+    ],
+    ...operationsFields(object.operations, now),
+  ]);
+}
+
+function operationsFields(operations: Operations | undefined, now: Date): readonly (readonly [string, string])[] {
+  const fields: (readonly [string, string])[] = [];
+  const { suspended, deletion, reconcile } = operations ?? {};
+  if (suspended !== undefined) fields.push(["Suspended", `${formatTime(suspended.at, now)} ${actText(suspended)}`]);
+  if (deletion !== undefined) {
+    fields.push(["Deletion", `${formatTime(deletion.at, now)} ${actText(deletion)}, cascade ${deletion.cascade}`]);
+  }
+  if (reconcile !== undefined) fields.push(["Reconcile", `${formatTime(reconcile.at, now)} ${actText(reconcile)}`]);
+  return fields;
+}
+
+function referenceText(ref: SourceObject["spec"]["git"]["ref"]): string {
+  if (ref === undefined) return "the remote's HEAD";
+  if (ref.branch !== undefined) return `branch ${ref.branch}`;
+  if (ref.tag !== undefined) return `tag ${ref.tag}`;
+  if (ref.commit !== undefined) return `commit ${ref.commit}`;
+  return `versions ${ref.semver ?? ""}${ref.tagPrefix === undefined ? "" : ` of tags ${ref.tagPrefix}*`}`;
+}
+
+/** A selection of clusters in words. */
+export function selectionText(selection: ClusterSelection): string {
+  const not = selection.notNames === undefined ? "" : ` but ${selection.notNames.join(", ")}`;
+  if (selection.all === true) return `all${not}`;
+  if (selection.names !== undefined) return `${selection.names.join(", ")}${not}`;
+  const labels = Object.entries(selection.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const expressions = (selection.selector?.matchExpressions ?? []).map((expression) => {
+    if (expression.operator === "Exists") return expression.key;
+    if (expression.operator === "DoesNotExist") return `!${expression.key}`;
+    return `${expression.key} ${expression.operator === "In" ? "in" : "notin"} (${expression.values.join(",")})`;
+  });
+  return `${[...labels, ...expressions].join(",")}${not}`;
+}
+
+function pairsText(pairs: Readonly<Record<string, string>> | undefined): string | undefined {
+  const all = Object.entries(pairs ?? {});
+  return all.length === 0 ? undefined : all.map(([key, value]) => `${key}=${value}`).join(" ");
+}

@@ -1,0 +1,85 @@
+import { formatAge, formatTime } from "#cli/format/age.ts";
+import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
+import { digestText, revisionText } from "#cli/format/get-table.ts";
+import { actText, objectState, reasonText } from "#cli/format/object-state.ts";
+import { formatTable } from "#cli/format/table.ts";
+import type { EventItem, SyncObject } from "#shared/domain/api/objects.ts";
+
+export interface DescribedSync {
+  readonly sync: SyncObject;
+  /** Newest first. */
+  readonly events: readonly EventItem[];
+  readonly now: Date;
+}
+
+/** One Sync on one cluster: what is desired, what is there, what is wrong and what to do. */
+export function describeSync({ sync, events, now }: DescribedSync): string {
+  const { metadata, spec, status, operations } = sync;
+  const { desired, observed } = status;
+  const state = objectState(sync);
+  return [
+    fieldsText([
+      ["Name", metadata.name],
+      ["Namespace", metadata.namespace],
+      ["Group", status.group === undefined ? undefined : `${status.group}   Template: ${status.template ?? ""}`],
+      ["Cluster", spec.cluster],
+      ["From", `source/${spec.source}   path ${spec.path}`],
+      ["Suspended", operations?.suspended === undefined ? undefined : actText(operations.suspended)],
+      ["Desired", desiredText(sync, now)],
+      ["Applied", appliedText(sync, now)],
+      [
+        "Status",
+        `${state.word} for ${formatAge(state.since, now)}, seen ${formatAge(state.seenAt, now)} ago${state.remark === "" ? "" : `   ${state.remark}`}`,
+      ],
+    ]),
+    sectionText("Conditions", conditionsText(status.conditions, now)),
+    sectionText("Objects in trouble", troublesText(sync)),
+    observed === undefined
+      ? ""
+      : `\nObjects: ${observed.objects.total}   ready ${observed.objects.ready}   failed ${observed.objects.failed}   foreign ${observed.objects.foreign}\n`,
+    observed?.drift === undefined
+      ? ""
+      : `Drift: ${observed.drift.objects} objects at ${formatTime(observed.drift.at, now)}${observed.drift.corrected ? ", corrected" : ", not corrected"}\n`,
+    sectionText("Events", eventsText(events, now)),
+    nextText(desired === undefined ? [] : nextCommands(sync, state.word)),
+  ].join("");
+}
+
+function desiredText({ status: { desired, group } }: SyncObject, now: Date): string {
+  if (desired === undefined) return "nothing assigned yet";
+  const from = group === undefined ? `rollout ${desired.rollout}` : `${group}-${desired.rollout}`;
+  const digest = desired.renderDigest === undefined ? "" : `   render ${digestText(desired.renderDigest)}`;
+  const action = desired.action === "apply" ? "" : `${desired.action}: `;
+  return `${action}${revisionText(desired.revision)}${digest}   by ${from}, attempt ${desired.attempt}, assigned ${formatTime(desired.assignedAt, now)}`;
+}
+
+function appliedText({ status: { desired, observed } }: SyncObject, now: Date): string {
+  const applied = observed?.applied;
+  if (applied === undefined) return "nothing";
+  const behind = applied.renderDigest === desired?.renderDigest ? "" : "      <- still running this";
+  return `${revisionText(applied.revision)}   render ${digestText(applied.renderDigest)}   ${formatTime(applied.at, now)}${behind}`;
+}
+
+function troublesText({ status: { observed } }: SyncObject): string {
+  const rows = (observed?.troubles ?? []).map((trouble) => [
+    trouble.object,
+    reasonText(trouble.reason, trouble.message),
+  ]);
+  return formatTable({ columns: ["", ""], rows }, { headers: "hide", indent: "  " });
+}
+
+function nextCommands({ metadata, status, spec }: SyncObject, word: string): readonly string[] {
+  const namespace = `-n ${metadata.namespace ?? ""}`;
+  const subject = status.group === undefined ? `sync/${metadata.name}` : `syncgroup/${status.group}`;
+  const rollout = status.group ?? `sync/${metadata.name}`;
+  if (word === "Failed") {
+    return [
+      `starling rollout status ${rollout} ${namespace}     how far it went, and where it failed`,
+      `starling reconcile ${subject} --with-source ${namespace}     after the source was mended`,
+    ];
+  }
+  if (word === "Unreachable") return [`starling describe cluster/${spec.cluster}`];
+  if (word === "Retrying") return [`starling reconcile ${subject} ${namespace}     try now instead of later`];
+  if (word === "Suspended") return [`starling resume ${subject} ${namespace}`];
+  return [];
+}

@@ -1,0 +1,40 @@
+/** Pieces of `describe` pages. */
+import { formatAge, formatTime } from "#cli/format/age.ts";
+import { formatTable } from "#cli/format/table.ts";
+import type { EventItem } from "#shared/domain/api/objects.ts";
+import type { Condition } from "#shared/domain/rows/object-rows.ts";
+
+/** `Name:        value`, one line each; lines without a value are left out. */
+export function fieldsText(fields: readonly (readonly [string, string | undefined])[]): string {
+  let text = "";
+  for (const [label, value] of fields) {
+    if (value !== undefined && value !== "") text += `${`${label}:`.padEnd(13)}${value}\n`;
+  }
+  return text;
+}
+
+export function sectionText(title: string, body: string): string {
+  return body === "" ? "" : `\n${title}:\n${body}`;
+}
+
+export function conditionsText(conditions: readonly Condition[], now: Date): string {
+  const rows = conditions.map((condition) => [
+    condition.type,
+    condition.status,
+    condition.reason,
+    `since ${formatTime(condition.since, now)} (${formatAge(condition.since, now)})`,
+    condition.message,
+  ]);
+  return formatTable({ columns: ["", "", "", "", ""], rows }, { headers: "hide", indent: "  " });
+}
+
+export function eventsText(events: readonly EventItem[], now: Date): string {
+  const rows = events.map((event) => [formatTime(event.at, now), event.reason, event.cluster ?? "", event.message]);
+  return formatTable({ columns: ["", "", "", ""], rows }, { headers: "hide", indent: "  " });
+}
+
+/** The commands to type next. */
+export function nextText(commands: readonly string[]): string {
+  if (commands.length === 0) return "";
+  return `\n${commands.map((command, index) => `${index === 0 ? "Next:" : ""}`.padEnd(13) + command).join("\n")}\n`;
+}

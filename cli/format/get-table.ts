@@ -1,0 +1,187 @@
+import { formatAge } from "#cli/format/age.ts";
+import { objectState } from "#cli/format/object-state.ts";
+import { stateRank } from "#cli/format/state-words.ts";
+import { shorten, type Table } from "#cli/format/table.ts";
+import type { KindName } from "#cli/kind-names.ts";
+import type {
+  AnyObject,
+  ClusterObject,
+  RolloutObject,
+  SourceObject,
+  SyncGroupObject,
+  SyncObject,
+} from "#shared/domain/api/objects.ts";
+import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
+
+/** Remarks of a row; `-o wide` shows them whole. */
+const REMARK_WIDTH = 70;
+const REVISION_WIDTH = 30;
+
+export interface TableOptions {
+  readonly now: Date;
+  readonly width: "normal" | "wide";
+  readonly namespaces: "all" | "one";
+}
+
+interface Column<O> {
+  readonly name: string;
+  readonly cell: (object: O, options: TableOptions) => string;
+  readonly wideOnly?: true;
+}
+
+/** The table of `get`, one line an object, in the order given. */
+export function getTable(kind: KindName, objects: readonly AnyObject[], options: TableOptions): Table {
+  const columns = columnsOf[kind].filter((column) => column.wideOnly !== true || options.width === "wide");
+  const namespace = kind !== "Cluster" && options.namespaces === "all";
+  return {
+    columns: [...(namespace ? ["NAMESPACE"] : []), ...columns.map((column) => column.name)],
+    rows: objects.map((object) => [
+      ...(namespace ? [object.metadata.namespace ?? ""] : []),
+      ...columns.map((column) => column.cell(object, options)),
+    ]),
+  };
+}
+
+/** Worst state first, then by namespace and name. */
+export function worstFirst<O extends AnyObject>(objects: readonly O[]): readonly O[] {
+  const place = (object: O) =>
+    `${object.metadata.namespace ?? ""}/${object.metadata.name}/${object.kind === "Sync" ? object.spec.cluster : ""}`;
+  return [...objects].sort(
+    (a, b) =>
+      stateRank(objectState(a).word) - stateRank(objectState(b).word) ||
+      place(a).localeCompare(place(b), "en", { numeric: true }),
+  );
+}
+
+const name = { name: "NAME", cell: (object: AnyObject) => object.metadata.name };
+const state = { name: "STATE", cell: (object: AnyObject) => objectState(object).word };
+const since = {
+  name: "FOR",
+  cell: (object: AnyObject, { now }: TableOptions) => formatAge(objectState(object).since, now),
+};
+const seen = {
+  name: "SEEN",
+  cell: (object: AnyObject, { now }: TableOptions) => formatAge(objectState(object).seenAt, now),
+};
+const remark = {
+  name: "",
+  cell: (object: AnyObject, { width }: TableOptions) => {
+    const text = objectState(object).remark;
+    return width === "wide" ? text : shorten(text, REMARK_WIDTH);
+  },
+};
+
+const sourceColumns: readonly Column<SourceObject>[] = [
+  name,
+  { name: "REVISION", cell: (source) => revisionText(source.status.artifact?.revision) },
+  state,
+  since,
+  seen,
+  { name: "URL", cell: (source) => source.spec.git.url, wideOnly: true },
+  { name: "DIGEST", cell: (source) => digestText(source.status.artifact?.digest), wideOnly: true },
+  remark,
+];
+
+const clusterColumns: readonly Column<ClusterObject>[] = [
+  name,
+  { name: "VERSION", cell: (cluster) => cluster.status.version ?? "-" },
+  state,
+  since,
+  seen,
+  { name: "LABELS", cell: (cluster) => labelsText(cluster.metadata.labels) },
+  { name: "SERVER", cell: (cluster) => cluster.spec.endpoint.server, wideOnly: true },
+  { name: "UID", cell: (cluster) => cluster.status.uid ?? "-", wideOnly: true },
+  remark,
+];
+
+const groupColumns: readonly Column<SyncGroupObject>[] = [
+  name,
+  { name: "REVISION", cell: (group) => revisionText(group.status.revision) },
+  {
+    name: "ROLLOUT",
+    cell: (group) => (group.status.rollout === undefined ? "-" : `${group.metadata.name}-${group.status.rollout}`),
+  },
+  {
+    name: "READY",
+    cell: ({ status }) =>
+      status.clusters === undefined ? "-" : `${status.clusters.ready}/${status.clusters.selected}`,
+  },
+  { name: "CHANGING", cell: ({ status }) => String(status.clusters?.changing ?? "-") },
+  { name: "FAILED", cell: ({ status }) => String(status.clusters?.failed ?? "-") },
+  { name: "UNREACH", cell: ({ status }) => String(status.clusters?.unreachable ?? "-") },
+  state,
+  since,
+  seen,
+  {
+    name: "TEMPLATES",
+    cell: (group) => group.spec.templates.map((template) => template.name).join(","),
+    wideOnly: true,
+  },
+  remark,
+];
+
+const syncColumns: readonly Column<SyncObject>[] = [
+  name,
+  { name: "CLUSTER", cell: (sync) => sync.spec.cluster },
+  { name: "REVISION", cell: (sync) => revisionText(sync.status.observed?.applied?.revision) },
+  { name: "READY", cell: ({ status: { observed } }) => readyText(observed?.objects) },
+  state,
+  since,
+  seen,
+  { name: "DESIRED", cell: (sync) => revisionText(sync.status.desired?.revision), wideOnly: true },
+  { name: "DIGEST", cell: (sync) => digestText(sync.status.observed?.applied?.renderDigest), wideOnly: true },
+  { name: "ATTEMPT", cell: (sync) => String(sync.status.desired?.attempt ?? "-"), wideOnly: true },
+  remark,
+];
+
+const rolloutColumns: readonly Column<RolloutObject>[] = [
+  name,
+  { name: "REVISION", cell: (rollout) => revisionText(rollout.spec.revision) },
+  { name: "TRIGGER", cell: (rollout) => rollout.spec.trigger },
+  { name: "STAGE", cell: stageText },
+  { name: "DONE", cell: (rollout) => `${countOf(rollout, "Succeeded", "Unchanged")}/${rollout.status.size}` },
+  { name: "FAILED", cell: (rollout) => String(countOf(rollout, "Failed")) },
+  state,
+  since,
+  { name: "AGE", cell: (rollout, { now }) => formatAge(rollout.metadata.creationTimestamp, now) },
+  { name: "FROM", cell: (rollout) => revisionText(rollout.spec.fromRevision), wideOnly: true },
+  remark,
+];
+
+const columnsOf = {
+  Source: sourceColumns,
+  Cluster: clusterColumns,
+  SyncGroup: groupColumns,
+  Sync: syncColumns,
+  Rollout: rolloutColumns,
+} as unknown as Readonly<Record<KindName, readonly Column<AnyObject>[]>>;
+
+/** A revision with a short commit: `main@sha1:9f2c1ab`. */
+export function revisionText(revision: string | undefined): string {
+  if (revision === undefined || revision === "") return "-";
+  return shorten(revision.replaceAll(/\b(sha\w+):([0-9a-f]{7})[0-9a-f]+/g, "$1:$2"), REVISION_WIDTH);
+}
+
+export function digestText(digest: string | undefined): string {
+  return digest === undefined ? "-" : digest.slice(0, "sha256:".length + 12);
+}
+
+export function countOf(rollout: RolloutObject, ...states: readonly TargetState[]): number {
+  let sum = 0;
+  for (const stage of rollout.status.stages) for (const word of states) sum += stage.counts[word];
+  return sum;
+}
+
+function stageText({ status }: RolloutObject): string {
+  const current = status.stages[status.stage];
+  return current === undefined ? "-" : `${status.stage + 1}/${status.stages.length} ${current.name}`;
+}
+
+function readyText(objects: { readonly ready: number; readonly total: number } | undefined): string {
+  return objects === undefined ? "-" : `${objects.ready}/${objects.total}`;
+}
+
+function labelsText(labels: Readonly<Record<string, string>> | undefined): string {
+  const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${value}`);
+  return pairs.length === 0 ? "-" : pairs.join(",");
+}

@@ -1,0 +1,116 @@
+import type { AnyObject } from "#shared/domain/api/objects.ts";
+import type { Act, ClusterStatus, Condition } from "#shared/domain/rows/object-rows.ts";
+
+/** One word for an object, since when, when it was last looked at, and what to add. */
+export interface ObjectState {
+  readonly word: string;
+  readonly since?: string;
+  readonly seenAt?: string;
+  /** Empty when all is well. */
+  readonly remark: string;
+}
+
+export function objectState(object: AnyObject): ObjectState {
+  if (object.operations?.deletion !== undefined) {
+    const { deletion } = object.operations;
+    return { word: "Deleting", since: deletion.at, remark: actText(deletion) };
+  }
+  if (object.operations?.suspended !== undefined) {
+    const { suspended } = object.operations;
+    return { ...stateOfKind(object), word: "Suspended", since: suspended.at, remark: actText(suspended) };
+  }
+  return stateOfKind(object);
+}
+
+function stateOfKind(object: AnyObject): ObjectState {
+  switch (object.kind) {
+    case "Source":
+      return fromReady(object.status.conditions, { seenAt: object.status.attemptedAt, untouched: "Pending" });
+    case "Cluster":
+      return fromReachable(object.status);
+    case "SyncGroup":
+      return fromSubject(object.status);
+    case "Sync": {
+      const { observed, state, desired } = object.status;
+      const plan = object.status.plan;
+      if (desired === undefined && plan?.state !== undefined) return { ...fromSubject(plan), word: state };
+      const current = observed !== undefined && observed.attempt === desired?.attempt;
+      return {
+        word: state,
+        ...optional("since", current ? observed.since : desired?.assignedAt),
+        ...optional("seenAt", observed?.at),
+        remark: current && state !== "Ready" ? reasonText(observed.reason, observed.message) : "",
+      };
+    }
+    case "Rollout": {
+      const { phase, reason, message, transitions, endedAt } = object.status;
+      return {
+        word: phase,
+        ...optional("since", endedAt ?? transitions.at(-1)?.at ?? object.metadata.creationTimestamp),
+        remark: phase === "Halted" || phase === "Superseded" ? reasonText(reason, message) : "",
+      };
+    }
+  }
+}
+
+function fromSubject(status: {
+  readonly state?: string;
+  readonly asOf?: string;
+  readonly conditions: readonly Condition[];
+}): ObjectState {
+  const ready = status.conditions.find((condition) => condition.type === "Ready");
+  const word = status.state ?? "Pending";
+  return {
+    word: word === "Complete" && ready?.reason === "Degraded" ? "Degraded" : word,
+    ...optional("since", ready?.since),
+    ...optional("seenAt", status.asOf),
+    remark: ready === undefined || ready.status === "True" || word === "Rolling" ? "" : ready.message,
+  };
+}
+
+/** A cluster nothing was ever assigned to was never asked. */
+function fromReachable(status: ClusterStatus): ObjectState {
+  const reachable = status.conditions.find((condition) => condition.type === "Reachable");
+  if (reachable === undefined) return { word: "Pending", remark: "" };
+  const away = reachable.status === "False";
+  return {
+    word: away ? "Unreachable" : "Ready",
+    since: reachable.since,
+    ...optional("seenAt", status.lastSeenAt),
+    remark: away ? reasonText(reachable.reason, reachable.message) : "",
+  };
+}
+
+function fromReady(
+  conditions: readonly Condition[],
+  { seenAt, untouched }: { readonly seenAt: string | undefined; readonly untouched: string },
+): ObjectState {
+  const ready = conditions.find((condition) => condition.type === "Ready");
+  if (ready === undefined) return { word: untouched, ...optional("seenAt", seenAt), remark: "" };
+  const word = ready.status === "True" ? "Ready" : ready.status === "False" ? "NotReady" : "Unknown";
+  return {
+    word,
+    since: ready.since,
+    ...optional("seenAt", seenAt),
+    remark: ready.status === "True" ? "" : reasonText(ready.reason, ready.message),
+  };
+}
+
+/** `by sre/ana: INC-4711`: the last parts of the principal's ARN, and why. */
+export function actText(act: Act): string {
+  return `by ${shortPrincipal(act.by)}${act.reason === undefined ? "" : `: ${act.reason}`}`;
+}
+
+export function shortPrincipal(arn: string): string {
+  const resource = arn.split(":").at(-1) ?? arn;
+  return resource.replace(/^(assumed-role|user|role)\//, "");
+}
+
+export function reasonText(reason: string, message: string): string {
+  if (message === "") return reason;
+  return reason === "" ? message : `${reason}: ${message}`;
+}
+
+function optional<K extends string>(key: K, value: string | undefined): { readonly [P in K]?: string } {
+  return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]: string });
+}

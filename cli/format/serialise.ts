@@ -1,0 +1,9 @@
+import { dump } from "js-yaml";
+import type { Output } from "#cli/session.ts";
+import { stringifyJson } from "#shared/domain/json.ts";
+
+/** JSON or YAML that other programs read; the YAML quotes what kubectl would read as something else. */
+export function serialise(value: unknown, output: Extract<Output, "json" | "yaml">): string {
+  if (output === "json") return `${stringifyJson(value, 2)}\n`;
+  return dump(JSON.parse(stringifyJson(value)), { noRefs: true });
+}

@@ -1,0 +1,62 @@
+/** The words of STATE columns, worst first: what a list without an order shows on top. */
+const ranked: readonly string[] = [
+  "Failed",
+  "Halted",
+  "Stalled",
+  "Unreachable",
+  "NotReady",
+  "Retrying",
+  "Degraded",
+  "Suspended",
+  "Deleting",
+  "Waiting",
+  "Planning",
+  "Sealed",
+  "Rolling",
+  "Running",
+  "Rendering",
+  "Applying",
+  "Verifying",
+  "Assigned",
+  "Pending",
+  "Unknown",
+  "Superseded",
+  "Skipped",
+  "Orphaned",
+  "Gone",
+  "Unchanged",
+  "Succeeded",
+  "Complete",
+  "Ready",
+];
+
+const bad = new Set(["Failed", "Halted", "Stalled", "Unreachable", "NotReady"]);
+const good = new Set(["Unchanged", "Succeeded", "Complete", "Ready"]);
+
+/** Smaller is worse; a word nobody knows stands between. */
+export function stateRank(word: string): number {
+  const rank = ranked.indexOf(word);
+  return rank === -1 ? ranked.indexOf("Unknown") : rank;
+}
+
+/** Somebody has to do something. */
+export function needsSomebody(word: string): boolean {
+  return bad.has(word);
+}
+
+/** The word in its spelling, or undefined. */
+export function findState(text: string): string | undefined {
+  return ranked.find((word) => word.toLowerCase() === text.toLowerCase());
+}
+
+export function stateWords(): readonly string[] {
+  return ranked;
+}
+
+/** Red, green or yellow for a terminal; keeps the padding. */
+export function paintState(cell: string, column: string): string {
+  if (column !== "STATE") return cell;
+  const word = cell.trim().split(" ")[0] ?? "";
+  const colour = bad.has(word) ? 31 : good.has(word) ? 32 : 33;
+  return `\u001b[${colour}m${cell}\u001b[0m`;
+}

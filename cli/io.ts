@@ -1,0 +1,60 @@
+import { createInterface } from "node:readline/promises";
+
+/** What the command reads and writes, so that a test can be the terminal. */
+export interface CliIo {
+  /** Results: what a script reads. */
+  out(text: string): void;
+  /** Progress, prompts, warnings and failures. */
+  err(text: string): void;
+  readonly outIsTerminal: boolean;
+  /** Somebody can answer a question. */
+  readonly canAsk: boolean;
+  readonly columns: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readInput(): Promise<string>;
+  ask(question: string): Promise<string>;
+  now(): Date;
+  /** Aborted by Ctrl-C. */
+  readonly interrupted: AbortSignal;
+}
+
+export function processIo(): CliIo {
+  const interrupt = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => interrupt.abort());
+  process.stdout.on("error", endQuietly);
+  return {
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    outIsTerminal: process.stdout.isTTY === true,
+    canAsk: process.stdin.isTTY === true && process.stderr.isTTY === true,
+    columns: process.stdout.columns ?? 120,
+    env: process.env,
+    cwd: process.cwd(),
+    readInput,
+    ask,
+    now: () => new Date(),
+    interrupted: interrupt.signal,
+  };
+}
+
+/** `starling get ... | head`: whoever read us has read enough. */
+function endQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+}
+
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+async function ask(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}

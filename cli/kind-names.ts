@@ -1,0 +1,87 @@
+import { usageFailure } from "#cli/failure.ts";
+
+export type KindName = "Source" | "Cluster" | "SyncGroup" | "Sync" | "Rollout";
+
+const aliases: Readonly<Record<string, KindName>> = {
+  source: "Source",
+  sources: "Source",
+  src: "Source",
+  cluster: "Cluster",
+  clusters: "Cluster",
+  cl: "Cluster",
+  syncgroup: "SyncGroup",
+  syncgroups: "SyncGroup",
+  sg: "SyncGroup",
+  sync: "Sync",
+  syncs: "Sync",
+  rollout: "Rollout",
+  rollouts: "Rollout",
+  ro: "Rollout",
+};
+
+const plurals: Readonly<Record<KindName, string>> = {
+  Source: "sources",
+  Cluster: "clusters",
+  SyncGroup: "syncgroups",
+  Sync: "syncs",
+  Rollout: "rollouts",
+};
+
+/** The kind an argument names, as kubectl does: any case, plural or short. */
+export function findKind(text: string): KindName | undefined {
+  return aliases[text.toLowerCase()];
+}
+
+/** @throws CliFailure naming the kinds there are. */
+export function parseKind(text: string): KindName {
+  const kind = findKind(text);
+  if (kind !== undefined) return kind;
+  const known = Object.values(plurals).join(", ");
+  throw usageFailure(`"${text}" is no kind; expected ${known}`, "starling get --help");
+}
+
+export interface NamedObject {
+  readonly kind: KindName;
+  readonly name: string;
+}
+
+/** `KIND/NAME` or `KIND NAME`, one or more names. @throws CliFailure when a name is missing. */
+export function parseNamed(args: readonly string[], verb: string): readonly NamedObject[] {
+  const [first = "", ...rest] = args;
+  if (first.includes("/")) {
+    return args.map((arg) => {
+      const [kind = "", name = "", ...more] = arg.split("/");
+      if (name === "" || more.length > 0) throw usageFailure(`"${arg}" is not KIND/NAME`, `starling ${verb} --help`);
+      return { kind: parseKind(kind), name };
+    });
+  }
+  const kind = parseKind(first);
+  if (rest.length === 0) {
+    throw usageFailure(
+      `which ${kind}? give a name`,
+      `starling ${verb} ${first}/NAME   (starling get ${plurals[kind]} lists them)`,
+    );
+  }
+  return rest.map((name) => ({ kind, name }));
+}
+
+/** @throws CliFailure unless exactly one object is named. */
+export function parseOne(args: readonly string[], verb: string): NamedObject {
+  const [one, ...more] = parseNamed(args, verb);
+  if (one === undefined || more.length > 0) throw usageFailure(`${verb} takes one object`, `starling ${verb} --help`);
+  return one;
+}
+
+/** `syncgroup/shop`: what commands print and take. */
+export function shortName({ kind, name }: NamedObject): string {
+  return `${kind.toLowerCase()}/${name}`;
+}
+
+export function listPath(kind: KindName, namespace: string | undefined): string {
+  if (kind === "Cluster" || namespace === undefined) return `/v1/${plurals[kind]}`;
+  return `/v1/namespaces/${encodeURIComponent(namespace)}/${plurals[kind]}`;
+}
+
+export function objectPath(object: NamedObject, namespace: string): string {
+  return `${listPath(object.kind, namespace)}/${encodeURIComponent(object.name)}`;
+}

@@ -1,0 +1,208 @@
+/** The command tree: what there is, and what it calls. Verbs are loaded when they run. */
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import type { ApplyOptions } from "#cli/commands/apply.ts";
+import type { DeleteOptions } from "#cli/commands/delete.ts";
+import type { DescribeOptions } from "#cli/commands/describe.ts";
+import type { GetOptions } from "#cli/commands/get.ts";
+import type { InitOptions } from "#cli/commands/init.ts";
+import type { ReconcileOptions } from "#cli/commands/operate.ts";
+import type { RolloutListOptions, RolloutStatusOptions } from "#cli/commands/rollout.ts";
+import type { ValidateOptions } from "#cli/commands/validate.ts";
+import { type ExitReason, exitCodes } from "#cli/failure.ts";
+import type { CliIo } from "#cli/io.ts";
+import { type GlobalOptions, openSession, outputs, type Session } from "#cli/session.ts";
+
+const exitHelp = `
+Exit codes: 0 done, equal or ready; 1 no (not ready, halted, failed, refused); 2 wrong input; 3 could not find out
+(credentials, network, throttled, no such installation); 4 --timeout passed; 130 interrupted.`;
+
+type Finish = (code: number) => void;
+
+export function createProgram(io: CliIo, finish: Finish): Command {
+  const program = new Command("starling")
+    .description("Keeps any number of Kubernetes clusters in sync with git, with no control plane to run.")
+    .addHelpText("after", exitHelp)
+    .exitOverride()
+    .configureOutput({
+      writeOut: io.out,
+      writeErr: io.err,
+      getOutHelpWidth: () => io.columns,
+      getErrHelpWidth: () => io.columns,
+    })
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError("  next: starling --help")
+    .helpCommand(false);
+  globalOptions(program);
+
+  /** Adds a verb whose action gets the session, its arguments and its own options. */
+  function verb<Options>(parent: Command, name: string, action: Action<Options>): Command {
+    const command = parent.command(name).configureHelp({ showGlobalOptions: false });
+    return command.action(async (...given: unknown[]) => {
+      const args = command.processedArgs.flat().filter((arg): arg is string => typeof arg === "string");
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const session = openSession(io, options);
+      finish(exitCodes[await action(session, args, given.at(-2) as Options)]);
+    });
+  }
+
+  lookVerbs(program, verb);
+  changeVerbs(program, verb);
+  rolloutVerbs(program, verb);
+  runVerbs(program, verb);
+  return program;
+}
+
+type Action<Options> = (session: Session, args: readonly string[], options: Options) => Promise<ExitReason>;
+type AddVerb = <Options>(parent: Command, name: string, action: Action<Options>) => Command;
+
+function globalOptions(program: Command): void {
+  program
+    .option("--context <name>", "installation to talk to, from the context file")
+    .option("--profile <name>", "AWS profile to sign with")
+    .option("--region <name>", "AWS region of the installation")
+    .option("-n, --namespace <name>", "Starling namespace")
+    .option("-A, --all-namespaces", "all namespaces, where a list is asked for")
+    .addOption(new Option("-o, --output <format>", "how to print").choices(outputs))
+    .option("--no-headers", "tables without their first line")
+    .option("--no-color", "no colour on a terminal either")
+    .option("-q, --quiet", "no progress on stderr")
+    .option("-v, --debug", "every request on stderr")
+    .option("--timeout <duration>", "give up waiting after this long, e.g. 5m (exit code 4)")
+    .option("--reason <text>", "why, kept with what is done")
+    .option("--yes", "answer questions with yes");
+}
+
+const kindArgument = "KIND/NAME, or KIND and names (source, cluster, syncgroup, sync, rollout)";
+
+function lookVerbs(program: Command, verb: AddVerb): void {
+  verb(program, "get", async (session, args, options: GetOptions) =>
+    (await import("#cli/commands/get.ts")).get(session, args, options),
+  )
+    .description("List objects, worst first.")
+    .addArgument(new Argument("<kind>", "source, cluster, syncgroup, sync or rollout; plural and short names too"))
+    .addArgument(new Argument("[names...]", "only these"))
+    .option("-l, --selector <labels>", "by label: env=prod,ring in (a,b),!legacy")
+    .option("--state <word>", "by state: Ready, Failed, Halted, ...")
+    .option("--cluster <name>", "Syncs on this cluster")
+    .option("--group <name>", "Syncs of this SyncGroup")
+    .option("--limit <n>", "at most so many", wholeNumber, 500)
+    .option("--continue <token>", "where the last list ended")
+    .option("-w, --watch", "print again what changes");
+
+  verb(program, "describe", async (session, args, options: DescribeOptions) =>
+    (await import("#cli/commands/describe.ts")).describe(session, args, options),
+  )
+    .description("Everything about one object: what is desired, what is there, what is wrong, what to do.")
+    .addArgument(new Argument("<object...>", kindArgument))
+    .option("--cluster <name>", "for a Sync of a group: on this cluster")
+    .option("--events <n>", "newest events to show", wholeNumber, 10);
+}
+
+function changeVerbs(program: Command, verb: AddVerb): void {
+  verb(program, "apply", async (session, _args, options: ApplyOptions) =>
+    (await import("#cli/commands/apply.ts")).apply(session, options),
+  )
+    .description("Apply documents: all are checked before one is written.")
+    .requiredOption("-f, --filename <path...>", "files, folders, or - for standard input")
+    .option("-R, --recursive", "subfolders too")
+    .addOption(
+      new Option("--dry-run <where>", "check only: client (offline) or server")
+        .choices(["none", "client", "server"])
+        .default("none")
+        .preset("client"),
+    );
+
+  verb(program, "validate", async (session, _args, options: ValidateOptions) =>
+    (await import("#cli/commands/validate.ts")).validate(session, options),
+  )
+    .description("Check documents offline: file, line, field and remedy of every problem.")
+    .requiredOption("-f, --filename <path...>", "files, folders, or - for standard input")
+    .option("-R, --recursive", "subfolders too");
+
+  verb(program, "delete", async (session, args, options: DeleteOptions) =>
+    (await import("#cli/commands/delete.ts")).remove(session, args, options),
+  )
+    .description("Delete objects, after showing what goes with them.")
+    .addArgument(new Argument("<object...>", kindArgument))
+    .addOption(
+      new Option("--cascade <what>", "what becomes of the objects in the clusters")
+        .choices(["delete", "orphan"])
+        .default("delete"),
+    )
+    .option("--wait", "until it is gone");
+
+  for (const word of ["suspend", "resume"] as const) {
+    verb(program, word, async (session, args) =>
+      (await import("#cli/commands/operate.ts")).suspendOrResume(session, word, args),
+    )
+      .description(
+        word === "suspend" ? "Stop acting on an object until it is resumed." : "Go on where suspend stopped.",
+      )
+      .addArgument(new Argument("<object...>", kindArgument));
+  }
+
+  verb(program, "reconcile", async (session, args, options: ReconcileOptions) =>
+    (await import("#cli/commands/operate.ts")).reconcile(session, args, options),
+  )
+    .description("Look at an object now instead of at its interval.")
+    .addArgument(new Argument("<object...>", kindArgument))
+    .option("--with-source", "ask its Sources first")
+    .option("--wait", "until it is done; fails unless all is well");
+}
+
+function rolloutVerbs(program: Command, verb: AddVerb): void {
+  const rollout = program.command("rollout").description("How a revision travels through the clusters.");
+  verb(rollout, "list", async (session, args, options: RolloutListOptions) =>
+    (await import("#cli/commands/rollout.ts")).rolloutList(session, args[0], options),
+  )
+    .description("Rollouts of a group, newest first; without one, the newest of each.")
+    .addArgument(new Argument("[group]", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--limit <n>", "at most so many", wholeNumber, 20);
+
+  verb(rollout, "status", async (session, args, options: RolloutStatusOptions) =>
+    (await import("#cli/commands/rollout.ts")).rolloutStatus(session, args[0] ?? "", options),
+  )
+    .description("Stages and clusters of a rollout. Exit 1 when it is halted; with -w, when it ends.")
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--number <n>", "which rollout; the newest when left out")
+    .option("--stage <name>", "clusters of this stage")
+    .option("--state <words>", "clusters in these states, comma between")
+    .option("--all", "a line for every cluster")
+    .option("-w, --watch", "until it ends");
+}
+
+function runVerbs(program: Command, verb: AddVerb): void {
+  verb(program, "init", async (session, args, options: InitOptions) =>
+    (await import("#cli/commands/init.ts")).init(session, args[0], options),
+  )
+    .description("Write an example fleet to start from; nothing is overwritten.")
+    .addArgument(new Argument("[folder]", "where").default("starling"))
+    .option("--source <url>", "git repository to roll out")
+    .option("--path <folder>", "folder of it with the manifests");
+
+  const context = program.command("context").description("The installations this machine knows.");
+  verb(context, "list", async (session) => (await import("#cli/commands/context.ts")).contextList(session)).description(
+    "Contexts of the context file; * is the current one.",
+  );
+  verb(context, "use", async (session, args) =>
+    (await import("#cli/commands/context.ts")).contextUse(session, args[0] ?? ""),
+  )
+    .description("Choose the current context.")
+    .addArgument(new Argument("<name>"));
+
+  verb(program, "version", async (session) => (await import("#cli/commands/version.ts")).version(session)).description(
+    "Version of this command.",
+  );
+
+  verb(program, "completion", async (session) =>
+    (await import("#cli/commands/completion.ts")).completion(session, program),
+  )
+    .description("A completion script: source <(starling completion bash)")
+    .addArgument(new Argument("<shell>").choices(["bash"]));
+}
+
+function wholeNumber(text: string): number {
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < 1) throw new InvalidArgumentError("expected a whole number from 1.");
+  return number;
+}

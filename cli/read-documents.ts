@@ -1,0 +1,187 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { CliFailure, usageFailure } from "#cli/failure.ts";
+import type { CliIo } from "#cli/io.ts";
+import { withoutServerFields } from "#shared/domain/api/exported.ts";
+import { isJsonObject, type Json } from "#shared/domain/json.ts";
+import { type Document, type FieldProblem, parseDocument } from "#shared/domain/kinds/document.ts";
+import { semanticProblems } from "#shared/domain/kinds/semantics.ts";
+import { lineOfPath } from "#shared/domain/line-of-path.ts";
+import { ManifestError } from "#shared/domain/manifest-error.ts";
+import { parseDocuments } from "#shared/domain/yaml.ts";
+
+/** Thousands of small files are an accident: somebody named the wrong folder. */
+const MAX_FILES = 5000;
+const extensions = /\.(ya?ml|json)$/;
+
+export interface FileRequest {
+  /** Files, folders, or `-` for standard input. */
+  readonly paths: readonly string[];
+  readonly folders: "flat" | "recursive";
+  /** For documents of namespaced kinds that name none. */
+  readonly namespace?: string;
+}
+
+/** One document of a file, and where it stands. */
+export interface FileDocument {
+  readonly value: Json;
+  readonly file: string;
+  readonly text: string;
+  /** Counted from 1 within the file. */
+  readonly document: number;
+  /** Where it stands inside a list document. */
+  readonly within: readonly (string | number)[];
+}
+
+/** Every document of the files, in order; lists are taken apart. @throws CliFailure naming what cannot be read. */
+export async function readDocuments(io: CliIo, request: FileRequest): Promise<readonly FileDocument[]> {
+  const documents: FileDocument[] = [];
+  const problems: string[] = [];
+  for (const { file, text } of await readFiles(io, request)) {
+    try {
+      for (const { value, document } of parseDocuments(text, file)) {
+        documents.push(...takeApart({ value, file, text, document, within: [] }));
+      }
+    } catch (error) {
+      if (!(error instanceof ManifestError)) throw error;
+      const { line, column } = error.place;
+      problems.push(
+        `${file}${line === undefined ? "" : `:${line}`}${column === undefined ? "" : `:${column}`}: ${error.reason}`,
+      );
+    }
+  }
+  if (problems.length > 0) throw invalid(problems, documents.length + problems.length);
+  if (documents.length === 0) {
+    const where = request.paths.join(", ");
+    throw new CliFailure(`no document in ${where}`, {
+      exit: "wrongInput",
+      next: request.folders === "flat" ? "add -R to look into subfolders" : "starling init   (writes an example fleet)",
+    });
+  }
+  return documents.map((document) => withNamespace(document, request.namespace));
+}
+
+/** Checked as the API checks them. @throws CliFailure with file, line, field and remedy of every problem. */
+export function checkFileDocuments(documents: readonly FileDocument[]): readonly Document[] {
+  const checked: Document[] = [];
+  const problems: string[] = [];
+  const seen = new Map<string, FileDocument>();
+  for (const document of documents) {
+    const parsed = parseDocument(withoutServerFields(document.value));
+    const found = parsed.ok ? semanticProblems(parsed.document) : parsed.problems;
+    for (const problem of found) problems.push(problemLine(document, problem));
+    if (!parsed.ok) continue;
+    const { kind, metadata } = parsed.document;
+    const key = `${kind} ${"namespace" in metadata ? `${metadata.namespace}/` : ""}${metadata.name}`;
+    const first = seen.get(key);
+    if (first !== undefined) {
+      const message = `is the same object as in ${placeOf(first, ["metadata", "name"])}; remove one of them`;
+      problems.push(problemLine(document, { field: "metadata.name", message }));
+    }
+    seen.set(key, document);
+    checked.push(parsed.document);
+  }
+  if (problems.length > 0) throw invalid(problems, documents.length);
+  return checked;
+}
+
+/** `shop.yaml:12: SyncGroup/shop: spec.rollout.maxFailures must not be negative (got -1)` */
+export function problemLine(document: FileDocument, problem: FieldProblem): string {
+  const place = placeOf(document, pathOfField(document.value, problem.field));
+  const field = problem.field === "" ? "" : `${problem.field} `;
+  return `${place}: ${objectName(document.value)}${field}${problem.message}`;
+}
+
+export function invalid(problems: readonly string[], documents: number): CliFailure {
+  const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;
+  return new CliFailure(`${count}; nothing was applied`, {
+    exit: "wrongInput",
+    lines: problems,
+    next: "mend the lines above, then: starling validate -f FILE",
+  });
+}
+
+async function readFiles(io: CliIo, request: FileRequest): Promise<readonly { file: string; text: string }[]> {
+  const files: { file: string; text: string }[] = [];
+  for (const path of request.paths) {
+    if (path === "-") {
+      files.push({ file: "stdin", text: await io.readInput() });
+      continue;
+    }
+    for (const file of expand(resolve(io.cwd, path), request)) {
+      if (files.length >= MAX_FILES) {
+        throw usageFailure(`more than ${MAX_FILES} files below ${path}`, "name a smaller folder with -f");
+      }
+      files.push({ file: relative(io.cwd, file) || file, text: readFileSync(file, "utf8") });
+    }
+  }
+  return files;
+}
+
+function expand(path: string, request: FileRequest): readonly string[] {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined)
+    throw usageFailure(`${path} does not exist`, "-f FILE, -f FOLDER, or -f - for standard input");
+  if (!stat.isDirectory()) return [path];
+  const found: string[] = [];
+  const entries = readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const entry of entries) {
+    if (entry.isFile() && extensions.test(entry.name)) found.push(join(path, entry.name));
+    const hidden = entry.name.startsWith(".") || entry.name === "node_modules";
+    if (entry.isDirectory() && request.folders === "recursive" && !hidden) {
+      found.push(...expand(join(path, entry.name), request));
+    }
+  }
+  return found;
+}
+
+function takeApart(document: FileDocument): readonly FileDocument[] {
+  const { value } = document;
+  if (!isJsonObject(value) || typeof value.kind !== "string" || !value.kind.endsWith("List")) return [document];
+  if (!Array.isArray(value.items)) return [document];
+  return value.items.map((item: Json, index) => ({ ...document, value: item, within: ["items", index] }));
+}
+
+function withNamespace(document: FileDocument, namespace: string | undefined): FileDocument {
+  const { value } = document;
+  if (namespace === undefined || !isJsonObject(value) || value.kind === "Cluster") return document;
+  if (!isJsonObject(value.metadata) || value.metadata.namespace !== undefined) return document;
+  return { ...document, value: { ...value, metadata: { ...value.metadata, namespace } } };
+}
+
+function placeOf(document: FileDocument, path: readonly (string | number)[]): string {
+  const line = lineOfPath(document.text, document.document, [...document.within, ...path]);
+  return `${document.file}:${line}`;
+}
+
+function objectName(value: Json): string {
+  if (!isJsonObject(value) || typeof value.kind !== "string") return "";
+  const name = isJsonObject(value.metadata) && typeof value.metadata.name === "string" ? `/${value.metadata.name}` : "";
+  return `${value.kind}${name}: `;
+}
+
+/** The steps of `spec.templates[0].path`; keys may hold dots, so what the value has decides. */
+export function pathOfField(value: unknown, field: string): readonly (string | number)[] {
+  const path: (string | number)[] = [];
+  let rest = field;
+  let at: unknown = value;
+  while (rest !== "") {
+    const index = /^\[(\d+)\]\.?/.exec(rest);
+    if (index !== null) {
+      path.push(Number(index[1]));
+      at = Array.isArray(at) ? at[Number(index[1])] : undefined;
+      rest = rest.slice(index[0].length);
+      continue;
+    }
+    const known = isJsonObject(at) ? Object.keys(at).filter((key) => rest === key || isStep(rest, key)) : [];
+    const key = known.sort((a, b) => b.length - a.length)[0] ?? /^[^.[]+/.exec(rest)?.[0] ?? rest;
+    path.push(key);
+    at = isJsonObject(at) ? at[key] : undefined;
+    rest = rest.slice(key.length).replace(/^\./, "");
+  }
+  return path;
+}
+
+function isStep(rest: string, key: string): boolean {
+  return rest.startsWith(key) && (rest[key.length] === "." || rest[key.length] === "[");
+}

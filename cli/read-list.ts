@@ -1,0 +1,30 @@
+import type { Session } from "#cli/session.ts";
+import type { ApiList } from "#shared/domain/api/objects.ts";
+
+/** The API gives at most so many items at once. */
+const PAGE = 500;
+
+export interface ListRequest {
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly limit: number;
+  readonly after?: string;
+}
+
+/** Pages until `limit` items are there; `metadata.continue` when there are more. */
+export async function readList<Item>(session: Session, request: ListRequest): Promise<ApiList<Item>> {
+  const items: Item[] = [];
+  let after = request.after;
+  for (;;) {
+    const page = await session.api.call<ApiList<Item>>({
+      method: "GET",
+      path: request.path,
+      query: { ...request.query, limit: String(Math.min(PAGE, request.limit - items.length)), continue: after },
+    });
+    items.push(...page.items);
+    after = page.metadata.continue;
+    if (after === undefined || items.length >= request.limit) {
+      return { ...page, metadata: after === undefined ? {} : { continue: after }, items };
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import { CommanderError } from "commander";
+import { CliFailure, exitCodes } from "#cli/failure.ts";
+import type { CliIo } from "#cli/io.ts";
+import { createProgram } from "#cli/program.ts";
+import { errorMessage } from "#shared/errors.ts";
+
+/** Runs one command. @returns its exit code: 0 done, 1 no, 2 wrong input, 3 could not find out, 4 timeout, 130 interrupted. */
+export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
+  let exit: number = exitCodes.done;
+  const program = createProgram(io, (code) => {
+    exit = code;
+  });
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return exit;
+  } catch (error) {
+    return failed(error, { io, argv });
+  }
+}
+
+function failed(error: unknown, { io, argv }: { readonly io: CliIo; readonly argv: readonly string[] }): number {
+  if (io.interrupted.aborted) {
+    io.err("interrupted\n");
+    return exitCodes.interrupted;
+  }
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongInput;
+  if (isTimeout(error)) {
+    io.err(`error: --timeout passed\n  next: the same command with a longer --timeout; nothing was undone\n`);
+    return exitCodes.timeout;
+  }
+  if (error instanceof CliFailure) {
+    for (const line of error.lines) io.err(`${line}\n`);
+    io.err(`error: ${error.message}\n`);
+    io.err(`  next: ${error.next ?? defaultNext(argv)}\n`);
+    return exitCodes[error.exit];
+  }
+  io.err(`error: ${errorMessage(error)}\n  next: the same command with --debug\n`);
+  if (argv.includes("--debug") && error instanceof Error) io.err(`${error.stack}\n`);
+  return exitCodes.unknown;
+}
+
+/** What an aborted wait throws, whether a timer, a socket or a question was waited for. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
+}
+
+function defaultNext(argv: readonly string[]): string {
+  const verb = argv.find((word) => !word.startsWith("-"));
+  return verb === undefined ? "starling --help" : `starling ${verb} --help`;
+}

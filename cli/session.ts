@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ApiClient, type AwsKeys, createApiClient } from "#cli/api-client.ts";
+import { chooseContext, type NamedContext } from "#cli/contexts.ts";
+import { CliFailure, usageFailure } from "#cli/failure.ts";
+import type { CliIo } from "#cli/io.ts";
+import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
+
+export const outputs = ["wide", "json", "yaml", "name"] as const;
+export type Output = (typeof outputs)[number];
+
+/** The flags every verb takes. */
+export interface GlobalOptions {
+  readonly context?: string;
+  readonly profile?: string;
+  readonly region?: string;
+  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly output?: Output;
+  readonly headers?: boolean;
+  readonly color?: boolean;
+  readonly quiet?: boolean;
+  readonly debug?: boolean;
+  readonly timeout?: string;
+  readonly reason?: string;
+  readonly yes?: boolean;
+}
+
+/** One run of the command. */
+export interface Session {
+  readonly io: CliIo;
+  readonly options: GlobalOptions;
+  /** Ends with Ctrl-C or `--timeout`. */
+  readonly signal: AbortSignal;
+  readonly api: ApiClient;
+  /** @throws CliFailure when neither `-n` nor the context says which. */
+  namespace(): string;
+  /** What the chosen context says, if it does. */
+  contextNamespace(): string | undefined;
+  /** Absent: all namespaces. */
+  scope(): string | undefined;
+  /** For people, on stderr, unless `-q`. */
+  note(line: string): void;
+  /** Said before every write: where it goes. */
+  announce(): void;
+  pause(milliseconds: number): Promise<void>;
+}
+
+export function openSession(io: CliIo, options: GlobalOptions): Session {
+  const signal = signalOf(io, options);
+  const note = (line: string) => {
+    if (options.quiet !== true) io.err(`${line}\n`);
+  };
+  let chosen: NamedContext | undefined;
+  const context = (): NamedContext => {
+    chosen ??= withRegion(chooseContext(io, options.context), options.region);
+    return chosen;
+  };
+  let client: ApiClient | undefined;
+  const api: ApiClient = {
+    call(call) {
+      client ??= createApiClient({
+        context: context(),
+        credentials: credentialsOf(context(), options),
+        signal,
+        trace: (line) => {
+          if (options.debug === true) io.err(`${line}\n`);
+        },
+      });
+      return client.call(call);
+    },
+  };
+  const known = () => options.namespace ?? context().context.namespace;
+  return {
+    io,
+    options,
+    signal,
+    api,
+    note,
+    namespace() {
+      const namespace = known();
+      if (namespace !== undefined) return namespace;
+      throw usageFailure(
+        "which namespace? the context names none",
+        "add -n NAMESPACE   (-A for all, where a list is asked for)",
+      );
+    },
+    contextNamespace: () => context().context.namespace,
+    scope() {
+      if (options.allNamespaces === true) return undefined;
+      const namespace = known();
+      if (namespace !== undefined) return namespace;
+      throw usageFailure("which namespace? the context names none", "add -n NAMESPACE, or -A for all");
+    },
+    announce() {
+      const { name, context: where } = context();
+      note(`context ${name} (${where.region}, ${where.endpoint})`);
+    },
+    pause: (milliseconds) => sleep(milliseconds, undefined, { signal }),
+  };
+}
+
+function signalOf(io: CliIo, options: GlobalOptions): AbortSignal {
+  if (options.timeout === undefined) return io.interrupted;
+  const seconds = durationSeconds(options.timeout);
+  if (seconds === undefined || seconds < 1) {
+    throw usageFailure(`--timeout is "${options.timeout}"; expected a duration such as 30s or 5m`, "--timeout 5m");
+  }
+  return AbortSignal.any([io.interrupted, AbortSignal.timeout(seconds * 1000)]);
+}
+
+function withRegion(chosen: NamedContext, region: string | undefined): NamedContext {
+  return region === undefined ? chosen : { ...chosen, context: { ...chosen.context, region } };
+}
+
+/** `--profile`, else what the context says, else the SDK's default chain; asked once. */
+function credentialsOf({ context }: NamedContext, options: GlobalOptions): () => Promise<AwsKeys> {
+  const given = context.credentials;
+  if (options.profile === undefined && given !== undefined && "accessKeyId" in given) {
+    const { accessKeyId, secretAccessKey, sessionToken } = given;
+    return async () => ({ accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) });
+  }
+  const profile = options.profile ?? (given !== undefined && "profile" in given ? given.profile : undefined);
+  return async () => {
+    const { fromIni, fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
+    try {
+      return await (profile === undefined ? fromNodeProviderChain() : fromIni({ profile }))();
+    } catch (error) {
+      throw new CliFailure(`no AWS credentials: ${error instanceof Error ? error.message : String(error)}`, {
+        exit: "unknown",
+        next: profile === undefined ? "aws sso login, or add --profile NAME" : `aws sso login --profile ${profile}`,
+      });
+    }
+  };
+}

@@ -1,0 +1,39 @@
+#!/usr/bin/env node
+// The command's entry under any Node from 20 on: finds the Node 24 that comes with the dependencies and runs main.ts.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { constants } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const NODE_MAJOR = 24;
+const main = fileURLToPath(new URL("main.ts", import.meta.url));
+
+if (Number(process.versions.node.split(".")[0]) >= NODE_MAJOR) {
+  await import("./main.ts");
+} else {
+  runUnder(bundledNode());
+}
+
+function bundledNode() {
+  for (let folder = dirname(main); ; folder = dirname(folder)) {
+    const candidate = join(folder, "node_modules", "node", "bin", "node");
+    if (existsSync(candidate)) return candidate;
+    if (folder === dirname(folder)) break;
+  }
+  console.error(
+    `starling needs Node ${NODE_MAJOR}; this is ${process.versions.node}, and none is installed beside it.`,
+  );
+  console.error(`  next: npm ci --prefix ${dirname(dirname(main))}`);
+  process.exit(3);
+}
+
+function runUnder(node) {
+  const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: "inherit" });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("error", (error) => {
+    console.error(`cannot run ${node}: ${error.message}`);
+    process.exit(3);
+  });
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));
+}

@@ -1,0 +1,432 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ResolvePorts, resolveSource } from "#functions/resolve/resolve.ts";
+import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { addressRules } from "#shared/adapters/address-rules.ts";
+import { unpackArtifact } from "#shared/adapters/artifact-archive.ts";
+import { IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
+import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { sourceSpec } from "#shared/domain/kinds/source.ts";
+import { dueAtOf } from "#shared/domain/rows/due.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { SourceRow } from "#shared/domain/rows/object-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import { ConflictError, StarlingError } from "#shared/errors.ts";
+import type { GitRemote, Log, Write } from "#shared/ports.ts";
+
+const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const source = { namespace: "shop", name: "fleet" };
+const key = keys.object("shop", "Source", "fleet");
+const message = { to: "resolve", source } as const;
+
+let root: string;
+let server: GitServer;
+let closed: GitServer;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "starling-resolve-"));
+  server = await startGitServer({ root: join(root, "open") });
+  closed = await startGitServer({ root: join(root, "closed"), credentials: { username: "u", password: "s3cret" } });
+  await closed.createRepository("fleet", { "a.yaml": "a: 1" });
+});
+
+afterAll(async () => {
+  await server?.stop();
+  await closed?.stop();
+  await rm(root, { recursive: true, force: true });
+});
+
+/** Counts what is asked of git, and lets a test act before the table is written. */
+class World {
+  readonly table = new MemoryTable();
+  readonly blobs = new MemoryBlobStore();
+  readonly sender = new MemorySender();
+  readonly asked: string[] = [];
+  now = new Date("2026-03-01T10:00:00.000Z");
+  secret = "";
+  beforeWrite: (() => Promise<void>) | undefined;
+
+  ports(): ResolvePorts {
+    const remote = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
+    const git: GitRemote = {
+      listRefs: (repository, prefixes) => {
+        this.asked.push(`list ${prefixes}`);
+        return remote.listRefs(repository, prefixes);
+      },
+      fetchTree: (repository, commit) => {
+        this.asked.push(`fetch ${commit.paths}`);
+        return remote.fetchTree(repository, commit);
+      },
+    };
+    const world = this;
+    const table = Object.assign(Object.create(this.table) as MemoryTable, {
+      get: (wanted: typeof key) => this.table.get(wanted),
+      query: (query: Parameters<MemoryTable["query"]>[0]) => this.table.query(query),
+      async write(writes: readonly Write[]) {
+        const act = world.beforeWrite;
+        world.beforeWrite = undefined;
+        await act?.();
+        await world.table.write(writes);
+      },
+    });
+    return {
+      table,
+      blobs: this.blobs,
+      sender: this.sender,
+      git,
+      secrets: { read: async () => this.secret },
+      clock: { now: () => this.now },
+      log: silent,
+    };
+  }
+
+  async row(): Promise<SourceRow> {
+    const row = await this.table.get<SourceRow>(key);
+    if (row === undefined) throw new Error("the Source is gone");
+    return row;
+  }
+
+  async change(change: (row: SourceRow) => Partial<SourceRow>): Promise<void> {
+    const row = await this.row();
+    await this.table.write([{ put: { ...row, ...change(row), version: row.version + 1 } }]);
+  }
+
+  async resolve(): Promise<readonly string[]> {
+    this.asked.length = 0;
+    await resolveSource(message, this.ports());
+    return this.asked;
+  }
+
+  ready() {
+    return this.row().then((row) => row.status.conditions.find((condition) => condition.type === "Ready"));
+  }
+}
+
+async function worldWith(spec: unknown): Promise<World> {
+  const world = new World();
+  const row: SourceRow = {
+    ...key,
+    ...source,
+    type: "Source",
+    schema: ROW_SCHEMA,
+    version: 1,
+    uid: "u1",
+    labels: {},
+    annotations: {},
+    generation: 1,
+    createdAt: world.now.toISOString(),
+    spec: sourceSpec.parse(spec),
+    operations: {},
+    status: { conditions: [] },
+  };
+  await world.table.write([
+    { put: row },
+    {
+      put: {
+        ...keys.uses(source, { namespace: "shop", kind: "SyncGroup", name: "web" }),
+        type: "Directory",
+        schema: 1,
+        version: 1,
+      },
+    },
+    {
+      put: {
+        ...keys.uses(source, { namespace: "shop", kind: "Sync", name: "one" }),
+        type: "Directory",
+        schema: 1,
+        version: 1,
+      },
+    },
+  ]);
+  return world;
+}
+
+const told = [
+  { to: "rollout", subject: { namespace: "shop", kind: "Sync", name: "one" } },
+  { to: "rollout", subject: { namespace: "shop", kind: "SyncGroup", name: "web" } },
+];
+
+let count = 0;
+let repository: string;
+let first: string;
+
+beforeEach(async () => {
+  repository = `fleet-${count++}`;
+  await server.createRepository(repository);
+  first = await server.commitFiles(
+    repository,
+    { "deploy/app.yaml": "a: 1\n", "docs/a.md": "x" },
+    { message: "First\n\nbody", at: new Date("2026-02-01T00:00:00Z"), tag: "v1.0.0" },
+  );
+});
+
+describe("a Source that follows a branch", () => {
+  let world: World;
+  beforeEach(async () => {
+    world = await worldWith({ git: { url: server.url(repository), ref: { branch: "main" } }, paths: ["deploy"] });
+  });
+
+  test("is pinned, stored and announced", async () => {
+    expect(await world.resolve()).toEqual(["list refs/heads/main", "fetch deploy"]);
+    const { status } = await world.row();
+    expect(status.artifact).toMatchObject({
+      revision: `main@sha1:${first}`,
+      files: 1,
+      subject: "First",
+      author: "Starling Local <local@starling.invalid>",
+      storedAt: "2026-03-01T10:00:00.000Z",
+    });
+    expect(status.conditions).toEqual([
+      {
+        type: "Ready",
+        status: "True",
+        reason: "Succeeded",
+        message: `stored artifact for revision main@sha1:${first}`,
+        since: "2026-03-01T10:00:00.000Z",
+      },
+      {
+        type: "ArtifactInStorage",
+        status: "True",
+        reason: "Succeeded",
+        message: `stored artifact for revision main@sha1:${first}`,
+        since: "2026-03-01T10:00:00.000Z",
+      },
+    ]);
+    const digest = status.artifact?.digest ?? "";
+    const files = await unpackArtifact(await world.blobs.get(blobKeys.artifact(digest)), digest);
+    expect(files.map((file) => [file.path, Buffer.from(file.content).toString()])).toEqual([
+      ["deploy/app.yaml", "a: 1\n"],
+    ]);
+    expect(world.sender.take()).toEqual(told);
+    expect((await world.table.query({ pk: "REV#shop#fleet" })).items).toMatchObject([
+      { type: "Revision", artifact: { revision: `main@sha1:${first}` } },
+    ]);
+  });
+
+  test("costs one listing when nothing changed, and tells nobody", async () => {
+    await world.resolve();
+    world.sender.take();
+    const before = await world.row();
+    world.now = new Date("2026-03-01T10:05:00.000Z");
+    expect(await world.resolve()).toEqual(["list refs/heads/main"]);
+    const after = await world.row();
+    expect(world.sender.take()).toEqual([]);
+    expect(after.status.artifact).toEqual(before.status.artifact);
+    expect(after.status.conditions).toEqual(before.status.conditions);
+    expect(after.status.attemptedAt).toBe("2026-03-01T10:05:00.000Z");
+    expect(dueAtOf(after.dueKey ?? "") > "2026-03-01T10:09:00").toBe(true);
+  });
+
+  test("moves with the branch", async () => {
+    await world.resolve();
+    world.sender.take();
+    const second = await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second" });
+    world.now = new Date("2026-03-01T10:05:00.000Z");
+    await world.resolve();
+    expect((await world.row()).status.artifact?.revision).toBe(`main@sha1:${second}`);
+    expect(world.sender.take()).toEqual(told);
+    expect((await world.table.query({ pk: "REV#shop#fleet" })).items).toHaveLength(2);
+  });
+
+  test("keeps its artifact for a commit that leaves the part alone, and goes by the new revision", async () => {
+    await world.resolve();
+    const before = (await world.row()).status.artifact;
+    const second = await server.commitFiles(repository, { "docs/a.md": "y" }, { message: "Docs" });
+    world.now = new Date("2026-03-01T10:05:00.000Z");
+    await world.resolve();
+    const after = (await world.row()).status.artifact;
+    expect(after).toEqual({ ...before, revision: `main@sha1:${second}`, subject: "Docs" });
+  });
+
+  test("keeps its artifact while the branch is gone, backs off, and recovers", async () => {
+    await world.resolve();
+    const { artifact } = (await world.row()).status;
+    await server.commitFiles(repository, { x: "y" }, { message: "Other", branch: "other" });
+    await server.deleteRef(repository, "refs/heads/main");
+    world.now = new Date("2026-03-01T10:05:00.000Z");
+    world.sender.take();
+    await world.resolve();
+    const { status, dueKey } = await world.row();
+    expect(status.artifact).toEqual(artifact);
+    expect(status.failures).toBe(1);
+    expect(status.conditions).toMatchObject([
+      {
+        type: "Ready",
+        status: "False",
+        reason: "GitRefNotFound",
+        message: expect.stringContaining("has no refs/heads/main; push it"),
+        since: "2026-03-01T10:05:00.000Z",
+      },
+      { type: "FetchFailed", status: "True", reason: "GitRefNotFound" },
+      { type: "ArtifactInStorage", status: "True", since: "2026-03-01T10:00:00.000Z" },
+    ]);
+    expect(dueAtOf(dueKey ?? "")).toBe("2026-03-01T10:05:05.000Z");
+    expect(world.sender.take()).toEqual([]);
+    await server.commitFiles(repository, {}, { message: "Back", onto: first });
+    await world.resolve();
+    expect((await world.row()).status).not.toHaveProperty("failures");
+    expect(await world.ready()).toMatchObject({ status: "True" });
+  });
+
+  test("fetches again when its paths changed", async () => {
+    await world.resolve();
+    await world.change((row) => ({ spec: { ...row.spec, paths: ["docs"] }, generation: 2 }));
+    expect(await world.resolve()).toEqual(["list refs/heads/main", "fetch docs"]);
+    expect((await world.row()).status.artifact?.files).toBe(1);
+  });
+
+  test("fetches again after paths that were not there, though the reference stands", async () => {
+    await world.resolve();
+    await world.change((row) => ({ spec: { ...row.spec, paths: ["deploy", "nope"] }, generation: 2 }));
+    await world.resolve();
+    expect(await world.ready()).toMatchObject({
+      reason: "PathNotFound",
+      message: expect.stringContaining('has no files in "nope"; correct spec.paths'),
+    });
+    expect(await world.resolve()).toEqual(["list refs/heads/main", "fetch deploy,nope"]);
+    await world.change((row) => ({ spec: { ...row.spec, paths: ["."] }, generation: 3 }));
+    await world.resolve();
+    expect((await world.row()).status.artifact?.files).toBe(2);
+  });
+
+  test("looks again when the spec changed under it", async () => {
+    world.beforeWrite = () => world.change((row) => ({ spec: { ...row.spec, paths: ["docs"] }, generation: 2 }));
+    await world.resolve();
+    const { status } = await world.row();
+    expect(status.observedGeneration).toBe(2);
+    const digest = status.artifact?.digest ?? "";
+    const files = await unpackArtifact(await world.blobs.get(blobKeys.artifact(digest)), digest);
+    expect(files.map((file) => file.path)).toEqual(["docs/a.md"]);
+  });
+
+  test("tells its subjects after a crash between writing and telling", async () => {
+    const ports = world.ports();
+    const dying = { ...ports, sender: { send: async () => Promise.reject(new Error("killed")) } };
+    await expect(resolveSource(message, dying)).rejects.toThrow("killed");
+    const row = await world.row();
+    expect(row.status.artifact?.revision).toBe(`main@sha1:${first}`);
+    expect(dueAtOf(row.dueKey ?? "")).toBe("2026-03-01T10:00:30.000Z");
+    await world.resolve();
+    expect(world.sender.take()).toEqual(told);
+    await world.resolve();
+    expect(world.sender.take()).toEqual([]);
+    expect((await world.table.query({ pk: "REV#shop#fleet" })).items).toHaveLength(1);
+  });
+
+  test("gives up for now when the row never stands still", async () => {
+    const ports = world.ports();
+    const table = Object.assign(Object.create(ports.table) as typeof ports.table, {
+      get: (wanted: typeof key) => world.table.get(wanted),
+      write: async () => Promise.reject(new ConflictError("somebody wrote it")),
+    });
+    await expect(resolveSource(message, { ...ports, table })).rejects.toBeInstanceOf(ConflictError);
+  });
+
+  test("does nothing while suspended or gone", async () => {
+    await world.change(() => ({ operations: { suspended: { by: "me", at: "2026-03-01T00:00:00.000Z" } } }));
+    expect(await world.resolve()).toEqual([]);
+    await world.table.write([{ delete: key }]);
+    expect(await world.resolve()).toEqual([]);
+  });
+
+  test("says which reconcile it handled", async () => {
+    await world.change(() => ({ operations: { reconcile: { by: "me", at: "2026-03-01T09:59:00.000Z" } } }));
+    await world.resolve();
+    expect((await world.row()).status.handledReconcile).toBe("2026-03-01T09:59:00.000Z");
+  });
+});
+
+describe("other references", () => {
+  test("none: the branch that HEAD stands for", async () => {
+    const world = await worldWith({ git: { url: server.url(repository) } });
+    expect(await world.resolve()).toEqual(["list HEAD", "fetch ."]);
+    expect((await world.row()).status.artifact?.revision).toBe(`main@sha1:${first}`);
+  });
+
+  test("a tag", async () => {
+    const world = await worldWith({ git: { url: server.url(repository), ref: { tag: "v1.0.0" } } });
+    await world.resolve();
+    expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0@sha1:${first}`);
+  });
+
+  test("a version range, and its ties by the time of the commit", async () => {
+    const world = await worldWith({ git: { url: server.url(repository), ref: { semver: "1.x" } } });
+    await world.resolve();
+    expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0@sha1:${first}`);
+    const later = await server.commitFiles(
+      repository,
+      { "deploy/app.yaml": "a: 3\n" },
+      { message: "Again", at: new Date("2026-02-03T00:00:00Z"), tag: { name: "v1.0.0+b2", message: "x" } },
+    );
+    await server.commitFiles(
+      repository,
+      { "deploy/app.yaml": "a: 4\n" },
+      { message: "Between", at: new Date("2026-02-02T00:00:00Z"), tag: "v1.0.0+b3" },
+    );
+    await world.resolve();
+    expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0+b2@sha1:${later}`);
+  });
+
+  test("a commit needs no listing, and none at all once it is stored", async () => {
+    await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second" });
+    const world = await worldWith({ git: { url: server.url(repository), ref: { commit: first } } });
+    expect(await world.resolve()).toEqual(["fetch ."]);
+    expect((await world.row()).status.artifact?.revision).toBe(`sha1:${first}`);
+    expect(await world.resolve()).toEqual([]);
+  });
+});
+
+describe("what goes wrong", () => {
+  const rows: readonly (readonly [legend: string, spec: () => unknown, reason: string])[] = [
+    ["no repository", () => ({ git: { url: server.url("missing") } }), "GitNotFound"],
+    ["no tag in the range", () => ({ git: { url: server.url(repository), ref: { semver: ">=9" } } }), "GitRefNotFound"],
+    ["a path that is not there", () => ({ git: { url: server.url(repository) }, paths: ["nope"] }), "PathNotFound"],
+    ["a closed repository", () => ({ git: { url: closed.url("fleet") } }), "GitAuthenticationFailed"],
+    ["an address that is not allowed", () => ({ git: { url: "https://169.254.169.254/x" } }), "GitAddressRefused"],
+    ["nobody there", () => ({ git: { url: "http://127.0.0.1:1/x" } }), "GitOperationFailed"],
+  ];
+  test.each(rows)("%s", async (_legend, spec, reason) => {
+    const world = await worldWith(spec());
+    await world.resolve();
+    expect(await world.ready()).toMatchObject({ status: "False", reason });
+    const { status } = await world.row();
+    expect(status).not.toHaveProperty("artifact");
+    expect(world.sender.take()).toEqual([]);
+  });
+
+  test("an empty repository", async () => {
+    await server.createRepository(`${repository}-empty`);
+    const world = await worldWith({ git: { url: server.url(`${repository}-empty`) } });
+    await world.resolve();
+    expect(await world.ready()).toMatchObject({ reason: "EmptyGitRepository" });
+  });
+
+  const secrets: readonly (readonly [kind: "basic" | "bearer", text: string, reason: string])[] = [
+    ["basic", '{"username": "u", "password": "s3cret"}', "Succeeded"],
+    ["basic", '{"username": "u", "password": "wr0ng"}', "GitAuthenticationFailed"],
+    ["basic", '{"username": "u"}', "InvalidCredentials"],
+    ["basic", "s3cret", "InvalidCredentials"],
+    ["bearer", "s3cret two", "InvalidCredentials"],
+    ["bearer", "s3cret", "GitAuthenticationFailed"],
+  ];
+  test.each(secrets)("%s credentials %s: %s", async (kind, text, reason) => {
+    const world = await worldWith({ git: { url: closed.url("fleet"), credentials: { secret: "x", kind } } });
+    world.secret = text;
+    await world.resolve();
+    expect(await world.ready()).toMatchObject({ reason });
+    expect(JSON.stringify(await world.row())).not.toMatch(/s3cret|wr0ng/);
+  });
+
+  test("a secret that is not there", async () => {
+    const world = await worldWith({ git: { url: closed.url("fleet"), credentials: { secret: "x", kind: "basic" } } });
+    const ports = world.ports();
+    const read = async () => Promise.reject(new StarlingError("no x", { code: "SecretNotFound", retry: "transient" }));
+    await resolveSource(message, { ...ports, secrets: { read } });
+    expect(await world.ready()).toMatchObject({ reason: "SecretNotFound" });
+  });
+});

@@ -33,7 +33,7 @@ export async function invokeFunction(request: InvocationRequest): Promise<Invoca
 
 async function run(handler: LambdaHandler, event: unknown, identity: FunctionIdentity): Promise<InvocationOutcome> {
   try {
-    return { outcome: "returned", result: await handler(event, createLambdaContext(identity)) };
+    return { outcome: "returned", result: await handler(event as never, createLambdaContext(identity)) };
   } catch (error) {
     return { outcome: "failed", error };
   }

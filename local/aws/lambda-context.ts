@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 
-/** What Starling's handlers are to this machine: an async function of an event and a context. */
-export type LambdaHandler = (event: unknown, context: LambdaContext) => unknown;
+/** What a function is to this machine: any function of an event and a context, whatever event it expects. */
+export type LambdaHandler = (event: never, context: LambdaContext) => unknown;
 
 /** The members of the Node.js runtime's context object that do not predate promises. */
 export interface LambdaContext {

@@ -1,0 +1,347 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { type RenderPorts, render } from "#functions/render/render.ts";
+import { packArtifact } from "#shared/adapters/artifact-archive.ts";
+import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { KubectlKustomize } from "#shared/adapters/kubectl-kustomize.ts";
+import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
+import { dueAtOf, dueAttributes } from "#shared/domain/rows/due.ts";
+import { keys, type Subject } from "#shared/domain/rows/keys.ts";
+import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import { treeDigest } from "#shared/domain/tree-listing.ts";
+import { StarlingError } from "#shared/errors.ts";
+import type { KustomizeRunner, Log, RenderInput } from "#shared/ports.ts";
+
+const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const kubectl = new KubectlKustomize({ kubectl: () => locateKubectl("") });
+const web: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
+const api: Subject = { namespace: "shop", kind: "Sync", name: "api" };
+
+class World {
+  readonly table = new MemoryTable();
+  readonly blobs = new MemoryBlobStore();
+  readonly sender = new MemorySender();
+  builds = 0;
+  now = new Date("2026-03-01T10:00:00.000Z");
+  beforeBuild: (() => Promise<void>) | undefined;
+
+  ports(): RenderPorts {
+    const kustomize: KustomizeRunner = {
+      build: async (input: RenderInput) => {
+        this.builds++;
+        const act = this.beforeBuild;
+        this.beforeBuild = undefined;
+        await act?.();
+        return kubectl.build(input);
+      },
+    };
+    let ids = 0;
+    return {
+      table: this.table,
+      blobs: this.blobs,
+      sender: this.sender,
+      kustomize,
+      clock: { now: () => this.now },
+      ids: { unique: () => `worker-${ids++}` },
+      log: silent,
+    };
+  }
+
+  async ask(
+    contents: Readonly<Record<string, string>>,
+    template: { readonly path?: string; readonly render?: RenderOptions } = {},
+  ): Promise<void> {
+    const files = Object.entries(contents).map(([path, text]) => ({
+      path,
+      executable: false,
+      content: new TextEncoder().encode(text),
+    }));
+    const artifactDigest = treeDigest(files);
+    await this.blobs.putOnce(blobKeys.artifact(artifactDigest), await packArtifact(files));
+    await this.put({ artifactDigest, path: ".", ...template });
+  }
+
+  async put(wanted: {
+    readonly artifactDigest: string;
+    readonly path: string;
+    readonly render?: RenderOptions;
+  }): Promise<void> {
+    const key = keys.rendering("sha256:in");
+    const row: RenderingRow = {
+      ...key,
+      ...dueAttributes(key, "2026-03-01T10:00:30.000Z"),
+      type: "Rendering",
+      schema: ROW_SCHEMA,
+      version: 1,
+      input: "sha256:in",
+      ...wanted,
+      engine: "e",
+      state: "Pending",
+      requestedAt: this.now.toISOString(),
+      tries: 0,
+      dispatches: 1,
+    };
+    await this.table.write([{ put: row }]);
+  }
+
+  async row(): Promise<RenderingRow> {
+    const row = await this.table.get<RenderingRow>(keys.rendering("sha256:in"));
+    if (row === undefined) throw new Error("the rendering is gone");
+    return row;
+  }
+
+  async render(notify?: Subject): Promise<void> {
+    const message = { to: "render", input: "sha256:in" } as const;
+    await render(notify === undefined ? message : { ...message, notify }, this.ports());
+  }
+
+  async rendering(): Promise<string> {
+    const { digest } = await this.row();
+    return new TextDecoder().decode(await this.blobs.get(blobKeys.rendering(digest ?? "")));
+  }
+
+  told(): readonly string[] {
+    return this.sender.take().map((message) => (message.to === "rollout" ? message.subject.name : message.to));
+  }
+}
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+
+const configMap = (name: string): string => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\n`;
+const names = async (): Promise<readonly string[]> =>
+  (JSON.parse(await world.rendering()) as { metadata: { name: string } }[]).map((object) => object.metadata.name);
+
+describe("a rendering", () => {
+  test("of plain files has every object below the folder, sorted by identity", async () => {
+    await world.ask(
+      {
+        "deploy/z.yaml": configMap("a"),
+        "deploy/sub/x.yml": `${configMap("c")}---\n${configMap("b")}`,
+        "deploy/j.json": '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}',
+        "deploy/readme.md": "# no manifest",
+        "other/x.yaml": configMap("no"),
+      },
+      { path: "deploy" },
+    );
+    await world.render(web);
+    expect(await names()).toEqual(["a", "b", "c", "s"]);
+    expect(await world.row()).toMatchObject({ state: "Done", objects: 4, tries: 1 });
+    expect(await world.row()).not.toHaveProperty("dueKey");
+    expect(await world.row()).not.toHaveProperty("claim");
+    expect(world.told()).toEqual(["web"]);
+    expect(world.builds).toBe(0);
+  });
+
+  test("keeps what YAML means to kubectl", async () => {
+    await world.ask({
+      "a.yaml":
+        "apiVersion: example.com/v1\nkind: W\nmetadata: {name: 'w:A'}\nspec: {mode: 0644, on: yes, big: 9007199254740993}",
+    });
+    await world.render();
+    expect(await world.rendering()).toBe(
+      '[{"apiVersion":"example.com/v1","kind":"W","metadata":{"name":"w:A"},"spec":{"big":9007199254740993,"mode":420,"true":true}}]',
+    );
+  });
+
+  test("of a kustomization is what kustomize builds", async () => {
+    await world.ask(
+      {
+        "base/kustomization.yaml": "resources: [a.yaml]",
+        "base/a.yaml": configMap("a"),
+        "prod/kustomization.yaml": "resources: [../base]\nnamePrefix: p-",
+      },
+      { path: "./prod/" },
+    );
+    await world.render();
+    expect(await names()).toEqual(["p-a"]);
+  });
+
+  test("joins folders with a kustomization of their own to the plain files around them", async () => {
+    await world.ask({
+      "a.yaml": configMap("a"),
+      "sub/kustomization.yaml": "resources: [b.yaml]\nnamePrefix: p-",
+      "sub/b.yaml": configMap("b"),
+      "sub/deep/kustomization.yaml": "resources: [http://127.0.0.1/never-reached]",
+      "sub/unused.yaml": configMap("unused"),
+    });
+    await world.render();
+    expect(await names()).toEqual(["a", "p-b"]);
+    expect(world.builds).toBe(1);
+  });
+
+  test("by choice is plain, and reads every file", async () => {
+    await world.ask(
+      {
+        "kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamePrefix: p-",
+        "a.yaml": configMap("a"),
+      },
+      { render: { plain: {} } },
+    );
+    await world.render();
+    expect(await names()).toEqual(["a"]);
+    expect(world.builds).toBe(0);
+  });
+
+  test("is the same digest for the same objects in other files", async () => {
+    await world.ask({ "a.yaml": configMap("a"), "b.yaml": configMap("b") });
+    await world.render();
+    const first = (await world.row()).digest;
+    world = new World();
+    await world.ask({ "x/y.yaml": `${configMap("b")}---\n${configMap("a")}` });
+    await world.render();
+    expect((await world.row()).digest).toBe(first);
+  });
+});
+
+describe("what cannot be rendered fails for good, and says why", () => {
+  const rows: readonly (readonly [
+    legend: string,
+    files: Readonly<Record<string, string>>,
+    path: string,
+    failure: object,
+  ])[] = [
+    ["nothing", { "a.md": "x" }, ".", { code: "EmptyRender", message: expect.stringContaining("holds no objects") }],
+    ["only comments", { "a.yaml": "# x\n---\n" }, ".", { code: "EmptyRender" }],
+    [
+      "a folder that is not there",
+      { "a.yaml": configMap("a") },
+      "b",
+      { code: "EmptyRender", message: expect.stringContaining("b: is no folder of the artifact") },
+    ],
+    ["a file for a folder", { "a.yaml": configMap("a") }, "a.yaml", { code: "EmptyRender" }],
+    [
+      "a file that is no object",
+      { "values.yaml": "replicas: 1" },
+      ".",
+      { code: "InvalidObject", message: expect.stringMatching(/^values.yaml:1, document 1, apiVersion: is missing/) },
+    ],
+    [
+      "invalid YAML",
+      { "a.yaml": configMap("a"), "b.yaml": "a: [" },
+      ".",
+      { code: "InvalidYaml", message: expect.stringMatching(/^b.yaml:1/) },
+    ],
+    [
+      "one object twice",
+      { "a.yaml": configMap("a"), "b.yaml": configMap("a") },
+      ".",
+      { code: "DuplicateObject", message: expect.stringContaining("is also in a.yaml:1") },
+    ],
+    [
+      "a remote base",
+      { "kustomization.yaml": "resources: [https://example.com/x]" },
+      ".",
+      { code: "KustomizationRefused" },
+    ],
+    [
+      "a kustomization that is wrong",
+      { "kustomization.yaml": "nope: 1" },
+      ".",
+      { code: "KustomizeFailed", message: expect.stringContaining("nope") },
+    ],
+  ];
+  test.each(rows)("%s", async (_legend, files, path, failure) => {
+    await world.ask(files, { path });
+    await world.render(web);
+    expect(await world.row()).toMatchObject({ state: "Failed", failure: { ...failure, permanent: true } });
+    expect(await world.row()).not.toHaveProperty("dueKey");
+    expect(world.told()).toEqual(["web"]);
+  });
+
+  test("an artifact with other content than its digest says", async () => {
+    await world.blobs.putOnce(blobKeys.artifact("sha256:aa"), await packArtifact([]));
+    await world.put({ artifactDigest: "sha256:aa", path: "." });
+    await world.render(web);
+    expect(await world.row()).toMatchObject({ state: "Failed", failure: { code: "ArtifactInvalid" } });
+  });
+});
+
+describe("single flight", () => {
+  beforeEach(async () => {
+    await world.ask({ "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap("a") });
+  });
+
+  test("a message that comes twice renders once, and tells again", async () => {
+    await world.render(web);
+    await world.render(web);
+    await world.render();
+    expect(world.builds).toBe(1);
+    expect(world.told()).toEqual(["web", "web"]);
+  });
+
+  test("who asks while another renders is told with the rest", async () => {
+    world.beforeBuild = async () => {
+      await world.render(api);
+      await world.render(web);
+      await world.render();
+      expect(world.told()).toEqual([]);
+    };
+    await world.render(web);
+    expect(world.builds).toBe(1);
+    expect(world.told()).toEqual(["web", "api"]);
+    expect(await world.row()).not.toHaveProperty("waiting");
+  });
+
+  test("a claim that ran out is taken over, and the one who comes back late changes nothing", async () => {
+    world.beforeBuild = async () => {
+      world.now = new Date("2026-03-01T10:02:01.000Z");
+      await world.render(api);
+      expect(world.told()).toEqual(["web", "api"]);
+    };
+    await world.render(web);
+    expect(world.builds).toBe(2);
+    expect(await world.row()).toMatchObject({ state: "Done", tries: 2 });
+    expect(world.told()).toEqual(["web"]);
+  });
+
+  test("a worker that dies leaves a row that is due when its claim runs out", async () => {
+    const ports = world.ports();
+    const table = Object.assign(Object.create(world.table) as MemoryTable, {
+      get: (key: Parameters<MemoryTable["get"]>[0]) => world.table.get(key),
+      write: async (writes: Parameters<MemoryTable["write"]>[0]) => {
+        await world.table.write(writes);
+        throw new Error("killed");
+      },
+    });
+    await expect(render({ to: "render", input: "sha256:in", notify: web }, { ...ports, table })).rejects.toThrow(
+      "killed",
+    );
+    expect(dueAtOf((await world.row()).dueKey ?? "")).toBe("2026-03-01T10:02:00.000Z");
+    world.now = new Date("2026-03-01T10:02:00.001Z");
+    await world.render();
+    expect(await world.row()).toMatchObject({ state: "Done", tries: 2 });
+    expect(world.told()).toEqual(["web"]);
+  });
+
+  test("what may pass is tried again later, and its reason is in the row", async () => {
+    world.beforeBuild = async () => {
+      throw new StarlingError("too slow", { code: "KustomizeFailed", retry: "transient" });
+    };
+    await world.render(web);
+    expect(await world.row()).toMatchObject({ state: "Pending", failure: { message: "too slow", permanent: false } });
+    expect(dueAtOf((await world.row()).dueKey ?? "")).toBe("2026-03-01T10:00:05.000Z");
+    expect(world.told()).toEqual([]);
+    await world.render();
+    expect(await world.row()).toMatchObject({ state: "Done" });
+    expect(await world.row()).not.toHaveProperty("failure");
+    expect(world.told()).toEqual(["web"]);
+  });
+
+  test("an artifact that is not there yet is waited for", async () => {
+    await world.put({ artifactDigest: "sha256:bb", path: "." });
+    await world.render(web);
+    expect(await world.row()).toMatchObject({ state: "Pending", failure: { code: "BlobNotFound", permanent: false } });
+  });
+
+  test("what nobody asked for is not rendered", async () => {
+    await render({ to: "render", input: "sha256:other", notify: web }, world.ports());
+    expect(world.told()).toEqual([]);
+  });
+});

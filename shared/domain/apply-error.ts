@@ -106,11 +106,12 @@ const table: readonly (readonly [(facts: ApplyErrorFacts) => boolean, ApplyError
   [({ status }) => status === 410, { class: "expired", ...again }],
   [({ status, message }) => status === 413 || isTooLarge(message), { class: "tooLarge", ...never }],
   [({ status }) => status === 429, { class: "throttled", ...again }],
+  [({ message }) => /conversion webhook/.test(message), { class: "dependency", ...again }],
   [({ message }) => mentionsOtherVersion(message), { class: "migrate", ...again }],
   [({ message }) => schemaText.test(message), { class: "invalid", ...never }],
   [({ status, causes, message }) => status === 422 && isImmutable(causes, message), { class: "immutable", ...never }],
   [({ status }) => status === 422 || status === 400, { class: "invalid", ...never }],
-  [({ message }) => /failed calling webhook|conversion webhook/.test(message), { class: "dependency", ...again }],
+  [({ message }) => /failed calling webhook/.test(message), { class: "dependency", ...again }],
   [({ status = 0 }) => status >= 500, { class: "transient", ...unclear }],
 ];
 

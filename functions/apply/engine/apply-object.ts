@@ -72,7 +72,7 @@ export async function applyObject(client: ClusterClient, request: ApplyObjectReq
     if (isBeingDeleted(existing)) return terminating(id, existing);
     const owner = foreignOwner(existing, setId);
     if (owner !== undefined && !request.adopt.includes(owner.tool)) {
-      const message = `${describeObject(id)} belongs to ${owner.tool} (${owner.owner}); remove it there, or let this Sync adopt from ${owner.tool}`;
+      const message = `${describeObject(id)} belongs to ${owner.tool} (${owner.owner}); take it out there, or remove its marks, and it is adopted`;
       return { id, outcome: "failed", failure: definiteFailure({ class: "foreign", reason: "ForeignOwner", message }) };
     }
   }
@@ -87,8 +87,14 @@ export async function applyObject(client: ClusterClient, request: ApplyObjectReq
     const settled = await takeOver(client, kind, { object: target.object, answer });
     return applied(request, kind, { ...settled, created: answer.created });
   } catch (error) {
-    return { id, outcome: "failed", failure: failureOf(error) };
+    return { id, outcome: "failed", failure: withRemedy(failureOf(error)) };
   }
+}
+
+function withRemedy(failure: ObjectFailure): ObjectFailure {
+  if (failure.class !== "immutable") return failure;
+  const remedy = "the field cannot be changed: delete the object to have it made anew, or put the old value back";
+  return { ...failure, message: `${failure.message}; ${remedy}` };
 }
 
 async function applyOverObstacles(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {

@@ -12,6 +12,9 @@ const aggregated = ["v2", "v2beta1"]
   .concat("application/json")
   .join(",");
 
+/** An answer so young is not asked for again: a hundred objects of one unknown kind are no hundred discoveries. */
+const freshMs = 1_000;
+
 interface GroupVersion {
   readonly version: string;
   /** undefined: the server behind it did not answer. A function: not asked yet. */
@@ -26,7 +29,7 @@ type Groups = ReadonlyMap<string, readonly GroupVersion[]>;
 
 /**
  * What a cluster serves, from two requests of aggregated discovery (KEP-3352), or group by group from servers without
- * it. Kept until `forget`; asked again when a kind is not known and the answer is older than the question.
+ * it. Kept until `forget`; asked again when a kind is not known and the answer is older than a second.
  */
 export class KindCatalog {
   readonly #read: DiscoveryReader;
@@ -42,10 +45,9 @@ export class KindCatalog {
   }
 
   async lookup(query: KindQuery): Promise<KindLookup> {
-    const askedAt = Date.now();
     const found = await this.#find(query);
     if (found.outcome === "found") return found;
-    if (this.#loadedAt < askedAt) this.forget();
+    if (Date.now() - this.#loadedAt > freshMs) this.forget();
     return this.#find(query);
   }
 

@@ -100,6 +100,16 @@ const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boole
   ["422", answer(422, "is invalid", { causes: [cause("Required value")] }), "invalid", false, false],
   ["400", answer(400, "metadata.managedFields must be nil"), "invalid", false, false],
   ["500 of a webhook", answer(500, 'Internal error occurred: failed calling webhook "w"'), "dependency", true, false],
+  [
+    "500 of managedFields in another version",
+    answer(
+      500,
+      "failed to create manager for existing fields: failed to convert new object (n/a; x/v1) to smd typed: .x",
+    ),
+    "migrate",
+    true,
+    false,
+  ],
   ["500 of a conversion", answer(500, "conversion webhook for x failed"), "dependency", true, false],
   ["500 of etcd", answer(500, "etcdserver: leader changed"), "transient", true, true],
   ["503", answer(503, "the server is currently unable to handle the request"), "transient", true, true],

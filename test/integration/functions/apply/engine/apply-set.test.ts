@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AppliedObject } from "#functions/apply/engine/apply-object.ts";
 import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
+import type { JsonObject } from "#shared/domain/json.ts";
 import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import type { ForeignTool } from "#shared/domain/membership.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
@@ -166,6 +167,25 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       "Deployment broken/z": "created",
     });
     expect(failureIn(result.objects)).toMatchObject({ class: "invalid", retryable: false });
+  });
+
+  it("an immutable field is named, and what to do", async () => {
+    const selecting = (app: string) => {
+      const labels = { app };
+      const spec = deployment("immutable/web").spec as JsonObject;
+      const template = { ...(spec.template as JsonObject), metadata: { labels } };
+      return manifest({
+        ...deployment("immutable/web"),
+        spec: { ...spec, selector: { matchLabels: labels }, template },
+      });
+    };
+    await apply("immutable", [namespace("immutable"), selecting("a")]);
+    const result = await apply("immutable", [selecting("b")]);
+    expect(failureIn(result.objects)).toMatchObject({
+      class: "immutable",
+      retryable: false,
+      message: expect.stringMatching(/spec.selector.*delete the object/),
+    });
   });
 
   it("what comes after a failed Namespace is not begun", async () => {

@@ -121,7 +121,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
   }
   const controllers = options.controllers ?? "on";
   for (const state of saved?.clusters ?? []) {
-    const cluster = new Cluster({ ...state.identity, clock, controllers }, state.revision);
+    const cluster = new Cluster({ ...state.identity, clock, controllers, caCert: tls.cert }, state.revision);
     for (const [resource, object] of state.objects) cluster.store.restore(resource, object);
     host(cluster);
   }
@@ -130,7 +130,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
     addCluster(name, { uid = randomUUID(), version = defaultVersion } = {}) {
       if (clusters.has(name)) throw new Error(`cluster ${JSON.stringify(name)} exists already: remove it first`);
       const token = randomBytes(24).toString("base64url");
-      const cluster = new Cluster({ name, uid, token, version, clock, controllers });
+      const cluster = new Cluster({ name, uid, token, version, clock, controllers, caCert: tls.cert });
       host(cluster);
       bootstrap(cluster);
       return connection(cluster);

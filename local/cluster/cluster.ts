@@ -13,6 +13,8 @@ export interface ClusterOptions {
   readonly version: string;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** The certificate authority of the server, PEM: what `kube-root-ca.crt` holds. */
+  readonly caCert: string;
   /** Whether controllers run; without them nothing becomes ready and nothing is collected. */
   readonly controllers: "on" | "off";
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { keyOf } from "#local/cluster/cluster-store.ts";
+import { OwnerIndex } from "#local/cluster/controllers/owner-index.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { type DeleteOptions, deleteStored } from "#local/cluster/delete-operations.ts";
 import { apiVersionOf, builtinKindsByResource, type Kind } from "#local/cluster/kinds.ts";
@@ -9,7 +10,7 @@ import { metadataOf, nameOf, withMetadata } from "#local/cluster/object-meta.ts"
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { fieldsContext, toServerObject, type WriteRequest } from "#local/cluster/write-request.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { annotationsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 
 export interface ControllerSettings {
   readonly scheduler: Scheduler;
@@ -20,15 +21,16 @@ export interface ControllerSettings {
 /** What controllers may do with a cluster. Their writes carry their own entries in managedFields. */
 export interface ControllerContext extends ControllerSettings {
   readonly cluster: Cluster;
+  readonly owners: OwnerIndex;
   /** Creates an object of a built-in kind, unless it exists; answers the stored one. */
   create(resource: string, object: JsonObject): JsonObject;
   /** Stores an object that exists; one whose last finalizer went is removed. */
   write(resource: string, object: JsonObject): void;
-  /** Replaces the status, where it differs. */
+  /** Replaces the status and adds annotations, where they differ. */
   writeStatus(
     resource: string,
     object: JsonObject,
-    next: { readonly status: JsonObject; readonly manager?: string },
+    next: { readonly status: JsonObject; readonly manager?: string; readonly annotations?: JsonObject },
   ): void;
   /** Deletes an object as a client would. */
   remove(resource: string, object: JsonObject, options?: Partial<DeleteOptions>): void;
@@ -59,6 +61,7 @@ export function controllerContext(cluster: Cluster, settings: ControllerSettings
   }
   return {
     cluster,
+    owners: new OwnerIndex(store),
     ...settings,
     create(resource, object) {
       const existing = store.get(resource, keyOf(object));
@@ -89,14 +92,18 @@ export function controllerContext(cluster: Cluster, settings: ControllerSettings
         put(resource, managed);
       }
     },
-    writeStatus(resource, object, { status, manager = controllerManager }) {
+    writeStatus(resource, object, { status, annotations, manager = controllerManager }) {
       const live = store.get(resource, keyOf(object));
       const kind = kindOf(resource);
       if (live === undefined || kind === undefined || metadataOf(live).uid !== metadataOf(object).uid) return;
       const write = request(kind, object, { manager, subresource: "status" });
       const decoded = toServerObject(write, { ...live, status }, "client");
-      const next = { ...live, status: decoded.status };
-      if (deepEqual(live.status, next.status)) return;
+      const noted = { ...annotationsOf(live), ...annotations };
+      const next = {
+        ...(annotations === undefined ? live : withMetadata(live, { annotations: noted })),
+        status: decoded.status,
+      };
+      if (deepEqual(live, next)) return;
       put(resource, withManagedFields(next, trackUpdate(live, next, fieldsContext(write))));
     },
     remove(resource, object, options = {}) {

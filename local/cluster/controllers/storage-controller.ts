@@ -1,0 +1,65 @@
+import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
+import { podResource, readySince } from "#local/cluster/controllers/pod-controller.ts";
+import { isDeleting, numberAt, statusOf } from "#local/cluster/controllers/workload.ts";
+import { matchesLabels } from "#local/cluster/table.ts";
+import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+
+export const claimResource = "/persistentvolumeclaims";
+export const budgetResource = "policy/poddisruptionbudgets";
+
+/** Binds a claim to storage that is only imagined. */
+export function bindClaim(context: ControllerContext, claim: JsonObject): void {
+  if (isDeleting(claim) || stringAt(claim, "status", "phase") === "Bound") return;
+  const capacity = valueAt(claim, "spec", "resources", "requests");
+  context.writeStatus(claimResource, claim, {
+    status: {
+      phase: "Bound",
+      accessModes: listAt(claim, "spec", "accessModes"),
+      ...(isJsonObject(capacity) ? { capacity } : {}),
+    },
+  });
+}
+
+/** Counts the Pods that a PodDisruptionBudget protects. */
+export function countBudget(context: ControllerContext, budget: JsonObject): void {
+  const namespace = stringAt(budget, "metadata", "namespace") ?? "";
+  const wanted = valueAt(budget, "spec", "selector", "matchLabels");
+  const pods = context.cluster.store
+    .list(podResource, namespace)
+    .filter((pod) => matchesLabels(pod, wanted) && !isDeleting(pod));
+  const expectedPods = pods.length;
+  const currentHealthy = pods.filter((pod) => readySince(pod) !== undefined).length;
+  const minAvailable = share(valueAt(budget, "spec", "minAvailable"), expectedPods);
+  const maxUnavailable = share(valueAt(budget, "spec", "maxUnavailable"), expectedPods);
+  const desiredHealthy = minAvailable ?? Math.max(0, expectedPods - (maxUnavailable ?? 1));
+  const disruptionsAllowed = Math.max(0, currentHealthy - desiredHealthy);
+  const observedGeneration = numberAt(budget, "metadata", "generation");
+  const enough = disruptionsAllowed > 0;
+  const before = listAt(statusOf(budget), "conditions").find(
+    (each) => stringAt(each, "status") === (enough ? "True" : "False"),
+  );
+  const condition = {
+    type: "DisruptionAllowed",
+    status: enough ? "True" : "False",
+    observedGeneration,
+    lastTransitionTime: stringAt(before, "lastTransitionTime") ?? context.cluster.now(),
+    reason: enough ? "SufficientPods" : "InsufficientPods",
+    message: "",
+  };
+  context.writeStatus(budgetResource, budget, {
+    status: {
+      observedGeneration,
+      disruptionsAllowed,
+      currentHealthy,
+      desiredHealthy,
+      expectedPods,
+      conditions: [condition],
+    },
+  });
+}
+
+function share(value: unknown, of: number): number | undefined {
+  if (typeof value === "number") return value;
+  return typeof value === "string" ? Math.ceil((Number.parseInt(value, 10) / 100) * of) : undefined;
+}

@@ -32,7 +32,7 @@ export interface WebhookAnswer {
 }
 
 /** GitHub sends up to 25 MB; only a few names of it are read, and the next regular look makes up for a lost push. */
-export const MAX_BODY_BYTES = 1_000_000;
+const MAX_BODY_BYTES = 1_000_000;
 
 const secretList = z.array(z.string().min(1)).min(1).max(2);
 

@@ -9,7 +9,7 @@ const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
 /** More than any repository of manifests, less than a function's memory. */
-export const archiveLimits = {
+const archiveLimits = {
   maxFiles: 20_000,
   maxTotalBytes: 200 * 1024 * 1024,
   maxPathBytes: 1024,
@@ -41,7 +41,7 @@ async function collect(stream: AsyncIterable<unknown>, chunks: Buffer[]): Promis
 
 /**
  * The files of an artifact whose `treeDigest` is `digest`. An archive is not trusted for where it was stored: absolute
- * and escaping names, links, devices, repeated names and sizes beyond `archiveLimits` are refused.
+ * and escaping names, links, devices, repeated names and sizes beyond the limits above are refused.
  * @throws StarlingError `ArtifactInvalid`
  */
 export async function unpackArtifact(bytes: Uint8Array, digest: string): Promise<readonly ListedFile[]> {

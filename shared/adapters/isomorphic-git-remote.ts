@@ -19,7 +19,7 @@ export interface GitLimits {
   readonly timeoutSeconds: number;
 }
 
-export const defaultGitLimits: GitLimits = {
+const defaultGitLimits: GitLimits = {
   maxFiles: 20_000,
   maxContentBytes: 100 * 1024 * 1024,
   maxResponseBytes: 200 * 1024 * 1024,
@@ -29,7 +29,7 @@ export const defaultGitLimits: GitLimits = {
 export interface IsomorphicGitRemoteOptions {
   readonly rules: AddressRules;
   readonly ca?: string;
-  readonly limits?: GitLimits;
+  readonly limits?: Partial<GitLimits>;
 }
 
 type Repository = Parameters<GitRemote["listRefs"]>[0];
@@ -45,7 +45,7 @@ export class IsomorphicGitRemote implements GitRemote {
 
   constructor(options: IsomorphicGitRemoteOptions) {
     this.#options = options;
-    this.#limits = options.limits ?? defaultGitLimits;
+    this.#limits = { ...defaultGitLimits, ...options.limits };
   }
 
   async listRefs(repository: Repository, prefixes: readonly string[]): Promise<readonly GitRef[]> {

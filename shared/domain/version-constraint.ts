@@ -128,14 +128,14 @@ const tagPattern = new RegExp(`^v?(\\d+)\\.(\\d+)\\.(\\d+)${suffix}$`);
  * The version a tag names: three numbers, an optional `v` before them, leading zeros allowed.
  * @returns undefined for every other tag, which is then no candidate.
  */
-export function parseVersionTag(tag: string): SemVer | undefined {
+function parseVersionTag(tag: string): SemVer | undefined {
   const match = tagPattern.exec(tag);
   if (match === null) return undefined;
   const [, major, minor, patch, prerelease = "", build = ""] = match;
   return toVersion([major, minor, patch], prerelease, build);
 }
 
-export function satisfies(version: SemVer, constraint: VersionConstraint): boolean {
+function satisfies(version: SemVer, constraint: VersionConstraint): boolean {
   return constraint.groups.some((group) => {
     const prereleasesCount = group.some((comparator) => comparator.version.prerelease.length > 0);
     if (version.prerelease.length > 0 && !prereleasesCount) return false;

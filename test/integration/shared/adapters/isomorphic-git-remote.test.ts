@@ -8,7 +8,7 @@ import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { serveHttpBackend } from "#local/git/http-backend.ts";
 import { createTlsCertificate } from "#local/git/tls-certificate.ts";
 import { addressRules } from "#shared/adapters/address-rules.ts";
-import { defaultGitLimits, type GitLimits, IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
+import { type GitLimits, IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
 
 const at = new Date("2026-01-02T03:04:05Z");
 const rules = addressRules("127.0.0.1");
@@ -64,7 +64,7 @@ function repository(name: string) {
 }
 
 function limited(limits: Partial<GitLimits>): IsomorphicGitRemote {
-  return new IsomorphicGitRemote({ rules, ca, limits: { ...defaultGitLimits, ...limits } });
+  return new IsomorphicGitRemote({ rules, ca, limits });
 }
 
 describe("listRefs", () => {

@@ -37,7 +37,8 @@ type Wanted = Parameters<GitRemote["fetchTree"]>[1];
 
 /**
  * Git over HTTPS without a `git` program, which Lambda's image does not have. Listings use protocol v2 (a few hundred
- * bytes); a fetch takes one commit at depth 1 into a temporary folder and reads only the paths that are wanted.
+ * bytes); a fetch takes one commit at depth 1 into a temporary folder and reads only the paths that are wanted. A folder
+ * and not memory: a file system in memory takes as long for 2,000 files (2 s) and twice as long for 20,000.
  */
 export class IsomorphicGitRemote implements GitRemote {
   readonly #options: IsomorphicGitRemoteOptions;

@@ -11,7 +11,7 @@ import { parseJson, stringifyJson } from "#shared/domain/json.ts";
 const REQUEST_TIMEOUT_MS = 35_000;
 /** Every route can be called twice, so a lost answer is asked for again. */
 const TRIES = 4;
-const FIRST_WAIT_MS = 200;
+const FIRST_WAIT_MS = 100;
 const transientStatus = new Set([429, 502, 503, 504]);
 
 export interface AwsKeys {
@@ -78,7 +78,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         if (!(outcome instanceof Error) && outcome.status < 300) return parseAnswer(outcome) as T;
         const worthTrying = outcome instanceof Error || transientStatus.has(outcome.status);
         if (worthTrying && attempt < TRIES) {
-          await sleep(FIRST_WAIT_MS * 4 ** (attempt - 1), undefined, { signal: options.signal });
+          await sleep(FIRST_WAIT_MS * 3 ** (attempt - 1), undefined, { signal: options.signal });
           continue;
         }
         if (!(outcome instanceof Error)) throw new ApiFailure(outcome.status, parseAnswer(outcome), name);

@@ -103,7 +103,7 @@ function changeVerbs(program: Command, verb: AddVerb): void {
     (await import("#cli/commands/apply.ts")).apply(session, options),
   )
     .description("Apply documents: all are checked before one is written.")
-    .requiredOption("-f, --filename <path...>", "files, folders, or - for standard input")
+    .requiredOption("-f, --filename <path>", "a file, a folder, or - for standard input; may be repeated", repeated)
     .option("-R, --recursive", "subfolders too")
     .addOption(
       new Option("--dry-run <where>", "check only: client (offline) or server")
@@ -116,7 +116,7 @@ function changeVerbs(program: Command, verb: AddVerb): void {
     (await import("#cli/commands/validate.ts")).validate(session, options),
   )
     .description("Check documents offline: file, line, field and remedy of every problem.")
-    .requiredOption("-f, --filename <path...>", "files, folders, or - for standard input")
+    .requiredOption("-f, --filename <path>", "a file, a folder, or - for standard input; may be repeated", repeated)
     .option("-R, --recursive", "subfolders too");
 
   verb(program, "delete", async (session, args, options: DeleteOptions) =>
@@ -199,6 +199,10 @@ function runVerbs(program: Command, verb: AddVerb): void {
   )
     .description("A completion script: source <(starling completion bash)")
     .addArgument(new Argument("<shell>").choices(["bash"]));
+}
+
+function repeated(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 function wholeNumber(text: string): number {

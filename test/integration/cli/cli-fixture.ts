@@ -1,0 +1,180 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { CliIo } from "#cli/io.ts";
+import { runCli } from "#cli/run.ts";
+import { apiHandler } from "#functions/api/wire.ts";
+import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
+import type { LambdaHandler } from "#local/aws/lambda-context.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { randomIds, systemClock } from "#shared/adapters/system.ts";
+
+export const PRINCIPAL = "arn:aws:iam::000000000000:user/ana";
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+const key = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Terminal {
+  readonly input?: string;
+  /** What the person at the terminal answers; absent: there is no terminal. */
+  readonly answer?: string;
+  readonly outIsTerminal?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly interrupted?: AbortSignal;
+}
+
+export interface CliFixture {
+  readonly table: MemoryTable;
+  /** A folder of this test's own; the command's working directory. */
+  readonly folder: string;
+  readonly log: readonly Readonly<Record<string, unknown>>[];
+  write(name: string, text: string): string;
+  /** In this process, with a made-up terminal. */
+  run(line: string | readonly string[], terminal?: Terminal): Promise<Ran>;
+  /** `node cli/starling.mjs` under the machine's own Node. */
+  spawn(line: string, options?: { readonly input?: string; readonly killAfterMs?: number }): Promise<Ran>;
+  stop(): Promise<void>;
+}
+
+/** The api function behind the local HTTP front, which verifies signatures, and a context that points at it. */
+export async function startCliFixture(): Promise<CliFixture> {
+  const table = new MemoryTable();
+  const log: Record<string, unknown>[] = [];
+  const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
+  const handler = apiHandler({
+    table,
+    sender: new MemorySender(),
+    clock: systemClock,
+    ids: randomIds,
+    log: { info: write, warn: write, error: write },
+  });
+  const front: HttpFront = await startHttpFront({
+    routes: [
+      {
+        routeKey: "ANY /v1/{proxy+}",
+        functionName: "api",
+        timeoutSeconds: 29,
+        authorization: "iam",
+        handler: handler as unknown as LambdaHandler,
+      },
+    ],
+    accessKeys: [{ ...key, principalArn: PRINCIPAL }],
+  });
+  const folder = mkdtempSync(join(tmpdir(), "starling-cli-"));
+  const config = join(folder, ".config", "config.json");
+  mkdirSync(join(folder, ".config"));
+  const here = { endpoint: front.url, region: "us-east-1", namespace: "payments", credentials: key };
+  const forged = { ...here, credentials: { ...key, secretAccessKey: "wrong" } };
+  const gone = { ...here, endpoint: "http://127.0.0.1:9" };
+  writeFileSync(config, JSON.stringify({ contexts: { here, forged, gone }, current: "here" }));
+  const env = { STARLING_CONFIG: config, PATH: process.env.PATH ?? "", HOME: folder };
+  return {
+    table,
+    folder,
+    log,
+    write(name, text) {
+      const path = join(folder, name);
+      writeFileSync(path, text);
+      return path;
+    },
+    async run(line, terminal = {}) {
+      const argv = typeof line === "string" ? line.split(" ") : line;
+      let out = "";
+      let err = "";
+      const io: CliIo = {
+        out: (text) => {
+          out += text;
+        },
+        err: (text) => {
+          err += text;
+        },
+        outIsTerminal: terminal.outIsTerminal === true,
+        canAsk: terminal.answer !== undefined,
+        columns: 120,
+        env: { ...env, ...terminal.env },
+        cwd: folder,
+        readInput: async () => terminal.input ?? "",
+        ask: async (question) => {
+          err += question;
+          return terminal.answer ?? "";
+        },
+        now: () => new Date(),
+        interrupted: terminal.interrupted ?? new AbortController().signal,
+      };
+      const code = await runCli(argv, io);
+      return { code, out, err };
+    },
+    spawn: (line, options = {}) => spawnStarling(line.split(" "), { ...options, env, cwd: folder }),
+    async stop() {
+      await front.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Spawning {
+  readonly input?: string;
+  readonly killAfterMs?: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+function spawnStarling(argv: readonly string[], options: Spawning): Promise<Ran> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(machineNode(), [join(root, "cli", "starling.mjs"), ...argv], {
+      env: options.env,
+      cwd: options.cwd,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    let out = "";
+    let err = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      out += chunk.toString();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      err += chunk.toString();
+      if (options.killAfterMs !== undefined) setTimeout(() => child.kill("SIGINT"), options.killAfterMs);
+    });
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code: code ?? -1, out, err }));
+    child.stdin.end(options.input ?? "");
+  });
+}
+
+/** The Node that people have: the first on the path that does not come with the dependencies. */
+function machineNode(): string {
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
+  const found = folders.map((folder) => join(folder, "node")).find((path) => existsSync(path));
+  return found ?? process.execPath;
+}
+
+export const fleet = `apiVersion: starling.dev/v1alpha1
+kind: Source
+metadata:
+  name: app
+spec:
+  git:
+    url: https://github.com/acme/app
+---
+apiVersion: starling.dev/v1alpha1
+kind: Cluster
+metadata: {name: c1, labels: {env: prod}}
+spec:
+  endpoint: {server: "https://c1.example.com:6443", token: {secret: c1}}
+---
+apiVersion: starling.dev/v1alpha1
+kind: SyncGroup
+metadata: {name: shop}
+spec:
+  clusters: {all: true}
+  templates:
+    - {name: web, source: app}
+`;

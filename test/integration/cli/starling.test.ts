@@ -1,0 +1,280 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import type { RolloutPhase, RolloutRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
+import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+
+let cli: CliFixture;
+beforeEach(async () => {
+  cli = await startCliFixture();
+});
+afterEach(() => cli.stop());
+
+async function applied() {
+  cli.write("fleet.yaml", fleet);
+  const ran = await cli.run("apply -f fleet.yaml -q");
+  expect(ran).toMatchObject({ code: 0, err: "" });
+}
+
+function rollout(states: readonly TargetState[], phase: RolloutPhase): RolloutRow {
+  return { ...rolloutRow(12, states), phase };
+}
+
+async function rolledOut(states: readonly TargetState[], phase: RolloutPhase) {
+  await applied();
+  await cli.table.write([
+    { put: headRow(12) },
+    { put: rollout(states, phase) },
+    ...states.map((state, order) => ({ put: targetRow(12, { order, state }) })),
+    { put: syncRow("c1", "shop.web") },
+    { put: syncRow("c2", "shop.web", { phase: "Failed", reason: "ApplyFailed", message: "1 of 4 objects failed" }) },
+  ]);
+}
+
+describe("apply", () => {
+  it("creates, then finds nothing to do; says where on stderr", async () => {
+    cli.write("fleet.yaml", fleet);
+    const first = await cli.run("apply -f fleet.yaml --reason CHG-1");
+    expect(first.code).toBe(0);
+    expect(first.out).toBe("source/app created\ncluster/c1 created\nsyncgroup/shop created\n");
+    expect(first.err).toMatch(/^context here \(us-east-1, http:\/\/127\.0\.0\.1:\d+\)\n$/);
+    const second = await cli.run("apply -f fleet.yaml");
+    expect(second.out).toBe("source/app unchanged\ncluster/c1 unchanged\nsyncgroup/shop unchanged\n");
+    expect(cli.log).toMatchObject([{ principal: PRINCIPAL, reason: "CHG-1" }, {}, {}]);
+  });
+
+  it("reads standard input, folders and what get printed", async () => {
+    const piped = await cli.run("apply -f - -o name", { input: fleet });
+    expect(piped.out).toBe("source/app\ncluster/c1\nsyncgroup/shop\n");
+    const exported = await cli.run("get syncgroups -o yaml");
+    const again = await cli.run("apply -f -", { input: exported.out });
+    expect(again).toMatchObject({ code: 0, out: "syncgroup/shop unchanged\n" });
+    cli.write("a.yaml", fleet);
+    expect((await cli.run("apply -f . --dry-run=server")).out).toBe(
+      "source/app unchanged (dry run, server)\ncluster/c1 unchanged (dry run, server)\nsyncgroup/shop unchanged (dry run, server)\n",
+    );
+  });
+
+  it("writes nothing on a dry run", async () => {
+    cli.write("fleet.yaml", fleet);
+    for (const where of ["client", "server"]) {
+      const ran = await cli.run(`apply -f fleet.yaml -n payments --dry-run=${where}`);
+      expect(ran.code).toBe(0);
+    }
+    expect(cli.table.all()).toEqual([]);
+  });
+
+  it("names file, line, field and remedy of every problem, and applies nothing", async () => {
+    cli.write(
+      "bad.yaml",
+      fleet.replace("clusters: {all: true}", "clusters: {}").replace("https://github", "http://github"),
+    );
+    const ran = await cli.run("apply -f bad.yaml");
+    expect(ran.code).toBe(2);
+    expect(ran.out).toBe("");
+    expect(
+      ran.err,
+    ).toBe(`bad.yaml:7: Source/app: spec.git.url would be fetched in clear text; use https://github.com/acme/app
+bad.yaml:19: SyncGroup/shop: spec.clusters needs exactly one of selector, names or all: true (notNames may be added to any of them) (got {})
+error: 2 problems in 3 documents; nothing was applied
+  next: mend the lines above, then: starling validate -f FILE
+`);
+    expect(cli.table.all()).toEqual([]);
+  });
+
+  it("asks before a template's objects are deleted", async () => {
+    await applied();
+    await cli.table.write([{ put: syncRow("c1", "shop.web") }]);
+    cli.write("other.yaml", fleet.replace("name: web", "name: api"));
+    const refused = await cli.run("apply -f other.yaml");
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain(
+      "SyncGroup payments/shop drops template web: the objects of 1 Sync on 1 cluster are deleted\n",
+    );
+    expect(refused.err).toContain("next: starling apply ... --yes");
+    expect((await cli.run("apply -f other.yaml", { answer: "n" })).code).toBe(1);
+    const sure = await cli.run("apply -f other.yaml", { answer: "y" });
+    expect(sure.out).toContain("syncgroup/shop configured");
+  });
+});
+
+describe("get", () => {
+  it("prints tables for people", async () => {
+    await applied();
+    const groups = await cli.run("get sg");
+    expect(groups.out).toMatch(
+      /^NAME {2}REVISION {2}ROLLOUT {2}READY .* STATE {4}FOR {2}SEEN\nshop {2}- .* Pending {2}-/,
+    );
+    expect((await cli.run("get clusters --no-headers")).out).toMatch(/^c1 +- +Pending +- +- +env=prod\n$/);
+    expect((await cli.run("get src -A -o wide")).out).toContain("https://github.com/acme/app");
+  });
+
+  it("prints JSON, YAML and names for programs, and nothing else on stdout", async () => {
+    await applied();
+    const json = await cli.run("get sources -o json");
+    expect(JSON.parse(json.out)).toMatchObject({ kind: "SourceList", metadata: {}, items: [{ kind: "Source" }] });
+    expect(JSON.parse((await cli.run("get source/app -o json")).out).kind).toBe("Source");
+    expect((await cli.run("get source app -o name")).out).toBe("source/app\n");
+    expect((await cli.run("get syncs -o json")).out).toContain('"items": []');
+    const empty = await cli.run("get syncs");
+    expect(empty).toEqual({ code: 0, out: "", err: "no Sync found in namespace payments (-A for all)\n" });
+  });
+
+  it("finds Syncs by state, cluster and group, worst first", async () => {
+    await rolledOut(["Succeeded", "Failed"], "Halted");
+    const all = await cli.run("get syncs");
+    expect(all.out.split("\n").map((line) => line.split(/ +/).slice(0, 2).join(" "))).toEqual([
+      "NAME CLUSTER",
+      "shop.web c2",
+      "shop.web c1",
+      "",
+    ]);
+    expect(all.err).toBe(
+      "1 need you: shop.web on c2 failed\n  next: starling describe sync/shop.web --cluster c2 -n payments\n",
+    );
+    const names = async (line: string) => (await cli.run(`${line} --no-headers -q`)).out.trim().split("\n").length;
+    expect(await names("get syncs --state failed")).toBe(1);
+    expect(await names("get syncs --cluster c1")).toBe(1);
+    expect(await names("get syncs --group shop")).toBe(2);
+    expect(await names("get sync shop.web")).toBe(2);
+  });
+
+  it("pages", async () => {
+    const clusters = Array.from({ length: 7 }, (_, index) => fleet.split("---")[1]?.replace("c1", `c${index}`));
+    await cli.run("apply -q -f -", { input: clusters.join("---") });
+    const first = await cli.run("get clusters --limit 3");
+    expect(first.out.trim().split("\n")).toHaveLength(4);
+    const token = /--continue (\S+)/.exec(first.err)?.[1] ?? "";
+    const rest = await cli.run(["get", "clusters", "-o", "name", "--continue", token]);
+    expect(rest.out.trim().split("\n")).toEqual(["cluster/c3", "cluster/c4", "cluster/c5", "cluster/c6"]);
+  });
+
+  it.each([
+    ["get frobs", 2, '"frobs" is no kind'],
+    ["get source/none", 1, "Source payments/none does not exist"],
+    ["get sources --state frob", 2, '--state is "frob"'],
+    ["get sources --limit 0", 2, "expected a whole number"],
+    ["get sources --context none", 2, 'there is no context "none"'],
+    ["get sources --context forged", 3, "Forbidden"],
+    ["get sources -l a=b=c", 2, "is no label requirement"],
+    ["describe sync/shop.web", 2, "say which one with --cluster"],
+    ["rollout status shop", 1, "has no rollout yet"],
+    ["suspend cluster/c1", 2, "a Cluster cannot be told to suspend"],
+    ["frob", 2, "unknown command"],
+    ["get", 2, "missing required argument"],
+    ["validate -f none.yaml", 2, "does not exist"],
+  ])("%s ends with %i", async (line, code, message) => {
+    const ran = await cli.run(line);
+    expect(ran).toMatchObject({ code, out: "" });
+    expect(ran.err).toContain(message);
+    expect(ran.err).toMatch(/ {2}next: \S/);
+  });
+
+  it("says which endpoint did not answer", async () => {
+    const ran = await cli.run("get sources --context gone");
+    expect(ran.code).toBe(3);
+    expect(ran.err).toContain("no answer from http://127.0.0.1:9 (context gone)");
+  });
+
+  it("gives up at --timeout with 4, and at Ctrl-C with 130", async () => {
+    await applied();
+    expect((await cli.run("get sources -w --timeout 1s")).code).toBe(4);
+    const interrupt = new AbortController();
+    const watching = cli.run("get sources -w", { interrupted: interrupt.signal });
+    setTimeout(() => interrupt.abort(), 200);
+    expect(await watching).toMatchObject({ code: 130, err: "interrupted\n" });
+  });
+});
+
+describe("verbs", () => {
+  it("suspends with a reason, refuses a reconcile, resumes", async () => {
+    await applied();
+    expect((await cli.run(["suspend", "sg/shop", "--reason", "INC-1"])).out).toBe("syncgroup/shop suspended\n");
+    expect((await cli.run("suspend sg/shop")).out).toBe("syncgroup/shop was suspended already\n");
+    expect((await cli.run("get sg")).out).toMatch(/Suspended .* by ana: INC-1\n$/);
+    const refused = await cli.run("reconcile sg/shop");
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain("resume it first");
+    expect((await cli.run("resume syncgroup shop")).out).toBe("syncgroup/shop resumed\n");
+    expect((await cli.run("reconcile sg/shop --with-source")).out).toBe("syncgroup/shop asked\n");
+  });
+
+  it("deletes after a question only", async () => {
+    await applied();
+    await cli.table.write([{ put: syncRow("c1", "shop.web") }]);
+    const refused = await cli.run("delete sg/shop");
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain("takes 1 Sync on 1 cluster with it; their objects are deleted");
+    expect(refused.err).toContain("next: starling delete syncgroup/shop --cascade=delete --yes");
+    expect((await cli.run("delete sg/shop", { answer: "" })).code).toBe(1);
+    const row = () => cli.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "shop"));
+    expect((await row())?.operations.deletion).toBeUndefined();
+    expect((await cli.run("delete sg/shop --yes --cascade=orphan")).out).toBe("syncgroup/shop deleting\n");
+    expect((await row())?.operations.deletion?.cascade).toBe("orphan");
+    const cluster = await cli.run("delete cluster/c1 --yes");
+    expect(cluster.err).toContain("next: starling delete cluster/c1 --cascade=orphan");
+  });
+});
+
+describe("rollout", () => {
+  it("shows stages and clusters; fails when halted", async () => {
+    await rolledOut(["Succeeded", "Failed", "Waiting"], "Halted");
+    const ran = await cli.run("rollout status shop");
+    expect(ran.code).toBe(1);
+    expect(ran.out).toContain("shop-12   main@sha1:9f2c1ab");
+    expect(ran.out).toMatch(/c2 +rest +Failed .* ApplyFailed: 1 of 4 objects failed/);
+    expect(ran.out).toContain("next: starling describe sync/shop.web --cluster c2 -n payments");
+    expect((await cli.run("rollout status shop --state failed -o name")).out).toBe("cluster/c2\n");
+    expect((await cli.run("rollout list shop -o name")).out).toBe("rollout/shop-12\n");
+    expect((await cli.run("describe sync shop.web --cluster c2")).out).toContain("Status:      Failed");
+  });
+
+  it("watches until it ends", async () => {
+    await rolledOut(["Succeeded", "Applying"], "Running");
+    expect((await cli.run("rollout status shop -w --timeout 1s")).code).toBe(4);
+    const watching = cli.run("rollout status shop -w -o json");
+    await cli.table.write([{ put: rollout(["Succeeded", "Succeeded"], "Complete") }]);
+    const ended = await watching;
+    expect(ended.code).toBe(0);
+    expect(JSON.parse(ended.out)).toMatchObject({ status: { phase: "Complete" }, targets: [{ cluster: "c1" }, {}] });
+  });
+});
+
+describe("init", () => {
+  it("writes a fleet that is valid, once", async () => {
+    const ran = await cli.run("init fleet -n team --source https://git.example.com/team/app --path manifests");
+    expect(ran.code).toBe(0);
+    expect(ran.out).toBe("fleet/source.yaml written\nfleet/clusters.yaml written\nfleet/sync-group.yaml written\n");
+    const source = readFileSync(join(cli.folder, "fleet", "source.yaml"), "utf8");
+    expect(source).toContain('url: "https://git.example.com/team/app"');
+    expect(source).toContain('paths: ["manifests"]');
+    expect(await cli.run("validate -f fleet")).toEqual({ code: 0, out: "6 documents are valid\n", err: "" });
+    const again = await cli.run("init fleet");
+    expect(again.code).toBe(2);
+    expect(again.err).toContain("init overwrites nothing");
+  });
+});
+
+describe("node cli/starling.mjs", () => {
+  it("passes output, input and exit codes through", async () => {
+    const applying = await cli.spawn("apply -f -", { input: fleet });
+    expect(applying.code).toBe(0);
+    expect(applying.out).toBe("source/app created\ncluster/c1 created\nsyncgroup/shop created\n");
+    expect(applying.err).toContain("context here");
+    const json = await cli.spawn("get clusters -o json");
+    expect(JSON.parse(json.out).items).toHaveLength(1);
+    expect(json.err).toBe("");
+    expect((await cli.spawn("get source/none")).code).toBe(1);
+    expect((await cli.spawn("get frobs")).code).toBe(2);
+    expect((await cli.spawn("get sources --context forged")).code).toBe(3);
+    expect((await cli.spawn("version")).out).toMatch(/^starling \d+\.\d+\.\d+ \(starling\.dev\/v1alpha1, Node 24\./);
+  });
+
+  it("ends at Ctrl-C with 130", async () => {
+    const ran = await cli.spawn("rollout status shop -w -v", { killAfterMs: 50 });
+    expect(ran.code).toBe(130);
+  });
+});

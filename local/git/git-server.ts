@@ -9,6 +9,7 @@ import { serveHttpBackend } from "#local/git/http-backend.ts";
 import {
   type CommitOptions,
   commitInto,
+  copyRepository,
   type FileChanges,
   initRepository,
   type RefUpdate,
@@ -39,6 +40,8 @@ export interface GitServer {
   url(repository: string): string;
   /** Makes a repository; with files, also a first commit on `main`. Gives that commit's id, or `undefined`. */
   createRepository(repository: string, files?: FileChanges): Promise<string | undefined>;
+  /** Copies a repository of this machine, with all its branches and tags. Gives its clone URL. */
+  importRepository(repository: string, path: string): Promise<string>;
   /** Commits to a branch (default `main`) as a push would. Gives the commit's id. */
   commitFiles(repository: string, files: FileChanges, commit: FileCommit): Promise<string>;
   /** Deletes a branch or tag, e.g. `refs/heads/old`, as a push would. */
@@ -110,6 +113,10 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     async createRepository(repository, files) {
       await initRepository(repositoryFolder(root, repository));
       return files === undefined ? undefined : commitFiles(repository, files, { message: "Initial commit" });
+    },
+    async importRepository(repository, path) {
+      await copyRepository(path, repositoryFolder(root, repository));
+      return `${origin}/${repository}.git`;
     },
     commitFiles,
     async deleteRef(repository, ref) {

@@ -43,6 +43,17 @@ export function repositoryFolder(root: string, name: string): string {
 export async function initRepository(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await runGit(["init", "--quiet", "--bare", "--initial-branch=main", folder]);
+  await serveOverHttp(folder);
+}
+
+/** Copies any repository of this machine to a bare one, with all its branches and tags and the same default branch. */
+export async function copyRepository(from: string, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await runGit(["clone", "--quiet", "--bare", "--no-hardlinks", "--", from, folder]);
+  await serveOverHttp(folder);
+}
+
+async function serveOverHttp(folder: string): Promise<void> {
   await runGit(["-C", folder, "config", "http.receivepack", "true"]);
   await runGit(["-C", folder, "config", "uploadpack.allowFilter", "true"]);
   await runGit(["-C", folder, "config", "uploadpack.allowAnySHA1InWant", "true"]);

@@ -1,0 +1,100 @@
+/** A machine with clusters and a git server: what the demo and `starling local up` run on. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type ApiSession, openApiSession } from "#local/api-session.ts";
+import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
+import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { sendGithubPush } from "#local/git/github-push.ts";
+import { zeroId } from "#local/git/repository.ts";
+import { createTlsCertificate } from "#local/git/tls-certificate.ts";
+import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
+import { registerClusters } from "#local/register-clusters.ts";
+
+export interface Stack {
+  readonly machine: Machine;
+  readonly clusters: ClusterHost;
+  readonly git: GitServer;
+  readonly session: ApiSession;
+  stop(): Promise<void>;
+}
+
+export interface StackOptions extends MachineOptions {
+  /** Folder of the git server's repositories. */
+  readonly repositories: string;
+  readonly clusterState?: string;
+}
+
+/** @throws Error with what to install when git or an emulator is missing; nothing is left running then. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const certificate = await createTlsCertificate();
+  const stops: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (const each of stops.splice(0)) await each();
+  };
+  try {
+    const machine = await startMachine({ ...options, gitCa: certificate.cert });
+    stops.unshift(() => machine.stop());
+    const clusters = await startClusterHost(
+      options.clusterState === undefined ? {} : { stateDir: options.clusterState },
+    );
+    stops.push(() => clusters.stop());
+    const git: GitServer = await startGitServer({
+      root: options.repositories,
+      tls: certificate,
+      async onPush(repository, updates) {
+        for (const update of updates) {
+          if (update.before === zeroId && update.after === zeroId) continue;
+          const { url: webhookUrl, secret } = machine.webhook;
+          await sendGithubPush({ webhookUrl, secret, repository, cloneUrl: git.url(repository), update });
+        }
+      },
+    });
+    stops.push(() => git.stop());
+    return { machine, clusters, git, session: openApiSession(machine.api), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The rings of every fleet on this machine, from careful to broad. */
+export const rings = ["canary", "early", "broad"] as const;
+
+/** Adds clusters `<ring>-<n>`, a sixth of them canaries and a third early, and registers them. */
+export async function addFleet(stack: Stack, count: number): Promise<void> {
+  const names = ringOfEach(count);
+  const existing = new Map(stack.clusters.connections().map((connection) => [connection.name, connection]));
+  const numbers = new Map<string, number>();
+  const registered = names.map((ring) => {
+    const number = (numbers.get(ring) ?? 0) + 1;
+    numbers.set(ring, number);
+    const name = `${ring}-${String(number).padStart(String(count).length, "0")}`;
+    return { connection: existing.get(name) ?? stack.clusters.addCluster(name), labels: { ring } };
+  });
+  await registerClusters(registered, stack.machine, stack.session);
+}
+
+function ringOfEach(count: number): readonly (typeof rings)[number][] {
+  const canaries = Math.max(1, Math.round(count / 6));
+  const early = count < 3 ? 0 : Math.max(1, Math.round(count / 3));
+  return Array.from({ length: count }, (_, index) =>
+    index < canaries ? "canary" : index < canaries + early ? "early" : "broad",
+  );
+}
+
+export interface KeptFiles {
+  readonly kubeconfig: string;
+  readonly context: string;
+}
+
+/** Writes what points kubectl and `starling` at this machine; readable by their owner only, they hold tokens. */
+export async function writeAccessFiles(stack: Stack, folder: string, namespace: string): Promise<KeptFiles> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const kubeconfig = join(folder, "kubeconfig");
+  const context = join(folder, "starling.json");
+  const { endpoint, region, credentials } = stack.machine.api;
+  const contexts = { local: { endpoint, region, namespace, credentials } };
+  await writeFile(kubeconfig, stack.clusters.kubeconfig(), { mode: 0o600 });
+  await writeFile(context, `${JSON.stringify({ contexts, current: "local" }, null, 2)}\n`, { mode: 0o600 });
+  return { kubeconfig, context };
+}

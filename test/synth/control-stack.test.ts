@@ -1,9 +1,11 @@
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, test } from "vitest";
 import {
+  functionNamed,
   listOf,
   ofType,
   type Resource,
+  roleOf,
   type Statement,
   statementsByRole,
   synthesize,
@@ -21,15 +23,7 @@ const mappings = ofType(resources, "AWS::Lambda::EventSourceMapping");
 const byRole = statementsByRole(resources);
 
 function functionOf(folder: Folder): Resource {
-  const name = folder[0]?.toUpperCase() + folder.slice(1);
-  const [found, ...more] = functions.filter(({ id }) => id.startsWith(`Wiring${name}Function`));
-  if (found === undefined || more.length > 0)
-    throw new Error(`${folder} has ${more.length} functions too many or none`);
-  return found;
-}
-
-function roleOf(lambda: Resource): string {
-  return (lambda.Properties.Role as { "Fn::GetAtt": [string, string] })["Fn::GetAtt"][0];
+  return functionNamed(resources, folder);
 }
 
 function statementsOf(folder: Folder): readonly Statement[] {

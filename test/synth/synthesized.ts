@@ -86,6 +86,20 @@ export function statementsByRole(resources: readonly Resource[]): ReadonlyMap<st
   return found;
 }
 
+/** The function of a folder below functions/. */
+export function functionNamed(resources: readonly Resource[], folder: string): Resource {
+  const name = `${folder[0]?.toUpperCase()}${folder.slice(1)}`;
+  const found = ofType(resources, "AWS::Lambda::Function").filter(({ id }) => id.startsWith(`Wiring${name}Function`));
+  const [only] = found;
+  if (only === undefined || found.length > 1) throw new Error(`${found.length} functions are named ${name}`);
+  return only;
+}
+
+/** Logical id of a function's role. */
+export function roleOf(lambda: Resource): string {
+  return (lambda.Properties.Role as { "Fn::GetAtt": [string, string] })["Fn::GetAtt"][0];
+}
+
 export function listOf<T>(value: T | readonly T[]): readonly T[] {
   return Array.isArray(value) ? value : [value as T];
 }

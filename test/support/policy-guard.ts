@@ -1,0 +1,144 @@
+/**
+ * IAM on one machine: clients that check each of their requests against the policies of the synthesized stacks, as a
+ * function's role would have it. Emulators allow everything, so a permission that is missing shows nowhere else.
+ */
+import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
+import { listOf, type Statement, textOf } from "#test/synth/synthesized.ts";
+
+/** One thing a request wants to do, in the terms of a policy. */
+export interface Wish {
+  readonly action: string;
+  /** As `textOf` writes it, folders and names in place of a policy's wildcards. */
+  readonly resource: string;
+  /** Partition key, for the table and its indexes. */
+  readonly partition?: string;
+}
+
+/** The parts of a signed HTTP request that say what it asks for. */
+interface HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+export function mayDo(wish: Wish, statements: readonly Statement[]): boolean {
+  return statements.some(
+    ({ Action, Resource: on, Condition }) =>
+      listOf(Action).includes(wish.action) &&
+      listOf(on).some((resource) => matches(textOf(resource), wish.resource)) &&
+      leadingKeysAllow(wish.partition, Condition),
+  );
+}
+
+function leadingKeysAllow(partition: string | undefined, condition: Statement["Condition"]): boolean {
+  const patterns = condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] as string[] | undefined;
+  if (patterns === undefined) return condition === undefined;
+  return partition !== undefined && patterns.some((pattern) => matches(pattern, partition));
+}
+
+function matches(pattern: string, text: string): boolean {
+  const literal = pattern.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${literal.join(".*")}$`, "s").test(text);
+}
+
+/** Clients of the same endpoints and credentials as `aws`; every wish that the statements do not grant is told. */
+export async function guarded(
+  aws: AwsClients,
+  role: { readonly statements: readonly Statement[]; readonly onRefusal: (wish: Wish) => void },
+): Promise<AwsClients> {
+  const clients = awsClients({
+    region: await aws.sqs.config.region(),
+    credentials: await aws.sqs.config.credentials(),
+    endpoints: {
+      dynamo: await endpointOf(aws.dynamo),
+      sqs: await endpointOf(aws.sqs),
+      s3: await endpointOf(aws.s3),
+      secrets: await endpointOf(aws.secrets),
+    },
+  });
+  const check = (request: unknown) => {
+    for (const wish of wishesOf(request as HttpRequest)) if (!mayDo(wish, role.statements)) role.onRefusal(wish);
+  };
+  for (const client of [clients.dynamo, clients.sqs, clients.s3, clients.secrets] as const) {
+    (client as AwsClients["sqs"]).middlewareStack.add(
+      (next) => (step) => {
+        check(step.request);
+        return next(step);
+      },
+      { step: "finalizeRequest", name: "policyGuard" },
+    );
+  }
+  return clients;
+}
+
+async function endpointOf(client: { readonly config: object }): Promise<string> {
+  const config = client.config as AwsClients["sqs"]["config"];
+  const endpoint = await config.endpoint?.();
+  if (endpoint === undefined) throw new Error("a client of the machine has no endpoint of its own");
+  return `${endpoint.protocol}//${endpoint.hostname}:${endpoint.port ?? 80}`;
+}
+
+function wishesOf(request: HttpRequest): readonly Wish[] {
+  const target = request.headers["x-amz-target"];
+  if (target === undefined) return [objectWish(request)];
+  const [service = "", operation = ""] = target.split(".");
+  const text = typeof request.body === "string" ? request.body : Buffer.from(request.body as Uint8Array).toString();
+  const body = JSON.parse(text) as Record<string, unknown>;
+  if (service.startsWith("DynamoDB")) return tableWishes(operation, body);
+  if (service === "AmazonSQS") return [queueWish(operation, body)];
+  return [{ action: `secretsmanager:${operation}`, resource: secretArn(String(body.SecretId)) }];
+}
+
+const TABLE = "<starling-state-table-arn>";
+/** The `S` of a DynamoDB value. */
+const textIn = (value: unknown): string => (value as { S: string }).S;
+
+function tableWishes(operation: string, body: Record<string, unknown>): readonly Wish[] {
+  const wish = (action: string, partition: string): Wish => ({
+    action: `dynamodb:${action}`,
+    resource: TABLE,
+    partition,
+  });
+  const pkOf = (part: unknown) => textIn((part as Record<string, unknown>).pk);
+  if (operation === "BatchGetItem") {
+    const [{ Keys: wanted } = { Keys: [] }] = Object.values(body.RequestItems as Record<string, { Keys: unknown[] }>);
+    return wanted.map((key) => wish("BatchGetItem", pkOf(key)));
+  }
+  if (operation === "Query") {
+    const partition = textIn((body.ExpressionAttributeValues as Record<string, unknown>)[":pk"]);
+    const resource = body.IndexName === undefined ? TABLE : `${TABLE}/index/${String(body.IndexName)}`;
+    return [{ action: "dynamodb:Query", resource, partition }];
+  }
+  if (operation === "TransactWriteItems") {
+    const actions = {
+      Put: "PutItem",
+      Update: "UpdateItem",
+      Delete: "DeleteItem",
+      ConditionCheck: "ConditionCheckItem",
+    };
+    return (body.TransactItems as Record<string, { Item?: unknown; Key?: unknown }>[]).flatMap((item) =>
+      Object.entries(item).map(([kind, { Item, Key }]) =>
+        wish(actions[kind as keyof typeof actions], pkOf(Item ?? Key)),
+      ),
+    );
+  }
+  return [wish(operation, pkOf(body.Item ?? body.Key))];
+}
+
+function queueWish(operation: string, body: Record<string, unknown>): Wish {
+  const queue = new URL(String(body.QueueUrl)).pathname.split("/").at(-1)?.replace(".fifo", "") ?? "";
+  const name = `${queue[0]?.toUpperCase()}${queue.slice(1)}`;
+  return { action: `sqs:${operation.replace(/Batch$/, "")}`, resource: `<WiringTo${name}Queue>` };
+}
+
+/** `https://host/<bucket>/<folder>/<name>` */
+function objectWish({ method, path }: HttpRequest): Wish {
+  const key = decodeURIComponent(path).split("/").slice(2).join("/");
+  return { action: method === "GET" ? "s3:GetObject" : "s3:PutObject", resource: `<starling-state-blobs-arn>/${key}` };
+}
+
+function secretArn(name: string): string {
+  if (name === "starling/webhook") return "<starling-state-webhook-secret-arn>";
+  return `arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:${name}-AbCdEf`;
+}

@@ -6,6 +6,7 @@ import { wireResolve } from "#functions/resolve/wire.ts";
 import { wireRollout } from "#functions/rollout/wire.ts";
 import type { LambdaHandler } from "#local/aws/lambda-context.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 import type { QueueName } from "#shared/messages.ts";
 
 /** What the functions are told in their environment. */
@@ -24,7 +25,7 @@ export interface QueueFunction {
   readonly maximumConcurrency: number;
   readonly batchingWindowSeconds?: number;
   readonly fifo?: true;
-  readonly wire: (environment: LocalEnvironment, aws: AwsClients) => LambdaHandler;
+  readonly wire: (environment: LocalEnvironment, aws: AwsClients, options?: WireOptions) => LambdaHandler;
 }
 
 /** This machine's git hosts and clusters are all on the loopback interface. */
@@ -35,7 +36,7 @@ export const queueFunctions: Readonly<Record<QueueName, QueueFunction>> = {
     timeoutSeconds: 180,
     batchSize: 1,
     maximumConcurrency: 10,
-    wire: (environment, aws) =>
+    wire: (environment, aws, options) =>
       wireResolve(
         {
           STARLING_TABLE: environment.table,
@@ -45,6 +46,7 @@ export const queueFunctions: Readonly<Record<QueueName, QueueFunction>> = {
           ...(environment.gitCa === undefined ? {} : { STARLING_GIT_CA: environment.gitCa }),
         },
         aws,
+        options,
       ) as LambdaHandler,
   },
   rollout: {
@@ -52,7 +54,7 @@ export const queueFunctions: Readonly<Record<QueueName, QueueFunction>> = {
     batchSize: 10,
     maximumConcurrency: 20,
     fifo: true,
-    wire: (environment, aws) =>
+    wire: (environment, aws, options) =>
       wireRollout(
         {
           STARLING_TABLE: environment.table,
@@ -63,13 +65,14 @@ export const queueFunctions: Readonly<Record<QueueName, QueueFunction>> = {
           STARLING_QUEUE_REPORT: environment.queues.report,
         },
         aws,
+        options,
       ) as LambdaHandler,
   },
   render: {
     timeoutSeconds: 120,
     batchSize: 1,
     maximumConcurrency: 10,
-    wire: (environment, aws) =>
+    wire: (environment, aws, options) =>
       wireRender(
         {
           STARLING_TABLE: environment.table,
@@ -77,13 +80,14 @@ export const queueFunctions: Readonly<Record<QueueName, QueueFunction>> = {
           STARLING_QUEUE_ROLLOUT: environment.queues.rollout,
         },
         aws,
+        options,
       ) as LambdaHandler,
   },
   apply: {
     timeoutSeconds: 300,
     batchSize: 5,
     maximumConcurrency: 20,
-    wire: (environment, aws) =>
+    wire: (environment, aws, options) =>
       wireApply(
         {
           STARLING_TABLE: environment.table,
@@ -93,6 +97,7 @@ export const queueFunctions: Readonly<Record<QueueName, QueueFunction>> = {
           STARLING_QUEUE_REPORT: environment.queues.report,
         },
         aws,
+        options,
       ) as LambdaHandler,
   },
   report: {

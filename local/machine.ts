@@ -18,6 +18,7 @@ import { startSchedule } from "#local/aws/scheduler.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 import { type LocalEnvironment, queueFunctions } from "#local/functions.ts";
+import type { PacedClock } from "#local/paced-clock.ts";
 import {
   bucketName,
   createBucket,
@@ -27,6 +28,7 @@ import {
   tableName,
 } from "#local/resources.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 import type { QueueName } from "#shared/messages.ts";
 
 export const webhookSecretName = "starling/webhook";
@@ -40,6 +42,16 @@ export interface MachineOptions {
   readonly capacity?: "measured" | "unmeasured";
   /** Between ticks; `"manual"`: only `tick()` ticks. One second by default, where AWS has a minute. */
   readonly tickEveryMs?: number | "manual";
+  /**
+   * The clock of the functions; the system's by default. With one that runs faster, timeouts, delays and batching
+   * windows are as much shorter, so that watchdogs and back-offs come soon.
+   */
+  readonly clock?: PacedClock;
+  /**
+   * What an event source or the schedule invokes: by default one sandbox of the function for as long as the machine
+   * runs. `wire` gives a new one, with connections of its own, for tests that let sandboxes die.
+   */
+  readonly sandboxes?: (functionName: string, wire: () => LambdaHandler) => LambdaHandler;
   /** Overrides of the functions' timeouts, for tests that let workers die. */
   readonly timeoutSeconds?: Partial<QueueTimeouts>;
   /** Event sources per queue: 2 gives two planners, two workers and so on at once. */
@@ -104,16 +116,19 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
       targets: { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint },
       seed: options.seed ?? 1,
       faults: quiet,
+      rate: options.clock?.rate ?? 1,
       capacity: options.capacity ?? "unmeasured",
     }),
   );
   const accessKey = options.accessKey ?? newAccessKey();
   const { dynamodb, sqs, s3 } = proxy.endpoints;
-  const aws = awsClients({
-    region: localRegion,
-    credentials: accessKey,
-    endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint },
-  });
+  const newClients = () =>
+    awsClients({
+      region: localRegion,
+      credentials: accessKey,
+      endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint },
+    });
+  const aws = newClients();
   const timeouts = Object.fromEntries(
     Object.entries(queueFunctions).map(([name, { timeoutSeconds }]) => [
       name,
@@ -121,7 +136,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     ]),
   ) as unknown as QueueTimeouts;
   await Promise.all([createTable(aws), createBucket(aws)]);
-  const queues = await createQueues(aws.sqs, timeouts);
+  const queues = await createQueues(aws.sqs, timeouts, options.clock?.rate ?? 1);
   proxy.setFaults(options.faults ?? quiet);
   const environment: LocalEnvironment = {
     table: tableName,
@@ -134,23 +149,22 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const secret = randomBytes(24).toString("base64url");
   const putSecret = (name: string, value: string) => storeSecret(aws, name, value);
   await putSecret(webhookSecretName, JSON.stringify([secret]));
+  const wiring: WireOptions = options.clock === undefined ? {} : { clock: options.clock };
   const front = await started(
-    openFront({ environment, aws, accessKey, ...(options.apiPort === undefined ? {} : { port: options.apiPort }) }),
+    openFront({
+      environment,
+      aws,
+      accessKey,
+      wiring,
+      ...(options.apiPort === undefined ? {} : { port: options.apiPort }),
+    }),
   );
-  const sources = await startSources({ environment, aws, timeouts, options });
+  const parts = { environment, newClients, wiring, sandboxes: options.sandboxes ?? ((_name, wire) => wire()) };
+  const sources = await startSources({ ...parts, sqs: aws.sqs, timeouts, options });
   stops.unshift(async () => {
     await Promise.all([...sources.values()].flat().map((source) => source.stop()));
   });
-  const tickHandler = wireTick(
-    {
-      STARLING_TABLE: tableName,
-      STARLING_QUEUE_RESOLVE: queues.resolve,
-      STARLING_QUEUE_RENDER: queues.render,
-      STARLING_QUEUE_ROLLOUT: queues.rollout,
-      STARLING_QUEUE_APPLY: queues.apply,
-    },
-    aws,
-  );
+  const tickHandler = parts.sandboxes("tick", () => wireLocalTick(parts)) as () => Promise<void>;
   const everyMs = options.tickEveryMs ?? 1000;
   if (everyMs !== "manual") {
     const schedule = startSchedule({ functionName: "tick", timeoutSeconds: 55, everyMs, handler: tickHandler });
@@ -179,14 +193,37 @@ function newAccessKey(): AccessKey {
   };
 }
 
+interface FunctionParts {
+  readonly environment: LocalEnvironment;
+  readonly newClients: () => AwsClients;
+  readonly wiring: WireOptions;
+  readonly sandboxes: NonNullable<MachineOptions["sandboxes"]>;
+}
+
+function wireLocalTick({ environment, newClients, wiring }: FunctionParts): () => Promise<void> {
+  const { queues } = environment;
+  return wireTick(
+    {
+      STARLING_TABLE: environment.table,
+      STARLING_QUEUE_RESOLVE: queues.resolve,
+      STARLING_QUEUE_RENDER: queues.render,
+      STARLING_QUEUE_ROLLOUT: queues.rollout,
+      STARLING_QUEUE_APPLY: queues.apply,
+    },
+    newClients(),
+    wiring,
+  );
+}
+
 interface FrontParts {
   readonly environment: LocalEnvironment;
   readonly aws: AwsClients;
   readonly accessKey: AccessKey;
+  readonly wiring: WireOptions;
   readonly port?: number;
 }
 
-function openFront({ environment, aws, accessKey, port }: FrontParts): Promise<HttpFront> {
+function openFront({ environment, aws, accessKey, wiring, port }: FrontParts): Promise<HttpFront> {
   const api = wireApi(
     {
       STARLING_TABLE: environment.table,
@@ -194,6 +231,7 @@ function openFront({ environment, aws, accessKey, port }: FrontParts): Promise<H
       STARLING_QUEUE_ROLLOUT: environment.queues.rollout,
     },
     aws,
+    wiring,
   );
   const webhook = wireWebhook(
     {
@@ -225,35 +263,45 @@ function openFront({ environment, aws, accessKey, port }: FrontParts): Promise<H
   });
 }
 
-interface SourceParts {
-  readonly environment: LocalEnvironment;
-  readonly aws: AwsClients;
+interface SourceParts extends FunctionParts {
+  readonly sqs: AwsClients["sqs"];
   readonly timeouts: QueueTimeouts;
   readonly options: MachineOptions;
 }
 
-async function startSources({ environment, aws, timeouts, options }: SourceParts) {
+async function startSources({ environment, newClients, wiring, sandboxes, sqs, timeouts, options }: SourceParts) {
+  const rate = options.clock?.rate ?? 1;
   const sources = new Map<QueueName, readonly EventSourceLoop[]>();
   for (const [key, queueFunction] of Object.entries(queueFunctions)) {
     const name = key as QueueName;
     const copies = Array.from({ length: options.copies ?? 1 }, () =>
       startEventSource({
         functionName: name,
-        sqs: aws.sqs,
+        sqs,
         queueUrl: environment.queues[name],
-        handler: queueFunction.wire(environment, aws),
-        timeoutSeconds: timeouts[name],
+        handler: paced(
+          sandboxes(name, () => queueFunction.wire(environment, newClients(), wiring)),
+          rate,
+        ),
+        timeoutSeconds: timeouts[name] / rate,
         batchSize: queueFunction.batchSize,
         maximumConcurrency: queueFunction.maximumConcurrency,
         ...(queueFunction.batchingWindowSeconds === undefined
           ? {}
-          : { batchingWindowSeconds: queueFunction.batchingWindowSeconds }),
+          : { batchingWindowSeconds: queueFunction.batchingWindowSeconds / rate }),
         ...(options.onInvocation === undefined ? {} : { onInvocation: options.onInvocation }),
       }),
     );
     sources.set(name, await Promise.all(copies));
   }
   return sources;
+}
+
+/** The time that is left, in seconds of the functions' clock. */
+function paced(handler: LambdaHandler, rate: number): LambdaHandler {
+  if (rate === 1) return handler;
+  return (event, context) =>
+    handler(event, { ...context, getRemainingTimeInMillis: () => context.getRemainingTimeInMillis() * rate });
 }
 
 async function storeSecret(aws: AwsClients, name: string, value: string): Promise<void> {

@@ -45,16 +45,20 @@ export async function createBucket(aws: AwsClients): Promise<void> {
 
 export type QueueTimeouts = Readonly<Record<QueueName, number>>;
 
-/** @param visibilitySeconds - of each queue; at least the time of its function. */
+/**
+ * @param visibilitySeconds - of each queue; at least the time of its function.
+ * @param rate - how many of these seconds pass in one.
+ */
 export async function createQueues(
   sqs: SQSClient,
   visibilitySeconds: QueueTimeouts,
+  rate: number,
 ): Promise<Readonly<Record<QueueName, string>>> {
   const urls: Partial<Record<QueueName, string>> = {};
   for (const name of Object.keys(queueFunctions) as QueueName[]) {
     urls[name] = await createQueue(sqs, {
       name,
-      visibilitySeconds: visibilitySeconds[name],
+      visibilitySeconds: Math.ceil(visibilitySeconds[name] / rate),
       fifo: queueFunctions[name].fifo === true,
     });
   }

@@ -11,6 +11,7 @@ import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { stringifyJson } from "#shared/domain/json.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 import type { Log } from "#shared/ports.ts";
 
 /** Answer of an HTTP API integration, payload format 2.0. */
@@ -22,11 +23,11 @@ export interface HttpAnswer {
 
 export type ApiHandler = (event: unknown, context: object) => Promise<HttpAnswer>;
 
-export function wireApi(env: ApiEnv, aws: AwsClients): ApiHandler {
+export function wireApi(env: ApiEnv, aws: AwsClients, { clock = systemClock }: WireOptions = {}): ApiHandler {
   return apiHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE, rollout: env.STARLING_QUEUE_ROLLOUT }),
-    clock: systemClock,
+    clock,
     ids: randomIds,
     log: powertoolsLog("api"),
   });

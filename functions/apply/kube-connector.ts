@@ -2,7 +2,7 @@ import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
-import type { SecretReader } from "#shared/ports.ts";
+import type { Clock, SecretReader } from "#shared/ports.ts";
 
 /** Connections kept in one process; the least recently used one makes room. */
 const KEPT = 100;
@@ -10,10 +10,13 @@ const KEPT = 100;
 /** Connections over HTTPS, kept while the process lives; a changed Cluster gets a new one. */
 export class KubeConnector implements ClusterConnector {
   readonly #secrets: SecretReader;
+  readonly #clock: Clock;
   readonly #connections = new Map<string, KubeConnection>();
 
-  constructor(secrets: SecretReader) {
+  /** @param clock - the one that deadlines are told in. */
+  constructor(secrets: SecretReader, clock: Clock) {
     this.#secrets = secrets;
+    this.#clock = clock;
   }
 
   async connect(cluster: ClusterRow, deadline: Date): Promise<ClusterClient> {
@@ -31,11 +34,12 @@ export class KubeConnector implements ClusterConnector {
 
   #open(cluster: ClusterRow): KubeConnection {
     const { server, caData, tlsServerName, token } = cluster.spec.endpoint;
-    return new KubeConnection({
+    const endpoint = {
       server,
       ...(caData === undefined ? {} : { caData }),
       ...(tlsServerName === undefined ? {} : { tlsServerName }),
       credentials: { token: () => this.#secrets.read(token.secret) },
-    });
+    };
+    return new KubeConnection(endpoint, this.#clock);
   }
 }

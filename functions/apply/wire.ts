@@ -9,18 +9,20 @@ import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 /** A batch is as many clusters at once: waiting for one costs the others nothing. */
-export function wireApply(env: ApplyEnv, aws: AwsClients): SqsHandler {
+export function wireApply(env: ApplyEnv, aws: AwsClients, options: WireOptions = {}): SqsHandler {
+  const { clock = systemClock } = options;
   const log = powertoolsLog("apply");
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     sender: new SqsSender(aws.sqs, { apply: env.STARLING_QUEUE_APPLY, report: env.STARLING_QUEUE_REPORT }),
-    clock: systemClock,
+    clock,
     ids: randomIds,
     log,
-    connector: new KubeConnector(new SecretsManagerReader(aws.secrets, systemClock)),
+    connector: new KubeConnector(new SecretsManagerReader(aws.secrets, clock), clock),
     installation: env.STARLING_INSTALLATION,
   };
   return sqsHandler({

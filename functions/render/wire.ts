@@ -9,20 +9,22 @@ import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-/** `kubectl` gives the path of the program; where it is a matter of the machine, `local` gives another. */
-export function wireRender(
-  env: RenderEnv,
-  aws: AwsClients,
-  kubectl: () => Promise<string> = () => locateKubectl(""),
-): SqsHandler {
+export interface RenderWireOptions extends WireOptions {
+  /** Gives the path of the program, where it is a matter of the machine. */
+  readonly kubectl?: () => Promise<string>;
+}
+
+export function wireRender(env: RenderEnv, aws: AwsClients, options: RenderWireOptions = {}): SqsHandler {
+  const { clock = systemClock, kubectl = () => locateKubectl("") } = options;
   const log = powertoolsLog("render");
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
     kustomize: new KubectlKustomize({ kubectl }),
-    clock: systemClock,
+    clock,
     ids: randomIds,
     log,
   };

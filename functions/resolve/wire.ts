@@ -10,8 +10,10 @@ import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireResolve(env: ResolveEnv, aws: AwsClients): SqsHandler {
+export function wireResolve(env: ResolveEnv, aws: AwsClients, options: WireOptions = {}): SqsHandler {
+  const { clock = systemClock } = options;
   const log = powertoolsLog("resolve");
   const ca = env.STARLING_GIT_CA;
   const ports = {
@@ -22,8 +24,8 @@ export function wireResolve(env: ResolveEnv, aws: AwsClients): SqsHandler {
       rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
       ...(ca === undefined ? {} : { ca }),
     }),
-    secrets: new SecretsManagerReader(aws.secrets, systemClock),
-    clock: systemClock,
+    secrets: new SecretsManagerReader(aws.secrets, clock),
+    clock,
     log,
   };
   return sqsHandler({

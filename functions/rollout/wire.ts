@@ -7,10 +7,12 @@ import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 import { type RolloutMessage, subjectKey } from "#shared/messages.ts";
 
 /** The planner. Messages of one subject in a batch are one look; on the FIFO queue they are neighbours anyway. */
-export function wireRollout(env: RolloutEnv, aws: AwsClients): SqsHandler {
+export function wireRollout(env: RolloutEnv, aws: AwsClients, options: WireOptions = {}): SqsHandler {
+  const { clock = systemClock } = options;
   const log = powertoolsLog("rollout");
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
@@ -20,7 +22,7 @@ export function wireRollout(env: RolloutEnv, aws: AwsClients): SqsHandler {
       apply: env.STARLING_QUEUE_APPLY,
       report: env.STARLING_QUEUE_REPORT,
     }),
-    clock: systemClock,
+    clock,
     log,
     installation: env.STARLING_INSTALLATION,
   };

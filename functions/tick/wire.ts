@@ -5,9 +5,11 @@ import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 /** Called by the scheduler; the event says nothing. */
-export function wireTick(env: TickEnv, aws: AwsClients): () => Promise<void> {
+export function wireTick(env: TickEnv, aws: AwsClients, options: WireOptions = {}): () => Promise<void> {
+  const { clock = systemClock } = options;
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, {
@@ -16,7 +18,7 @@ export function wireTick(env: TickEnv, aws: AwsClients): () => Promise<void> {
       rollout: env.STARLING_QUEUE_ROLLOUT,
       apply: env.STARLING_QUEUE_APPLY,
     }),
-    clock: systemClock,
+    clock,
     log: powertoolsLog("tick"),
   };
   return async () => {

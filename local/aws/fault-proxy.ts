@@ -23,6 +23,8 @@ export interface FaultProxyOptions {
   /** Default `quiet`. */
   readonly faults?: FaultOptions;
   readonly ports?: Partial<Readonly<Record<AwsService, number>>>;
+  /** How many seconds of a message's own delay pass in one, for a machine whose clock runs faster. Default 1. */
+  readonly rate?: number;
   /** `"measured"` sums the capacity units of DynamoDB calls, at the price of parsing them. Default `"unmeasured"`. */
   readonly capacity?: "measured" | "unmeasured";
 }
@@ -74,7 +76,7 @@ const keepAliveTimeoutMs = 120_000;
  * a call and is counted. What it does not repeat, a TransactionConflict above all, its caller has to.
  */
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
-  const { targets, seed, ports = {}, capacity = "unmeasured" } = options;
+  const { targets, seed, ports = {}, capacity = "unmeasured", rate = 1 } = options;
   const calls = createTally();
   const injected = createTally();
   const failures = createCallFailures();
@@ -89,7 +91,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   };
   const dynamo = createDynamoFront({ context, forward: clients.dynamodb.send });
   const meter = createCapacityMeter(dynamo.answer);
-  const sqs = createSqsFront({ context, forward: clients.sqs.send });
+  const sqs = createSqsFront({ context, forward: clients.sqs.send, rate });
   const fronts: Readonly<Record<AwsService, ServiceFront>> = {
     dynamodb: capacity === "measured" ? meter.answer : dynamo.answer,
     sqs: sqs.answer,

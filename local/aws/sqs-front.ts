@@ -10,6 +10,8 @@ import { toClientUrls, withEmulatorUrl } from "#local/aws/queue-urls.ts";
 export interface SqsFrontOptions {
   readonly context: FaultContext;
   readonly forward: Forward;
+  /** How many seconds of a message's own delay pass in one. Default 1. */
+  readonly rate?: number;
 }
 
 export interface SqsFront {
@@ -38,7 +40,7 @@ interface Dispatch {
 }
 
 /** SQS that loses, repeats, delays and reorders messages, and translates queue URLs. */
-export function createSqsFront({ context, forward }: SqsFrontOptions): SqsFront {
+export function createSqsFront({ context, forward, rate = 1 }: SqsFrontOptions): SqsFront {
   const polls = createLongPolls(forward);
   const held = createHeldMessages();
 
@@ -46,7 +48,7 @@ export function createSqsFront({ context, forward }: SqsFrontOptions): SqsFront 
     const call = withEmulatorUrl(arrived);
     if (call.operation === "ReceiveMessage") return polls.receive(call);
     const sends = call.operation === "SendMessage" || call.operation === "SendMessageBatch";
-    if (sends && (mayDisturb(context) || held.holdsAny())) return disturb(call);
+    if (sends && (mayDisturb(context) || held.holdsAny() || rate !== 1)) return disturb(call);
     return toClientUrls(call, await forward(call.http));
   }
 
@@ -81,11 +83,19 @@ export function createSqsFront({ context, forward }: SqsFrontOptions): SqsFront 
       if (duplicate) hold(call, { message: copyOf(message), holdMs: 0 });
       return { message, now: false, duplicate };
     }
-    const delayed = delay ? { ...message, DelaySeconds: laterBy(message.DelaySeconds, delaySeconds) } : message;
-    if (!reorder) return { message: delayed, now: true, duplicate };
-    hold(call, { message: delayed, holdMs: random.integer(0, faults.maxReorderMs) });
-    if (duplicate) hold(call, { message: delayed, holdMs: random.integer(0, faults.maxReorderMs) });
+    const [delayed, waitMs] = ownDelay(delay ? laterBy(message, delaySeconds) : message);
+    if (!reorder && waitMs === 0) return { message: delayed, now: true, duplicate };
+    const overtakenMs = () => waitMs + (reorder ? random.integer(0, faults.maxReorderMs) : 0);
+    hold(call, { message: delayed, holdMs: overtakenMs() });
+    if (duplicate) hold(call, { message: delayed, holdMs: overtakenMs() });
     return { message, now: false, duplicate };
+  }
+
+  /** The queue's own clock cannot be hurried: where time runs faster, messages wait here instead. */
+  function ownDelay(message: Outgoing): readonly [Outgoing, number] {
+    const { DelaySeconds, ...undelayed } = message;
+    if (rate === 1 || DelaySeconds === undefined) return [message, 0];
+    return [undelayed, (DelaySeconds * 1000) / rate];
   }
 
   function hold(call: AwsCall, { message, holdMs }: { readonly message: Outgoing; readonly holdMs: number }): void {
@@ -106,8 +116,8 @@ export function createSqsFront({ context, forward }: SqsFrontOptions): SqsFront 
 const maxDelaySeconds = 900;
 
 /** The queue's own delay, when the message has none, is lost to the added one: the message still comes late. */
-function laterBy(delaySeconds: number | undefined, addedSeconds: number): number {
-  return Math.min(maxDelaySeconds, (delaySeconds ?? 0) + addedSeconds);
+function laterBy(message: Outgoing, addedSeconds: number): Outgoing {
+  return { ...message, DelaySeconds: Math.min(maxDelaySeconds, (message.DelaySeconds ?? 0) + addedSeconds) };
 }
 
 function mayDisturb({ faults }: FaultContext): boolean {

@@ -1,6 +1,7 @@
 import { KindCatalog } from "#shared/adapters/kube/kind-catalog.ts";
 import { type KubeEndpoint, KubeTransport, type TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
 import { withRetries } from "#shared/adapters/kube/retry-policy.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import type { ErrorCause } from "#shared/domain/apply-error.ts";
 import type {
   ClusterClient,
@@ -16,6 +17,7 @@ import { KubeError } from "#shared/domain/kube-error.ts";
 import { fieldManager, type KubeObject, listAt, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import type { JsonPatchOperation } from "#shared/domain/managed-fields.ts";
 import { apiVersionOf } from "#shared/domain/object-id.ts";
+import type { Clock } from "#shared/ports.ts";
 
 const requestTimeoutMs = 30_000;
 const maxAnswerBytes = 8 * 1024 * 1024;
@@ -28,7 +30,7 @@ const metadataOf = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io
 const metadataOfList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
 
 export interface ClientOptions {
-  /** Epoch milliseconds after which nothing is waited for or tried again. */
+  /** Epoch milliseconds of the connection's clock after which nothing is waited for or tried again. */
   readonly deadlineMs: number;
   /** Who every request is made as; discovery is too. */
   readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
@@ -48,15 +50,17 @@ interface KubeRequest {
 /** The kept part of talking to a cluster: connections, and what kinds it serves. One for each cluster and process. */
 export class KubeConnection {
   readonly #transport: KubeTransport;
+  readonly #clock: Clock;
   readonly #catalogs = new Map<string, KindCatalog>();
 
-  constructor(endpoint: KubeEndpoint) {
+  constructor(endpoint: KubeEndpoint, clock: Clock = systemClock) {
     this.#transport = new KubeTransport(endpoint);
+    this.#clock = clock;
   }
 
   /** A client for one piece of work. */
   client(options: ClientOptions): ClusterClient {
-    const sender = new KubeSender(this.#transport, options);
+    const sender = new KubeSender(this.#transport, { ...options, clock: this.#clock });
     return new KubeClusterClient(sender, this.#catalogOf(options));
   }
 
@@ -66,8 +70,8 @@ export class KubeConnection {
     const known = this.#catalogs.get(identity);
     if (known !== undefined) return known;
     const catalog = new KindCatalog((path, accept) => {
-      const deadlineMs = Date.now() + requestTimeoutMs;
-      return new KubeSender(this.#transport, { ...options, deadlineMs }).read(path, accept);
+      const deadlineMs = this.#clock.now().getTime() + requestTimeoutMs;
+      return new KubeSender(this.#transport, { ...options, deadlineMs, clock: this.#clock }).read(path, accept);
     });
     this.#catalogs.set(identity, catalog);
     return catalog;
@@ -81,9 +85,9 @@ export class KubeConnection {
 /** Requests with retries, errors and Warning headers, but no knowledge of kinds. */
 class KubeSender {
   readonly #transport: KubeTransport;
-  readonly #options: ClientOptions;
+  readonly #options: ClientOptions & { readonly clock: Clock };
 
-  constructor(transport: KubeTransport, options: ClientOptions) {
+  constructor(transport: KubeTransport, options: ClientOptions & { readonly clock: Clock }) {
     this.#transport = transport;
     this.#options = options;
   }
@@ -93,12 +97,13 @@ class KubeSender {
   }
 
   send(request: KubeRequest): Promise<TransportAnswer> {
-    const { deadlineMs } = this.#options;
-    return withRetries({ deadlineMs, retryConflicts: request.retryConflicts ?? false }, () => this.#sendOnce(request));
+    const { deadlineMs, clock } = this.#options;
+    const retryConflicts = request.retryConflicts ?? false;
+    return withRetries({ deadlineMs, clock, retryConflicts }, () => this.#sendOnce(request));
   }
 
   async #sendOnce(request: KubeRequest): Promise<TransportAnswer> {
-    const { impersonate, deadlineMs } = this.#options;
+    const { impersonate, deadlineMs, clock } = this.#options;
     const answer = await this.#transport.send({
       method: request.method,
       path: request.path,
@@ -110,7 +115,7 @@ class KubeSender {
       },
       ...(request.body === undefined ? {} : { body: request.body }),
       secret: request.secret === true,
-      timeoutMs: Math.min(requestTimeoutMs, deadlineMs - Date.now()),
+      timeoutMs: Math.min(requestTimeoutMs, deadlineMs - clock.now().getTime()),
       maxBodyBytes: request.maxBodyBytes ?? maxAnswerBytes,
     });
     if (answer.status >= 200 && answer.status < 300) return answer;

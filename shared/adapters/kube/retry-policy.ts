@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeError } from "#shared/domain/kube-error.ts";
+import type { Clock } from "#shared/ports.ts";
 
 const firstDelayMs = 100;
 const maxDelayMs = 5_000;
@@ -14,8 +15,9 @@ const maxRetries: Readonly<Record<string, number>> = {
 };
 
 export interface RetryOptions {
-  /** Epoch milliseconds after which nothing is tried again. */
+  /** Epoch milliseconds of `clock` after which nothing is tried again. */
   readonly deadlineMs: number;
+  readonly clock: Clock;
   /** Conflicts are retried only where the request carries no resourceVersion: there the same one may succeed. */
   readonly retryConflicts: boolean;
 }
@@ -30,7 +32,7 @@ export async function withRetries<T>(options: RetryOptions, send: () => Promise<
       return await send();
     } catch (error) {
       const delayMs = error instanceof KubeError ? delayFor(error, retry, options) : undefined;
-      if (delayMs === undefined || Date.now() + delayMs >= options.deadlineMs) throw error;
+      if (delayMs === undefined || options.clock.now().getTime() + delayMs >= options.deadlineMs) throw error;
       await sleep(delayMs);
     }
   }

@@ -1,0 +1,6 @@
+import type { Clock } from "#shared/ports.ts";
+
+/** What whoever wires a function may put in the place of the system's; Lambda puts nothing. */
+export interface WireOptions {
+  readonly clock?: Clock;
+}

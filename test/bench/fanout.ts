@@ -1,0 +1,178 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { registerClusters } from "#local/register-clusters.ts";
+import { type Stack, startStack } from "#local/stack.ts";
+import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import type { BenchResult } from "#test/bench/main.ts";
+
+const sizes = [10, 100, 300] as const;
+/** AWS ticks once a minute; a rollout that needed it more often would hide lost messages. */
+const TICK_MS = 60_000;
+const LONGEST_MS = 600_000;
+const LOOK_EVERY_MS = 500;
+
+interface Figures {
+  readonly clusters: number;
+  readonly seconds: number;
+  readonly targetsPerSecond: number;
+  readonly processorSecondsPerTarget: number;
+  /** Calls per target from the push to the end, by service, without empty receives. */
+  readonly callsPerTarget: Readonly<Record<"dynamodb" | "sqs" | "s3", number>>;
+  readonly writeUnitsPerTarget: number;
+  /** Per target, by operation. */
+  readonly operations: Readonly<Record<string, number>>;
+}
+
+/**
+ * One Sync of 20 objects, two of them Deployments, to 10, 100 and 300 clusters at once: what a target costs in calls,
+ * and that it costs the same in a large fleet as in a small one.
+ */
+export async function fanout(say: (line: string) => void): Promise<BenchResult> {
+  const figures: Figures[] = [];
+  for (const clusters of sizes) {
+    const measured = await measure(clusters);
+    say(`${clusters} clusters: ${JSON.stringify(measured)}`);
+    figures.push(measured);
+  }
+  const total = (of: Figures | undefined) =>
+    Object.values(of?.callsPerTarget ?? {}).reduce((sum, calls) => sum + calls, 0);
+  return {
+    target: "embedded",
+    ratios: {
+      callsPerTarget300vs10: rounded(total(figures.at(-1)) / total(figures[0])),
+      callsPerTarget300vs100: rounded(total(figures.at(-1)) / total(figures[1])),
+    },
+    figures: Object.fromEntries(figures.map((of) => [String(of.clusters), of])),
+  };
+}
+
+async function measure(clusters: number): Promise<Figures> {
+  const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
+  const stack = await startStack({ repositories: scratch, tickEveryMs: TICK_MS, capacity: "measured" });
+  try {
+    await registerClusters(
+      Array.from({ length: clusters }, (_, index) => ({ connection: stack.clusters.addCluster(`c-${index}`) })),
+      stack.machine,
+      stack.session,
+    );
+    await stack.git.createRepository("app", { "deploy/objects.yaml": objects("1") });
+    await rollOut(stack, 1);
+    // The second revision: the first one pays for connections and discovery, a fleet spends its life on the others.
+    const { proxy } = stack.machine;
+    proxy.resetCalls();
+    const unitsBefore = proxy.capacity().writeUnits;
+    const processorBefore = process.cpuUsage();
+    const looksBefore = looks;
+    const started = performance.now();
+    await stack.git.commitFiles("app", { "deploy/objects.yaml": objects("2") }, { message: "second" });
+    await rollOut(stack, 2);
+    const seconds = (performance.now() - started) / 1000;
+    const processor = process.cpuUsage(processorBefore);
+    const calls = costOf(proxy.calls(), { looks: looks - looksBefore });
+    const perTarget = (service: string) =>
+      rounded(sum(calls, (operation) => operation.startsWith(`${service}:`)) / clusters);
+    return {
+      clusters,
+      seconds: rounded(seconds),
+      targetsPerSecond: rounded(clusters / seconds),
+      processorSecondsPerTarget: rounded((processor.user + processor.system) / 1e6 / clusters),
+      callsPerTarget: { dynamodb: perTarget("dynamodb"), sqs: perTarget("sqs"), s3: perTarget("s3") },
+      writeUnitsPerTarget: rounded((proxy.capacity().writeUnits - unitsBefore) / clusters),
+      operations: Object.fromEntries(
+        Object.entries(calls).map(([operation, count]) => [operation, rounded(count / clusters)]),
+      ),
+    };
+  } finally {
+    await stack.stop();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Looks of this benchmark at the group; each is one GetItem of the api function, and no cost of a target. */
+let looks = 0;
+
+/** Calls by operation, without empty receives and without the benchmark's own looks. */
+function costOf(
+  calls: Readonly<Record<string, number>>,
+  own: { readonly looks: number },
+): Readonly<Record<string, number>> {
+  const { "sqs:ReceiveMessage:empty": empty = 0, ...rest } = calls;
+  return {
+    ...rest,
+    "sqs:ReceiveMessage": (rest["sqs:ReceiveMessage"] ?? 0) - empty,
+    "dynamodb:GetItem": (rest["dynamodb:GetItem"] ?? 0) - own.looks,
+  };
+}
+
+function sum(calls: Readonly<Record<string, number>>, wanted: (operation: string) => boolean): number {
+  let total = 0;
+  for (const [operation, count] of Object.entries(calls)) if (wanted(operation)) total += count;
+  return total;
+}
+
+async function rollOut(stack: Stack, number: number): Promise<void> {
+  if (number === 1) await stack.session.apply(fleetDocuments(stack));
+  const deadline = performance.now() + LONGEST_MS;
+  while (performance.now() < deadline) {
+    const { status } = await stack.session.call<GroupAnswer>("GET", "/v1/namespaces/bench/syncgroups/app");
+    if (status?.rollout === number && status.state === "Complete") return;
+    if (status?.state === "Halted") throw new Error(`rollout ${number} halted`);
+    await sleep(LOOK_EVERY_MS);
+    looks++;
+  }
+  throw new Error(`rollout ${number} did not end in ${LONGEST_MS / 1000} s`);
+}
+
+interface GroupAnswer {
+  readonly status?: { readonly rollout?: number; readonly state?: string };
+}
+
+function fleetDocuments(stack: Stack): readonly unknown[] {
+  const metadata = { name: "app", namespace: "bench" };
+  const git = { url: stack.git.url("app"), ref: { branch: "main" } };
+  return [
+    { apiVersion: API_VERSION, kind: "Source", metadata, spec: { git, interval: "1h" } },
+    {
+      apiVersion: API_VERSION,
+      kind: "SyncGroup",
+      metadata,
+      spec: {
+        clusters: { all: true },
+        templates: [{ name: "app", source: "app", path: "deploy", apply: { interval: "1h" } }],
+        rollout: { maxConcurrent: "100%" },
+      },
+    },
+  ];
+}
+
+/** Twenty objects; every revision changes half of them. */
+function objects(revision: string): string {
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "bench" } };
+  const configs = Array.from({ length: 16 }, (_, index) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: `settings-${index}`, namespace: "bench" },
+    data: { value: index % 2 === 0 ? revision : "same" },
+  }));
+  const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "web", namespace: "bench" } };
+  const workloads = ["web", "worker"].map((name) => ({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: "bench" },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: { labels: { app: name } },
+        spec: { serviceAccountName: "web", containers: [{ name, image: `registry.example/${name}:${revision}` }] },
+      },
+    },
+  }));
+  return [namespace, account, ...configs, ...workloads].map((object) => JSON.stringify(object)).join("\n---\n");
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}

@@ -17,6 +17,10 @@ import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
 
+const objects = ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync"] as const;
+const directories = ["FLEET", "SUBJECTS", "SOURCES"] as const;
+const whatPeopleWrite = [...objects, "CL#*", ...directories] as const;
+
 export interface WiringProps {
   readonly installation: string;
   readonly table: Named;
@@ -51,14 +55,8 @@ export class Wiring extends Construct {
       env: apiEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [
-            ...(["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "FLEET", "SUBJECTS", "SOURCES"] as const),
-            ...(["USES#*", "REPO#*", "ROLL#*", "REND#*", "REV#*", "EVT#*"] as const),
-          ],
-          put: [
-            ...(["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "FLEET", "SUBJECTS", "SOURCES"] as const),
-            ...(["USES#*", "REPO#*"] as const),
-          ],
+          read: [...whatPeopleWrite, "USES#*", "ROLL#*", "EVT#*"],
+          put: [...whatPeopleWrite, "USES#*", "REPO#*"],
           delete: ["NS#*#Source", "CL#*", "FLEET", "SOURCES", "USES#*", "REPO#*"],
           indexes: ["state"],
         }),
@@ -90,8 +88,8 @@ export class Wiring extends Construct {
       env: tickEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
-          update: ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
+          read: [...objects, "CL#*", "ROLL#*", "REND#*"],
+          update: [...objects, "CL#*", "ROLL#*", "REND#*"],
           indexes: ["due"],
         }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
@@ -133,7 +131,7 @@ export class Wiring extends Construct {
       env: rolloutEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync", "CL#*", "FLEET", "ROLL#*", "REND#*"],
+          read: [...objects, "CL#*", "FLEET", "ROLL#*", "REND#*"],
           put: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
           update: ["CL#*"],
           delete: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "SUBJECTS", "USES#*"],

@@ -88,8 +88,9 @@ class ApplyRun {
     await runConcurrently(targets, concurrency, async (target) => {
       const result = this.#holdBack(target) ?? (await this.#applyOne(target, existing));
       results.set(objectIdKey(target.id), result);
+      this.#note(result);
     });
-    for (const { id } of targets) this.#record(results.get(objectIdKey(id)));
+    this.objects.push(...targets.flatMap(({ id }) => results.get(objectIdKey(id)) ?? []));
     await this.#afterRank(targets);
   }
 
@@ -154,9 +155,8 @@ class ApplyRun {
     return { id, outcome: "skipped", ...this.obstacle };
   }
 
-  #record(result: AppliedObject | undefined): void {
-    if (result === undefined) return;
-    this.objects.push(result);
+  /** What one result means for those after it, of its own rank too. */
+  #note(result: AppliedObject): void {
     if (result.outcome === "created" && result.id.kind === "Namespace" && result.id.group === "") {
       this.#newNamespaces.add(result.id.name);
     }
@@ -165,15 +165,16 @@ class ApplyRun {
       this.unreachable = true;
       this.obstacle ??= { reason: result.failure.reason, message: result.failure.message };
     }
-    if (rankOf(result.id) <= ranks.definition) {
-      const message = `not begun, because ${describeObject(result.id)} failed`;
-      this.obstacle ??= { reason: "DependencyFailed", message };
-    }
   }
 
   /** What later ranks need of this one: Namespaces that are there, definitions that are established and served. */
   async #afterRank(targets: readonly ResolvedObject[]): Promise<void> {
     const { clock, deadline } = this.#request;
+    const failed = this.objects.find(({ id, outcome }) => outcome === "failed" && rankOf(id) <= ranks.definition);
+    if (failed !== undefined) {
+      const message = `not begun, because ${describeObject(failed.id)} failed`;
+      this.obstacle ??= { reason: "DependencyFailed", message };
+    }
     const waiting = this.objects.find(({ id, outcome }) => outcome === "waiting" && rankOf(id) <= ranks.definition);
     if (waiting?.outcome === "waiting") this.obstacle ??= { reason: waiting.reason, message: waiting.message };
     const changed = targets.filter(({ id, object }) => isDefinition(object) && this.#needsWait(objectIdKey(id)));

@@ -1,4 +1,5 @@
 import { Agent, request as sendRequest } from "node:https";
+import type { TLSSocket } from "node:tls";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import { starlingVersion } from "#shared/domain/version.ts";
 
@@ -17,6 +18,8 @@ export interface KubeEndpoint {
     | { readonly clientCertificate: { readonly certData: string; readonly keyData: string } };
   /** Requests at once; more wait. */
   readonly maxSockets?: number;
+  /** How long a connection may take until it is secure; 5 s unless given. */
+  readonly connectTimeoutMs?: number;
 }
 
 export interface TransportRequest {
@@ -39,6 +42,8 @@ export interface TransportAnswer {
 }
 
 const defaultMaxSockets = 24;
+/** A private endpoint without a route does not refuse, it swallows: that must not take as long as a slow answer. */
+const defaultConnectTimeoutMs = 5_000;
 
 /**
  * HTTPS to one API server over kept connections. Answers of any status are answers; a `KubeError` means there was none,
@@ -122,8 +127,25 @@ export class KubeTransport {
         },
       );
       sent.on("error", fail);
+      sent.on("socket", (socket) => limitConnecting(socket as TLSSocket, this.#endpoint));
       sent.end(request.body);
     });
+  }
+}
+
+function limitConnecting(socket: TLSSocket, endpoint: KubeEndpoint): void {
+  if (!socket.connecting) return;
+  const timeoutMs = endpoint.connectTimeoutMs ?? defaultConnectTimeoutMs;
+  const timer = setTimeout(() => socket.destroy(new ConnectTimeout(timeoutMs)), timeoutMs);
+  socket.once("secureConnect", () => clearTimeout(timer));
+  socket.once("close", () => clearTimeout(timer));
+}
+
+class ConnectTimeout extends Error {
+  readonly code = "ERR_CONNECT_TIMEOUT";
+
+  constructor(timeoutMs: number) {
+    super(`no connection within ${timeoutMs} ms`);
   }
 }
 

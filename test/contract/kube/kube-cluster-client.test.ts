@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
@@ -101,6 +102,18 @@ describe("requests", () => {
     closers.push(() => other.close());
     const { client } = await setUp(() => ({}), { caData: other.caData });
     await expect(client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
+  });
+
+  it("a server that takes the connection and never speaks", async () => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    closers.push(() => void silent.close());
+    const { port } = silent.address() as AddressInfo;
+    const { client } = await setUp(() => ({}), { server: `https://127.0.0.1:${port}`, connectTimeoutMs: 200 });
+    await expect(client.get(kind(), key)).rejects.toMatchObject({
+      reason: "ERR_CONNECT_TIMEOUT",
+      verdict: { class: "unreachable" },
+    });
   });
 
   it("deletes under a uid, in the background", async () => {

@@ -94,17 +94,6 @@ function listSelector(
   };
 }
 
-/** Whether the fields own the value at a path of map members, itself or as part of something owned whole. */
-export function ownsPath(fields: FieldsV1, path: readonly string[]): boolean {
-  let node: FieldsV1 = fields;
-  for (const [depth, name] of path.entries()) {
-    const child = node[`f:${name}`];
-    if (!isJsonObject(child)) return depth > 0 && Object.keys(node).length === 0;
-    node = child;
-  }
-  return Object.keys(node).length === 0 || "." in node;
-}
-
 /** The union of two sets, as a server merges them: a path owned whole by either stays listed. */
 export function unionFields(a: FieldsV1, b: FieldsV1): FieldsV1 {
   const union: Record<string, Json | undefined> = { ...a };

@@ -20,9 +20,8 @@ export function hasController(object: KubeObject): boolean {
   );
 }
 
-/** Tools whose marks on an object say that it is theirs; the names are those of `apply.adopt`. */
-export const foreignTools = ["applyset", "argocd", "cli-utils", "fleet", "flux", "helm", "kapp", "kluctl"] as const;
-export type ForeignTool = (typeof foreignTools)[number];
+/** Tools whose marks on an object say that it is theirs. */
+export type ForeignTool = "applyset" | "argocd" | "cli-utils" | "fleet" | "flux" | "helm" | "kapp" | "kluctl";
 
 export interface ForeignOwner {
   readonly tool: ForeignTool;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ownedDigests, ownsPath, project, unionFields } from "#shared/domain/field-set.ts";
+import { ownedDigests, project, unionFields } from "#shared/domain/field-set.ts";
 import type { Json, JsonObject } from "#shared/domain/json.ts";
 
 const web: JsonObject = {
@@ -132,16 +132,6 @@ describe("ownedDigests", () => {
     const b = ownedDigests(owned(fields, { metadata: {}, n: 9007199254740992n }));
     expect(a?.valuesHash).not.toBe(b?.valuesHash);
   });
-});
-
-it.each<readonly [JsonObject, readonly string[], boolean]>([
-  [{ "f:spec": { "f:replicas": {} } }, ["spec", "replicas"], true],
-  [{ "f:spec": { "f:replicas": {} } }, ["spec"], false],
-  [{ "f:spec": { ".": {}, "f:replicas": {} } }, ["spec"], true],
-  [{ "f:spec": {} }, ["spec", "replicas"], true],
-  [{ "f:spec": { "f:replicas": {} } }, ["spec", "paused"], false],
-])("ownsPath(%j, %j) is %s", (fields, path, expected) => {
-  expect(ownsPath(fields, path)).toBe(expected);
 });
 
 it.each<readonly [string, JsonObject, JsonObject, JsonObject]>([

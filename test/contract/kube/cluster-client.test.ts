@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { type ClusterFixture, clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
+
+/** What every ClusterClient promises, on every API server at hand. */
+describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
+  let cluster: ClusterFixture;
+  let client: ClusterClient;
+  let stop: () => Promise<void>;
+  let configMaps: KindInfo;
+
+  beforeAll(async () => {
+    const target = await start();
+    cluster = clusterFixture(target.endpoint);
+    client = cluster.client;
+    stop = target.stop;
+    configMaps = await kindOf("", "ConfigMap");
+    await client.apply(await kindOf("", "Namespace"), namespace("n"));
+  });
+
+  afterAll(async () => {
+    cluster.close();
+    await stop();
+  });
+
+  async function kindOf(group: string, kind: string): Promise<KindInfo> {
+    const found = await client.lookup({ group, kind });
+    if (found.outcome !== "found") throw new Error(`${kind} is ${found.outcome}`);
+    return found.info;
+  }
+
+  it("knows the kinds of a server", async () => {
+    expect(await kindOf("apps", "Deployment")).toMatchObject({
+      plural: "deployments",
+      namespaced: true,
+      hasStatus: true,
+    });
+    expect(await kindOf("rbac.authorization.k8s.io", "ClusterRole")).toMatchObject({ namespaced: false });
+    expect(await client.lookup({ group: "apps", kind: "Nope" })).toEqual({ outcome: "absent", served: [] });
+    const listable = (await client.listableKinds()).map(({ kind }) => kind);
+    expect(listable).toContain("ConfigMap");
+    expect(listable).not.toContain("Binding");
+  });
+
+  it("applies: created, the same again, changed", async () => {
+    const object = configMap("n/a");
+    const first = await client.apply(configMaps, object);
+    expect(first).toMatchObject({ created: true, object: { apiVersion: "v1", kind: "ConfigMap", data: { k: "1" } } });
+    const second = await client.apply(configMaps, object);
+    expect(second.created).toBe(false);
+    expect(stringAt(second.object, "metadata", "resourceVersion")).toBe(
+      stringAt(first.object, "metadata", "resourceVersion"),
+    );
+    expect((await client.apply(configMaps, configMap("n/a", { k: "2" }))).object.data).toEqual({ k: "2" });
+  });
+
+  it("a dry run stores nothing", async () => {
+    await client.apply(configMaps, configMap("n/dry"), { dryRun: true });
+    expect(await client.get(configMaps, { namespace: "n", name: "dry" })).toBeUndefined();
+  });
+
+  it("gets objects, their metadata, and nothing where nothing is", async () => {
+    await client.apply(configMaps, configMap("n/get"));
+    const key = { namespace: "n", name: "get" };
+    expect(await client.get(configMaps, key)).toMatchObject({ kind: "ConfigMap", data: { k: "1" } });
+    const metadata = await client.get(configMaps, key, { metadataOnly: true });
+    expect(metadata).toMatchObject({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "get" } });
+    expect(metadata).not.toHaveProperty("data");
+    expect(await client.get(configMaps, { namespace: "nowhere", name: "get" })).toBeUndefined();
+  });
+
+  it("an unknown field and a wrong type are invalid, whatever the server's status", async () => {
+    for (const object of [manifest({ ...configMap("n/bad"), nope: 1 }), configMap("n/bad", { k: 1 })]) {
+      await expect(client.apply(configMaps, object)).rejects.toMatchObject({
+        verdict: { class: "invalid", retryable: false },
+      });
+    }
+  });
+
+  it("a namespace that is not there is said to be", async () => {
+    await expect(client.apply(configMaps, configMap("nowhere/a"))).rejects.toMatchObject({
+      verdict: { class: "namespace", retryable: true },
+    });
+  });
+
+  it("creates once, and replaces under the resourceVersion it was given", async () => {
+    const { object } = await client.create(configMaps, configMap("n/put"));
+    await expect(client.create(configMaps, configMap("n/put"))).rejects.toMatchObject({
+      verdict: { class: "conflict" },
+    });
+    const resourceVersion = stringAt(object, "metadata", "resourceVersion");
+    const next = manifest({
+      ...configMap("n/put", { k: "2" }),
+      metadata: { name: "put", namespace: "n", resourceVersion },
+    });
+    expect((await client.replace(configMaps, next)).object.data).toEqual({ k: "2" });
+    await expect(client.replace(configMaps, next)).rejects.toMatchObject({ verdict: { class: "conflict" } });
+  });
+
+  it("patches; a test that fails changes nothing", async () => {
+    await client.apply(configMaps, configMap("n/patch"));
+    const key = { namespace: "n", name: "patch" };
+    const change = { op: "replace", path: "/data/k", value: "2" } as const;
+    const test = { op: "test", path: "/metadata/resourceVersion", value: "0" } as const;
+    await expect(client.patch(configMaps, key, [test, change])).rejects.toMatchObject({
+      verdict: { retryable: false },
+    });
+    expect(await client.get(configMaps, key)).toMatchObject({ data: { k: "1" } });
+    expect((await client.patch(configMaps, key, [change])).object.data).toEqual({ k: "2" });
+  });
+
+  it("deletes exactly the object with the uid", async () => {
+    const { object } = await client.apply(configMaps, configMap("n/del"));
+    const key = { namespace: "n", name: "del" };
+    const wrong = { uid: "00000000-0000-0000-0000-000000000000" };
+    await expect(client.delete(configMaps, key, wrong)).rejects.toMatchObject({ verdict: { class: "replaced" } });
+    const uid = stringAt(object, "metadata", "uid") ?? "";
+    await client.delete(configMaps, key, { uid });
+    await expect(client.delete(configMaps, key, { uid })).rejects.toMatchObject({ verdict: { class: "notFound" } });
+  });
+
+  it("lists over pages, by label, in full and as metadata", async () => {
+    await client.apply(await kindOf("", "Namespace"), namespace("paged"));
+    const names = Array.from({ length: 520 }, (_each, index) => `c${index}`);
+    await runConcurrently(names, 12, async (name) => {
+      const metadata = {
+        name,
+        namespace: "paged",
+        labels: { parity: Number(name.slice(1)) % 2 === 0 ? "even" : "odd" },
+      };
+      await client.create(configMaps, manifest({ ...configMap("paged/x"), metadata }));
+    });
+    const query = { namespace: "paged", labelSelector: "parity" };
+    const all = await client.list(configMaps, query);
+    expect(new Set(all.map((item) => objectIdOf(item).name))).toEqual(new Set(names));
+    expect(all[0]).toMatchObject({ apiVersion: "v1", kind: "ConfigMap", data: { k: "1" } });
+    const even = await client.list(configMaps, { ...query, labelSelector: "parity=even", metadataOnly: true });
+    expect(even).toHaveLength(260);
+    expect(even[0]).not.toHaveProperty("data");
+    expect(await client.list(configMaps, { ...query, maxItems: 3 })).toHaveLength(3);
+  });
+});

@@ -44,14 +44,32 @@ export class ApiFailure extends CliFailure {
   readonly code: string;
   readonly body: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, body: Readonly<Record<string, unknown>>, context: string) {
+  constructor(
+    answer: { readonly status: number; readonly body: Readonly<Record<string, unknown>> },
+    asked: { readonly path: string; readonly context: string },
+  ) {
+    const { status, body } = answer;
     const code = typeof body.code === "string" ? body.code : `HTTP ${status}`;
     const message = typeof body.message === "string" ? body.message : `the API answered ${status}`;
-    super(code === "Forbidden" || status === 403 ? `${message} (context ${context})` : message, exitOf(status));
+    super(status === 403 ? `${message} (context ${asked.context})` : message, {
+      ...exitOf(status),
+      ...nextAfter(code, asked.path),
+    });
     this.name = "ApiFailure";
     this.code = code;
     this.body = body;
   }
+}
+
+function nextAfter(code: string, path: string): { readonly next?: string } {
+  const [, namespace, plural, name] = /^\/v1\/(?:namespaces\/([^/]+)\/)?([a-z]+)\/([^/]+)/.exec(path) ?? [];
+  if (plural === undefined || name === undefined) return {};
+  const where = namespace === undefined ? "" : ` -n ${namespace}`;
+  if (code === "NotFound") return { next: `starling get ${plural}${where}` };
+  if (code === "Suspended") return { next: `starling resume ${plural.slice(0, -1)}/${name}${where}` };
+  if (code === "Deleting" || code === "InUse")
+    return { next: `starling describe ${plural.slice(0, -1)}/${name}${where}` };
+  return {};
 }
 
 function exitOf(status: number): { readonly exit: ExitReason; readonly next?: string } {
@@ -81,7 +99,10 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
           await sleep(FIRST_WAIT_MS * 3 ** (attempt - 1), undefined, { signal: options.signal });
           continue;
         }
-        if (!(outcome instanceof Error)) throw new ApiFailure(outcome.status, parseAnswer(outcome), name);
+        if (!(outcome instanceof Error)) {
+          const answer = { status: outcome.status, body: parseAnswer(outcome) };
+          throw new ApiFailure(answer, { path: call.path, context: name });
+        }
         throw new CliFailure(`no answer from ${context.endpoint} (context ${name}): ${outcome.message}`, {
           exit: "unknown",
           next: "starling context list   (is the endpoint right, and is it up?)",

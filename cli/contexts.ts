@@ -4,13 +4,14 @@ import { z } from "zod";
 import { CliFailure } from "#cli/failure.ts";
 import type { CliIo } from "#cli/io.ts";
 
+/** The SDK adds notes of its own to credentials it was given: other members are left out, not refused. */
 const credentials = z.union([
-  z.strictObject({
+  z.object({
     accessKeyId: z.string().min(1),
     secretAccessKey: z.string().min(1),
     sessionToken: z.string().min(1).optional(),
   }),
-  z.strictObject({ profile: z.string().min(1) }),
+  z.object({ profile: z.string().min(1) }),
 ]);
 
 const contextSchema = z.strictObject({

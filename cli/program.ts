@@ -5,6 +5,7 @@ import type { DeleteOptions } from "#cli/commands/delete.ts";
 import type { DescribeOptions } from "#cli/commands/describe.ts";
 import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
+import type { LocalServeOptions, LocalUpOptions } from "#cli/commands/local.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
 import type { RolloutListOptions, RolloutStatusOptions } from "#cli/commands/rollout.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
@@ -36,7 +37,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
 
   /** Adds a verb whose action gets the session, its arguments and its own options. */
   function verb<Options>(parent: Command, name: string, action: Action<Options>): Command {
-    const command = parent.command(name).configureHelp({ showGlobalOptions: false });
+    const command = parent.command(name, { hidden: name === "serve" }).configureHelp({ showGlobalOptions: false });
     return command.action(async (...given: unknown[]) => {
       const args = command.processedArgs.flat().filter((arg): arg is string => typeof arg === "string");
       const options = command.optsWithGlobals<GlobalOptions>();
@@ -189,6 +190,26 @@ function runVerbs(program: Command, verb: AddVerb): void {
   )
     .description("Choose the current context.")
     .addArgument(new Argument("<name>"));
+
+  const local = program.command("local").description("Starling on this machine: emulators, clusters, a git server.");
+  verb(local, "up", async (session, _args, options: LocalUpOptions) =>
+    (await import("#cli/commands/local.ts")).localUp(session, options),
+  )
+    .description("Start it in the background and make it the current context.")
+    .option("--clusters <n>", "clusters to make, in three rings", wholeNumber, 3)
+    .option("--repo <path>", "a git repository of this machine to serve, or an https URL");
+  verb(local, "down", async (session) => (await import("#cli/commands/local.ts")).localDown(session)).description(
+    "Stop it; everything in it is gone.",
+  );
+  verb(local, "status", async (session) => (await import("#cli/commands/local.ts")).localStatus(session)).description(
+    "Whether it is up; exit 1 when it is not.",
+  );
+  verb(local, "serve", async (session, _args, options: LocalServeOptions) =>
+    (await import("#cli/commands/local.ts")).localServe(session, options),
+  )
+    .requiredOption("--folder <path>")
+    .option("--clusters <n>", "", wholeNumber, 3)
+    .option("--repo <path>");
 
   verb(program, "version", async (session) => (await import("#cli/commands/version.ts")).version(session)).description(
     "Version of this command.",

@@ -161,8 +161,9 @@ async function readUnlessNone(session: Session, path: string): Promise<RolloutOb
 }
 
 function rowsOf(text: string, columns: number): number {
-  const lines = text.split("\n").slice(0, -1);
-  return lines.reduce((rows, line) => rows + Math.max(1, Math.ceil([...line].length / columns)), 0);
+  let rows = 0;
+  for (const line of text.split("\n").slice(0, -1)) rows += Math.max(1, Math.ceil([...line].length / columns));
+  return rows;
 }
 
 function checkState(options: RolloutStatusOptions): void {

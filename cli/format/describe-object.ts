@@ -2,7 +2,7 @@ import { formatAge, formatTime } from "#cli/format/age.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText, getTable, revisionText, worstFirst } from "#cli/format/get-table.ts";
 import { actText, objectState } from "#cli/format/object-state.ts";
-import { formatTable } from "#cli/format/table.ts";
+import { formatTable, shorten } from "#cli/format/table.ts";
 import type {
   ClusterObject,
   EventItem,
@@ -12,6 +12,9 @@ import type {
 } from "#shared/domain/api/objects.ts";
 import type { ClusterSelection } from "#shared/domain/kinds/cluster-selection.ts";
 import type { Operations } from "#shared/domain/rows/object-rows.ts";
+
+/** The conditions below say it whole. */
+const REMARK_WIDTH = 90;
 
 interface Described<O> {
   readonly object: O;
@@ -150,7 +153,7 @@ function headText(object: SourceObject | ClusterObject | SyncGroupObject, now: D
     ["Labels", pairsText(object.metadata.labels)],
     [
       "Status",
-      `${state.word} for ${formatAge(state.since, now)}${seen}${state.remark === "" ? "" : `   ${state.remark}`}`,
+      `${state.word} for ${formatAge(state.since, now)}${seen}${state.remark === "" ? "" : `   ${shorten(state.remark, REMARK_WIDTH)}`}`,
     ],
     ...operationsFields(object.operations, now),
   ]);

@@ -154,12 +154,12 @@ function reasonsText({ targets, rollout }: RolloutView): string {
   if (targets.length === 0) return "";
   const groups = [...Map.groupBy(targets, causeOf).values()].sort((a, b) => b.length - a.length);
   const rows = groups.slice(0, GROUPS_SHOWN).map((group) => {
-    const first = group[0] as TargetItem;
-    const example = shorten(first.message ?? "", REASON_WIDTH);
-    return [first.reason === "" ? first.state : first.reason, example, String(group.length)];
+    const { word, detail } = whyNot(group[0] as TargetItem);
+    return [word, shorten(detail, REASON_WIDTH), group.length.toLocaleString("en")];
   });
-  const others = groups.slice(GROUPS_SHOWN).reduce((sum, group) => sum + group.length, 0);
-  if (others > 0) rows.push(["other", "(--state failed --all)", String(others)]);
+  let others = 0;
+  for (const group of groups.slice(GROUPS_SHOWN)) others += group.length;
+  if (others > 0) rows.push(["other", "(--state failed --all)", others.toLocaleString("en")]);
   const title = `WHY NOT (${targets.length.toLocaleString("en")} of ${rollout.status.size.toLocaleString("en")})`;
   const table = formatTable({ columns: [title, "", "CLUSTERS"], rows }, { headers: "show", indent: "  " });
   const worst = [...targets].sort((a, b) => stateRank(a.state) - stateRank(b.state) || a.order - b.order);
@@ -169,10 +169,17 @@ function reasonsText({ targets, rollout }: RolloutView): string {
   return `${table}  worst: ${names.join(" ")}${more}     ${command}\n${nextText(rollout, worst[0])}`;
 }
 
-/** One cause: the same reason and message, whatever the numbers in it. */
+/** One cause: the same words, whatever the numbers, the cluster and the Pod in them. */
 function causeOf(target: TargetItem): string {
-  const message = (target.message ?? "").replaceAll(target.cluster, "<cluster>").replaceAll(/\d+/g, "#");
-  return `${target.state}|${target.reason}|${message}`;
+  const text = reasonText(target.reason, target.message ?? "").replaceAll(target.cluster, "CLUSTER");
+  return `${target.state}|${text.replaceAll(/-[a-z0-9]{6,10}-[a-z0-9]{5}\b/g, "-POD").replaceAll(/\d+/g, "#")}`;
+}
+
+/** The reason's first word, and the rest of what is known. */
+function whyNot(target: TargetItem): { readonly word: string; readonly detail: string } {
+  const text = reasonText(target.reason, target.message ?? "");
+  const [, word = target.state, detail = text] = /^([A-Z][A-Za-z]*)(?:: |$)(.*)$/s.exec(text) ?? [];
+  return { word, detail };
 }
 
 function nextText(rollout: RolloutObject, worst: TargetItem | undefined): string {

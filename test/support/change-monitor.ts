@@ -1,0 +1,91 @@
+import type { AwsCall } from "#local/aws/aws-call.ts";
+import type { HttpReply } from "#local/aws/emulator-client.ts";
+import type { RequestRecord } from "#local/cluster/cluster-host.ts";
+import { isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { handUserAgent } from "#test/support/kube-call.ts";
+
+export interface ChangeMonitor {
+  /** To be told every finished request at the API servers. */
+  onRequest(record: RequestRecord): void;
+  /** To be told every call that the emulators answered. */
+  onCall(call: AwsCall, reply: HttpReply): void;
+  /** Clusters that are changing now. */
+  changing(): readonly string[];
+  /** The most clusters that were changing at one time, and which. */
+  most(): readonly string[];
+  /** Writes of Starling to clusters for which nothing was outstanding. */
+  unasked(): readonly RequestRecord[];
+  reset(): void;
+}
+
+/**
+ * Counts the clusters that are changing where it matters: from the first write that an API server took after an
+ * assignment, until every Sync of the cluster is settled in the table.
+ */
+export function watchChanges(): ChangeMonitor {
+  const syncs = new Map<string, Map<string, SyncRow>>();
+  const changing = new Set<string>();
+  let most: readonly string[] = [];
+  let unasked: RequestRecord[] = [];
+
+  function isSettled(cluster: string): boolean {
+    return [...(syncs.get(cluster)?.values() ?? [])].every(
+      (row) => !isOutstanding(row) || row.observed?.phase === "Unreachable" || row.observed?.phase === "Reachable",
+    );
+  }
+
+  function onRow(row: SyncRow): void {
+    const ofCluster = syncs.get(row.cluster) ?? new Map<string, SyncRow>();
+    ofCluster.set(row.name, row);
+    syncs.set(row.cluster, ofCluster);
+    if (isSettled(row.cluster)) changing.delete(row.cluster);
+  }
+
+  return {
+    onRequest(record) {
+      if (record.method === "GET" || record.userAgent === handUserAgent || record.dryRun) return;
+      if (record.status >= 300) return;
+      if (isSettled(record.cluster)) unasked.push(record);
+      else changing.add(record.cluster);
+      if (changing.size > most.length) most = [...changing].sort();
+    },
+    onCall(call, reply) {
+      if (call.operation !== "TransactWriteItems" || reply.status !== 200) return;
+      for (const { Put } of (call.request.TransactItems ?? []) as readonly TransactItem[]) {
+        if (Put?.Item.type?.S === "SyncOnCluster") onRow(plainItem(Put.Item) as unknown as SyncRow);
+      }
+    },
+    changing: () => [...changing].sort(),
+    most: () => most,
+    unasked: () => unasked,
+    reset() {
+      most = [];
+      unasked = [];
+    },
+  };
+}
+
+interface TransactItem {
+  readonly Put?: { readonly Item: Readonly<Record<string, AttributeJson>> };
+}
+
+/** A value in DynamoDB's JSON, of the types that Starling's rows hold. */
+interface AttributeJson {
+  readonly S?: string;
+  readonly N?: string;
+  readonly BOOL?: boolean;
+  readonly NULL?: true;
+  readonly L?: readonly AttributeJson[];
+  readonly M?: Readonly<Record<string, AttributeJson>>;
+}
+
+function plainItem(item: Readonly<Record<string, AttributeJson>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plainValue(value)]));
+}
+
+function plainValue(value: AttributeJson): unknown {
+  if (value.M !== undefined) return plainItem(value.M);
+  if (value.L !== undefined) return value.L.map(plainValue);
+  if (value.N !== undefined) return Number(value.N);
+  return value.S ?? value.BOOL ?? null;
+}

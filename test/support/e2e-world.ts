@@ -1,0 +1,280 @@
+/** The whole of Starling on this machine, with clusters and a git server, and a hand to drive it. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ScanCommand, type ScanCommandOutput } from "@aws-sdk/lib-dynamodb";
+import { type ApiSession, openApiSession } from "#local/api-session.ts";
+import type { InvocationReport } from "#local/aws/event-source-loop.ts";
+import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { sendGithubPush } from "#local/git/github-push.ts";
+import { type FileChanges, zeroId } from "#local/git/repository.ts";
+import { createTlsCertificate } from "#local/git/tls-certificate.ts";
+import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
+import { type PacedClock, pacedClock } from "#local/paced-clock.ts";
+import { registerClusters } from "#local/register-clusters.ts";
+import type {
+  ApiList,
+  ClusterObject,
+  RolloutObject,
+  SourceObject,
+  SyncGroupObject,
+  SyncObject,
+  TargetItem,
+} from "#shared/domain/api/objects.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
+import { errorMessage } from "#shared/errors.ts";
+import { type ChangeMonitor, watchChanges } from "#test/support/change-monitor.ts";
+import { embeddedFleet, type Fleet, type FleetTarget } from "#test/support/fleet.ts";
+import { byHand, type KubeAnswer, type KubeCall } from "#test/support/kube-call.ts";
+
+/** The namespace of everything that these tests apply. */
+export const namespace = "shop";
+
+/** Seconds of the functions in one of ours: a watchdog of 30 s comes after 3. */
+const defaultRate = 10;
+const tickEveryMs = 250;
+const pollMs = 50;
+const defaultPatienceSeconds = 40;
+
+export interface WorldOptions
+  extends Pick<
+    MachineOptions,
+    "copies" | "faults" | "seed" | "timeoutSeconds" | "sandboxes" | "tickEveryMs" | "installation"
+  > {
+  readonly target?: FleetTarget;
+  readonly rate?: number;
+  /** Whether the git server tells of pushes; "silent" leaves it to the Source's interval. */
+  readonly webhook?: "tells" | "silent";
+}
+
+export interface NewCluster {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly values?: Readonly<Record<string, string>>;
+}
+
+export interface World {
+  readonly machine: Machine;
+  readonly session: ApiSession;
+  readonly git: GitServer;
+  readonly fleet: Fleet;
+  readonly clock: PacedClock;
+  readonly monitor: ChangeMonitor;
+  /** Starts clusters and registers them. */
+  join(...clusters: readonly NewCluster[]): Promise<void>;
+  createRepository(repository: string, files: FileChanges): Promise<string>;
+  /** Commits to `main`, at times that are the same in every run. Gives the commit's id. */
+  push(repository: string, files: FileChanges): Promise<string>;
+  apply(...documents: readonly unknown[]): Promise<void>;
+  group(name: string): Promise<SyncGroupObject>;
+  source(name: string): Promise<SourceObject>;
+  cluster(name: string): Promise<ClusterObject>;
+  rollout(group: string, number?: number): Promise<RolloutObject>;
+  targets(group: string, number?: number): Promise<readonly TargetItem[]>;
+  sync(cluster: string, name: string): Promise<SyncObject | undefined>;
+  /** Somebody's hand in a cluster, past Starling. */
+  kubectl(cluster: string, call: KubeCall): Promise<KubeAnswer>;
+  /** Every row of the table. */
+  rows(): Promise<readonly Row[]>;
+  /** Polls until the probe gives something; fails with what the world looks like after `seconds`. */
+  waitFor<T>(what: string, probe: () => Promise<T | undefined | false>, seconds?: number): Promise<T>;
+  /** Until every cluster of the group runs this commit and the group says so. */
+  untilInSync(group: string, commit: string, seconds?: number): Promise<SyncGroupObject>;
+  /** What the world looks like, for a person. */
+  describe(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const { target = embeddedFleet, rate = defaultRate, webhook = "tells", ...machineOptions } = options;
+  const clock = pacedClock(rate);
+  const troubles: string[] = [];
+  const stops: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const stop of stops.splice(0)) await stop();
+  };
+  try {
+    const tls = await createTlsCertificate();
+    const machine = await startMachine({
+      tickEveryMs,
+      ...machineOptions,
+      clock,
+      gitCa: tls.cert,
+      onInvocation: (report) => noteTrouble(troubles, report),
+    });
+    stops.unshift(() => machine.stop());
+    const fleet = await target.start(() => clock.now().getTime());
+    stops.push(() => fleet.stop());
+    const root = await mkdtemp(join(tmpdir(), "starling-e2e-"));
+    stops.push(() => rm(root, { recursive: true, force: true }));
+    const git = await startGitServer({
+      root,
+      tls,
+      async onPush(repository, updates) {
+        for (const update of webhook === "tells" ? updates : []) {
+          if (update.before === zeroId && update.after === zeroId) continue;
+          const { url, secret } = machine.webhook;
+          await sendGithubPush({ webhookUrl: url, secret, repository, cloneUrl: git.url(repository), update });
+        }
+      },
+    });
+    stops.splice(1, 0, () => git.stop());
+    const monitor = watchChanges();
+    fleet.onRequest(monitor.onRequest);
+    machine.proxy.intercept({ after: monitor.onCall });
+    return assemble({ machine, fleet, git, clock, monitor, troubles, close });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+type Parts = Pick<World, "machine" | "fleet" | "git" | "clock" | "monitor" | "close"> & {
+  readonly troubles: readonly string[];
+};
+
+function assemble(parts: Parts): World {
+  const { machine, fleet, git } = parts;
+  const session = openApiSession(machine.api);
+  const scope = `/v1/namespaces/${namespace}`;
+  let commits = 0;
+
+  function get<T>(path: string): Promise<T> {
+    return session.call<T>("GET", path);
+  }
+  async function rolloutNumber(group: string, number: number | undefined): Promise<number> {
+    return number ?? (await world.group(group)).status.rollout ?? 0;
+  }
+
+  const world: World = {
+    ...parts,
+    session,
+    async join(...clusters) {
+      const registered = [];
+      for (const { name, ...rest } of clusters) registered.push({ connection: await fleet.add(name), ...rest });
+      await registerClusters(registered, machine, session);
+    },
+    async createRepository(repository, files) {
+      await git.createRepository(repository);
+      return world.push(repository, files);
+    },
+    push(repository, files) {
+      const at = new Date(Date.UTC(2026, 0, 1) + commits * 60_000);
+      commits += 1;
+      return git.commitFiles(repository, files, { message: `Change ${commits}`, at });
+    },
+    apply: (...documents) => session.apply(documents),
+    group: (name) => get(`${scope}/syncgroups/${name}`),
+    source: (name) => get(`${scope}/sources/${name}`),
+    cluster: (name) => get(`/v1/clusters/${name}`),
+    rollout: async (group, number) =>
+      get(`${scope}/syncgroups/${group}/rollouts/${await rolloutNumber(group, number)}`),
+    async targets(group, number) {
+      const path = `${scope}/syncgroups/${group}/rollouts/${await rolloutNumber(group, number)}/targets?limit=500`;
+      return (await get<ApiList<TargetItem>>(path)).items;
+    },
+    async sync(cluster, name) {
+      const { items } = await get<ApiList<SyncObject>>(`/v1/clusters/${cluster}/syncs`);
+      return items.find((item) => item.metadata.name === name);
+    },
+    kubectl: (cluster, call) => byHand(fleet.connection(cluster), call),
+    rows: () => scan(machine),
+    async waitFor(what, probe, seconds = defaultPatienceSeconds) {
+      const deadline = performance.now() + seconds * 1000;
+      for (;;) {
+        const found = await probe();
+        if (found !== undefined && found !== false) return found;
+        if (performance.now() >= deadline)
+          throw new Error(`not within ${seconds} s: ${what}\n${await world.describe()}`);
+        await sleep(pollMs);
+      }
+    },
+    untilInSync: (name, commit, seconds) =>
+      world.waitFor(
+        `${name} in sync at ${commit.slice(0, 8)}`,
+        async () => {
+          const group = await world.group(name);
+          const ready = group.status.conditions.find(({ type }) => type === "Ready");
+          const there = group.status.revision?.endsWith(commit) === true && group.status.state === "Complete";
+          return there && ready?.status === "True" && group;
+        },
+        seconds,
+      ),
+    describe: () => describeWorld(world, parts.troubles),
+  };
+  return world;
+}
+
+function noteTrouble(troubles: string[], report: InvocationReport): void {
+  if (report.outcome === "returned" && report.failedMessageIds.length === 0) return;
+  const error = report.error === undefined ? "" : `: ${errorMessage(report.error)}`;
+  troubles.push(`${report.functionName} ${report.outcome}, ${report.failedMessageIds.length} messages back${error}`);
+}
+
+async function scan(machine: Machine): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  let start: ScanCommandOutput["LastEvaluatedKey"];
+  do {
+    const page = await machine.aws.dynamo.send(
+      new ScanCommand({
+        TableName: machine.environment.table,
+        ConsistentRead: true,
+        ...(start === undefined ? {} : { ExclusiveStartKey: start }),
+      }),
+    );
+    rows.push(...((page.Items ?? []) as Row[]));
+    start = page.LastEvaluatedKey;
+  } while (start !== undefined);
+  return rows;
+}
+
+const shownTroubles = 15;
+
+async function describeWorld(world: World, troubles: readonly string[]): Promise<string> {
+  const lines: string[] = [`now ${world.clock.now().toISOString()}`];
+  try {
+    for (const row of await world.rows()) lines.push(...describeRow(row as Row & Record<string, unknown>));
+  } catch (error) {
+    lines.push(`the table cannot be read: ${errorMessage(error)}`);
+  }
+  lines.push(`injected ${JSON.stringify(world.machine.proxy.injected())}`);
+  lines.push(...troubles.slice(-shownTroubles));
+  return lines.join("\n");
+}
+
+function describeRow(row: Row & Record<string, unknown>): readonly string[] {
+  const shown = shownFields[row.type];
+  if (shown === undefined) return [];
+  const fields = Object.fromEntries(shown.map((field) => [field, at(row, field)]));
+  const due = row.dueKey === undefined ? "" : ` due ${row.dueKey.split("#")[0]}`;
+  return [`${row.pk} ${row.sk} v${row.version}${due} ${JSON.stringify(fields)}`];
+}
+
+function at(value: unknown, path: string): unknown {
+  return path
+    .split(".")
+    .reduce<unknown>((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], value);
+}
+
+const shownFields: Readonly<Record<string, readonly string[]>> = {
+  Source: ["status.artifact.revision", "status.conditions"],
+  SyncGroup: ["status.state", "status.revision", "status.rollout", "status.clusters", "status.conditions"],
+  Sync: ["status.state", "status.revision", "status.conditions"],
+  Rollout: ["phase", "reason", "message", "outstanding", "parked", "returned", "carried", "stage"],
+  Target: ["state", "reason", "attempts"],
+  SyncOnCluster: [
+    "desired.attempt",
+    "desired.action",
+    "observed.attempt",
+    "observed.phase",
+    "observed.reason",
+    "observed.message",
+    "observed.troubles",
+    "observed.nextAt",
+    "observed.fence",
+  ],
+  Rendering: ["state", "failure", "tries", "claim"],
+  Lease: ["owner", "leaseUntil", "wanted", "fence"],
+  Head: ["last", "open", "completed", "behind"],
+};

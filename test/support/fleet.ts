@@ -1,0 +1,66 @@
+/** The clusters of an end-to-end test: embedded API servers, or real ones where their binaries are at hand. */
+import {
+  type ClusterConnection,
+  type Interceptor,
+  type RequestRecord,
+  startClusterHost,
+} from "#local/cluster/cluster-host.ts";
+import type { JsonObject } from "#shared/domain/json.ts";
+
+export interface Fleet {
+  /** Whether controllers run beside the API servers: only then do workloads become ready. */
+  readonly controllers: "on" | "off";
+  add(name: string): Promise<ClusterConnection>;
+  /** Takes a cluster away and puts another one, with nothing in it, behind the same address. */
+  replace(name: string): Promise<ClusterConnection>;
+  connection(name: string): ClusterConnection;
+  connections(): readonly ClusterConnection[];
+  /** Every object of a cluster as it is stored. */
+  objects(cluster: string): Promise<readonly JsonObject[]>;
+  requests(): readonly RequestRecord[];
+  clearRequests(): void;
+  onRequest(listener: (record: RequestRecord) => void): () => void;
+  intercept(handler: Interceptor | undefined): void;
+  stop(): Promise<void>;
+}
+
+export interface FleetTarget {
+  readonly name: string;
+  start(clock: () => number): Promise<Fleet>;
+}
+
+/** How long Pods take to become ready, in milliseconds of the world's clock. */
+const readyAfterMs = 500;
+
+export const embeddedFleet: FleetTarget = {
+  name: "embedded API servers",
+  async start(clock) {
+    const host = await startClusterHost({ clock, readyAfterMs });
+    const connections = new Map<string, ClusterConnection>();
+    async function add(name: string): Promise<ClusterConnection> {
+      const connection = host.addCluster(name);
+      connections.set(name, connection);
+      return connection;
+    }
+    return {
+      controllers: "on",
+      add,
+      replace(name) {
+        host.removeCluster(name);
+        return add(name);
+      },
+      connection(name) {
+        const connection = connections.get(name);
+        if (connection === undefined) throw new Error(`there is no cluster ${name}`);
+        return connection;
+      },
+      connections: () => [...connections.values()],
+      objects: async (cluster) => host.objects(cluster),
+      requests: host.requests,
+      clearRequests: host.clearRequests,
+      onRequest: host.onRequest,
+      intercept: host.intercept,
+      stop: host.stop,
+    };
+  },
+};

@@ -2,12 +2,13 @@ import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { digestOf } from "#shared/domain/digest.ts";
+import { selects } from "#shared/domain/kinds/cluster-selection.ts";
 import { advance, nextDeadline } from "#shared/domain/rollout/advance.ts";
 import type { Advance, Assignment } from "#shared/domain/rollout/decision.ts";
-import { RENDER_ENGINE } from "#shared/domain/rollout/plan.ts";
-import { dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
+import { RENDER_ENGINE, relationOf } from "#shared/domain/rollout/plan.ts";
+import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys, statePartition, syncName, targetRange } from "#shared/domain/rows/keys.ts";
-import { isUnplanned } from "#shared/domain/rows/object-rows.ts";
+import { type FleetRow, isUnplanned } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RenderingRow, RolloutRow, TargetRef, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
@@ -28,37 +29,40 @@ export async function advanceRollout(known: Known, stored: RolloutRow, ports: Pl
   const now = ports.clock.now();
   const rollout = stored.phase === "Sealed" ? running(stored, now) : stored;
   const targets = await readTargets(rollout, ports.table);
-  const { syncs, renderings } = await readObservations(rollout, targets, ports.table);
+  const observations = await readObservations(known, { rollout, targets }, ports.table);
   const decision = advance(
     { rollout, suspended: known.row.operations.suspended !== undefined, completed: known.head?.completed, targets },
-    { syncs, renderings },
+    observations,
     { now, room: ROOM },
   );
   const requested = await requestRenderings(decision, ports);
   const seen = !isUnplanned(known.row) && known.row.dueKey === undefined;
-  if (decision.rollout === stored && seen) return { messages: requested, again: decision.again };
-
   const given = new Map(targets.map((target) => [target.order, target]));
-  const next = timed(
-    { ...decision.rollout, version: stored.version + 1 },
-    { ...decision, targets: merged(given, decision.targets) },
-    now,
-  );
+  const after = merged(given, decision.targets);
+  const same = decision.rollout === stored && seen;
+  const next = same ? onTime(stored, after) : timed(decision.rollout, after, now);
+  if (next === stored) return { messages: requested, again: false };
+
   await ports.table.write([
-    { put: next, when: { version: stored.version } },
+    { put: { ...next, version: stored.version + 1 }, when: { version: stored.version } },
     ...decision.targets.map((target) => ({
       put: { ...target, version: target.version + 1 },
       when: { version: target.version },
     })),
     ...decision.assignments.map((assignment) =>
-      assignmentWrite(assignment, { known, syncs, now, installation: ports.installation }),
+      assignmentWrite(assignment, { known, syncs: observations.syncs, now, installation: ports.installation }),
     ),
     ...decision.removals.map((sync) => ({ delete: { pk: sync.pk, sk: sync.sk }, when: { version: sync.version } })),
     ...closing(known, next),
     subjectWrite(known.row, { rollout: next, now }),
   ]);
   return {
-    messages: [...requested, ...wakeUps(decision.assignments), ...reports(stored, next)],
+    messages: [
+      ...requested,
+      ...wakeUps(decision.assignments),
+      ...(stored.pausedAt !== undefined && next.pausedAt === undefined ? continued(next) : []),
+      ...reports(stored, next),
+    ],
     again: decision.again,
   };
 }
@@ -95,16 +99,33 @@ async function readNext(rollout: RolloutRow, table: Table): Promise<readonly Tar
   const stage = rollout.stages[rollout.stage];
   if (stage === undefined || rollout.phase !== "Running" || stage.counts.Waiting + stage.counts.Rendering === 0)
     return [];
-  const limit = Math.min(Math.max(rollout.outstanding.length * 2, FEWEST_NEXT), MOST_NEXT);
-  const page = await table.query({
-    pk: keys.head(rollout.subject).pk,
-    between: targetRange(rollout.number, { from: stage.cursor, to: stage.last }),
-    limit,
-  });
-  return page.items as readonly TargetRow[];
+  if (stage.cursor > stage.last) return [];
+  const wanted = Math.min(Math.max(rollout.outstanding.length * 2, FEWEST_NEXT), MOST_NEXT);
+  const next: TargetRow[] = [];
+  let waiting = 0;
+  let after: string | undefined;
+  // Those in front that still wait for their renderings may have others behind them whose turn has come and gone.
+  do {
+    const page = await table.query({
+      pk: keys.head(rollout.subject).pk,
+      between: targetRange(rollout.number, { from: stage.cursor, to: stage.last }),
+      limit: wanted,
+      ...(after === undefined ? {} : { after }),
+    });
+    next.push(...(page.items as readonly TargetRow[]));
+    waiting = next.filter((target) => target.state === "Waiting").length;
+    after = page.next;
+  } while (after !== undefined && waiting < wanted);
+  return next;
 }
 
-async function readObservations(rollout: RolloutRow, targets: readonly TargetRow[], table: Table) {
+interface Looking {
+  readonly rollout: RolloutRow;
+  readonly targets: readonly TargetRow[];
+}
+
+/** Syncs of everything open or carried, and of what waits or does not answer its renderings and whether it is selected. */
+async function readObservations(known: Known, { rollout, targets }: Looking, table: Table) {
   const names = [...rollout.plan.templates.map((template) => template.name), ...rollout.plan.removed].map((name) =>
     syncName(rollout.subject, name),
   );
@@ -112,18 +133,24 @@ async function readObservations(rollout: RolloutRow, targets: readonly TargetRow
     ...targets.filter(isOpen).map((target) => target.cluster),
     ...rollout.carried.map((one) => one.cluster),
   ]);
+  const waiting = targets.filter((target) => target.state === "Waiting" || target.state === "Rendering");
   const inputs = new Set(
-    targets
-      .filter((target) => target.state === "Waiting" || target.state === "Rendering")
-      .flatMap((target) => target.inputs.flatMap((input) => ("digest" in input ? [input.digest] : []))),
+    waiting.flatMap((target) => target.inputs.flatMap((input) => ("digest" in input ? [input.digest] : []))),
   );
+  const parked = targets.filter((target) => target.state === "Unreachable");
+  const asked = [...waiting, ...parked].filter((target) => target.leaving !== true).map((target) => target.cluster);
   const wanted: RowKey[] = [
     ...[...clusters].flatMap((cluster) => names.map((name) => keys.sync(cluster, rollout.subject.namespace, name))),
     ...[...inputs].map((input) => keys.rendering(input)),
+    ...asked.map((cluster) => keys.fleet(cluster)),
   ];
   const rows: readonly Row[] = wanted.length === 0 ? [] : await table.getMany(wanted);
+  const selection = relationOf(known.row).clusters;
+  const fleet = rows.filter((row): row is FleetRow => row.type === "Fleet");
+  const selected = fleet.filter((row) => rollout.plan.farewell !== undefined || selects(selection, row));
   return {
     syncs: rows.filter((row): row is SyncRow => row.type === "SyncOnCluster"),
+    deselected: new Set(asked).difference(new Set(selected.map((row) => row.name))),
     renderings: new Map(
       rows.filter((row): row is RenderingRow => row.type === "Rendering").map((row) => [row.input, row]),
     ),
@@ -148,6 +175,7 @@ async function requestRenderings(decision: Advance, ports: PlannerPorts): Promis
       ...request,
       engine: RENDER_ENGINE,
       state: "Pending",
+      waiting: [decision.rollout.subject],
       requestedAt: now.toISOString(),
       tries: 0,
       dispatches: 1,
@@ -211,7 +239,7 @@ function closing(known: Known, rollout: RolloutRow): Write[] {
   if (rollout.phase !== "Complete" || head === undefined) return [];
   const { open: _open, ...kept } = head;
   const gone = new Set(rollout.plan.removed);
-  const behind = new Set([...head.behind, ...rollout.parked.map((ref) => ref.cluster)]);
+  const behind = new Set([...head.behind, ...rollout.parked.map((ref) => ref.cluster), ...rollout.left]);
   const next: HeadRow = {
     ...kept,
     version: head.version + 1,
@@ -228,18 +256,38 @@ function merged(given: ReadonlyMap<number, TargetRow>, changed: readonly TargetR
 }
 
 /** The one timer of a rollout: its nearest deadline, and a watchdog while somebody's word is awaited. */
-function timed(rollout: RolloutRow, decision: Advance, now: Date): RolloutRow {
+function timed(rollout: RolloutRow, targets: readonly TargetRow[], now: Date): RolloutRow {
   const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = rollout;
   if (rollout.phase === "Complete") return rest;
-  const outstanding = new Set(rollout.outstanding.map((ref) => ref.order));
-  const deadline = nextDeadline(
-    rollout,
-    decision.targets.filter((target) => outstanding.has(target.order)),
-  );
-  const watchdog = rollout.phase === "Halted" && outstanding.size === 0 ? later(now, 600) : watchdogAt(now, 0);
+  const deadline = deadlineAmong(rollout, targets);
+  const watchdog =
+    rollout.phase === "Halted" && rollout.outstanding.length === 0 ? later(now, 600) : watchdogAt(now, 0);
   const parked = rollout.parked.length > 0 ? [later(now, PARKED_SECONDS)] : [];
   const at = [watchdog, ...parked, ...(deadline === undefined ? [] : [deadline])].sort()[0] ?? watchdog;
   return { ...rest, ...dueAttributes(keys.rollout(rollout.subject, rollout.number), at) };
+}
+
+/** A watchdog that has grown past the nearest deadline, or that was lost, is put back; else the row stays as it is. */
+function onTime(rollout: RolloutRow, targets: readonly TargetRow[]): RolloutRow {
+  const deadline = deadlineAmong(rollout, targets);
+  const due = rollout.dueKey === undefined ? undefined : dueAtOf(rollout.dueKey);
+  if (due !== undefined && (deadline === undefined || due <= deadline)) return rollout;
+  const at = deadline ?? rollout.createdAt;
+  return { ...rollout, ...dueAttributes(keys.rollout(rollout.subject, rollout.number), at) };
+}
+
+function deadlineAmong(rollout: RolloutRow, targets: readonly TargetRow[]): string | undefined {
+  const outstanding = new Set(rollout.outstanding.map((ref) => ref.order));
+  return nextDeadline(
+    rollout,
+    targets.filter((target) => outstanding.has(target.order)),
+  );
+}
+
+/** After a suspension the workers go on with what they have: their watchdogs have grown long meanwhile. */
+function continued(rollout: RolloutRow): Message[] {
+  const clusters = new Set([...rollout.outstanding, ...rollout.carried].map((one) => one.cluster));
+  return [...clusters].map((cluster) => ({ to: "apply", cluster }));
 }
 
 function wakeUps(assignments: readonly Assignment[]): Message[] {

@@ -3,7 +3,7 @@ import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { relationOf } from "#shared/domain/rollout/plan.ts";
-import { dueAttributes, jittered, later, watchdogAt } from "#shared/domain/rows/due.ts";
+import { dueAtOf, dueAttributes, jittered, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys, statePartition, syncName } from "#shared/domain/rows/keys.ts";
 import type { SubjectStatus } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow } from "#shared/domain/rows/rollout-rows.ts";
@@ -19,6 +19,12 @@ const RECONCILE_PAGE = 25;
 export async function idle(known: Known, ports: PlannerPorts): Promise<Step> {
   const now = ports.clock.now();
   const settled = await clustersByState(known, ports);
+  const status = subjectWrite(known.row, {
+    now,
+    ...(known.desired.ok ? {} : { waiting: known.desired }),
+    ...(settled === undefined ? {} : { settled }),
+  });
+  if ("check" in status && isResting(known.head, now)) return { messages: [], again: false };
   const key = keys.head(known.subject);
   const head: HeadRow = {
     ...(known.head ?? {
@@ -37,13 +43,14 @@ export async function idle(known: Known, ports: PlannerPorts): Promise<Step> {
   };
   await ports.table.write([
     { put: head, when: known.head === undefined ? "absent" : { version: known.head.version } },
-    subjectWrite(known.row, {
-      now,
-      ...(known.desired.ok ? {} : { waiting: known.desired }),
-      ...(settled === undefined ? {} : { settled }),
-    }),
+    status,
   ]);
   return { messages: [], again: false };
+}
+
+/** True when the next look is set already, and not by a tick that only lent it a watchdog. */
+function isResting(head: HeadRow | undefined, now: Date): boolean {
+  return head?.dueKey !== undefined && head.dispatches === 0 && dueAtOf(head.dueKey) > now.toISOString();
 }
 
 /** Counts of clusters by their worst Sync, from the state index: a moment behind, put right by the next look. */

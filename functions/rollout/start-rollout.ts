@@ -4,9 +4,10 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { targetPage } from "#functions/rollout/seal-rollout.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { deadlineOf } from "#shared/domain/rollout/judge.ts";
-import { type Member, membershipHash, membersOf, relationOf } from "#shared/domain/rollout/plan.ts";
+import { type Member, membershipHash, membersOf, relationOf, stageOf } from "#shared/domain/rollout/plan.ts";
 import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys, syncName } from "#shared/domain/rows/keys.ts";
+import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, Plan, RolloutRow, RolloutStage, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
@@ -19,20 +20,23 @@ import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 export function isSuperseded(known: Known, rollout: RolloutRow): boolean {
   if (known.row.operations.suspended !== undefined || !known.desired.ok) return false;
   const newer = known.desired.plan.contentHash !== rollout.plan.contentHash;
-  if (rollout.phase === "Halted") return newer || isAskedAgain(known, rollout);
+  if (rollout.phase === "Halted") return newer || isAskedAgain(known);
   return newer && (rollout.stage === 0 || known.desired.plan.farewell !== undefined);
 }
 
-function isAskedAgain(known: Known, rollout: RolloutRow): boolean {
+/** By what was handled and not by time: the clock of whoever asked is another one. */
+function isAskedAgain(known: Known): boolean {
   const asked = known.row.operations.reconcile?.at;
-  return asked !== undefined && asked > rollout.createdAt;
+  return asked !== undefined && asked !== known.head?.handledReconcile;
 }
 
 /** Ends the open rollout in favour of a new one; clusters it left changing keep their slots in the new one. */
 export async function supersede(known: Known, rollout: RolloutRow, ports: PlannerPorts): Promise<Step> {
   const { head, desired } = known;
   if (head === undefined || !desired.ok) throw new Error("a rollout without a head, or without a plan to follow it");
-  const selection = await selectionOf(known, desired.plan, ports);
+  const before = await readMembers(ports.blobs, rollout.members);
+  const leaving = before.filter((member) => member.leaving === true);
+  const selection = await selectionOf(known, { plan: desired.plan, leaving }, ports);
   const trigger = triggerOf(desired.plan, desired.plan.contentHash === rollout.plan.contentHash ? "reconcile" : "plan");
   return begin(
     {
@@ -52,7 +56,7 @@ export async function startRollout(known: Known, ports: PlannerPorts): Promise<S
   const { head, desired, row } = known;
   if (row.operations.suspended !== undefined || !desired.ok) return undefined;
   const { plan } = desired;
-  const selection = await selectionOf(known, plan, ports);
+  const selection = await selectionOf(known, { plan, leaving: [] }, ports);
   if (head?.contentHash !== plan.contentHash) {
     const moved = [...selection.members, ...selection.leavers];
     return begin({ known, plan, trigger: triggerOf(plan, "plan"), superseded: undefined, selection, moved }, ports);
@@ -80,20 +84,38 @@ interface Selection {
   readonly hash: string;
 }
 
-async function selectionOf(known: Known, plan: Plan, ports: PlannerPorts): Promise<Selection> {
+interface Asked {
+  readonly plan: Plan;
+  /** Leavers that the rollout before may not have let go of yet. */
+  readonly leaving: readonly StoredMember[];
+}
+
+async function selectionOf(known: Known, { plan, leaving }: Asked, ports: PlannerPorts): Promise<Selection> {
   const previous = known.head?.members === undefined ? [] : await readMembers(ports.blobs, known.head.members);
   const relation = relationOf(known.row);
-  if (plan.farewell !== undefined) {
-    const members = previous.map((member) => ({ ...member, inputs: [] }));
-    return { members, leavers: [], previous, hash: membershipHash(members) };
-  }
-  const members = membersOf(relation, plan, await readFleet(ports.table));
+  const fleet = await readFleet(ports.table);
+  const members =
+    plan.farewell === undefined ? membersOf(relation, plan, fleet) : departing(previous, relation.rollout, fleet);
   const selected = new Set(members.map((member) => member.cluster));
+  const gone = new Map([...previous, ...leaving].map((member) => [member.cluster, member]));
   const lastStage = relation.rollout.stages.length - 1;
-  const leavers = previous
+  const leavers = [...gone.values()]
     .filter((member) => !selected.has(member.cluster))
-    .map((member) => ({ cluster: member.cluster, stage: lastStage, inputs: [], leaving: true as const }));
+    .map(({ cluster, uid }) => ({ cluster, uid, stage: lastStage, inputs: [], leaving: true as const }));
   return { members, leavers, previous, hash: membershipHash(members) };
+}
+
+/** Whom a deletion is about: those the subject was last rolled out to, in the stages that it has now. */
+function departing(
+  previous: readonly StoredMember[],
+  strategy: RolloutRow["strategy"],
+  fleet: readonly FleetRow[],
+): Member[] {
+  const registered = new Map(fleet.map((cluster) => [cluster.name, cluster]));
+  return previous.map(({ cluster, uid }) => {
+    const row = registered.get(cluster);
+    return { cluster, uid, stage: row === undefined ? strategy.stages.length - 1 : stageOf(strategy, row), inputs: [] };
+  });
 }
 
 /** Clusters that a completed rollout left behind and that answer now. */
@@ -104,8 +126,8 @@ async function answeringAgain(known: Known, ports: PlannerPorts): Promise<Readon
   const rows = await ports.table.getMany(
     behind.flatMap((cluster) => names.map((name) => keys.sync(cluster, known.subject.namespace, name))),
   );
-  const reachable = (rows as readonly SyncRow[]).filter((sync) => sync.observed?.phase === "Reachable");
-  return new Set(reachable.map((sync) => sync.cluster));
+  const away = (rows as readonly SyncRow[]).filter((sync) => sync.observed?.phase === "Unreachable");
+  return new Set(behind).difference(new Set(away.map((sync) => sync.cluster)));
 }
 
 interface Beginning {
@@ -151,6 +173,7 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
     outstanding: [],
     parked: [],
     returned: [],
+    left: [],
     carried: carriedFrom(superseded, now),
     selected: selection.members.length,
     trigger,
@@ -162,6 +185,8 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
     transitions: [{ at: now.toISOString(), phase, reason: trigger, message }],
     ...dueAttributes(key, watchdogAt(now, 0)),
   };
+  const still = new Set(selection.members.map((member) => member.cluster));
+  for (const member of moved) still.delete(member.cluster);
   const templates = new Set([...(head?.templates ?? []), ...plan.templates.map((template) => template.name)]);
   const nextHead: HeadRow = {
     ...keys.head(subject),
@@ -175,7 +200,7 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
     membershipHash: selection.hash,
     templates: [...templates].sort(),
     members: all,
-    behind: (head?.behind ?? []).filter((cluster) => !moved.some((member) => member.cluster === cluster)),
+    behind: (head?.behind ?? []).filter((cluster) => still.has(cluster)),
     ...(head?.completed === undefined ? {} : { completed: head.completed }),
     ...(known.row.operations.reconcile === undefined ? {} : { handledReconcile: known.row.operations.reconcile.at }),
   };
@@ -227,7 +252,10 @@ function carriedFrom(superseded: RolloutRow | undefined, now: Date): RolloutRow[
   if (superseded === undefined) return [];
   const until = deadlineFrom(superseded, now);
   const own = superseded.outstanding.map((ref) => ({ cluster: ref.cluster, until }));
-  const carried = superseded.carried.filter((one) => !own.some((other) => other.cluster === one.cluster));
+  const carried = superseded.carried
+    .filter((one) => !own.some((other) => other.cluster === one.cluster))
+    // Nobody has looked since the suspension ended, or this would be done.
+    .map((one) => (superseded.pausedAt === undefined ? one : { ...one, until }));
   return [...own, ...carried];
 }
 

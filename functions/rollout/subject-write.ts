@@ -1,3 +1,4 @@
+import { canonicalJson } from "#shared/domain/json.ts";
 import { type StatusFacts, subjectStatus } from "#shared/domain/rollout/subject-status.ts";
 import { isUnplanned, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { Write } from "#shared/ports.ts";
@@ -11,7 +12,7 @@ export function subjectWrite(row: SubjectRow, facts: StatusFacts): Write {
   const { dueShard, dueKey, dispatches: _dispatches, ...rest } = row;
   const { asOf: _new, ...changed } = status;
   const { asOf: _old, ...before } = row.status;
-  const same = JSON.stringify(changed) === JSON.stringify(before);
+  const same = canonicalJson(changed) === canonicalJson(before);
   const key = { pk: row.pk, sk: row.sk };
   if (same && dueKey === undefined && !isUnplanned(row)) return { check: key, when: { version: row.version } };
   return { put: { ...rest, status, version: row.version + 1 } as SubjectRow, when: { version: row.version } };

@@ -102,7 +102,8 @@ export class PlannerWorld {
 
   async operate(operations: Operations): Promise<void> {
     const row = await this.group();
-    await this.table.write([{ put: { ...row, operations, version: row.version + 1 }, when: { version: row.version } }]);
+    const next: SyncGroupRow = { ...row, operations, version: row.version + 1 };
+    await this.table.write([{ put: next, when: { version: row.version } }]);
   }
 
   /** Plays the renderer: every rendering asked for is done, or fails. */
@@ -126,7 +127,12 @@ export class PlannerWorld {
     const row = await this.sync(cluster);
     if (row === undefined) throw new Error(`nothing was assigned to ${cluster}`);
     const at = this.now.toISOString();
-    const applied = { renderDigest: row.desired.renderDigest ?? "", revision: row.desired.revision, attempt: row.desired.attempt, at };
+    const applied = {
+      renderDigest: row.desired.renderDigest ?? "",
+      revision: row.desired.revision,
+      attempt: row.desired.attempt,
+      at,
+    };
     const observed: Observed = {
       attempt: more.attempt ?? row.desired.attempt,
       phase,

@@ -4,11 +4,15 @@
  */
 import { resolveCount } from "#shared/domain/kinds/quantities.ts";
 import type { Advance, Assignment, Observations, PlannerState } from "#shared/domain/rollout/decision.ts";
-import { deadlineOf, isPreexisting, isUnchanged, judge } from "#shared/domain/rollout/judge.ts";
+import { deadlineOf, isChanging, isPreexisting, isUnchanged, judge } from "#shared/domain/rollout/judge.ts";
 import { RolloutDraft } from "#shared/domain/rollout/rollout-draft.ts";
 import { syncName } from "#shared/domain/rows/keys.ts";
 import type { RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
-import { type Desired, isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Desired, SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+/** Clusters a rollout names one by one in its row, which is written with every step: far below the row's 400 KB. */
+const MOST_NAMED = 1500;
+const STALLED = "TooManyUnreachable";
 
 /**
  * One step of a rollout that is Running or Halted.
@@ -20,13 +24,13 @@ export function advance(
   at: { readonly now: Date; readonly room: number },
 ): Advance {
   const draft = new RolloutDraft(state, at);
-  const syncs = Map.groupBy(observations.syncs, (row) => row.cluster);
+  const known = { ...observations, syncs: Map.groupBy(observations.syncs, (row) => row.cluster), ...at };
   draft.pause(state.suspended);
-  if (!observe(draft, state, { syncs, now: at.now })) return draft.result({ again: true });
-  settleCarried(draft, syncs, at.now);
+  if (!observe(draft, state, known)) return draft.result({ again: true });
+  settleCarried(draft, known);
   if (state.suspended || draft.phase !== "Running") return draft.result({ again: false });
 
-  if (draft.failures() > resolveCount(state.rollout.strategy.maxFailures, state.rollout.selected)) {
+  if (overBudget(draft)) {
     const word = draft.failures() === 1 ? "cluster" : "clusters";
     draft.finish(
       "Halted",
@@ -35,17 +39,17 @@ export function advance(
     );
     return draft.result({ again: false });
   }
-  const filled = fillSlots(draft, state, { syncs, renderings: observations.renderings, ...at });
-  if (draft.failures() > resolveCount(state.rollout.strategy.maxFailures, state.rollout.selected)) {
-    return draft.result({ again: true });
+  const filled = fillSlots(draft, state, known);
+  if (filled === "more" || overBudget(draft)) return draft.result({ again: true });
+  if (draft.unfinished() > 0) {
+    if (draft.rollout.reason === STALLED) draft.explain("StageStarted", `stage ${draft.stage().name} goes on`);
+    return draft.result({ again: false });
   }
-  if (filled === "more") return draft.result({ again: true });
-  if (draft.unfinished() > 0) return draft.result({ again: false });
   const unreachable = draft.count("Unreachable");
   const allowed = resolveCount(state.rollout.strategy.maxUnreachable, state.rollout.selected);
   if (unreachable > allowed) {
     draft.explain(
-      "TooManyUnreachable",
+      STALLED,
       `stage ${draft.stage().name} waits: ${unreachable} unreachable, maxUnreachable allows ${allowed}`,
     );
     return draft.result({ again: false });
@@ -54,6 +58,10 @@ export function advance(
   if (draft.carriedCount() > 0) return draft.result({ again: false });
   draft.finish("Complete", "AllStagesPassed", completeMessage(draft));
   return draft.result({ again: false });
+}
+
+function overBudget(draft: RolloutDraft): boolean {
+  return draft.failures() > resolveCount(draft.rollout.strategy.maxFailures, draft.rollout.selected);
 }
 
 function completeMessage(draft: RolloutDraft): string {
@@ -65,25 +73,30 @@ function completeMessage(draft: RolloutDraft): string {
 
 interface Known {
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
+  readonly renderings: ReadonlyMap<string, RenderingRow>;
+  readonly deselected: ReadonlySet<string>;
   readonly now: Date;
 }
 
 /**
- * Outstanding targets take the state their clusters show; parked ones that answer again wait for their next turn.
+ * Outstanding targets take the state their clusters show; parked ones that answer again wait for their next turn, and
+ * those that left are let go.
  * @returns whether there was room for all of it.
  */
 function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolean {
-  const clock = { ...state.rollout, now: known.now };
+  const clock = { ...draft.rollout, now: known.now };
+  const names = namesOf(state.rollout);
   for (const target of state.targets) {
-    if (draft.room() < 1 + Object.keys(target.attempts).length) return false;
     const syncs = known.syncs.get(target.cluster) ?? [];
+    if (draft.room() < 1 + syncs.length) return false;
     if (draft.isOutstanding(target)) {
       const verdict = judge(target, syncs, clock);
       draft.move(target, verdict);
       if (verdict.state === "Succeeded") draft.removeGone(target, syncs);
     } else if (draft.isParked(target)) {
       const own = syncs.filter((sync) => target.attempts[sync.name] !== undefined);
-      if (own.every((sync) => sync.observed?.phase !== "Unreachable")) {
+      if (known.deselected.has(target.cluster)) draft.forget(target, names, syncs);
+      else if (own.every((sync) => sync.observed?.phase !== "Unreachable")) {
         draft.move(target, { state: "Waiting", reason: "answers again" });
       }
     }
@@ -91,38 +104,39 @@ function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolea
   return true;
 }
 
-/** A cluster an earlier rollout left changing gives its slot back when it settles or its deadline is over. */
-function settleCarried(draft: RolloutDraft, syncs: ReadonlyMap<string, readonly SyncRow[]>, now: Date): void {
+/**
+ * A cluster an earlier rollout left changing gives its slot back when it settles or its deadline is over; while the
+ * subject is suspended no deadline runs, because the cluster's worker stands still and will go on.
+ */
+function settleCarried(draft: RolloutDraft, known: Known): void {
+  const { pausedAt } = draft.rollout;
   draft.keepCarried((carried) => {
-    if (carried.until <= now.toISOString()) return false;
-    const rows = syncs.get(carried.cluster) ?? [];
-    return rows.some((row) => isOutstanding(row) && row.observed?.phase !== "Unreachable");
+    if (pausedAt === undefined && carried.until <= known.now.toISOString()) return false;
+    return (known.syncs.get(carried.cluster) ?? []).some(isChanging);
   });
-}
-
-interface Supplies extends Known {
-  readonly renderings: ReadonlyMap<string, RenderingRow>;
 }
 
 /**
  * Gives free slots to the next targets of the stage, in order.
  * @returns "more" when there may be further targets to give slots to than the state held.
  */
-function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Supplies): "more" | "enough" {
+function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "more" | "enough" {
   let slots = freeSlots(draft, state.rollout);
   let waitingRenderings = 0;
   const names = namesOf(state.rollout);
   for (const target of draft.inTurn(state.targets)) {
     const current = draft.current(target);
-    if (draft.room() < 1 + names.length) return "more";
-    if (current.leaving === true) {
-      draft.forget(current, names, supplies.syncs.get(current.cluster) ?? []);
+    const syncs = supplies.syncs.get(current.cluster) ?? [];
+    if (draft.room() < 1 + syncs.length) return "more";
+    if (current.leaving === true || supplies.deselected.has(current.cluster)) {
+      draft.forget(current, names, syncs);
       continue;
     }
     const needsSlot = !draft.isCarried(current.cluster);
     const rendered = renderingsOf(current, supplies.renderings);
     if (rendered.kind === "failed") {
       draft.move(target, { state: "Failed", reason: rendered.reason });
+      if (overBudget(draft)) return "more";
       continue;
     }
     if (rendered.kind === "pending") {
@@ -132,13 +146,18 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Supplies)
       for (const missing of rendered.missing) draft.request(missing, current);
       continue;
     }
-    const syncs = supplies.syncs.get(current.cluster) ?? [];
     const wanted = wantedBy(state.rollout, { target: current, syncs, digests: rendered.digests, now: supplies.now });
     if (wanted.length === 0) {
       draft.move(target, { state: "Unchanged", reason: "already runs this rendering" });
       continue;
     }
-    if (needsSlot && slots <= 0) break;
+    if (draft.room() < 1 + wanted.length) return "more";
+    if (wanted.every(({ desired }) => desired.action === "orphan")) {
+      draft.settle(current, wanted);
+      continue;
+    }
+    // A carried cluster brings its slot along, unless a stricter bound has taken it away.
+    if (needsSlot ? slots <= 0 : slots < 0) break;
     if (needsSlot) slots--;
     const preexisting = syncs.some((sync) => isPreexisting(sync, state.completed));
     draft.assign(current, { assignments: wanted, preexisting });
@@ -159,7 +178,7 @@ function freeSlots(draft: RolloutDraft, rollout: RolloutRow): number {
   const stage = draft.stage();
   const stageBound =
     stage.maxConcurrent === undefined ? bound : Math.max(1, resolveCount(stage.maxConcurrent, stage.size));
-  return Math.min(bound, stageBound) - draft.changing();
+  return Math.min(Math.min(bound, stageBound) - draft.changing(), MOST_NAMED - draft.named());
 }
 
 type Rendered =
@@ -224,8 +243,9 @@ function wantedBy(rollout: RolloutRow, wanting: Wanting): Assignment[] {
   return assignments;
 }
 
-/** When the planner must look again although nobody calls it: the nearest deadline. */
+/** When the planner must look again although nobody calls it: the nearest deadline; none runs while it is suspended. */
 export function nextDeadline(rollout: RolloutRow, targets: readonly TargetRow[]): string | undefined {
+  if (rollout.pausedAt !== undefined) return undefined;
   const deadlines = [
     ...targets.flatMap((target) => deadlineOf(target, rollout) ?? []),
     ...rollout.carried.map((carried) => carried.until),

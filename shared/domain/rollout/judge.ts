@@ -1,8 +1,9 @@
 /** Observed facts -> the state of a target. The one place that says when a cluster has failed. */
+import { canonicalJson } from "#shared/domain/json.ts";
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
 import { later } from "#shared/domain/rows/due.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 export interface Verdict {
   readonly state: TargetState;
@@ -16,6 +17,7 @@ type Deadlines = Pick<RolloutRow, "strategy" | "pausedAt" | "resumedAt">;
  * an observation is about.
  * - every Sync done with the digest that was assigned: Succeeded;
  * - a Sync Failed, or the deadline passed: Failed; unreachable: Unreachable; else in progress, with the worst reason.
+ * - answers again after it was unreachable, or its assignment is gone with a Cluster that was registered anew: Waiting.
  * @param syncs - the target's Syncs, those that were found.
  */
 export function judge(
@@ -31,6 +33,9 @@ export function judge(
   if (failed?.observed !== undefined) return { state: "Failed", reason: reasonOf(failed.observed) };
   const unreachable = current.find((sync) => sync.observed?.phase === "Unreachable");
   if (unreachable?.observed !== undefined) return { state: "Unreachable", reason: reasonOf(unreachable.observed) };
+  if (current.some((sync) => sync.row === undefined)) return { state: "Waiting", reason: "its assignment is gone" };
+  if (current.some((sync) => sync.observed?.phase === "Reachable"))
+    return { state: "Waiting", reason: "answers again" };
   const pending = current.find((sync) => !isDone(sync.row, sync.observed));
   if (pending === undefined) return { state: "Succeeded", reason: "" };
   const reason = pending.observed === undefined ? "waiting for the cluster's worker" : reasonOf(pending.observed);
@@ -50,6 +55,16 @@ function isDone(row: SyncRow | undefined, observed: SyncRow["observed"]): boolea
 function isPast(target: TargetRow, clock: Deadlines & { readonly now: Date }): boolean {
   const deadline = clock.pausedAt === undefined ? deadlineOf(target, clock) : undefined;
   return deadline !== undefined && deadline <= clock.now.toISOString();
+}
+
+/**
+ * True while the worker may be changing the cluster for this assignment. What was observed about an earlier attempt says
+ * nothing: a cluster that did not answer then may answer now.
+ */
+export function isChanging(row: SyncRow): boolean {
+  if (!isOutstanding(row)) return false;
+  const phase = row.observed?.attempt === row.desired.attempt ? row.observed.phase : undefined;
+  return phase !== "Unreachable" && phase !== "Reachable";
 }
 
 /** When an assigned target has used up its deadline; a suspension starts it anew. */
@@ -74,7 +89,8 @@ export function isUnchanged(
 ): boolean {
   if (sync === undefined || sync.desired.action !== "apply" || sync.desired.renderDigest !== wanted.renderDigest)
     return false;
-  if (JSON.stringify(sync.desired.apply) !== JSON.stringify(wanted.apply)) return false;
+  // Not JSON.stringify: DynamoDB gives the members of a map back in an order of its own.
+  if (canonicalJson(sync.desired.apply) !== canonicalJson(wanted.apply)) return false;
   return sync.observed?.attempt === sync.desired.attempt && sync.observed.phase === "Ready";
 }
 

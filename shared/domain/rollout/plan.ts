@@ -76,10 +76,12 @@ function pinned(
   };
 }
 
+/** Removals are no content: they follow from what was assigned before, and are done with when the plan is reached. */
 function planOf(parts: Omit<Plan, "contentHash">): Plan {
+  const { removed: _removed, ...content } = parts;
   return {
     ...parts,
-    contentHash: digestOf({ ...parts, templates: parts.templates.map(contentOf), engine: RENDER_ENGINE }),
+    contentHash: digestOf({ ...content, templates: parts.templates.map(contentOf), engine: RENDER_ENGINE }),
   };
 }
 
@@ -103,6 +105,8 @@ export function inputDigest(input: RenderingInput): string {
 /** One selected cluster in its place: its stage, and for every template what it is rendered from. */
 export interface Member {
   readonly cluster: string;
+  /** Of the Cluster object: registered anew under the same name, it is another one. */
+  readonly uid: string;
   readonly stage: number;
   /** By template in the plan's order; `problem` when the path cannot be computed for this cluster. */
   readonly inputs: readonly (RenderingInput | { readonly problem: string })[];
@@ -117,6 +121,7 @@ export function membersOf(relation: Relation, plan: Plan, fleet: readonly FleetR
     if (!selects(relation.clusters, cluster)) continue;
     members.push({
       cluster: cluster.name,
+      uid: cluster.uid,
       stage: stageOf(relation.rollout, cluster),
       inputs: plan.templates.map((template) => inputOf(template, cluster)),
     });
@@ -124,7 +129,8 @@ export function membersOf(relation: Relation, plan: Plan, fleet: readonly FleetR
   return members.sort((a, b) => a.stage - b.stage || (a.cluster < b.cluster ? -1 : 1));
 }
 
-function stageOf(strategy: RolloutStrategy, cluster: FleetRow): number {
+/** The first stage that takes the cluster; the last one takes every other. */
+export function stageOf(strategy: RolloutStrategy, cluster: FleetRow): number {
   const index = strategy.stages.findIndex((stage) => stage.clusters === undefined || selects(stage.clusters, cluster));
   return index === -1 ? strategy.stages.length - 1 : index;
 }
@@ -141,5 +147,5 @@ function inputOf(template: PlannedTemplate, cluster: FleetRow): RenderingInput |
 
 /** Equal for equal sets of clusters with equal inputs: a changed label that moves nothing is no change. */
 export function membershipHash(members: readonly Member[]): string {
-  return digestOf(members.map((member) => ({ cluster: member.cluster, inputs: member.inputs })));
+  return digestOf(members.map(({ cluster, uid, inputs }) => ({ cluster, uid, inputs })));
 }

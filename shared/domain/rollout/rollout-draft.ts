@@ -1,5 +1,5 @@
 import type { Advance, Assignment, PlannerState, RenderingRequest } from "#shared/domain/rollout/decision.ts";
-import type { Verdict } from "#shared/domain/rollout/judge.ts";
+import { deadlineOf, type Verdict } from "#shared/domain/rollout/judge.ts";
 import type {
   RolloutPhase,
   RolloutRow,
@@ -20,6 +20,7 @@ const changingStates: readonly TargetState[] = ["Assigned", "Applying", "Verifyi
  * `outstanding` and `parked` equal to those that hold a slot or are unreachable.
  */
 export class RolloutDraft {
+  readonly #before: RolloutRow;
   #rollout: RolloutRow;
   readonly #now: string;
   readonly #room: number;
@@ -30,6 +31,7 @@ export class RolloutDraft {
   readonly #requests = new Map<string, RenderingRequest>();
 
   constructor(state: PlannerState, at: { readonly now: Date; readonly room: number }) {
+    this.#before = state.rollout;
     this.#rollout = state.rollout;
     this.#given = new Map(state.targets.map((target) => [target.order, target]));
     this.#now = at.now.toISOString();
@@ -39,6 +41,10 @@ export class RolloutDraft {
   /** Rows that still fit. */
   room(): number {
     return this.#room - this.#targets.size - this.#assignments.length - this.#removals.length;
+  }
+
+  get rollout(): RolloutRow {
+    return this.#rollout;
   }
 
   get phase(): RolloutPhase {
@@ -89,6 +95,11 @@ export class RolloutDraft {
     return this.#rollout.outstanding.length + this.#rollout.carried.length;
   }
 
+  /** Clusters that the rollout's row names one by one. */
+  named(): number {
+    return this.changing() + this.#rollout.parked.length;
+  }
+
   /** Targets in a state, in the stages that have begun. */
   count(state: TargetState): number {
     let sum = 0;
@@ -116,22 +127,29 @@ export class RolloutDraft {
   }
 
   progressed(): boolean {
-    return this.#targets.size > 0;
+    return this.#rollout !== this.#before;
   }
 
-  /** Puts a target into a state, and the counts with it. The same state and reason again changes nothing. */
+  /**
+   * Puts a target into a state, and the counts with it. The same state again changes nothing, whatever the reason: a
+   * look that could only reword would write for ever.
+   */
   move(target: TargetRow, to: Verdict): void {
     const from = this.current(target);
-    if (from.state === to.state && from.reason === to.reason) return;
+    if (from.state === to.state) return;
     this.#replace({ ...from, state: to.state, reason: to.reason, ...(isEnd(to.state) ? { endedAt: this.#now } : {}) });
     if (to.state === "Failed" && from.state !== "Failed") this.#recordFailure(from, to.reason);
   }
 
-  /** Suspended time spends no deadline: what was assigned before starts its deadline anew. */
+  /** Suspended time spends no deadline: what was assigned before starts its deadline anew, and so does what is carried. */
   pause(suspended: boolean): void {
     const { pausedAt, ...rest } = this.#rollout;
     if (suspended && pausedAt === undefined) this.#rollout = { ...rest, pausedAt: this.#now };
-    if (!suspended && pausedAt !== undefined) this.#rollout = { ...rest, resumedAt: this.#now };
+    if (!suspended && pausedAt !== undefined) {
+      const until = deadlineOf({ assignedAt: this.#now }, { strategy: rest.strategy }) ?? this.#now;
+      const carried = rest.carried.map(({ cluster }) => ({ cluster, until }));
+      this.#rollout = { ...rest, carried, resumedAt: this.#now };
+    }
   }
 
   /** Rows of Syncs that were deleted from the cluster. An orphan's row stays: its attempts must never repeat. */
@@ -159,6 +177,12 @@ export class RolloutDraft {
     this.keepCarried((carried) => carried.cluster !== target.cluster);
   }
 
+  /** Assignments that no worker carries out: nothing of them is waited for. */
+  settle(target: TargetRow, assignments: readonly Assignment[]): void {
+    this.assign(target, { assignments, preexisting: false });
+    this.move(target, { state: "Succeeded", reason: "forgotten; its objects stay" });
+  }
+
   /** A cluster that is no longer selected: its Syncs are forgotten, its objects stay. */
   forget(target: TargetRow, names: readonly string[], syncs: readonly SyncRow[]): void {
     const known = syncs.filter((sync) => names.includes(sync.name) && sync.desired.action !== "orphan");
@@ -176,6 +200,7 @@ export class RolloutDraft {
         },
       });
     }
+    if (target.leaving !== true) this.#rollout = { ...this.#rollout, left: [...this.#rollout.left, target.cluster] };
     this.move(target, { state: "Skipped", reason: "no longer selected; its objects stay" });
     this.keepCarried((carried) => carried.cluster !== target.cluster);
   }
@@ -247,7 +272,7 @@ export class RolloutDraft {
     const outstanding = without(this.#rollout.outstanding);
     const parked = without(this.#rollout.parked);
     const returned = without(this.#rollout.returned);
-    const returns = from.state === "Unreachable" || returned.length < this.#rollout.returned.length;
+    const returns = !isWaiting(from.state) || returned.length < this.#rollout.returned.length;
     this.#rollout = {
       ...this.#rollout,
       outstanding: changingStates.includes(target.state) ? [...outstanding, ref] : outstanding,

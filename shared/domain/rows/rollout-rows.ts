@@ -22,7 +22,7 @@ export interface Plan {
   readonly removed: readonly string[];
   /** `delete` or `orphan` when the subject itself goes. */
   readonly farewell?: "delete" | "orphan";
-  /** `sha256:<hex>` over templates and removals: what this rollout takes its clusters to. */
+  /** `sha256:<hex>` over templates and farewell: what this rollout takes its clusters to, wherever they come from. */
   readonly contentHash: string;
 }
 
@@ -42,7 +42,7 @@ export interface HeadRow extends Row {
   readonly completed?: number;
   /** Key of the blob with the members of the newest rollout's selection, for finding who left. */
   readonly members?: string;
-  /** Clusters that completed rollouts left behind unreachable, to be brought up when they answer. */
+  /** Clusters that completed rollouts left behind, unreachable or deselected: brought up when they answer. */
   readonly behind: readonly string[];
   /** The newest `reconcile` that was passed on. */
   readonly handledReconcile?: string;
@@ -141,8 +141,10 @@ export interface RolloutRow extends Row {
   readonly outstanding: readonly TargetRef[];
   /** Targets that are Unreachable and wait to come back. */
   readonly parked: readonly TargetRef[];
-  /** Targets that were Unreachable, answer again, and come before those whose turn never came. */
+  /** Targets that had their turn and wait for another one: they come before those whose turn never came. */
   readonly returned: readonly TargetRef[];
+  /** Clusters that left the selection while it ran: looked at again when it is over. */
+  readonly left: readonly string[];
   /** Since when the subject is suspended: no deadline runs meanwhile. */
   readonly pausedAt?: string;
   /** Deadlines count from here for targets assigned earlier: the end of the last suspension. */

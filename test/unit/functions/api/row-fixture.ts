@@ -109,6 +109,7 @@ export function rolloutRow(number: number, targets: readonly TargetState[]): Rol
     outstanding: [],
     parked: [],
     returned: [],
+    left: [],
     carried: [],
     selected: targets.length,
     trigger: "plan",

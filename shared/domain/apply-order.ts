@@ -91,7 +91,7 @@ export function inRanks<T>(items: readonly T[], idOf: (item: T) => ObjectId): re
  * The place of a kind in the order of deletion: the reverse of apply, except that kinds Starling does not know go
  * first, so that the controllers which finalise custom resources are still there (a rule of kapp).
  */
-export function deletionRankOf(kind: GroupKind): number {
+function deletionRankOf(kind: GroupKind): number {
   const rank = rankOf(kind);
   return rank === ranks.other ? 0 : 1 + ranks.admission - rank;
 }

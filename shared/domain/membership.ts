@@ -14,7 +14,7 @@ export function isMember(object: KubeObject, setId: string): boolean {
 }
 
 /** Children are their controller's: never members, never pruned. */
-export function hasController(object: KubeObject): boolean {
+function hasController(object: KubeObject): boolean {
   return listAt(object, "metadata", "ownerReferences").some(
     (owner) => isJsonObject(owner) && owner.controller === true,
   );

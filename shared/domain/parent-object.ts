@@ -117,7 +117,7 @@ export function holdsClaim(current: KubeObject | undefined, claim: SyncClaim): b
   );
 }
 
-export function readParent(parent: KubeObject): ParentRecord {
+function readParent(parent: KubeObject): ParentRecord {
   const annotations = annotationsOf(parent);
   return {
     installationId: annotations[annotation.installation] ?? "",

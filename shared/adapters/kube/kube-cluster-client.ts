@@ -1,8 +1,8 @@
 import { KindCatalog } from "#shared/adapters/kube/kind-catalog.ts";
+import { errorFrom, warningsOf } from "#shared/adapters/kube/kube-answers.ts";
 import { type KubeEndpoint, KubeTransport, type TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
 import { withRetries } from "#shared/adapters/kube/retry-policy.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import type { ErrorCause } from "#shared/domain/apply-error.ts";
 import type {
   ClusterClient,
   KindInfo,
@@ -119,7 +119,8 @@ class KubeSender {
       maxBodyBytes: request.maxBodyBytes ?? maxAnswerBytes,
     });
     if (answer.status >= 200 && answer.status < 300) return answer;
-    throw errorFrom(request, answer);
+    const { method, path, secret = false } = request;
+    throw errorFrom({ method, path, secret }, answer);
   }
 }
 
@@ -297,47 +298,4 @@ function isSecret(kind: KindInfo): boolean {
 function readObject(kind: KindInfo, value: Json): KubeObject {
   if (!isJsonObject(value)) return {};
   return { ...value, apiVersion: apiVersionOf(kind.group, kind.version), kind: kind.kind };
-}
-
-const warningHeader = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
-
-function warningsOf(answer: TransportAnswer): readonly string[] {
-  const header = answer.headers.warning;
-  const text = Array.isArray(header) ? header.join(",") : (header ?? "");
-  const warnings = [...text.matchAll(warningHeader)].map(([, quoted = ""]) => quoted.replaceAll(/\\(.)/g, "$1"));
-  return [...new Set(warnings)];
-}
-
-function errorFrom(request: KubeRequest, answer: TransportAnswer): KubeError {
-  const summary = { method: request.method, path: request.path, secret: request.secret === true };
-  const body = readStatus(answer.text);
-  const reason = stringAt(body, "reason");
-  const retryAfter = Number(answer.headers["retry-after"]);
-  return new KubeError(
-    summary,
-    {
-      status: answer.status,
-      message: stringAt(body, "message") ?? "",
-      causes: listAt(body, "details", "causes").map(readCause),
-      ...(reason === undefined ? {} : { reason }),
-    },
-    Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {},
-  );
-}
-
-function readCause(cause: Json): ErrorCause {
-  return {
-    reason: stringAt(cause, "reason") ?? "",
-    field: stringAt(cause, "field") ?? "",
-    message: stringAt(cause, "message") ?? "",
-  };
-}
-
-/** A Status, or nothing: proxies answer with HTML, and the server itself with plain text for unknown paths. */
-function readStatus(text: string): Json {
-  try {
-    return parseJson(text);
-  } catch {
-    return {};
-  }
 }

@@ -1,0 +1,49 @@
+import type { TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
+import type { ErrorCause } from "#shared/domain/apply-error.ts";
+import { type Json, parseJson } from "#shared/domain/json.ts";
+import { KubeError, type KubeRequestSummary } from "#shared/domain/kube-error.ts";
+import { listAt, stringAt } from "#shared/domain/kube-object.ts";
+
+const warningHeader = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
+
+/** The texts of the Warning headers, each once. */
+export function warningsOf(answer: TransportAnswer): readonly string[] {
+  const header = answer.headers.warning;
+  const text = Array.isArray(header) ? header.join(",") : (header ?? "");
+  const warnings = [...text.matchAll(warningHeader)].map(([, quoted = ""]) => quoted.replaceAll(/\\(.)/g, "$1"));
+  return [...new Set(warnings)];
+}
+
+/** The error that an answer outside 2xx stands for. */
+export function errorFrom(summary: KubeRequestSummary, answer: TransportAnswer): KubeError {
+  const body = readStatus(answer.text);
+  const reason = stringAt(body, "reason");
+  const retryAfter = Number(answer.headers["retry-after"]);
+  return new KubeError(
+    summary,
+    {
+      status: answer.status,
+      message: stringAt(body, "message") ?? "",
+      causes: listAt(body, "details", "causes").map(readCause),
+      ...(reason === undefined ? {} : { reason }),
+    },
+    Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {},
+  );
+}
+
+function readCause(cause: Json): ErrorCause {
+  return {
+    reason: stringAt(cause, "reason") ?? "",
+    field: stringAt(cause, "field") ?? "",
+    message: stringAt(cause, "message") ?? "",
+  };
+}
+
+/** A Status, or nothing: proxies answer with HTML, and the server itself with plain text for unknown paths. */
+function readStatus(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch {
+    return {};
+  }
+}

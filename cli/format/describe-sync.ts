@@ -23,7 +23,7 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
       ["Namespace", metadata.namespace],
       ["Group", status.group === undefined ? undefined : `${status.group}   Template: ${status.template ?? ""}`],
       ["Cluster", spec.cluster],
-      ["From", `source/${spec.source}   path ${spec.path}`],
+      ["From", spec.source === "" ? undefined : `source/${spec.source}   path ${spec.path}`],
       ["Suspended", operations?.suspended === undefined ? undefined : actText(operations.suspended)],
       ["Desired", desiredText(sync, now)],
       ["Applied", appliedText(sync, now)],

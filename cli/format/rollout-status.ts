@@ -171,8 +171,10 @@ function reasonsText({ targets, rollout }: RolloutView): string {
 
 /** One cause: the same words, whatever the numbers, the cluster and the Pod in them. */
 function causeOf(target: TargetItem): string {
-  const text = reasonText(target.reason, target.message ?? "").replaceAll(target.cluster, "CLUSTER");
-  return `${target.state}|${text.replaceAll(/-[a-z0-9]{6,10}-[a-z0-9]{5}\b/g, "-POD").replaceAll(/\d+/g, "#")}`;
+  const text = reasonText(target.reason, target.message ?? "")
+    .replaceAll(/-[a-z0-9]{6,10}-[a-z0-9]{5}\b/g, "-POD")
+    .replaceAll(target.cluster, "CLUSTER");
+  return `${target.state}|${text.replaceAll(/\d+/g, "#")}`;
 }
 
 /** The reason's first word, and the rest of what is known. */

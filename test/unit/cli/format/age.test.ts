@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { formatSeconds, formatTime } from "#cli/format/age.ts";
+
+describe("age", () => {
+  it.each([
+    [0, "0s"],
+    [119, "119s"],
+    [120, "2m"],
+    [310, "5m10s"],
+    [600, "10m"],
+    [179 * 60, "179m"],
+    [3 * 3600 + 720, "3h12m"],
+    [8 * 3600, "8h"],
+    [47 * 3600, "47h"],
+    [52 * 3600, "2d4h"],
+    [12 * 86_400, "12d"],
+  ])("%i seconds are %s", (seconds, text) => {
+    expect(formatSeconds(seconds)).toBe(text);
+  });
+
+  it("shows the date of another day", () => {
+    const now = new Date("2026-11-20T08:00:00Z");
+    expect(formatTime("2026-11-20T07:00:01.500Z", now)).toBe("07:00:01Z");
+    expect(formatTime("2026-11-19T07:00:01.500Z", now)).toBe("2026-11-19 07:00:01Z");
+  });
+});

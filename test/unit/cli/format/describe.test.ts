@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { selectionText } from "#cli/format/describe-object.ts";
+import { describeSync } from "#cli/format/describe-sync.ts";
+import { groupSyncObject } from "#shared/domain/api/objects.ts";
+import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const now = new Date("2026-11-20T08:01:00Z");
+
+describe("describe sync", () => {
+  it("says what is desired, what is there, what is wrong and what to do", () => {
+    const row = syncRow("c2", "shop.web", { phase: "Failed", reason: "ApplyFailed", message: "1 of 4 objects failed" });
+    if (row.observed === undefined) throw new Error("the fixture has an observation");
+    const sync = groupSyncObject(
+      {
+        ...row,
+        observed: {
+          ...row.observed,
+          applied: {
+            renderDigest: "sha256:51d0",
+            revision: "main@sha1:1b9e2d4",
+            at: "2026-11-19T10:12:00.000Z",
+            attempt: 1,
+          },
+          troubles: [{ object: "Service shop/web", reason: "Invalid", message: "spec.ports[1].nodePort: taken" }],
+          conditions: [
+            {
+              type: "Ready",
+              status: "False",
+              reason: "ApplyFailed",
+              message: "1 of 4 objects failed",
+              since: "2026-11-20T07:51:00.000Z",
+            },
+          ],
+        },
+      },
+      undefined,
+    );
+    const events = [
+      {
+        at: "2026-11-20T07:51:00.000Z",
+        severity: "error",
+        reason: "ApplyFailed",
+        message: "1 of 4 objects failed",
+        cluster: "c2",
+      },
+    ] as const;
+    expect(describeSync({ sync, events, now })).toBe(`Name:        shop.web
+Namespace:   payments
+Group:       shop   Template: web
+Cluster:     c2
+Desired:     main@sha1:9f2c1ab   render sha256:77ab   by shop-12, attempt 2, assigned 07:50:00Z
+Applied:     main@sha1:1b9e2d4   render sha256:51d0   2026-11-19 10:12:00Z      <- still running this
+Status:      Failed for 10m, seen 2m ago   ApplyFailed: 1 of 4 objects failed
+
+Conditions:
+  Ready  False  ApplyFailed  since 07:51:00Z (10m)  1 of 4 objects failed
+
+Objects in trouble:
+  Service shop/web  Invalid: spec.ports[1].nodePort: taken
+
+Objects: 4   ready 3   failed 1   foreign 0
+
+Events:
+  07:51:00Z  ApplyFailed  c2  1 of 4 objects failed
+
+Next:        starling rollout status shop -n payments     how far it went, and where it failed
+             starling reconcile syncgroup/shop --with-source -n payments     after the source was mended
+`);
+  });
+});
+
+describe("selection", () => {
+  it.each([
+    [{ all: true } as const, "all"],
+    [{ all: true, notNames: ["c1"] } as const, "all but c1"],
+    [{ names: ["c1", "c2"] }, "c1, c2"],
+    [
+      {
+        selector: {
+          matchLabels: { env: "prod" },
+          matchExpressions: [
+            { key: "ring", operator: "In" as const, values: ["a", "b"] },
+            { key: "old", operator: "DoesNotExist" as const },
+          ],
+        },
+      },
+      "env=prod,ring in (a,b),!old",
+    ],
+  ])("%j is %s", (selection, text) => {
+    expect(selectionText(selection as Parameters<typeof selectionText>[0])).toBe(text);
+  });
+});

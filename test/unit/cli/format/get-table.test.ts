@@ -1,0 +1,164 @@
+import { describe, expect, it } from "vitest";
+import { getTable, revisionText, worstFirst } from "#cli/format/get-table.ts";
+import { formatTable } from "#cli/format/table.ts";
+import type { KindName } from "#cli/kind-names.ts";
+import {
+  type AnyObject,
+  clusterObject,
+  groupSyncObject,
+  rolloutObject,
+  sourceObject,
+  syncGroupObject,
+} from "#shared/domain/api/objects.ts";
+import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const now = new Date("2026-11-20T08:01:00Z");
+const row = {
+  pk: "",
+  sk: "",
+  schema: 1,
+  version: 1,
+  uid: "uid",
+  labels: {},
+  annotations: {},
+  generation: 1,
+  createdAt: "2026-11-20T07:00:00.000Z",
+  operations: {},
+} as const;
+
+const group: SyncGroupRow = {
+  ...row,
+  type: "SyncGroup",
+  namespace: "payments",
+  name: "shop",
+  spec: {
+    clusters: { all: true },
+    templates: [{ name: "web", source: "app", path: ".", apply: { prune: true, drift: "correct", interval: "10m" } }],
+    rollout: rolloutRow(1, []).strategy,
+  },
+  status: {
+    revision: "main@sha1:9f2c1ab0000000000000000000000000000000000",
+    rollout: 12,
+    state: "Rolling",
+    clusters: { selected: 36, ready: 9, changing: 2, failed: 0, unreachable: 1, waiting: 24 },
+    asOf: "2026-11-20T08:00:57.000Z",
+    conditions: [
+      { type: "Ready", status: "False", reason: "Rolling", message: "9 of 36", since: "2026-11-20T07:58:00.000Z" },
+    ],
+  },
+};
+
+function table(kind: KindName, objects: readonly AnyObject[], width: "normal" | "wide" = "normal"): string {
+  return formatTable(getTable(kind, objects, { now, width, namespaces: "all" }), { headers: "show" });
+}
+
+describe("get", () => {
+  it("shows SyncGroups, worst first, with who suspended one", () => {
+    const suspended = syncGroupObject({
+      ...group,
+      name: "search",
+      operations: {
+        suspended: {
+          by: "arn:aws:sts::111122223333:assumed-role/sre/ana",
+          at: "2026-11-20T07:56:00.000Z",
+          reason: "INC-4711",
+        },
+      },
+    });
+    const halted = syncGroupObject({ ...group, name: "addons", status: { ...group.status, state: "Halted" } });
+    const fresh = syncGroupObject({ ...group, name: "fresh", status: { conditions: [] } });
+    expect(table("SyncGroup", worstFirst([fresh, syncGroupObject(group), suspended, halted]))).toBe(
+      `NAMESPACE  NAME    REVISION           ROLLOUT    READY  CHANGING  FAILED  UNREACH  STATE      FOR  SEEN
+payments   addons  main@sha1:9f2c1ab  addons-12  9/36   2         0       1        Halted     3m   3s    9 of 36
+payments   search  main@sha1:9f2c1ab  search-12  9/36   2         0       1        Suspended  5m   3s    by sre/ana: INC-4711
+payments   shop    main@sha1:9f2c1ab  shop-12    9/36   2         0       1        Rolling    3m   3s
+payments   fresh   -                  -          -      -         -       -        Pending    -    -
+`,
+    );
+  });
+
+  it("shows Syncs with their clusters and why they are not ready", () => {
+    const syncs = [
+      groupSyncObject(syncRow("c10", "shop.web"), undefined),
+      groupSyncObject(syncRow("c9", "shop.web"), undefined),
+      groupSyncObject(
+        syncRow("c2", "shop.web", {
+          phase: "Failed",
+          reason: "ApplyFailed",
+          message:
+            "Service shop/web: spec.ports[1].nodePort: 31443: provided port is already allocated by another Service",
+        }),
+        undefined,
+      ),
+    ];
+    expect(table("Sync", worstFirst(syncs))).toBe(
+      `NAMESPACE  NAME      CLUSTER  REVISION  READY  STATE   FOR  SEEN
+payments   shop.web  c2       -         3/4    Failed  10m  2m    ApplyFailed: Service shop/web: spec.ports[1].nodePort: 31443: provide…
+payments   shop.web  c9       -         4/4    Ready   10m  2m
+payments   shop.web  c10      -         4/4    Ready   10m  2m
+`,
+    );
+    expect(table("Sync", syncs, "wide")).toContain("already allocated by another Service\n");
+  });
+
+  it("shows Sources, Clusters and Rollouts", () => {
+    const source: SourceRow = {
+      ...row,
+      type: "Source",
+      namespace: "payments",
+      name: "app",
+      spec: { git: { url: "https://github.com/acme/app" }, paths: ["."], interval: "5m" },
+      status: {
+        attemptedAt: "2026-11-20T08:00:40.000Z",
+        conditions: [
+          {
+            type: "Ready",
+            status: "False",
+            reason: "GitAuthenticationFailed",
+            message: "401 from github.com",
+            since: "2026-11-20T06:00:00.000Z",
+          },
+        ],
+      },
+    };
+    expect(table("Source", [sourceObject(source)])).toBe(
+      `NAMESPACE  NAME  REVISION  STATE     FOR   SEEN
+payments   app   -         NotReady  121m  20s   GitAuthenticationFailed: 401 from github.com
+`,
+    );
+    const cluster: ClusterRow = {
+      ...row,
+      type: "Cluster",
+      name: "c1",
+      labels: { ring: "canary" },
+      spec: { endpoint: { server: "https://c1.example.com:6443", token: { secret: "c1" } } },
+      status: {
+        uid: "6f0c",
+        lastSeenAt: "2026-11-20T08:00:48.000Z",
+        conditions: [
+          { type: "Reachable", status: "True", reason: "Answers", message: "", since: "2026-11-18T08:01:00.000Z" },
+        ],
+      },
+    };
+    expect(table("Cluster", [clusterObject(cluster)])).toBe(
+      `NAME  VERSION  STATE  FOR  SEEN  LABELS
+c1    -        Ready  2d   12s   ring=canary
+`,
+    );
+    expect(table("Rollout", [rolloutObject(rolloutRow(12, ["Succeeded", "Failed", "Waiting"]))])).toBe(
+      `NAMESPACE  NAME     REVISION           TRIGGER  STAGE     DONE  FAILED  STATE    FOR  AGE
+payments   shop-12  main@sha1:9f2c1ab  plan     2/2 rest  1/3   1       Running  16m  16m
+`,
+    );
+  });
+
+  it.each([
+    [undefined, "-"],
+    ["main@sha1:9f2c1ab8d0000000000000000000000000000000", "main@sha1:9f2c1ab"],
+    ["v1.2.0@sha1:9f2c1ab8d0000000000000000000000000000000", "v1.2.0@sha1:9f2c1ab"],
+    ["sha1:9f2c1ab8d0000000000000000000000000000000", "sha1:9f2c1ab"],
+  ])("shortens revision %s to %s", (revision, text) => {
+    expect(revisionText(revision)).toBe(text);
+  });
+});

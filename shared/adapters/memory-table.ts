@@ -2,40 +2,42 @@ import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import { ConflictError } from "#shared/errors.ts";
 import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, Table, Write } from "#shared/ports.ts";
 
+/** What DynamoDB takes in one transaction. */
+const MOST_WRITES = 100;
+
 /** The table in memory, held to the same contract suite as DynamoDB. Rows are copied on the way in and out. */
 export class MemoryTable implements Table {
-  readonly #rows = new Map<string, Row>();
+  readonly #partitions = new Map<string, Map<string, Row>>();
 
   async get<R extends Row>(key: RowKey): Promise<R | undefined> {
-    const row = this.#rows.get(keyText(key));
-    return row === undefined ? undefined : (structuredClone(row) as R);
+    return copy(this.#find(key)) as R | undefined;
   }
 
   async getMany(keys: readonly RowKey[]): Promise<readonly Row[]> {
     const found: Row[] = [];
-    for (const key of new Set(keys.map(keyText))) {
-      const row = this.#rows.get(key);
-      if (row !== undefined) found.push(structuredClone(row));
+    for (const key of new Map(keys.map((key) => [keyText(key), key])).values()) {
+      const row = this.#find(key);
+      if (row !== undefined) found.push(copy(row));
     }
     return found;
   }
 
   async query(query: RowQuery): Promise<Page<Row>> {
     const [from, to] = query.between ?? [];
-    const rows = this.#sorted((row) => row.sk, query.newestFirst === true).filter(
+    const rows = [...(this.#partitions.get(query.pk)?.values() ?? [])].filter(
       (row) =>
-        row.pk === query.pk &&
         row.sk.startsWith(query.prefix ?? "") &&
         (from === undefined || row.sk >= from) &&
         (to === undefined || row.sk <= to),
     );
-    return page(rows, (row) => row.sk, query);
+    rows.sort((a, b) => (a.sk < b.sk ? -1 : 1));
+    return page(query.newestFirst === true ? rows.reverse() : rows, (row) => row.sk, query);
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {
     const [pk, sk] = query.index === "due" ? (["dueShard", "dueKey"] as const) : (["statePk", "stateSk"] as const);
     const entries: IndexEntry[] = [];
-    for (const row of this.#rows.values()) {
+    for (const row of this.#rows()) {
       const sort = row[sk];
       if (row[pk] !== query.pk || sort === undefined || !sort.startsWith(query.prefix ?? "")) continue;
       if (query.upTo === undefined || sort <= query.upTo) entries.push({ key: { pk: row.pk, sk: row.sk }, sort });
@@ -46,6 +48,9 @@ export class MemoryTable implements Table {
   }
 
   async write(writes: readonly Write[]): Promise<void> {
+    if (writes.length > MOST_WRITES) throw new Error(`a transaction has at most ${MOST_WRITES} writes`);
+    const rows = new Set(writes.map((write) => keyText(keyOf(write))));
+    if (rows.size < writes.length) throw new Error("a transaction names each row at most once");
     const failed = writes.flatMap((write, index) => (this.#holds(write) ? [] : [index]));
     if (failed.length > 0) throw new ConflictError("row changed since it was read", { failed });
     for (const write of writes) this.#apply(write);
@@ -60,23 +65,31 @@ export class MemoryTable implements Table {
 
   /** Every row, by key: for comparing two runs. */
   all(): readonly Row[] {
-    return this.#sorted(keyText, false).map((row) => structuredClone(row));
+    return [...this.#rows()].sort((a, b) => (keyText(a) < keyText(b) ? -1 : 1)).map(copy);
   }
 
-  #sorted(by: (row: Row) => string, descending: boolean): Row[] {
-    const rows = [...this.#rows.values()].sort((a, b) => (by(a) < by(b) ? -1 : 1));
-    return descending ? rows.reverse() : rows;
+  *#rows(): Iterable<Row> {
+    for (const partition of this.#partitions.values()) yield* partition.values();
+  }
+
+  #find(key: RowKey): Row | undefined {
+    return this.#partitions.get(key.pk)?.get(key.sk);
+  }
+
+  #store(row: Row): void {
+    const partition = this.#partitions.get(row.pk) ?? new Map<string, Row>();
+    this.#partitions.set(row.pk, partition.set(row.sk, row));
   }
 
   #holds(write: Write): boolean {
-    if ("put" in write) return holdsVersion(this.#rows.get(keyText(write.put)), write.when);
-    if ("delete" in write) return holdsVersion(this.#rows.get(keyText(write.delete)), write.when);
+    if ("put" in write) return holdsVersion(this.#find(write.put), write.when);
+    if ("delete" in write) return holdsVersion(this.#find(write.delete), write.when);
     if ("check" in write) {
-      const row = this.#rows.get(keyText(write.check));
+      const row = this.#find(write.check);
       if (!Array.isArray(write.when)) return holdsVersion(row, write.when as "absent" | { version: number });
       return (write.when as readonly Condition[]).every((condition) => holds(row, condition));
     }
-    const row = this.#rows.get(keyText(write.update));
+    const row = this.#find(write.update);
     const when = write.when ?? [];
     if (when.length === 0) return true;
     return write.any === true ? when.some((c) => holds(row, c)) : when.every((c) => holds(row, c));
@@ -85,19 +98,35 @@ export class MemoryTable implements Table {
   #apply(write: Write): void {
     if ("check" in write) return;
     if ("put" in write) {
-      this.#rows.set(keyText(write.put), structuredClone(write.put));
+      this.#store(copy(write.put));
       return;
     }
     if ("delete" in write) {
-      this.#rows.delete(keyText(write.delete));
+      this.#partitions.get(write.delete.pk)?.delete(write.delete.sk);
       return;
     }
-    const row: Record<string, unknown> = { ...this.#rows.get(keyText(write.update)), ...write.update };
-    for (const [name, value] of Object.entries(write.set ?? {})) row[name] = structuredClone(value);
+    const { pk, sk } = write.update;
+    const row: Record<string, unknown> = { ...this.#find(write.update), pk, sk };
+    for (const [name, value] of Object.entries(write.set ?? {})) row[name] = copy(value);
     for (const [name, value] of Object.entries(write.add ?? {})) row[name] = Number(row[name] ?? 0) + value;
     for (const name of write.remove ?? []) delete row[name];
-    this.#rows.set(keyText(write.update), row as unknown as Row);
+    this.#store(row as unknown as Row);
   }
+}
+
+function keyOf(write: Write): RowKey {
+  if ("put" in write) return write.put;
+  if ("delete" in write) return write.delete;
+  return "check" in write ? write.check : write.update;
+}
+
+/** Plain data, as rows are; members that are undefined are left out, as DynamoDB does. */
+function copy<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copy) as T;
+  if (typeof value !== "object" || value === null) return value;
+  const result: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(value)) if (member !== undefined) result[name] = copy(member);
+  return result as T;
 }
 
 function holdsVersion(row: Row | undefined, when: "absent" | { readonly version: number } | undefined): boolean {
@@ -125,5 +154,5 @@ function page<T>(
   const items = rest.slice(0, query.limit ?? rest.length);
   const last = items.at(-1);
   const next = items.length < rest.length && last !== undefined ? { next: place(last) } : {};
-  return { items: items.map((item) => structuredClone(item)), ...next };
+  return { items: items.map(copy), ...next };
 }

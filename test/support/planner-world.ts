@@ -6,6 +6,7 @@ import { digestOf } from "#shared/domain/digest.ts";
 import { sourceSpec } from "#shared/domain/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
 import { syncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
+import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
@@ -41,15 +42,19 @@ export class PlannerWorld {
     this.now = new Date(this.now.getTime() + seconds * 1000);
   }
 
-  async addCluster(name: string, ring: string): Promise<void> {
+  async addCluster(
+    name: string,
+    ring: string,
+    more: { uid?: string; labels?: Record<string, string> } = {},
+  ): Promise<void> {
     const row: FleetRow = {
       ...keys.fleet(name),
       type: "Fleet",
       schema: ROW_SCHEMA,
       version: 1,
       name,
-      uid: name,
-      labels: { ring },
+      uid: more.uid ?? name,
+      labels: { ring, ...more.labels },
       values: {},
     };
     await this.table.write([{ put: row }]);
@@ -87,6 +92,7 @@ export class PlannerWorld {
   async setGroup(
     rollout: Partial<RolloutStrategy>,
     templates: readonly unknown[] = [{ name: "app", source: "app" }],
+    clusters: unknown = { all: true },
   ): Promise<void> {
     const key = keys.object(subject.namespace, "SyncGroup", subject.name);
     const before = await this.table.get<SyncGroupRow>(key);
@@ -95,15 +101,20 @@ export class PlannerWorld {
       type: "SyncGroup",
       version: (before?.version ?? 0) + 1,
       generation: (before?.generation ?? 0) + 1,
-      spec: syncGroupSpec.parse({ clusters: { all: true }, templates, rollout }),
+      spec: syncGroupSpec.parse({ clusters, templates, rollout }),
     };
-    await this.table.write([{ put: row }]);
+    await this.table.write([{ put: this.#asked(row) }]);
   }
 
   async operate(operations: Operations): Promise<void> {
     const row = await this.group();
     const next: SyncGroupRow = { ...row, operations, version: row.version + 1 };
-    await this.table.write([{ put: next, when: { version: row.version } }]);
+    await this.table.write([{ put: this.#asked(next), when: { version: row.version } }]);
+  }
+
+  /** As the API leaves a row that it has told the planner about. */
+  #asked(row: SyncGroupRow): SyncGroupRow {
+    return { ...row, dispatches: 1, ...dueAttributes(row, watchdogAt(this.now, 0)) };
   }
 
   /** Plays the renderer: every rendering asked for is done, or fails. */

@@ -23,7 +23,7 @@ export class Watch extends Construct {
     super(scope, id);
     for (const [name, queue] of Object.entries(props.deadLetters)) {
       new Alarm(this, `${name}DeadLetters`, {
-        alarmDescription: `Messages for ${name} failed again and again. See docs/security.md and the log of ${name}.`,
+        alarmDescription: `Messages for ${name} failed again and again; its log says why. No row is lost: the tick goes on sending.`,
         metric: queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" }),
         threshold: 0,
         comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,

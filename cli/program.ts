@@ -97,6 +97,12 @@ function lookVerbs(program: Command, verb: AddVerb): void {
     .addArgument(new Argument("<object...>", kindArgument))
     .option("--cluster <name>", "for a Sync of a group: on this cluster")
     .option("--events <n>", "newest events to show", wholeNumber, 10);
+
+  verb(program, "explain", async (session, args) =>
+    (await import("#cli/commands/explain.ts")).explain(session, args[0] ?? ""),
+  )
+    .description("The fields of a kind; with -o json its JSON Schema.")
+    .addArgument(new Argument("<field>", "KIND or KIND.spec.field"));
 }
 
 function changeVerbs(program: Command, verb: AddVerb): void {

@@ -126,7 +126,7 @@ function targetsText({ targets, lines, now, rollout }: RolloutView): string {
     target.state,
     formatAge(target.endedAt ?? target.assignedAt, now),
     revisionText(target.revision),
-    `${shorten(reasonText(target.reason, target.message ?? ""), REASON_WIDTH)}${target.preexisting === true ? " (not ready before)" : ""}`,
+    `${shorten(target.reason, REASON_WIDTH)}${target.preexisting === true ? " (not ready before)" : ""}`,
   ]);
   let text = "";
   if (rows.length > 0) {
@@ -171,15 +171,13 @@ function reasonsText({ targets, rollout }: RolloutView): string {
 
 /** One cause: the same words, whatever the numbers, the cluster and the Pod in them. */
 function causeOf(target: TargetItem): string {
-  const text = reasonText(target.reason, target.message ?? "")
-    .replaceAll(/-[a-z0-9]{6,10}-[a-z0-9]{5}\b/g, "-POD")
-    .replaceAll(target.cluster, "CLUSTER");
+  const text = target.reason.replaceAll(/-[a-z0-9]{6,10}-[a-z0-9]{5}\b/g, "-POD").replaceAll(target.cluster, "CLUSTER");
   return `${target.state}|${text.replaceAll(/\d+/g, "#")}`;
 }
 
 /** The reason's first word, and the rest of what is known. */
 function whyNot(target: TargetItem): { readonly word: string; readonly detail: string } {
-  const text = reasonText(target.reason, target.message ?? "");
+  const text = target.reason;
   const [, word = target.state, detail = text] = /^([A-Z][A-Za-z]*)(?:: |$)(.*)$/s.exec(text) ?? [];
   return { word, detail };
 }

@@ -100,8 +100,6 @@ export interface TargetItem {
   readonly stage: string;
   readonly state: TargetState;
   readonly reason: string;
-  /** What the cluster's worker said last, while the target is not done. */
-  readonly message?: string;
   readonly revision?: string;
   readonly assignedAt?: string;
   readonly endedAt?: string;
@@ -207,19 +205,17 @@ export function rolloutObject(row: RolloutRow): RolloutObject {
   };
 }
 
-/** @param syncs the Syncs of the rollout's subject on this cluster, for what the worker says. */
+/** @param syncs the Syncs of the rollout's subject on this cluster, for what runs there. */
 export function targetItem(row: TargetRow, rollout: RolloutRow, syncs: readonly SyncRow[]): TargetItem {
-  const worst = syncs.find((sync) => sync.observed !== undefined && sync.observed.phase !== "Ready") ?? syncs[0];
-  const applied = worst?.observed?.applied?.revision;
-  const message = worst?.observed?.phase === "Ready" ? undefined : worst?.observed?.message;
+  const behind = syncs.find((sync) => sync.observed?.phase !== "Ready") ?? syncs[0];
+  const revision = behind?.observed?.applied?.revision;
   return {
     cluster: row.cluster,
     order: row.order,
     stage: rollout.stages[row.stage]?.name ?? String(row.stage),
     state: row.state,
     reason: row.reason,
-    ...(message === undefined || message === "" || isDone(row.state) ? {} : { message }),
-    ...(applied === undefined ? {} : { revision: applied }),
+    ...(revision === undefined ? {} : { revision }),
     ...(row.assignedAt === undefined ? {} : { assignedAt: row.assignedAt }),
     ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
     ...(row.preexisting === undefined ? {} : { preexisting: row.preexisting }),

@@ -50,12 +50,11 @@ describe("rollout status", () => {
       targets: [
         target("c0", "Succeeded", { stage: "canary" }),
         target("c1", "Succeeded"),
-        target("c2", "Verifying", { assignedAt: "2026-11-20T08:05:20.000Z", message: "Deployment shop/web 1/3" }),
+        target("c2", "Verifying", { assignedAt: "2026-11-20T08:05:20.000Z", reason: "Deployment shop/web 1/3" }),
         target("c3", "Failed", {
           assignedAt: "2026-11-20T08:02:00.000Z",
           endedAt: "2026-11-20T08:06:00.000Z",
-          reason: "DeadlineExceeded",
-          message: "Deployment shop/web: ImagePullBackOff",
+          reason: "DeadlineExceeded: Deployment shop/web: ImagePullBackOff",
           revision: "main@sha1:77d01c3ffffffffffffffffffffffffffffffffff",
         }),
         target("c4", "Waiting"),
@@ -90,7 +89,7 @@ Halted: 1 cluster failed in stage rest
       }),
     );
     const away = Array.from({ length: 3 }, (_, index) =>
-      target(`d${index}`, "Unreachable", { reason: "Unreachable", message: `connect timeout to d${index}` }),
+      target(`d${index}`, "Unreachable", { reason: `ConnectTimeout: no answer from d${index}` }),
     );
     const text = formatRolloutStatus({
       rollout: rollout({
@@ -141,7 +140,7 @@ Running: Rolling
 
   WHY NOT (32 of 10,000)                                                                      CLUSTERS
   DeadlineExceeded        DaemonSet agent/agent: Pod agent-7d9f6b5c4-x1000: ImagePullBackOff  29
-  Unreachable             connect timeout to d0                                               3
+  ConnectTimeout          no answer from d0                                                   3
   worst: c0 c1 c2 … +29     starling rollout status shop -n payments --state failed --all
 `,
     );

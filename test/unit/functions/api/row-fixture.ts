@@ -131,7 +131,7 @@ export function targetRow(number: number, target: { readonly order: number; read
     cluster,
     stage: target.order === 0 ? 0 : 1,
     state: target.state,
-    reason: target.state === "Failed" ? "ApplyFailed" : "",
+    reason: target.state === "Failed" ? "ApplyFailed: 1 of 4 objects failed" : "",
     inputs: [],
     attempts: {},
   };

@@ -83,17 +83,29 @@ export interface ResourcePath {
 
 /** Reads `/api/v1/...` and `/apis/GROUP/VERSION/...`; undefined for all other paths. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
-  const parts = path.split("/").filter((part) => part !== "");
+  // As Go does, the path is decoded before it is split: an encoded slash is a slash.
+  const parts = decodePath(path)
+    .replace(/^\/|\/$/g, "")
+    .split("/");
   const core = parts[0] === "api";
   if (!core && parts[0] !== "apis") return undefined;
   const group = core ? "" : (parts[1] ?? "");
   const version = parts[core ? 1 : 2] ?? "";
-  const rest = parts.slice(core ? 2 : 3).map(decodeURIComponent);
+  const rest = parts.slice(core ? 2 : 3);
   const [first] = rest;
   if (first === undefined) return undefined;
   const nested = first === "namespaces" && rest.length > 2 && !(core && ["status", "finalize"].includes(rest[2] ?? ""));
   const [plural = "", name = "", ...subresource] = nested ? rest.slice(2) : rest;
   return { group, version, namespace: nested ? rest[1] : undefined, plural, name, subresource: subresource.join("/") };
+}
+
+function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    // A stray % is no encoding; such a name exists nowhere.
+    return path;
+  }
 }
 
 function text(status: number, body: string): ApiResponse {
@@ -248,6 +260,7 @@ function handleResource(call: ResourceCall): ApiResponse {
     throw notFound(resourceSubject(kind, path.name));
   }
   const representation = negotiate(request.accept);
+  if (kind.group === "" && kind.plural === "endpoints") call.warnings.push(endpointsWarning);
   if (request.method === "GET") return handleRead(call, kind, representation);
   const { status, object } = handleWrite(call, kind);
   const plain = object.kind === "Status" || object.kind === "Scale";
@@ -257,6 +270,7 @@ function handleResource(call: ResourceCall): ApiResponse {
   return { status, contentType: representation.contentType, body, warnings: call.warnings };
 }
 
+const endpointsWarning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
 const servedSubresources = ["status", "scale", "finalize"];
 
 /** Reads over all namespaces are the only use of a namespaced kind without a namespace. */
@@ -289,10 +303,10 @@ function handleRead(call: ResourceCall, kind: Kind, representation: Representati
     selection(kind, query);
     return { ...json({}), stream: (sink) => watchObjects(read, sink) };
   }
-  if (path.name === "") return json(listObjects(read), contentType);
+  if (path.name === "") return { ...json(listObjects(read), contentType), warnings: call.warnings };
   if (path.subresource === "scale")
     return json(readScale(cluster, kind, { namespace: path.namespace ?? "", name: path.name }));
-  return json(readObject(read, path.name), contentType);
+  return { ...json(readObject(read, path.name), contentType), warnings: call.warnings };
 }
 
 function handleWrite(call: ResourceCall, kind: Kind): Written {

@@ -39,6 +39,9 @@ export function schemaErrors(schema: StructuralSchema, value: Json, path = ""): 
   if (Array.isArray(schema.enum) && !schema.enum.some((each) => deepEqual(each, value))) {
     errors.push(fieldErrors.unsupported(path, value, schema.enum.map(String)));
   }
+  if (schema.type === "integer" && type === "number") {
+    errors.push(fieldErrors.invalid("<nil>", "", `Checked value must be of type integer (default format) in ${path}`));
+  }
   if (errors.length > 0) return errors;
   if (typeof value === "string") return [...errors, ...stringErrors(schema, value, path)];
   if (typeof value === "number" || typeof value === "bigint") return [...errors, ...numberErrors(schema, value, path)];

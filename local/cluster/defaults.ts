@@ -197,15 +197,19 @@ function defaultTargetPort(draft: Draft): void {
     draft.targetPort = draft.port ?? 0;
 }
 
-function defaultCrd(draft: Draft): void {
-  const status = childOf(draft, "status");
-  if (Array.isArray(status.storedVersions) && status.storedVersions.length > 0) return;
-  const versions = childOf(draft, "spec").versions;
-  const stored = (Array.isArray(versions) ? versions : []).filter(
-    (each: Json) => isJsonObject(each) && each.storage === true,
-  );
-  const names = stored.map((each: Json) => (isJsonObject(each) ? (each.name ?? "") : ""));
-  if (names.length > 0) draft.status = { ...status, storedVersions: names };
+/** The conversion of DaemonSets writes its template generation as an annotation. */
+function defaultDaemonSet(draft: Draft): void {
+  const metadata = childOf(draft, "metadata");
+  const annotations = { "deprecated.daemonset.template.generation": "0", ...childOf(metadata, "annotations") };
+  draft.metadata = { ...metadata, annotations };
+}
+
+function defaultVolume(draft: Draft): void {
+  if (Object.keys(draft).length === 1) draft.emptyDir = {};
+}
+
+function defaultIngressAddress(draft: Draft): void {
+  if (draft.ip !== undefined) setMissing(draft, "ipMode", "VIP");
 }
 
 /** Defaults that depend on other fields. */
@@ -225,7 +229,9 @@ const computed: Readonly<Record<string, (draft: Draft) => void>> = {
   "networking.v1.NetworkPolicySpec": defaultNetworkPolicy,
   "rbac.v1.Subject": defaultSubject,
   "apiextensions.v1.CustomResourceDefinitionNames": defaultCrdNames,
-  "apiextensions.v1.CustomResourceDefinition": defaultCrd,
+  "apps.v1.DaemonSet": defaultDaemonSet,
+  "core.v1.Volume": defaultVolume,
+  "core.v1.LoadBalancerIngress": defaultIngressAddress,
 };
 
 /** Fills the defaults of one struct; its fields are complete already. */

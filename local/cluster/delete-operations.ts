@@ -2,7 +2,7 @@ import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
 import { apiVersionOf, type Kind } from "#local/cluster/kinds.ts";
 import { metadataOf, nameOf, resourceSubject, withMetadata } from "#local/cluster/object-meta.ts";
-import { selection } from "#local/cluster/read-operations.ts";
+import { selection, withoutType } from "#local/cluster/read-operations.ts";
 import { parseApplyBody } from "#local/cluster/request-body.ts";
 import {
   badRequest,
@@ -230,5 +230,6 @@ export function deleteCollection(request: DeleteRequest): JsonObject {
     .filter(selected);
   for (const object of objects) deleteStored(request, object, options);
   const metadata = { resourceVersion: String(cluster.store.revision) };
-  return { kind: kind.listKind, apiVersion: apiVersionOf(kind), metadata, items: objects };
+  const items = kind.custom === undefined ? objects.map(withoutType) : objects;
+  return { kind: kind.listKind, apiVersion: apiVersionOf(kind), metadata, items };
 }

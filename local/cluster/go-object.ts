@@ -5,6 +5,7 @@ import {
   type ListType,
   type MapType,
   type ScalarName,
+  type Type,
   type TypeRef,
   typeFor,
 } from "#local/cluster/schema.ts";
@@ -46,7 +47,7 @@ function convert(ref: TypeRef, value: Json | undefined, walk: Walk): Json | unde
   const type = typeFor(ref, value);
   if (type.kind === "scalar") return convertScalar(type.scalar, value, walk.place);
   if (type.kind === "list") return convertList(type, value, walk);
-  if (!isJsonObject(value)) throw wrongType(value, walk.place, type.name === "" ? "map[string]string" : type.name);
+  if (!isJsonObject(value)) throw wrongType(value, walk.place, goStructName(type));
   return type.fields.size > 0 ? convertStruct(type, value, walk) : convertMap(type, value, walk);
 }
 
@@ -64,13 +65,21 @@ const goTypeNames: Readonly<Record<ScalarName, string>> = {
 function jsonTypeName(value: Json): string {
   if (Array.isArray(value)) return "array";
   if (typeof value === "boolean") return "bool";
+  if (typeof value === "number" && !Number.isInteger(value)) return `number ${value}`;
   return typeof value === "bigint" ? "number" : typeof value;
 }
 
 function wrongType(value: Json, place: Place, goType: string): DecodeError {
+  const path = place.path.replaceAll(/\[\d+\]/g, "");
   return new DecodeError(
-    `json: cannot unmarshal ${jsonTypeName(value)} into Go struct field ${place.struct}.${place.path} of type ${goType}`,
+    `json: cannot unmarshal ${jsonTypeName(value)} into Go struct field ${place.struct}.${path} of type ${goType}`,
   );
+}
+
+/** `core.v1.Container` as Go prints it: `v1.Container`. */
+function goStructName(type: Type): string {
+  if (type.kind !== "map") return "string";
+  return type.name === "" ? "map[string]string" : type.name.slice(type.name.indexOf(".") + 1);
 }
 
 const scalarTypes: Readonly<Record<ScalarName, readonly string[]>> = {
@@ -86,6 +95,9 @@ const scalarTypes: Readonly<Record<ScalarName, readonly string[]>> = {
 
 function convertScalar(scalar: ScalarName, value: Json, place: Place): Json {
   if (!scalarTypes[scalar].includes(typeof value)) throw wrongType(value, place, goTypeNames[scalar]);
+  if (scalar === "numeric" && typeof value === "number" && !Number.isInteger(value)) {
+    throw wrongType(value, place, goTypeNames[scalar]);
+  }
   if (scalar === "quantity") {
     const canonical = canonicalQuantity(String(value));
     if (canonical !== undefined) return canonical;
@@ -107,7 +119,7 @@ function checkBase64(text: string): string {
 }
 
 function convertList(type: ListType, value: Json, walk: Walk): Json {
-  if (!Array.isArray(value)) throw wrongType(value, walk.place, "[]struct");
+  if (!Array.isArray(value)) throw wrongType(value, walk.place, `[]${goStructName(type.element())}`);
   return value.map((item: Json, index) => {
     const place = { path: `${walk.place.path}[${index}]`, struct: walk.place.struct };
     const converted = convert(type.element, item, { place, options: walk.options });
@@ -137,14 +149,18 @@ function convertStruct(type: MapType, value: JsonObject, walk: Walk): JsonObject
   const out: Draft = {};
   const prefix = walk.place.path === "" ? "" : `${walk.place.path}.`;
   const struct = type.name.slice(type.name.lastIndexOf(".") + 1);
-  for (const key of Object.keys(value)) {
-    if (!type.fields.has(key)) walk.options.unknown?.push(prefix + key);
-  }
-  for (const [name, field] of type.fields) {
+  function fill(name: string, field: Field): void {
     const at: Walk = { place: { path: prefix + name, struct }, options: walk.options };
     const member = convertField(field, value[name], at);
     if (member !== undefined) out[name] = member;
   }
+  // What is there comes first, so that unknown fields are reported in the order of the text.
+  for (const name of Object.keys(value)) {
+    const field = type.fields.get(name);
+    if (field === undefined) walk.options.unknown?.push(prefix + name);
+    else fill(name, field);
+  }
+  for (const [name, field] of type.fields) if (value[name] === undefined) fill(name, field);
   if (walk.options.defaults === "fill") applyDefaults(type.name, out);
   return out;
 }

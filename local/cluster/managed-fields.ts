@@ -42,6 +42,8 @@ export interface FieldsContext {
   /** The type of the object in a version, undefined when that version is gone. */
   readonly typeIn: (apiVersion: string) => TypeRef | undefined;
   readonly manager: string;
+  /** The version that conflicts name, where it is not that of their entry: a scale speaks another API. */
+  readonly shownVersion?: string;
   /** "" on the object itself. */
   readonly subresource: string;
   readonly filter: FieldFilter;
@@ -185,7 +187,7 @@ function settle(managers: Managers, change: Change, context: FieldsContext): Com
     }
     const conflict = intersection(entry.set, union(comparison.modified, comparison.added));
     if (!isEmptySet(conflict)) {
-      const using = entry.operation === "Apply" ? "" : ` using ${entry.apiVersion}`;
+      const using = entry.operation === "Apply" ? "" : ` using ${context.shownVersion ?? entry.apiVersion}`;
       const subresource = entry.subresource === "" ? "" : ` with subresource ${JSON.stringify(entry.subresource)}`;
       for (const path of pathTexts(conflict)) {
         conflicts.push({ manager: entry.manager, detail: `${subresource}${using}`, path });

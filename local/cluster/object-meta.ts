@@ -37,9 +37,7 @@ const subdomainMessage =
 const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const labelMessage =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const dns1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
-const dns1035Message =
-  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const ownerless = ["Event"];
 const qualifiedName = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const qualifiedNameMessage =
   "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
@@ -47,19 +45,14 @@ const qualifiedNameMessage =
 type NameRule = (name: string) => string | undefined;
 
 function subdomainRule(name: string): string | undefined {
-  if (name.length > 253) return "must be no more than 253 bytes";
+  if (name.length > 253) return "must be no more than 253 characters";
   return subdomain.test(name) ? undefined : subdomainMessage;
 }
 
-function labelRule(name: string): string | undefined {
+export function labelRule(name: string): string | undefined {
   if (name.includes(".")) return "must not contain dots";
   if (name.length > 63) return "must be no more than 63 characters";
   return label.test(name) ? undefined : labelMessage;
-}
-
-function dns1035Rule(name: string): string | undefined {
-  if (name.length > 63) return "must be no more than 63 bytes";
-  return dns1035.test(name) ? undefined : dns1035Message;
 }
 
 function pathSegmentRule(name: string): string | undefined {
@@ -70,7 +63,7 @@ function pathSegmentRule(name: string): string | undefined {
 
 const nameRules: Readonly<Record<string, NameRule>> = {
   "/namespaces": labelRule,
-  "/services": dns1035Rule,
+  "/services": labelRule,
   "rbac.authorization.k8s.io/roles": pathSegmentRule,
   "rbac.authorization.k8s.io/rolebindings": pathSegmentRule,
   "rbac.authorization.k8s.io/clusterroles": pathSegmentRule,
@@ -88,7 +81,7 @@ function nameErrors(kind: Kind, metadata: JsonObject): FieldError[] {
 export function qualifiedNameProblem(key: string): string | undefined {
   const parts = key.split("/");
   if (parts.length > 2) {
-    return "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+    return "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
   }
   const [prefix, name] = parts.length === 2 ? [parts[0] ?? "", parts[1] ?? ""] : [undefined, parts[0] ?? ""];
   if (prefix === "") return "prefix part must be non-empty";
@@ -144,39 +137,43 @@ function finalizerErrors(object: JsonObject): FieldError[] {
 
 function ownerErrors(object: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
-  let controllers = 0;
-  for (const [index, owner] of listAt(object, "metadata", "ownerReferences").entries()) {
-    if (!isJsonObject(owner)) continue;
-    const field = `metadata.ownerReferences[${index}]`;
-    if (owner.apiVersion === undefined || owner.apiVersion === "") {
-      errors.push(fieldErrors.invalid(`${field}.apiVersion`, "", "version must not be empty"));
+  const owners = listAt(object, "metadata", "ownerReferences").filter(isJsonObject);
+  const field = "metadata.ownerReferences";
+  for (const owner of owners) {
+    const apiVersion = typeof owner.apiVersion === "string" ? owner.apiVersion : "";
+    if (apiVersion === "" || apiVersion.split("/").length > 2) {
+      errors.push(fieldErrors.invalid(`${field}.apiVersion`, apiVersion, "version must not be empty"));
     }
     for (const key of ["kind", "name", "uid"]) {
-      if (owner[key] === undefined || owner[key] === "")
-        errors.push(fieldErrors.invalid(`${field}.${key}`, "", "must not be empty"));
+      if ((owner[key] ?? "") === "") errors.push(fieldErrors.invalid(`${field}.${key}`, "", "must not be empty"));
     }
-    if (owner.controller === true) controllers += 1;
+    if (apiVersion === "v1" && ownerless.includes(String(owner.kind))) {
+      errors.push(
+        fieldErrors.invalid(field, owner, `/v1, Kind=${String(owner.kind)} is disallowed from being an owner`),
+      );
+    }
   }
-  if (controllers > 1) {
-    errors.push(
-      fieldErrors.invalid("metadata.ownerReferences", null, `Only one reference can have Controller set to true`),
-    );
+  const [first, second] = owners
+    .filter((owner) => owner.controller === true)
+    .map((owner) => `${String(owner.kind)}/${String(owner.name)}`);
+  if (second !== undefined) {
+    const detail = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`;
+    errors.push(fieldErrors.invalid(field, owners, detail));
   }
   return errors;
 }
 
-/** What is wrong with the metadata of an object that is to be stored. */
-export function metadataErrors(kind: Kind, object: JsonObject): FieldError[] {
-  return [
-    ...nameErrors(kind, metadataOf(object)),
-    ...labelErrors(labelsOf(object), "metadata.labels"),
-    ...annotationErrors(object),
-    ...ownerErrors(object),
-    ...finalizerErrors(object),
-  ];
+/** What the server checks of maps and owners, on every write. */
+function sharedErrors(object: JsonObject): FieldError[] {
+  return [...labelErrors(labelsOf(object), "metadata.labels"), ...annotationErrors(object), ...ownerErrors(object)];
 }
 
-/** What an update may not do to the metadata. The server reports the immutable fields twice. */
+/** What is wrong with the metadata of an object that is to be stored. */
+export function metadataErrors(kind: Kind, object: JsonObject): FieldError[] {
+  return [...nameErrors(kind, metadataOf(object)), ...sharedErrors(object), ...finalizerErrors(object)];
+}
+
+/** What an update may not do to the metadata. The server checks some things again and again. */
 export function metadataUpdateErrors(live: JsonObject, next: JsonObject): FieldError[] {
   const before = metadataOf(live);
   const after = metadataOf(next);
@@ -186,11 +183,14 @@ export function metadataUpdateErrors(live: JsonObject, next: JsonObject): FieldE
     const error = fieldErrors.invalid(`metadata.${key}`, after[key] ?? null, "field is immutable");
     errors.push(error, error);
   }
+  const repeated = sharedErrors(next);
+  errors.push(...repeated, ...repeated, ...repeated);
   if (before.deletionTimestamp === undefined) return errors;
   const known = listAt(live, "metadata", "finalizers");
   const added = listAt(next, "metadata", "finalizers").filter((finalizer) => !known.includes(finalizer));
   if (added.length === 0) return errors;
   const list = added.map((finalizer) => JSON.stringify(finalizer)).join(", ");
   const detail = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`;
-  return [...errors, fieldErrors.forbidden("metadata.finalizers", detail)];
+  const forbidden = fieldErrors.forbidden("metadata.finalizers", detail);
+  return [...errors, forbidden, forbidden];
 }

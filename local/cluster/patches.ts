@@ -1,6 +1,6 @@
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { type Field, type MapType, memberType, type TypeRef, typeFor } from "#local/cluster/schema.ts";
-import { badRequest, StatusError } from "#local/cluster/status-error.ts";
+import { badRequest, internalError, StatusError } from "#local/cluster/status-error.ts";
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 
 type Draft = Record<string, Json>;
@@ -32,14 +32,14 @@ function unprocessable(): StatusError {
 export function jsonPatch(target: Json, patch: Json): Json {
   if (!Array.isArray(patch)) {
     throw badRequest(
-      `error decoding patch: json: cannot unmarshal ${isJsonObject(patch) ? "object" : typeof patch} into Go value of type jsonpatch.Patch`,
+      `error decoding patch: json: cannot unmarshal ${isJsonObject(patch) ? "object" : typeof patch} into Go value of type []handlers.jsonPatchOp`,
     );
   }
   if (patch.length > maxOperations) {
     throw new StatusError(
       413,
       `Request entity too large: The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patch.length}`,
-      { reason: "RequestEntityTooLarge", details: {} },
+      { reason: "RequestEntityTooLarge" },
     );
   }
   let document = target;
@@ -151,10 +151,17 @@ export function strategicMergePatch(ref: TypeRef, target: Json | undefined, patc
     else live[key] = member;
   }
   for (const [key, value] of Object.entries(patch)) {
-    if (!Array.isArray(value)) continue;
-    if (key.startsWith("$deleteFromPrimitiveList/")) dropItems(live, key.slice(25), value);
-    if (key.startsWith("$setElementOrder/"))
-      orderItems(live, { key: key.slice(17), order: value, mergeKey: map.fields.get(key.slice(17))?.mergeKey });
+    if (key.startsWith("$deleteFromPrimitiveList/") && Array.isArray(value)) dropItems(live, key.slice(25), value);
+  }
+  for (const [key, field] of map.fields) {
+    const given = patch[`$setElementOrder/${key}`] ?? patch[key];
+    if (field.mergeKey === undefined || !Array.isArray(given)) continue;
+    orderItems(live, {
+      key,
+      order: given,
+      server: isJsonObject(target) ? target[key] : undefined,
+      mergeKey: field.mergeKey,
+    });
   }
   return live;
 }
@@ -199,8 +206,7 @@ function mergeItems(
       continue;
     }
     const key = item[mergeKey];
-    if (key === undefined)
-      throw badRequest(`map: ${stringifyJson(item)} does not contain declared merge key: ${mergeKey}`);
+    if (key === undefined) throw internalError(`map: ${goMap(item)} does not contain declared merge key: ${mergeKey}`);
     const index = items.findIndex((each) => isJsonObject(each) && deepEqual(each[mergeKey], key));
     if (item.$patch === "delete")
       items = items.filter((each) => !(isJsonObject(each) && deepEqual(each[mergeKey], key)));
@@ -210,25 +216,46 @@ function mergeItems(
   return items;
 }
 
+/** A map as Go's `%v` writes it. */
+function goMap(map: JsonObject): string {
+  const parts = Object.keys(map)
+    .sort()
+    .map((key) => `${key}:${String(map[key])}`);
+  return `map[${parts.join(" ")}]`;
+}
+
 function dropItems(live: Draft, key: string, items: readonly Json[]): void {
   const list = live[key];
   if (Array.isArray(list)) live[key] = list.filter((item: Json) => !items.some((each) => deepEqual(each, item)));
 }
 
-function orderItems(
-  live: Draft,
-  at: { readonly key: string; readonly order: readonly Json[]; readonly mergeKey: string | undefined },
-): void {
-  const list = live[at.key];
+interface ListOrder {
+  readonly key: string;
+  /** The patch's items, or its `$setElementOrder`. */
+  readonly order: readonly Json[];
+  readonly server: Json | undefined;
+  readonly mergeKey: string;
+}
+
+/** Items of the patch come in its order, the others where the server had them (normalizeElementOrder, mergeSortedSlice). */
+function orderItems(live: Draft, { key, order, server, mergeKey }: ListOrder): void {
+  const list = live[key];
   if (!Array.isArray(list)) return;
-  const { mergeKey = "" } = at;
-  function keyOf(item: Json): Json | undefined {
-    return mergeKey !== "" && isJsonObject(item) ? item[mergeKey] : item;
+  const identity = (item: Json) => stringifyJson(mergeKey !== "" && isJsonObject(item) ? item[mergeKey] : item);
+  const patchOrder = order.map(identity);
+  const serverOrder = (Array.isArray(server) ? server : []).map(identity);
+  const named = list.filter((item: Json) => patchOrder.includes(identity(item)));
+  named.sort((a: Json, b: Json) => patchOrder.indexOf(identity(a)) - patchOrder.indexOf(identity(b)));
+  const others = list.filter((item: Json) => !patchOrder.includes(identity(item)));
+  const merged: Json[] = [];
+  while (named.length > 0 || others.length > 0) {
+    const left = others[0];
+    const right = named[0];
+    const leftAt = left === undefined ? -1 : serverOrder.indexOf(identity(left));
+    const rightAt = right === undefined ? -1 : serverOrder.indexOf(identity(right));
+    const takeOther = right === undefined || (left !== undefined && leftAt >= 0 && rightAt >= 0 && leftAt < rightAt);
+    const taken = takeOther ? others.shift() : named.shift();
+    if (taken !== undefined) merged.push(taken);
   }
-  const ranked = list.map((item: Json) => ({
-    item,
-    rank: at.order.findIndex((each) => deepEqual(keyOf(each), keyOf(item))),
-  }));
-  const named = ranked.filter(({ rank }) => rank >= 0).sort((a, b) => a.rank - b.rank);
-  live[at.key] = ranked.map(({ item, rank }) => (rank < 0 ? item : (named.shift()?.item ?? item)));
+  live[key] = merged;
 }

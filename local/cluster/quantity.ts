@@ -37,6 +37,15 @@ export function canonicalQuantity(text: string): string | undefined {
   return (nanos === 0n ? "" : sign.replace("+", "")) + written(nanos, binary ? binarySuffixes : decimalSuffixes);
 }
 
+/** A quantity in nanos, for comparison; 0 when the text is none. */
+export function quantityValue(text: string): bigint {
+  const match = pattern.exec(text);
+  if (match === null) return 0n;
+  const [, sign = "", whole = "", fraction = "", suffix = ""] = match;
+  const nanos = (BigInt(whole + fraction || "0") * unitOf(suffix)) / 10n ** BigInt(fraction.length);
+  return sign === "-" ? -nanos : nanos;
+}
+
 function unitOf(suffix: string): bigint {
   const found = [...binarySuffixes, ...decimalSuffixes].find(([name]) => name === suffix);
   return found?.[1] ?? nano;

@@ -206,7 +206,8 @@ function listBody(request: ReadRequest, items: readonly JsonObject[], metadata: 
   return { kind: kind.listKind, apiVersion, metadata, items: items.map(withoutType) };
 }
 
-function withoutType(object: JsonObject): Json {
+/** Items of lists of built-in kinds do not name their type. */
+export function withoutType(object: JsonObject): Json {
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
   return rest;
 }

@@ -1,7 +1,9 @@
+import { load } from "js-yaml";
 import { badRequest, unsupportedMediaType } from "#local/cluster/status-error.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "#shared/domain/json.ts";
 import { ManifestError } from "#shared/domain/manifest-error.ts";
 import { parseDocuments } from "#shared/domain/yaml.ts";
+import { kubernetesSchema } from "#shared/domain/yaml-schema.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
@@ -84,12 +86,11 @@ function decodeApplyYaml(text: string, how: { readonly warnings: string[]; reado
     return parseYaml(text);
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
-    const duplicate = /"([^"]+)" already set|duplicate key "?([^" ]+)"?/i.exec(error.reason);
-    if (duplicate === null) {
+    if (!error.reason.startsWith("duplicate key")) {
       throw badRequest(`error decoding YAML: error converting YAML to JSON: yaml: ${error.reason}`);
     }
-    const key = duplicate[1] ?? duplicate[2] ?? "";
     const line = error.place.line ?? 1;
+    const key = /^\s*(?:- )?"?([^":]+)"?\s*:/.exec(text.split("\n")[line - 1] ?? "")?.[1] ?? "";
     const problem = `line ${line}: key ${JSON.stringify(key)} already set in map`;
     if (how.strict) {
       throw badRequest(
@@ -97,22 +98,16 @@ function decodeApplyYaml(text: string, how: { readonly warnings: string[]; reado
       );
     }
     how.warnings.push(problem);
-    return decodeApplyYaml(withoutEarlierKey(text, key, line), how);
+    // The last of two equal keys wins.
+    return load(text, { schema: kubernetesSchema, json: true }) as Json;
   }
 }
 
-/** The last of two equal keys wins: the line of the first one goes. Only scalars are repeated in practice. */
-function withoutEarlierKey(text: string, key: string, line: number): string {
-  const lines = text.split("\n");
-  const indent = /^\s*/.exec(lines[line - 1] ?? "")?.[0] ?? "";
-  for (let index = line - 2; index >= 0; index -= 1) {
-    if (!lines[index]?.startsWith(`${indent}${key}:`) && !lines[index]?.startsWith(`${indent}"${key}":`)) continue;
-    lines[index] = "";
-    return lines.join("\n");
-  }
-  throw badRequest(
-    `error decoding YAML: error converting YAML to JSON: yaml: line ${line}: key ${JSON.stringify(key)} already set in map`,
-  );
+/** The body of a patch that is no apply: JSON, whatever the content type says. @throws StatusError 400. */
+export function parsePatch(text: string): Json {
+  const problem = goJsonProblem(text);
+  if (problem !== "") throw badRequest(`error decoding patch: ${problem}`);
+  return parseJson(text);
 }
 
 /** Paths of object members that appear twice, in the order of the text, which is valid JSON. */

@@ -1,9 +1,9 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
-import type { Kind } from "#local/cluster/kinds.ts";
+import { apiVersionOf, type Kind } from "#local/cluster/kinds.ts";
 import { metadataOf, resourceSubject } from "#local/cluster/object-meta.ts";
 import { jsonPatch, mergePatch } from "#local/cluster/patches.ts";
-import { mediaType, parseApplyBody } from "#local/cluster/request-body.ts";
+import { mediaType, parseApplyBody, parsePatch } from "#local/cluster/request-body.ts";
 import {
   badRequest,
   conflict,
@@ -13,7 +13,7 @@ import {
   StatusError,
   staleVersion,
 } from "#local/cluster/status-error.ts";
-import { resourceOf, updateObject } from "#local/cluster/write-operations.ts";
+import { applyParsed, isApply, resourceOf, updateObject } from "#local/cluster/write-operations.ts";
 import type { WriteRequest, Written } from "#local/cluster/write-request.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
@@ -81,40 +81,47 @@ export function readScale(
   return scaleOf(kind, object);
 }
 
-/** PUT or PATCH of a scale: sets the replicas of the object, under the subresource `scale` in its managedFields. */
+/** PUT, PATCH or apply of a scale: sets the replicas of the object, under the subresource `scale` in its managedFields. */
 export function writeScale(request: WriteRequest, how: "replace" | "patch"): Written {
   const { cluster, kind } = request;
   const live = cluster.store.get(resourceOf(kind), objectKey(request.namespace, request.name));
   if (live === undefined) throw notFound(resourceSubject(kind, request.name));
-  const body = mediaType(request.contentType).endsWith("json-patch+json")
-    ? undefined
-    : parseApplyBody(request.body, "Ignore").value;
-  const current = how === "replace" ? {} : withReplicas(kind, live);
-  const wanted = body === undefined ? jsonPatch(current, parseOperations(request.body)) : mergePatch(current, body);
-  if (!isJsonObject(wanted)) throw badRequest("a Scale must be an object");
+  const apply = how === "patch" && isApply(request.contentType);
+  const wanted =
+    how === "replace" || apply ? parseApplyBody(request.body, "Ignore").value : patchedScale(request, live);
   const version = stringAt(wanted, "metadata", "resourceVersion") ?? "";
   if (version !== "" && version !== metadataOf(live).resourceVersion) {
     throw conflict(resourceSubject(kind, request.name), staleVersion);
   }
-  const replicas = valueAt(wanted, "spec", "replicas") ?? 0;
-  if (typeof replicas !== "number")
-    throw badRequest("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32");
-  if (replicas < 0) {
-    throw invalid({ group: "autoscaling", kind: "Scale", name: request.name }, [
-      fieldErrors.invalid("spec.replicas", replicas, "must be greater than or equal to 0"),
-    ]);
-  }
-  const next = set(live, pathsOf(kind).spec.split(".").slice(1), replicas);
-  const { status, object } = updateObject(request, live, next);
+  const path = pathsOf(kind).spec.split(".").slice(1);
+  const replicas = replicasIn(request, wanted);
+  const { status, object } = apply
+    ? applyParsed(
+        request,
+        { apiVersion: apiVersionOf(kind), kind: kind.kind, ...set({}, path, replicas) },
+        "autoscaling/v1",
+      )
+    : updateObject(request, live, set(live, path, replicas));
   return { status, object: scaleOf(kind, object) };
 }
 
-function withReplicas(kind: Kind, live: JsonObject): JsonObject {
-  return at(live, pathsOf(kind).spec) === undefined ? {} : scaleOf(kind, live);
+function replicasIn(request: WriteRequest, wanted: Json): number {
+  const replicas = valueAt(wanted, "spec", "replicas") ?? 0;
+  if (typeof replicas !== "number") {
+    throw badRequest("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32");
+  }
+  if (replicas >= 0) return replicas;
+  throw invalid({ group: "autoscaling", kind: "Scale", name: request.name }, [
+    fieldErrors.invalid("spec.replicas", replicas, "must be greater than or equal to 0"),
+  ]);
 }
 
-function parseOperations(text: string): Json {
-  return parseApplyBody(`{"operations":${text}}`, "Ignore").value.operations ?? [];
+function patchedScale({ kind, contentType, body }: WriteRequest, live: JsonObject): Json {
+  const current = at(live, pathsOf(kind).spec) === undefined ? {} : scaleOf(kind, live);
+  const patch = parsePatch(body);
+  return mediaType(contentType) === "application/json-patch+json"
+    ? jsonPatch(current, patch)
+    : mergePatch(current, patch);
 }
 
 function set(object: JsonObject, path: readonly string[], value: Json): JsonObject {

@@ -1,4 +1,5 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
+import { portRange } from "#local/cluster/pod-validation.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
@@ -10,6 +11,7 @@ interface Context {
 type Draft = Record<string, Json>;
 
 const serviceNetwork = "10.0.0.";
+const serviceTypes = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const firstNodePort = 30_000;
 const lastNodePort = 32_767;
 
@@ -89,15 +91,18 @@ export function serviceErrors(object: JsonObject, context: Context): FieldError[
   const previous = stringAt(context.live, "spec", "clusterIP") ?? "";
   const ports = listAt(object, "spec", "ports");
   const headless = ip === "None";
+  const type = stringAt(object, "spec", "type") ?? "";
+  if (!serviceTypes.includes(type)) errors.push(fieldErrors.unsupported("spec.type", type, serviceTypes));
   if (ports.length === 0 && !headless && stringAt(object, "spec", "type") !== "ExternalName") {
     errors.push(fieldErrors.required("spec.ports"));
   }
   for (const [index, port] of ports.entries()) {
     if (ports.length > 1 && (stringAt(port, "name") ?? "") === "")
       errors.push(fieldErrors.required(`spec.ports[${index}].name`));
-    const number = valueAt(port, "port");
-    if (typeof number === "number" && (number < 1 || number > 65_535)) {
-      errors.push(fieldErrors.invalid(`spec.ports[${index}].port`, number, "must be between 1 and 65535, inclusive"));
+    for (const key of ["port", "targetPort"]) {
+      const number = valueAt(port, key);
+      if (typeof number !== "number" || (number >= 1 && number <= 65_535)) continue;
+      errors.push(fieldErrors.invalid(`spec.ports[${index}].${key}`, number, portRange));
     }
   }
   if (errors.length > 0 || ip === "" || headless) {

@@ -57,7 +57,7 @@ function detailsOf(subject: Subject, causes: readonly Cause[] = []): JsonObject 
   return {
     ...(subject.name === "" ? {} : { name: subject.name }),
     ...(subject.group === "" ? {} : { group: subject.group }),
-    kind: subject.kind,
+    ...(subject.kind === "" ? {} : { kind: subject.kind }),
     ...(causes.length === 0 ? {} : { causes: causes.map((cause) => ({ ...cause })) }),
   };
 }
@@ -188,6 +188,11 @@ export const fieldErrors = {
   typeInvalid: (field: string, value: Json, detail: string): FieldError => ({
     reason: "FieldValueTypeInvalid",
     message: `Invalid value: ${stringifyJson(value)}: ${detail}`,
+    field,
+  }),
+  notFound: (field: string, value: Json): FieldError => ({
+    reason: "FieldValueNotFound",
+    message: `Not found: ${stringifyJson(value)}`,
     field,
   }),
   forbidden: (field: string, detail: string): FieldError => ({

@@ -1,7 +1,9 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { objectKey } from "#local/cluster/cluster-store.ts";
+import { readCustom } from "#local/cluster/custom-kind.ts";
 import { customErrors } from "#local/cluster/custom-validation.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
+import { DecodeError } from "#local/cluster/go-object.ts";
 import { apiVersionOf, hasSubresource, type Kind, resourceKey } from "#local/cluster/kinds.ts";
 import {
   managedFieldsList,
@@ -20,7 +22,7 @@ import {
   withMetadata,
 } from "#local/cluster/object-meta.ts";
 import { jsonPatch, mergePatch, strategicMergePatch } from "#local/cluster/patches.ts";
-import { mediaType, parseApplyBody, parseObjectBody } from "#local/cluster/request-body.ts";
+import { mediaType, parseApplyBody, parseObjectBody, parsePatch } from "#local/cluster/request-body.ts";
 import {
   alreadyExists,
   badRequest,
@@ -40,6 +42,8 @@ import {
   fieldsContext,
   reportStrict,
   toServerObject,
+  unfitObject,
+  unfitPatch,
   type WriteRequest,
   type Written,
 } from "#local/cluster/write-request.ts";
@@ -66,10 +70,14 @@ function parseBody(request: WriteRequest): JsonObject {
   const { value, duplicates } = parseObjectBody(request.body, request.contentType, kind.kind);
   const body = isJsonObject(value) ? value : {};
   checkKind(request, body);
-  reportStrict(
-    request,
-    duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
-  );
+  try {
+    reportStrict(
+      request,
+      duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+    );
+  } catch (error) {
+    throw error instanceof DecodeError ? unfitObject(kind, error.message) : error;
+  }
   return body;
 }
 
@@ -140,6 +148,7 @@ function validate(request: WriteRequest, object: JsonObject, live: JsonObject | 
     ...(strategyOf(kind).validate?.(object, { cluster, live }) ?? []),
   ];
   if (errors.length > 0) throw invalid(kindSubject(kind, nameOf(object)), errors);
+  request.warnings.push(...(strategyOf(kind).warn?.(object) ?? []));
 }
 
 /** POST to a collection. */
@@ -169,8 +178,8 @@ function insert(request: WriteRequest, decoded: JsonObject): Written {
     selfLink: undefined,
     generation: kind.generation === "none" ? undefined : 1,
   });
-  const prepared =
-    strategyOf(kind).prepare?.(withoutStatus(kind, named), { cluster, live: undefined }) ?? withoutStatus(kind, named);
+  const bare = withoutStatus(request, named);
+  const prepared = strategyOf(kind).prepare?.(bare, { cluster, live: undefined }) ?? bare;
   validate(request, prepared, undefined);
   const existing = cluster.store.get(resourceOf(kind), objectKey(request.namespace, name));
   if (existing !== undefined) {
@@ -182,10 +191,10 @@ function insert(request: WriteRequest, decoded: JsonObject): Written {
 }
 
 /** A create cannot set the status of a kind that has a status endpoint. */
-function withoutStatus(kind: Kind, object: JsonObject): JsonObject {
-  if (!hasSubresource(kind, "status") || kind.custom === undefined) return object;
+function withoutStatus(request: WriteRequest, object: JsonObject): JsonObject {
   const { status: _, ...rest } = object;
-  return rest;
+  if (!hasSubresource(request.kind, "status")) return object;
+  return request.kind.custom === undefined ? toServerObject({ ...request, warnings: [] }, rest, "configuration") : rest;
 }
 
 function store(request: WriteRequest, object: JsonObject): JsonObject {
@@ -227,7 +236,9 @@ function nameMismatch(given: string, wanted: string): StatusError {
 
 /** PUT and the patches that are no apply: the managers are settled, then the object is stored. */
 export function updateObject(request: WriteRequest, live: JsonObject, next: JsonObject): Written {
-  const managedFields = trackUpdate(live, next, fieldsContext(request));
+  // The scale of a custom resource leaves no trace of its manager.
+  const untracked = request.kind.custom !== undefined && request.subresource === "scale";
+  const managedFields = untracked ? (managedFieldsList(live) ?? []) : trackUpdate(live, next, fieldsContext(request));
   return overwrite(request, live, withManagedFields(next, managedFields));
 }
 
@@ -277,15 +288,18 @@ function overwrite(request: WriteRequest, live: JsonObject, next: JsonObject): W
   const prepared = strategy.prepare?.(kept, { cluster, live }) ?? kept;
   const counted = withMetadata(prepared, { generation: nextGeneration(kind, live, prepared) });
   if (request.subresource === "") validate(request, counted, live);
-  else validateStatus(request, counted);
+  else validateStatus(request, counted, live);
   if (sameIgnoringTimes(live, counted)) return { status: 200, object: live };
   if (isFinished(request, counted)) return { status: 200, object: finishDelete(request, counted) };
   return { status: 200, object: request.dryRun ? counted : store(request, counted) };
 }
 
-function validateStatus(request: WriteRequest, object: JsonObject): void {
-  const { kind } = request;
-  const errors = kind.custom === undefined ? [] : customErrors(kind.custom.schema, object);
+function validateStatus(request: WriteRequest, object: JsonObject, live: JsonObject): void {
+  const { kind, cluster } = request;
+  const errors = [
+    ...(kind.custom === undefined ? [] : customErrors(kind.custom.schema, object)),
+    ...(strategyOf(kind).validateStatus?.(object, { cluster, live }) ?? []),
+  ];
   if (errors.length > 0) throw invalid(kindSubject(kind, nameOf(object)), errors);
 }
 
@@ -347,35 +361,27 @@ export function patchObject(request: WriteRequest): Written {
     throw new StatusError(415, "415: Unsupported Media Type", { reason: "UnsupportedMediaType", details: {} });
   }
   const live = requireLive(request);
-  const patched = applyPatch(request, live, type);
-  if (!isJsonObject(patched)) throw badRequest("the patch does not leave an object");
-  return updateObject(request, live, toServerObject(request, patched, "client"));
-}
-
-function applyPatch(request: WriteRequest, live: JsonObject, type: string): Json {
-  const parsed = parsePatch(request.body);
-  if (type === patchTypes.json) return jsonPatch(live, parsed);
-  if (type === patchTypes.merge) return mergePatch(live, parsed);
-  const ref = request.kind.typeIn(request.kind.version);
-  if (ref === undefined || !isJsonObject(parsed)) throw badRequest("a strategic merge patch must be an object");
-  return strategicMergePatch(ref, live, parsed);
-}
-
-function parsePatch(text: string): Json {
-  try {
-    return parseObjectOrList(text);
-  } catch (error) {
-    throw badRequest(`error decoding patch: ${error instanceof Error ? error.message : String(error)}`);
+  const patched = patchedObject(request, readCustom(request.kind, live), type);
+  if (!isJsonObject(patched)) throw badRequest("error decoding patch: the patch does not leave an object");
+  if (patched.kind !== request.kind.kind || patched.apiVersion !== apiVersionOf(request.kind)) {
+    throw unfitPatch(patched, `apiVersion and kind of an object cannot change`);
   }
+  return updateObject(request, live, toServerObject(request, patched, "patch"));
 }
 
-function parseObjectOrList(text: string): Json {
-  return text.trimStart().startsWith("[") ? parseList(text) : parseApplyBody(text, "Ignore").value;
-}
-
-function parseList(text: string): Json {
-  const wrapped = parseApplyBody(`{"list":${text}}`, "Ignore").value;
-  return wrapped.list ?? [];
+function patchedObject(request: WriteRequest, live: JsonObject, type: string): Json {
+  const patch = parsePatch(request.body);
+  if (type === patchTypes.json) return jsonPatch(live, patch);
+  if (!isJsonObject(patch)) {
+    const what = Array.isArray(patch) ? "array" : typeof patch;
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${what} into Go value of type map[string]interface {}`,
+    );
+  }
+  const ref = request.kind.typeIn(request.kind.version);
+  return type === patchTypes.merge || ref === undefined
+    ? mergePatch(live, patch)
+    : strategicMergePatch(ref, live, patch);
 }
 
 /** Server-side apply: creates the object where it does not exist. */
@@ -391,7 +397,6 @@ function applyObject(request: WriteRequest): Written {
     throw badRequest(`invalid object type: ${version}, Kind=${String(given.kind)}`);
   }
   request.warnings.push(...warnings);
-  const context = { ...fieldsContext(request), force: request.force };
   if (
     valueAt(config, "metadata", "managedFields") !== undefined &&
     valueAt(config, "metadata", "managedFields") !== null
@@ -401,6 +406,16 @@ function applyObject(request: WriteRequest): Written {
   const ref = kind.typeIn(kind.version);
   const problems = ref === undefined ? [] : typedErrors(ref, config);
   if (problems.length > 0) throw typedPatchError(config, problems);
+  return applyParsed(request, config, undefined);
+}
+
+/** Applies a configuration that has been checked; conflicts name `shownVersion` where it is not the object's own. */
+export function applyParsed(request: WriteRequest, config: JsonObject, shownVersion: string | undefined): Written {
+  const context = {
+    ...fieldsContext(request),
+    force: request.force,
+    ...(shownVersion === undefined ? {} : { shownVersion }),
+  };
   const live = liveOf(request);
   const { object, managedFields } = trackApply(live, config, context);
   const decoded = toServerObject(request, object, "configuration");

@@ -3,11 +3,13 @@ import { toCustomObject } from "#local/cluster/custom-kind.ts";
 import { DecodeError, toGoObject } from "#local/cluster/go-object.ts";
 import { apiVersionOf, hasSubresource, type Kind } from "#local/cluster/kinds.ts";
 import type { FieldFilter, FieldsContext } from "#local/cluster/managed-fields.ts";
+import { withMetadata } from "#local/cluster/object-meta.ts";
 import { fieldSet } from "#local/cluster/path-set.ts";
 import type { FieldValidation } from "#local/cluster/request-body.ts";
 import { builtinType } from "#local/cluster/schema.ts";
-import { badRequest, type FieldError, fieldErrors, invalid } from "#local/cluster/status-error.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import { badRequest, type FieldError, fieldErrors, invalid, type StatusError } from "#local/cluster/status-error.ts";
+import { type JsonObject, stringifyJson } from "#shared/domain/json.ts";
+import { valueAt } from "#shared/domain/kube-object.ts";
 
 /** A request that may change an object. */
 export interface WriteRequest {
@@ -86,21 +88,31 @@ export function dryRunErrors(query: URLSearchParams): FieldError[] {
   return values.every((value) => value === "All") ? [] : [fieldErrors.unsupported("dryRun", values, ["All"])];
 }
 
-/** What a strict decoder objects to: an error, warnings or nothing, as the request asks. @throws StatusError 400. */
+/** Where an object to decode comes from: a client, the merge of an apply (of which nothing is unknown), or a patch. */
+export type ObjectSource = "client" | "configuration" | "patch";
+
+/** What a patch leaves cannot be decoded. */
+export function unfitPatch(value: JsonObject, why: string): StatusError {
+  return invalid({ group: "", kind: "", name: "" }, [fieldErrors.invalid("patch", stringifyJson(value), why)]);
+}
+
+/** What a strict decoder objects to: an error, warnings or nothing, as the request asks. @throws DecodeError. */
 export function reportStrict(request: WriteRequest, problems: readonly string[]): void {
   if (problems.length === 0 || request.fieldValidation === "Ignore") return;
   if (request.fieldValidation === "Warn") {
     request.warnings.push(...problems);
     return;
   }
-  const { kind, version } = request.kind;
-  throw badRequest(
-    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: strict decoding error: ${problems.join(", ")}`,
-  );
+  throw new DecodeError(`strict decoding error: ${problems.join(", ")}`);
 }
 
-/** An object as the server holds it. `configuration` is what an apply merged: nothing of it is unknown. @throws StatusError 400. */
-export function toServerObject(request: WriteRequest, value: JsonObject, from: "client" | "configuration"): JsonObject {
+/** A body that cannot be decoded. */
+export function unfitObject({ kind, version }: Kind, why: string): StatusError {
+  return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`);
+}
+
+/** An object as the server holds it. @throws StatusError 400, or 422 for a patch. */
+export function toServerObject(request: WriteRequest, value: JsonObject, from: ObjectSource): JsonObject {
   const { kind } = request;
   const unknown: string[] = [];
   const shaped = { ...value, apiVersion: apiVersionOf(kind), kind: kind.kind };
@@ -108,18 +120,23 @@ export function toServerObject(request: WriteRequest, value: JsonObject, from: "
     const object =
       kind.custom === undefined
         ? toGoObject(() => builtinType(typeNameOf(kind)), shaped, { unknown, defaults: "fill" })
-        : toCustomObject(kind.custom, shaped, { prune: from === "client", unknown });
+        : toCustomObject(kind.custom, shaped, { prune: from !== "configuration", unknown });
     reportStrict(
       request,
       unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
     );
-    return object;
+    return keepReset(value, object);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw badRequest(
-      `${kind.kind} in version ${JSON.stringify(kind.version)} cannot be handled as a ${kind.kind}: ${error.message}`,
-    );
+    throw from === "patch" ? unfitPatch(value, error.message) : unfitObject(kind, error.message);
   }
+}
+
+/** An empty list of managedFields asks to forget all managers, so it must not be dropped as empty. */
+function keepReset(given: JsonObject, object: JsonObject): JsonObject {
+  const managedFields = valueAt(given, "metadata", "managedFields");
+  const reset = Array.isArray(managedFields) && managedFields.length === 0;
+  return reset ? withMetadata(object, { managedFields }) : object;
 }
 
 function typeNameOf(kind: Kind): string {

@@ -1,0 +1,191 @@
+import { Agent, request } from "node:https";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ClusterConnection, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
+import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { Bindings, differences } from "#test/contract/local/cluster/unify.ts";
+import { readVectorFile, type VectorStep } from "#test/contract/local/cluster/vector-file.ts";
+
+/**
+ * Replays what a real kube-apiserver 1.36.2 answered. Every step is sent, so that the next finds what it needs; a step
+ * that is left out is not compared, and says why.
+ */
+const files: Readonly<Record<string, Readonly<Record<number, string>>>> = {
+  "01-discovery.json": {},
+  "02-create-read-delete.json": {},
+  "03-apply-basics.json": { 39: "words of Go's YAML decoder" },
+  "04-apply-conflicts.json": {},
+  "05-apply-lists-deployment.json": {},
+  "06-apply-service.json": {},
+  "07-status-and-scale.json": {},
+  "08-generation-and-versions.json": {},
+  "09-patches.json": {
+    9: "the message holds the object in Go's order of members",
+    13: "the message holds the object in Go's order of members",
+    15: "the message holds the object in Go's order of members",
+  },
+  "10-lists.json": {},
+  "12-namespaces.json": {},
+  "13-finalizers-and-deletion.json": {},
+  "14-owner-references.json": { 18: "needs RBAC", 19: "needs RBAC" },
+  "15-custom-resources.json": {
+    29: "rules (CEL) are not evaluated",
+    39: "rules (CEL) are not evaluated",
+    58: "the path in the message and the scale accessor",
+    62: "counts the object that step 29 should have refused",
+    63: "counts the object that step 29 should have refused",
+    71: "the resourceVersion in the request is a literal",
+  },
+  "16-immutable-fields.json": {
+    12: "a second write of an unchanged Job, by which nothing visible changes",
+    14: "the message holds the template as a Go struct",
+  },
+  "17-validation.json": {},
+  "19-limits.json": {},
+  "21-with-controllers.json": {
+    8: "Pods without the volumes of the ServiceAccount admission",
+    11: "events.k8s.io is not served",
+    13: "the order of ReplicaSets by their hashes",
+    19: "recorded before the controller had written the status",
+    25: "an item reduced to its owner",
+  },
+};
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+/** Bodies that the recording describes instead of holding them. */
+function expand(body: string): string {
+  const operations = /^<a JSON array of (\d+) times (.*)>$/.exec(body);
+  if (operations !== null) return `[${Array(Number(operations[1])).fill(operations[2]).join()}]`;
+  return body.replaceAll(
+    /<(\d+) times (.) then \1 times (.)>/g,
+    (_all, count: string, open: string, close: string) => open.repeat(Number(count)) + close.repeat(Number(count)),
+  );
+}
+
+const agent = new Agent({ keepAlive: true });
+
+function send(connection: ClusterConnection, step: VectorStep, bindings: Bindings): Promise<Answer> {
+  const { method = "GET", path = "/", headers = {}, body } = step.request ?? {};
+  const text =
+    body === undefined ? undefined : bindings.fill(typeof body === "string" ? expand(body) : stringifyJson(body));
+  const tokens: Record<string, string | undefined> = {
+    admin: connection.token,
+    "bad-token": "not-a-token",
+    anonymous: undefined,
+  };
+  const token = tokens[step.as ?? "admin"];
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      `${connection.server}${bindings.fill(path)}`,
+      {
+        method,
+        agent,
+        ca: Buffer.from(connection.caData, "base64"),
+        headers: {
+          accept: "application/json",
+          "user-agent": "vectors/1.0",
+          ...(text === undefined ? {} : { "content-length": Buffer.byteLength(text) }),
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...headers,
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text: Buffer.concat(chunks).toString(),
+          }),
+        );
+      },
+    );
+    outgoing.on("error", reject);
+    outgoing.end(text);
+  });
+}
+
+function bodyOf(answer: Answer): Json {
+  return String(answer.headers["content-type"]).includes("json") ? parseJson(answer.text) : answer.text;
+}
+
+function isList(body: Json | undefined): boolean {
+  return isJsonObject(body) && (Array.isArray(body.items) || body.kind === "Table");
+}
+
+interface Context {
+  readonly bindings: Bindings;
+  /** Discovery documents are trimmed: what was kept is compared by name. */
+  readonly trimmed: boolean;
+}
+
+function compare(step: VectorStep, answer: Answer, { bindings, trimmed }: Context): string[] {
+  const { response } = step;
+  if (response === undefined) return [];
+  const actual = isJsonObject(response.body) && answer.text.startsWith("{") ? parseJson(answer.text) : bodyOf(answer);
+  const loose = new Set(step.loose ?? []);
+  const ignore = new Set<string>();
+  if (loose.has("message")) ignore.add(".message");
+  if (loose.has("managedFields")) ignore.add(".metadata.managedFields");
+  if (isList(response.body)) ignore.add(".metadata.resourceVersion");
+  const partial = /reduced/.test(`${step.note ?? ""}${step.name}`) || trimmed;
+  const problems =
+    answer.status === response.status
+      ? []
+      : [`status: expected ${response.status}, got ${answer.status}: ${answer.text.slice(0, 600)}`];
+  for (const name of ["content-type", "warning", "retry-after", "www-authenticate"]) {
+    const expected = response.headers?.[name];
+    const got = answer.headers[name];
+    if (expected !== undefined || name !== "content-type") {
+      if (String(expected ?? "") !== String(got ?? ""))
+        problems.push(`${name}: expected ${String(expected)}, got ${String(got)}`);
+    }
+  }
+  return [...problems, ...differences(response.body, actual, { bindings, partial, ignore })];
+}
+
+const pollDeadlineMs = 5_000;
+
+async function play(
+  connection: ClusterConnection,
+  step: VectorStep,
+  bindings: { current: Bindings; readonly trimmed: boolean },
+): Promise<string[]> {
+  const deadline = Date.now() + pollDeadlineMs;
+  for (;;) {
+    const answer = await send(connection, step, bindings.current);
+    const tried = bindings.current.copy();
+    const problems = compare(step, answer, { bindings: tried, trimmed: bindings.trimmed });
+    if (problems.length === 0 || step.poll !== true || Date.now() > deadline) {
+      bindings.current = tried;
+      return problems;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe.each(Object.entries(files))("%s", (file, leftOut) => {
+  const bindings = { current: new Bindings(), trimmed: file.startsWith("01-") };
+  let host: ClusterHost;
+  let connection: ClusterConnection;
+  beforeAll(async () => {
+    host = await startClusterHost({ controllers: file.startsWith("21-") ? "on" : "off", readyAfterMs: 3_600_000 });
+    connection = host.addCluster("vectors");
+  });
+  afterAll(() => host.stop());
+
+  for (const [index, step] of readVectorFile(file).entries()) {
+    const reason = leftOut[index];
+    if (step.request === undefined) continue;
+    test(`${index} ${step.name}${reason === undefined ? "" : ` (left out: ${reason})`}`, async () => {
+      const problems = await play(connection, reason === undefined ? step : { ...step, poll: false }, bindings);
+      if (reason === undefined) expect(problems, problems.join("\n")).toEqual([]);
+    });
+  }
+});

@@ -1,0 +1,281 @@
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
+
+/** What placeholders of a file stand for, bound at their first appearance. */
+export class Bindings {
+  readonly #values: Map<string, string>;
+
+  constructor(values: Iterable<readonly [string, string]> = []) {
+    this.#values = new Map(values);
+  }
+
+  /** A copy to try an answer on: only what fits in the end is kept. */
+  copy(): Bindings {
+    return new Bindings(this.#values);
+  }
+
+  get(placeholder: string): string | undefined {
+    return this.#values.get(placeholder);
+  }
+
+  /** Binds or compares; undefined when it fits, else why not. */
+  bind(placeholder: string, value: string): string | undefined {
+    const known = this.#values.get(placeholder);
+    if (known !== undefined) return known === value ? undefined : `${placeholder} was ${known} and is now ${value}`;
+    this.#values.set(placeholder, value);
+    return placeholder.startsWith("<rv:") ? this.#outOfOrder(placeholder, value) : undefined;
+  }
+
+  /** The text with every bound placeholder replaced, and repeats expanded. */
+  fill(text: string): string {
+    return text
+      .replaceAll(/<repeat:(.):(\d+)>/g, (_all, char: string, count: string) => char.repeat(Number(count)))
+      .replaceAll(/<[a-z]+:\d+>/g, (placeholder) => this.#values.get(placeholder) ?? placeholder);
+  }
+
+  /** A larger number in `<rv:N>` is a later version. */
+  #outOfOrder(placeholder: string, value: string): string | undefined {
+    const own = Number(/\d+/.exec(placeholder)?.[0]);
+    for (const [other, otherValue] of this.#values) {
+      if (!other.startsWith("<rv:") || other === placeholder) continue;
+      const number = Number(/\d+/.exec(other)?.[0]);
+      const right = number < own ? Number(otherValue) < Number(value) : Number(otherValue) > Number(value);
+      if (!right) return `${placeholder} = ${value} is not ordered with ${other} = ${otherValue}`;
+    }
+    return undefined;
+  }
+}
+
+const patterns: Readonly<Record<string, string>> = {
+  uid: "[0-9a-f-]{36}",
+  rv: "\\d+",
+  time: "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?Z",
+  ip: "\\d+\\.\\d+\\.\\d+\\.\\d+",
+  nodeport: "\\d+",
+  gen: "[a-z0-9]+",
+  continue: "[A-Za-z0-9_=-]+",
+};
+
+const placeholderPattern = /<(uid|rv|ip|nodeport|gen|continue):\d+>|<(time|token|pem|hash|server|age|n)>/g;
+
+function unifyText(expected: string, actual: string, bindings: Bindings): string | undefined {
+  if (expected === "<left out>") return undefined;
+  // Go prints the difference of two specs; what comes before it counts.
+  const cut = expected.indexOf("\n@@ ");
+  if (cut >= 0) return unifyText(expected.slice(0, cut), actual, bindings);
+  const filled = expected.replaceAll(/<repeat:(.):(\d+)>/g, (_all, char: string, count: string) =>
+    char.repeat(Number(count)),
+  );
+  if (!filled.includes("<")) return filled === actual ? undefined : `expected ${short(expected)}, got ${short(actual)}`;
+  const names: string[] = [];
+  let pattern = "";
+  let last = 0;
+  for (const match of filled.matchAll(placeholderPattern)) {
+    pattern += escapePattern(filled.slice(last, match.index));
+    last = match.index + match[0].length;
+    const known = bindings.get(match[0]);
+    pattern +=
+      known === undefined ? `(${patterns[match[1] ?? match[2] ?? ""] ?? "[^]*?"})` : `(${escapePattern(known)})`;
+    names.push(match[0]);
+  }
+  pattern += escapePattern(filled.slice(last));
+  const found = new RegExp(`^${pattern}$`).exec(actual);
+  if (found === null) return `expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`;
+  for (const [index, name] of names.entries()) {
+    if (!name.includes(":")) continue;
+    const problem = bindings.bind(name, found[index + 1] ?? "");
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function escapePattern(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+export interface UnifyOptions {
+  readonly bindings: Bindings;
+  /** Members that the recording left out are not compared. */
+  readonly partial: boolean;
+  /** Paths that are not compared at all, such as `.message`. */
+  readonly ignore: ReadonlySet<string>;
+}
+
+/** Every difference between a recorded value and an answer, each with its path. */
+export function differences(
+  expected: Json | undefined,
+  actual: Json | undefined,
+  options: UnifyOptions,
+  path = "",
+): string[] {
+  if (options.ignore.has(path) || path.endsWith(".storageVersionHash")) return [];
+  if (typeof expected === "string" && options.partial && isJsonObject(actual))
+    return differences(expected, actual.name, options, path);
+  if (typeof expected === "string") return textDifferences(expected, actual, options, path);
+  if (path.endsWith(".managedFields") && Array.isArray(expected))
+    return managerDifferences(expected, actual, options, path);
+  if (path.endsWith(".causes") && Array.isArray(expected)) return setDifferences(expected, actual, options, path);
+  if (options.partial && Array.isArray(expected) && Array.isArray(actual) && expected.every(isNamed)) {
+    return namedDifferences(expected, actual, options, path);
+  }
+  if (Array.isArray(expected)) {
+    if (!Array.isArray(actual)) return [`${path}: expected a list, got ${short(actual)}`];
+    if (actual.length !== expected.length)
+      return [`${path}: expected ${expected.length} items, got ${actual.length}: ${short(actual)}`];
+    return expected.flatMap((item: Json, index) => differences(item, actual[index], options, `${path}[${index}]`));
+  }
+  if (!isJsonObject(expected))
+    return expected === actual ? [] : [`${path}: expected ${short(expected)}, got ${short(actual)}`];
+  if (typeof expected["<item>"] === "string") return itemDifferences(expected["<item>"], actual, path);
+  if (Array.isArray(expected["<left out>"]))
+    return differences([...expected["<left out>"]].sort(), Object.keys(actual ?? {}).sort(), options, path);
+  if (path === "" && isJsonObject(actual) && typeof expected.count === "number" && Array.isArray(actual.items))
+    return differences(expected.count, actual.items.length, options, path);
+  if (!isJsonObject(actual)) return [`${path}: expected an object, got ${short(actual)}`];
+  if (expected.columnDefinitions !== undefined && expected.kind === "Table")
+    return tableDifferences(expected, actual, options);
+  const found = Object.keys(expected).flatMap((key) => {
+    if (actual[key] === undefined) return [`${path}.${key}: is missing, expected ${short(expected[key])}`];
+    return differences(expected[key], actual[key], options, `${path}.${key}`);
+  });
+  if (options.partial) return found;
+  const extra = Object.keys(actual).filter(
+    (key) => expected[key] === undefined && !options.ignore.has(`${path}.${key}`),
+  );
+  return [...found, ...extra.map((key) => `${path}.${key}: is not expected: ${short(actual[key])}`)];
+}
+
+/** Columns by name, type and priority; cells but the age; rows by their objects. */
+function tableDifferences(expected: JsonObject, actual: JsonObject, options: UnifyOptions): string[] {
+  const columns = (table: JsonObject) =>
+    listOf(table.columnDefinitions).map((column) =>
+      isJsonObject(column) ? `${String(column.name)}:${String(column.type)}:${String(column.priority)}` : "",
+    );
+  const left = columns(expected);
+  const right = columns(actual);
+  if (left.join() !== right.join()) return [`.columnDefinitions: expected ${left.join()}, got ${right.join()}`];
+  const { columnDefinitions: _left, ...wanted } = expected;
+  const { columnDefinitions: _right, ...given } = actual;
+  return differences(wanted, given, options);
+}
+
+function listOf(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** What names an item of a discovery document. */
+const nameKeys = ["name", "resource", "subresource", "version", "metadata"] as const;
+
+function nameOf(item: Json): string | undefined {
+  if (!isJsonObject(item)) return undefined;
+  const key = nameKeys.find((each) => item[each] !== undefined);
+  if (key === "metadata")
+    return isJsonObject(item.metadata) && Object.keys(item.metadata).length < 2
+      ? stringifyJson(item.metadata)
+      : undefined;
+  return key === undefined ? undefined : String(item[key]);
+}
+
+function isNamed(item: Json): boolean {
+  return nameOf(item) !== undefined;
+}
+
+/** Trimmed lists: what was kept is compared by name. */
+function namedDifferences(
+  expected: readonly Json[],
+  actual: readonly Json[],
+  options: UnifyOptions,
+  path: string,
+): string[] {
+  return expected.flatMap((item) => {
+    const other = actual.find((each) => nameOf(each) === nameOf(item));
+    return differences(item, other, options, `${path}[${nameOf(item)}]`);
+  });
+}
+
+function textDifferences(expected: string, actual: Json | undefined, options: UnifyOptions, path: string): string[] {
+  if (expected === "<left out>") return [];
+  if (path === ".message" && typeof actual === "string" && sameParts(expected, actual)) return [];
+  const nodePort = expected.startsWith("<nodeport:") && typeof actual === "number";
+  if (typeof actual !== "string" && !nodePort) return [`${path}: expected ${short(expected)}, got ${short(actual)}`];
+  const problem = unifyText(expected, String(actual), options.bindings);
+  return problem === undefined ? [] : [`${path}: ${problem}`];
+}
+
+/** The errors within one message are a set. */
+function sameParts(expected: string, actual: string): boolean {
+  const parts = (text: string) => /^(.*? is invalid: )\[(.*)\]$/s.exec(text);
+  const left = parts(expected);
+  const right = parts(actual);
+  if (left === null || right === null || left[1] !== right[1]) return false;
+  return [...(left[2] ?? "")].sort().join("") === [...(right[2] ?? "")].sort().join("");
+}
+
+function itemDifferences(expected: string, actual: Json | undefined, path: string): string[] {
+  const metadata = isJsonObject(actual) && isJsonObject(actual.metadata) ? actual.metadata : {};
+  const got = `${String(metadata.namespace ?? "")}/${String(metadata.name)}`;
+  return got === expected ? [] : [`${path}: expected ${expected}, got ${got}`];
+}
+
+const managerKeys = ["manager", "operation", "apiVersion", "subresource"] as const;
+
+function managerKey(entry: Json): string {
+  return isJsonObject(entry) ? managerKeys.map((key) => String(entry[key] ?? "")).join("|") : "";
+}
+
+/** managedFields are a set of (manager, operation, apiVersion, subresource, fieldsV1). */
+function managerDifferences(
+  expected: readonly Json[],
+  actual: Json | undefined,
+  options: UnifyOptions,
+  path: string,
+): string[] {
+  const given = Array.isArray(actual) ? actual : [];
+  const left = expected.map(managerKey).sort();
+  const right = given.map(managerKey).sort();
+  if (left.join() !== right.join()) return [`${path}: expected ${left.join(" ")}, got ${right.join(" ")}`];
+  return expected.flatMap((entry) => {
+    const other = given.find((each: Json) => managerKey(each) === managerKey(entry));
+    const fields = isJsonObject(entry) ? entry.fieldsV1 : undefined;
+    return fieldDifferences(
+      fields,
+      isJsonObject(other) ? other.fieldsV1 : undefined,
+      options,
+      `${path}<${managerKey(entry)}>`,
+    );
+  });
+}
+
+/** Keys of fieldsV1 may hold placeholders: `k:{"uid":"<uid:4>"}`. */
+function fieldDifferences(
+  expected: Json | undefined,
+  actual: Json | undefined,
+  options: UnifyOptions,
+  path: string,
+): string[] {
+  const filled =
+    expected === undefined ? undefined : (JSON.parse(options.bindings.fill(stringifyJson(expected))) as Json);
+  return differences(filled, actual, { ...options, partial: false }, path);
+}
+
+function setDifferences(
+  expected: readonly Json[],
+  actual: Json | undefined,
+  options: UnifyOptions,
+  path: string,
+): string[] {
+  if (!Array.isArray(actual) || actual.length !== expected.length)
+    return [`${path}: expected ${short(expected)}, got ${short(actual)}`];
+  const left = [...actual] as Json[];
+  const missing: string[] = [];
+  for (const item of expected) {
+    const index = left.findIndex((each) => differences(item, each, options, `${path}[]`).length === 0);
+    if (index < 0) missing.push(`${path}: misses ${short(item)} in ${short(left)}`);
+    else left.splice(index, 1);
+  }
+  return missing;
+}
+
+function short(value: Json | undefined): string {
+  const text = value === undefined ? "nothing" : stringifyJson(value);
+  return text.length > 300 ? `${text.slice(0, 300)}...` : text;
+}

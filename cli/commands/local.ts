@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { contextPath, readContexts, writeContexts } from "#cli/contexts.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
@@ -156,15 +155,19 @@ async function startInBackground(session: Session, folder: string, options: Loca
   });
   child.unref();
   const deadline = Date.now() + START_SECONDS * 1000;
-  for (;;) {
-    const machine = readMachine(folder);
-    if (machine !== undefined) return machine;
-    if (ended || Date.now() > deadline) {
-      if (!ended) child.kill("SIGTERM");
-      const lines = readFileSync(logFile, "utf8").trim().split("\n").slice(-LOG_LINES_SHOWN);
-      throw new CliFailure("it did not start", { exit: "unknown", lines, next: `less ${logFile}` });
+  try {
+    for (;;) {
+      const machine = readMachine(folder);
+      if (machine !== undefined) return machine;
+      if (ended || Date.now() > deadline) {
+        const lines = readFileSync(logFile, "utf8").trim().split("\n").slice(-LOG_LINES_SHOWN);
+        throw new CliFailure("it did not start", { exit: "unknown", lines, next: `less ${logFile}` });
+      }
+      await session.pause(POLL_MS);
     }
-    await sleep(POLL_MS);
+  } catch (error) {
+    if (!ended) child.kill("SIGTERM");
+    throw error;
   }
 }
 

@@ -71,7 +71,7 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   const byKind = [...documents.keys()].sort((a, b) => rank(documents[a]) - rank(documents[b]) || a - b);
   try {
     for (const group of chunksOfOneKind(byKind, documents)) {
-      await Promise.all(
+      const written = await Promise.allSettled(
         group.map(async (index) => {
           const document = documents[index] as Document;
           const uid = ports.ids.unique();
@@ -83,6 +83,8 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
           });
         }),
       );
+      const failed = written.find((result) => result.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
     }
   } finally {
     await sendAfter(

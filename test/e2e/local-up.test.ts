@@ -1,0 +1,140 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+
+const run = promisify(execFile);
+const starling = fileURLToPath(new URL("../../cli/starling.mjs", import.meta.url));
+const home = mkdtempSync(join(tmpdir(), "starling-local-"));
+const repository = join(home, "shop");
+const env = {
+  PATH: process.env.PATH ?? "",
+  HOME: home,
+  GIT_AUTHOR_NAME: "ana",
+  GIT_AUTHOR_EMAIL: "ana@example.com",
+  GIT_COMMITTER_NAME: "ana",
+  GIT_COMMITTER_EMAIL: "ana@example.com",
+};
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function cli(line: string): Promise<Ran> {
+  try {
+    const { stdout, stderr } = await run(process.execPath, [starling, ...line.split(" ")], { cwd: home, env });
+    return { code: 0, out: stdout, err: stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, out: stdout, err: stderr };
+  }
+}
+
+async function git(...args: readonly string[]): Promise<void> {
+  await run("git", args, { cwd: repository, env });
+}
+
+async function commit(files: Readonly<Record<string, string>>, message: string): Promise<void> {
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(repository, name), text);
+  await git("add", ".");
+  await git("commit", "-qm", message);
+}
+
+const configMap = (value: string) => `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: default}
+data: {value: "${value}"}
+`;
+
+const brokenDeployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "registry.invalid/web:1"}]}
+`;
+
+beforeAll(async () => {
+  mkdirSync(repository);
+  await git("init", "-q", "-b", "main", ".");
+  await commit({ "settings.yaml": configMap("one") }, "Set one");
+  expect(await cli("local up --clusters 3 --repo shop")).toMatchObject({ code: 0 });
+});
+
+afterAll(async () => {
+  await cli("local down");
+  rmSync(home, { recursive: true, force: true });
+});
+
+describe("starling on one machine", () => {
+  it("takes a push to every cluster, halts at a broken one, and deletes what it made", async () => {
+    const status = await cli("local status -o json");
+    const machine = JSON.parse(status.out) as { pid: number; repository: { url: string; ca: string } };
+    const push = () =>
+      run("git", ["push", "-q", machine.repository.url, "main"], {
+        cwd: repository,
+        env: { ...env, GIT_SSL_CAINFO: machine.repository.ca },
+      });
+    writeFileSync(
+      join(home, "fleet.yaml"),
+      `apiVersion: starling.dev/v1alpha1
+kind: Source
+metadata: {name: shop}
+spec: {git: {url: "${machine.repository.url}"}}
+---
+apiVersion: starling.dev/v1alpha1
+kind: SyncGroup
+metadata: {name: shop}
+spec:
+  clusters: {all: true}
+  templates: [{name: web, source: shop}]
+  rollout:
+    maxConcurrent: 1
+    progressDeadline: 6s
+    stages:
+      - {name: canary, clusters: {selector: {matchLabels: {ring: canary}}}}
+      - {name: rest}
+`,
+    );
+    expect(await cli("apply -f fleet.yaml")).toMatchObject({ code: 0 });
+    const first = await cli("rollout status shop -w --timeout 60s");
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.out).toContain("Complete");
+    const syncs = await cli("get syncs -A -o json --limit 2");
+    expect(JSON.parse(syncs.out)).toMatchObject({ items: [{}, {}], metadata: { continue: expect.any(String) } });
+    const token = JSON.parse(syncs.out).metadata.continue as string;
+    expect(JSON.parse((await cli(`get syncs -A -o json --continue ${token}`)).out).items).toHaveLength(1);
+    expect((await cli("get sg -A --no-headers")).out).toMatch(/^default +shop .* 3\/3 .* Complete /);
+
+    await commit({ "web.yaml": brokenDeployment }, "Break it");
+    await push();
+    let second: Ran = { code: 0, out: "", err: "" };
+    const deadline = Date.now() + 60_000;
+    while (!second.out.startsWith("shop-2") && Date.now() < deadline) {
+      second = await cli("rollout status shop -w --timeout 60s");
+    }
+    expect(second).toMatchObject({ code: 1 });
+    expect(second.out).toMatch(/canary-1 +canary +Failed .* DeadlineExceeded/);
+    expect((await cli("describe sync/shop.web --cluster canary-1")).out).toContain("ImagePullBackOff");
+
+    expect(await cli("delete sg/shop --yes --wait --timeout 60s")).toMatchObject({ code: 0 });
+    expect(JSON.parse((await cli("get syncs -o json")).out).items).toEqual([]);
+    expect(await cli("delete source/shop --yes")).toMatchObject({ code: 0, out: "source/shop deleted\n" });
+  });
+
+  it("is up once, and down leaves no process and no context", async () => {
+    const { pid } = JSON.parse((await cli("local status -o json")).out) as { pid: number };
+    expect((await cli("local up")).err).toContain("it is up already");
+    expect(await cli("local down")).toMatchObject({ code: 0, out: "local is down\n" });
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 10_000 });
+    expect((await cli("context list")).err).toContain("no context");
+    expect((await cli("local status")).code).toBe(1);
+  });
+});

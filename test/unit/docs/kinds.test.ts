@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parseDocument, type WritableKind } from "#shared/domain/kinds/document.ts";
+import { fieldsOf } from "#shared/domain/kinds/fields.ts";
+import { semanticProblems } from "#shared/domain/kinds/semantics.ts";
+import { parseDocuments } from "#shared/domain/yaml.ts";
+
+const page = readFileSync(new URL("../../../docs/kinds.md", import.meta.url), "utf8");
+const kinds: readonly WritableKind[] = ["Source", "Cluster", "SyncGroup", "Sync"];
+const selection = /^spec\.(?:clusters|rollout\.stages\[\]\.clusters)\.(?=selector|names|notNames|all)/;
+
+function section(title: string): string {
+  const start = page.indexOf(`\n## ${title}\n`);
+  expect(start, `section ${title}`).toBeGreaterThan(0);
+  const end = page.indexOf("\n## ", start + 1);
+  return page.slice(start, end === -1 ? undefined : end);
+}
+
+/** The first columns of the rows whose first cell is a field. */
+function tableOf(text: string, columns: number): readonly string[] {
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith("| `"))
+    .map((line) =>
+      line
+        .split("|")
+        .slice(1, columns + 1)
+        .map((cell) => cell.trim().replaceAll("`", ""))
+        .join(" | "),
+    );
+}
+
+describe("docs/kinds.md", () => {
+  it.each(kinds)("lists the fields of %s as the schema has them", (kind) => {
+    const expected = fieldsOf(kind)
+      .filter((field) => !selection.test(field.path))
+      .map((field) => `${field.path} | ${field.type} | ${field.required ? "required" : (field.default ?? "")}`);
+    expect([...tableOf(section(kind), 3)].sort()).toEqual([...expected].sort());
+  });
+
+  it("lists the fields of a selection once, for everywhere", () => {
+    const expected = new Set(
+      fieldsOf("SyncGroup")
+        .filter((field) => selection.test(field.path))
+        .map((field) => `${field.path.replace(selection, "")} | ${field.type}`),
+    );
+    expect([...tableOf(section("Selecting clusters"), 2)].sort()).toEqual([...expected].sort());
+  });
+
+  it.each(kinds)("has an example of %s that is valid", (kind) => {
+    const example = /```yaml\n(.*?)```/s.exec(section(kind))?.[1] ?? "";
+    const [document] = parseDocuments(example, "kinds.md");
+    const parsed = parseDocument(document?.value);
+    expect(parsed).toMatchObject({ ok: true, document: { kind } });
+    if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
+  });
+
+  it.each(["source.yaml", "clusters.yaml", "sync-group.yaml"])("examples/fleet/%s is valid", (file) => {
+    const text = readFileSync(new URL(`../../../examples/fleet/${file}`, import.meta.url), "utf8");
+    for (const { value } of parseDocuments(text, file)) {
+      const parsed = parseDocument(value);
+      expect(parsed).toMatchObject({ ok: true });
+      if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
+    }
+  });
+});

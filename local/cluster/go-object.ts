@@ -36,6 +36,14 @@ export function toGoObject(ref: TypeRef, value: JsonObject, options: GoOptions):
   return isJsonObject(object) ? object : {};
 }
 
+/** A part of an object, such as its status, as the server holds it. @throws DecodeError. */
+export function toGoPart(object: TypeRef, name: string, value: Json): Json {
+  const type = object();
+  const ref = type.kind === "map" ? type.fields.get(name)?.type : undefined;
+  if (ref === undefined) return value;
+  return convert(ref, value, { place: { path: name, struct: "" }, options: { defaults: "fill" } }) ?? null;
+}
+
 interface Walk {
   readonly place: Place;
   readonly options: GoOptions;

@@ -122,10 +122,19 @@ function elementType(ref: TypeRef | undefined, element: string): TypeRef | undef
   return map === undefined ? undefined : memberType(map, element.slice(2));
 }
 
-/** Reads `fieldsV1`; what is no object counts as a member. */
+/** Stored objects never change in place, so what was read or written once is known. */
+const readSets = new WeakMap<JsonObject, PathSet>();
+const writtenSets = new WeakMap<PathSet, JsonObject>();
+
+/** Reads `fieldsV1`; what is no object holds nothing. */
 export function readFieldsV1(fields: Json | undefined): PathSet {
   if (!isJsonObject(fields)) return emptySet;
-  return { member: false, children: readChildren(fields) };
+  const known = readSets.get(fields);
+  if (known !== undefined) return known;
+  const set = { member: false, children: readChildren(fields) };
+  readSets.set(fields, set);
+  writtenSets.set(set, fields);
+  return set;
 }
 
 function readChildren(fields: JsonObject): ReadonlyMap<string, PathSet> {
@@ -154,10 +163,19 @@ function canonicalElement(element: string): string {
 
 /** Writes `fieldsV1`. */
 export function writeFieldsV1(set: PathSet): JsonObject {
+  const known = writtenSets.get(set);
+  if (known !== undefined) return known;
+  const fields = writeNode(set);
+  writtenSets.set(set, fields);
+  readSets.set(fields, set);
+  return fields;
+}
+
+function writeNode(set: PathSet): JsonObject {
   const fields: Record<string, Json> = {};
   if (set.member && set.children.size > 0) fields["."] = {};
   for (const element of [...set.children.keys()].sort()) {
-    fields[element] = writeFieldsV1(set.children.get(element) ?? emptySet);
+    fields[element] = writeNode(set.children.get(element) ?? emptySet);
   }
   return fields;
 }

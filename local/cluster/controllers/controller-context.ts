@@ -4,6 +4,7 @@ import { keyOf } from "#local/cluster/cluster-store.ts";
 import { OwnerIndex } from "#local/cluster/controllers/owner-index.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { type DeleteOptions, deleteStored } from "#local/cluster/delete-operations.ts";
+import { toGoPart } from "#local/cluster/go-object.ts";
 import { apiVersionOf, builtinKindsByResource, type Kind } from "#local/cluster/kinds.ts";
 import { trackUpdate, withManagedFields } from "#local/cluster/managed-fields.ts";
 import { metadataOf, nameOf, withMetadata } from "#local/cluster/object-meta.ts";
@@ -97,11 +98,12 @@ export function controllerContext(cluster: Cluster, settings: ControllerSettings
       const kind = kindOf(resource);
       if (live === undefined || kind === undefined || metadataOf(live).uid !== metadataOf(object).uid) return;
       const write = request(kind, object, { manager, subresource: "status" });
-      const decoded = toServerObject(write, { ...live, status }, "client");
+      const ref = kind.typeIn(kind.version);
+      const decoded = ref === undefined ? status : toGoPart(ref, "status", status);
       const noted = { ...annotationsOf(live), ...annotations };
       const next = {
         ...(annotations === undefined ? live : withMetadata(live, { annotations: noted })),
-        status: decoded.status,
+        status: decoded,
       };
       if (deepEqual(live, next)) return;
       put(resource, withManagedFields(next, trackUpdate(live, next, fieldsContext(write))));

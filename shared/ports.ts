@@ -104,8 +104,11 @@ export interface MessageSender {
 
 /** Reads secrets by name. Values never appear in errors, logs, rows or events. */
 export interface SecretReader {
-  /** @throws StarlingError `SecretNotFound` */
-  read(name: string): Promise<string>;
+  /**
+   * @param options.fresh - the value that was read before was refused: ask again.
+   * @throws StarlingError `SecretNotFound`
+   */
+  read(name: string, options?: { readonly fresh?: boolean }): Promise<string>;
 }
 
 export type GitCredentials =

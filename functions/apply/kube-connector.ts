@@ -1,5 +1,6 @@
 import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
 import type { Clock, SecretReader } from "#shared/ports.ts";
@@ -34,11 +35,11 @@ export class KubeConnector implements ClusterConnector {
 
   #open(cluster: ClusterRow): KubeConnection {
     const { server, caData, tlsServerName, token } = cluster.spec.endpoint;
-    const endpoint = {
+    const endpoint: KubeEndpoint = {
       server,
       ...(caData === undefined ? {} : { caData }),
       ...(tlsServerName === undefined ? {} : { tlsServerName }),
-      credentials: { token: () => this.#secrets.read(token.secret) },
+      credentials: { token: ({ refresh }) => this.#secrets.read(token.secret, { fresh: refresh }) },
     };
     return new KubeConnection(endpoint, this.#clock);
   }

@@ -1,6 +1,7 @@
 import type { ApplyEnv } from "#functions/apply/env.ts";
 import { KubeConnector } from "#functions/apply/kube-connector.ts";
 import { workCluster } from "#functions/apply/work-cluster.ts";
+import { CoalescingSender } from "#shared/adapters/coalescing-sender.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
@@ -18,7 +19,9 @@ export function wireApply(env: ApplyEnv, aws: AwsClients, options: WireOptions =
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
-    sender: new SqsSender(aws.sqs, { apply: env.STARLING_QUEUE_APPLY, report: env.STARLING_QUEUE_REPORT }),
+    sender: new CoalescingSender(
+      new SqsSender(aws.sqs, { apply: env.STARLING_QUEUE_APPLY, report: env.STARLING_QUEUE_REPORT }),
+    ),
     clock,
     ids: randomIds,
     log,

@@ -4,7 +4,7 @@
  * or the tick.
  */
 import { acquireLease, type Lease, leaseCheck, leaseRelease, renewWanted } from "#functions/apply/lease.ts";
-import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
+import { mayWrite, type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
@@ -22,6 +22,8 @@ const SLACK_SECONDS = 0.5;
 /** A lost delayed message is noticed so long after the look it was for. */
 const WATCHDOG_SECONDS = 30;
 const MAX_PASSES = 10;
+/** Most Syncs are ready at the second look: what is on the way is told of only when it takes longer. */
+const TRIES_WITHOUT_REPORT = 1;
 
 /** @param budget.remainingMs - what is left of the invocation. */
 export async function workCluster(
@@ -62,7 +64,7 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   const due = rows
     .filter((row): row is SyncRow => row.type === "SyncOnCluster")
     .filter((row) => isDue(row, ports.clock.now()));
-  const subjects = await readSubjects(due, ports.table);
+  const subjects = await readSubjects(due.filter(mayWrite), ports.table);
   const messages: Message[] = [];
   let pending: Write[] = [];
   let known = meta;
@@ -145,7 +147,9 @@ function messagesOf(row: SyncRow, outcome: SyncOutcome, now: Date): Message[] {
   const before = row.observed;
   const changed =
     before?.attempt !== observed.attempt || before.phase !== observed.phase || before.reason !== observed.reason;
-  if ((changed && observed.phase !== "Applying") || observed.drift?.at === observed.at) {
+  const onTheWay = observed.phase === "Applying" || observed.phase === "Verifying";
+  const slow = onTheWay && observed.tries === TRIES_WITHOUT_REPORT;
+  if ((changed && !onTheWay) || slow || observed.drift?.at === observed.at) {
     messages.push({
       to: "report",
       about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },

@@ -51,6 +51,12 @@ export async function workSync(row: SyncRow, context: SyncContext): Promise<Sync
   return { observed, ...(seen === undefined ? {} : { cluster: seen }) };
 }
 
+/** Whether a look at the Sync may change its cluster: then a suspend holds it back. */
+export function mayWrite(row: SyncRow): boolean {
+  const verb = verbFor(row);
+  return verb !== verifySync && verb !== probeSync;
+}
+
 function verbFor(row: SyncRow): Verb {
   const { desired, observed } = row;
   if (desired.action === "delete") return deleteSync;

@@ -25,9 +25,9 @@ export class SecretsManagerReader implements SecretReader {
     this.#clock = clock;
   }
 
-  async read(name: string): Promise<string> {
+  async read(name: string, options: { readonly fresh?: boolean } = {}): Promise<string> {
     const now = this.#clock.now().getTime();
-    const cached = this.#cache.get(name);
+    const cached = options.fresh === true ? undefined : this.#cache.get(name);
     if (cached !== undefined && cached.until > now) return cached.value;
     const value = await this.#fetch(name);
     this.#cache.set(name, { value, until: now + CACHE_SECONDS * 1000 });

@@ -41,9 +41,10 @@ export interface TransportAnswer {
   readonly text: string;
 }
 
-const defaultMaxSockets = 24;
+/** Each one is a TLS handshake; more than this gains a Sync of ordinary size nothing. */
+const defaultMaxSockets = 8;
 /** A private endpoint without a route does not refuse, it swallows: that must not take as long as a slow answer. */
-const defaultConnectTimeoutMs = 5_000;
+const defaultConnectTimeoutMs = 10_000;
 
 /**
  * HTTPS to one API server over kept connections. Answers of any status are answers; a `KubeError` means there was none,

@@ -161,7 +161,7 @@ function objectName(value: Json): string {
 }
 
 /** The steps of `spec.templates[0].path`; keys may hold dots, so what the value has decides. */
-export function pathOfField(value: unknown, field: string): readonly (string | number)[] {
+function pathOfField(value: unknown, field: string): readonly (string | number)[] {
   const path: (string | number)[] = [];
   let rest = field;
   let at: unknown = value;

@@ -5,7 +5,7 @@ export function formatAge(since: string | undefined, now: Date): string {
   return formatSeconds(seconds);
 }
 
-export function formatSeconds(seconds: number): string {
+function formatSeconds(seconds: number): string {
   if (seconds < 120) return `${seconds}s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 10) return withRest(minutes, "m", seconds % 60, "s");

@@ -179,7 +179,7 @@ function referenceText(ref: SourceObject["spec"]["git"]["ref"]): string {
 }
 
 /** A selection of clusters in words. */
-export function selectionText(selection: ClusterSelection): string {
+function selectionText(selection: ClusterSelection): string {
   const not = selection.notNames === undefined ? "" : ` but ${selection.notNames.join(", ")}`;
   if (selection.all === true) return `all${not}`;
   if (selection.names !== undefined) return `${selection.names.join(", ")}${not}`;

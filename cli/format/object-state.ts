@@ -101,7 +101,7 @@ export function actText(act: Act): string {
   return `by ${shortPrincipal(act.by)}${act.reason === undefined ? "" : `: ${act.reason}`}`;
 }
 
-export function shortPrincipal(arn: string): string {
+function shortPrincipal(arn: string): string {
   const resource = arn.split(":").at(-1) ?? arn;
   return resource.replace(/^(assumed-role|user|role)\//, "");
 }

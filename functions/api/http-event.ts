@@ -3,7 +3,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { type Json, parseJson } from "#shared/domain/json.ts";
 
 /** API Gateway takes more; a request of this size has some thousand objects. */
-export const MAX_BODY_BYTES = 1_000_000;
+const MAX_BODY_BYTES = 1_000_000;
 
 /** The part of an HTTP API event (payload format 2.0) that Starling reads. */
 const httpEvent = z.object({

@@ -1,27 +1,11 @@
-import middy from "@middy/core";
-import type { ApiPorts } from "#functions/api/api-ports.ts";
+import { type ApiHandler, apiHandler } from "#functions/api/api-handler.ts";
 import type { ApiEnv } from "#functions/api/env.ts";
-import { readRequest } from "#functions/api/http-event.ts";
-import { refusalStatus } from "#functions/api/refusal.ts";
-import { answerRequest } from "#functions/api/routes.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import { stringifyJson } from "#shared/domain/json.ts";
-import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
-import type { Log } from "#shared/ports.ts";
-
-/** Answer of an HTTP API integration, payload format 2.0. */
-export interface HttpAnswer {
-  readonly statusCode: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-export type ApiHandler = (event: unknown, context: object) => Promise<HttpAnswer>;
 
 export function wireApi(env: ApiEnv, aws: AwsClients, { clock = systemClock }: WireOptions = {}): ApiHandler {
   return apiHandler({
@@ -31,31 +15,4 @@ export function wireApi(env: ApiEnv, aws: AwsClients, { clock = systemClock }: W
     ids: randomIds,
     log: powertoolsLog("api"),
   });
-}
-
-/** The door over any ports. What is thrown becomes an answer `{code, message, ...data}`; only surprises are logged. */
-export function apiHandler(ports: ApiPorts): ApiHandler {
-  const handle = async (event: unknown): Promise<HttpAnswer> =>
-    answer(200, await answerRequest(ports, readRequest(event)));
-  return middy(handle).use({
-    onError: (request) => {
-      request.response = errorAnswer(request.error, ports.log);
-    },
-  }) as unknown as ApiHandler;
-}
-
-function errorAnswer(error: unknown, log: Log): HttpAnswer {
-  const code = errorCode(error);
-  const status = refusalStatus(code);
-  if (status !== undefined && error instanceof StarlingError) {
-    return answer(status, { code, message: error.message, ...error.data });
-  }
-  const transient = error instanceof StarlingError && error.retry === "transient";
-  log.error("request failed", { code, error: errorMessage(error), stack: error instanceof Error ? error.stack : "" });
-  if (transient) return answer(503, { code, message: `${errorMessage(error)}; try again` });
-  return answer(500, { code: "Internal", message: "an error in Starling; its log has the details" });
-}
-
-function answer(statusCode: number, body: unknown): HttpAnswer {
-  return { statusCode, headers: { "content-type": "application/json" }, body: stringifyJson(body) };
 }

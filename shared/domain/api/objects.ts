@@ -158,7 +158,7 @@ export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined): Sy
   };
 }
 
-export function rolloutName(subject: Subject, number: number): string {
+function rolloutName(subject: Subject, number: number): string {
   return `${subject.name}-${number}`;
 }
 

@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CliIo } from "#cli/io.ts";
 import { runCli } from "#cli/run.ts";
-import { apiHandler } from "#functions/api/wire.ts";
+import { apiHandler } from "#functions/api/api-handler.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
 import type { LambdaHandler } from "#local/aws/lambda-context.ts";
 import { MemorySender } from "#shared/adapters/memory-sender.ts";

@@ -1,20 +1,37 @@
 import { describe, expect, it } from "vitest";
-import { pathOfField } from "#cli/read-documents.ts";
+import { problemLine } from "#cli/read-documents.ts";
+import { parseDocuments } from "#shared/domain/yaml.ts";
 
-describe("steps of a field", () => {
-  const value = {
-    metadata: { labels: { "app.kubernetes.io/name": 1, app: 2 } },
-    spec: { templates: [{ name: "a" }, { name: 3 }] },
-  };
+const text = `kind: Nothing
+---
+kind: SyncGroup
+metadata:
+  name: shop
+  labels:
+    app.kubernetes.io/name: a b
+    app: b c
+spec:
+  templates:
+    - name: a
+    - path: x
+      name: 3
+`;
+
+describe("the line of a problem", () => {
+  const [, second] = parseDocuments(text, "fleet.yaml");
+  const document = { value: second?.value ?? null, file: "fleet.yaml", text, document: 2, within: [] };
 
   it.each([
-    ["", []],
-    ["spec.templates[1].name", ["spec", "templates", 1, "name"]],
-    ["metadata.labels.app.kubernetes.io/name", ["metadata", "labels", "app.kubernetes.io/name"]],
-    ["metadata.labels.app", ["metadata", "labels", "app"]],
-    ["spec.absent.below", ["spec", "absent", "below"]],
-    ["spec.templates[7].absent", ["spec", "templates", 7, "absent"]],
-  ])("%s", (field, path) => {
-    expect(pathOfField(value, field)).toEqual(path);
+    ["", 3],
+    ["spec.templates[1].name", 13],
+    ["metadata.labels.app.kubernetes.io/name", 7],
+    ["metadata.labels.app", 8],
+    ["spec.absent.below", 9],
+    ["spec.templates[1].absent", 12],
+  ])("%s is on line %i", (field, line) => {
+    const shown = field === "" ? "" : `${field} `;
+    expect(problemLine(document, { field, message: "is wrong" })).toBe(
+      `fleet.yaml:${line}: SyncGroup/shop: ${shown}is wrong`,
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatSeconds, formatTime } from "#cli/format/age.ts";
+import { formatAge, formatTime } from "#cli/format/age.ts";
 
 describe("age", () => {
   it.each([
@@ -15,7 +15,8 @@ describe("age", () => {
     [52 * 3600, "2d4h"],
     [12 * 86_400, "12d"],
   ])("%i seconds are %s", (seconds, text) => {
-    expect(formatSeconds(seconds)).toBe(text);
+    const now = new Date(Date.UTC(2026, 10, 20) + seconds * 1000);
+    expect(formatAge("2026-11-20T00:00:00.000Z", now)).toBe(text);
   });
 
   it("shows the date of another day", () => {

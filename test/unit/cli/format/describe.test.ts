@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { selectionText } from "#cli/format/describe-object.ts";
+import { describeGroup } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
-import { groupSyncObject } from "#shared/domain/api/objects.ts";
-import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
+import { groupSyncObject, syncGroupObject } from "#shared/domain/api/objects.ts";
+import type { ClusterSelection } from "#shared/domain/kinds/cluster-selection.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
 
@@ -70,23 +73,40 @@ Next:        starling rollout status shop -n payments     how far it went, and w
 });
 
 describe("selection", () => {
-  it.each([
-    [{ all: true } as const, "all"],
-    [{ all: true, notNames: ["c1"] } as const, "all but c1"],
+  it.each<[ClusterSelection, string]>([
+    [{ all: true }, "all"],
+    [{ all: true, notNames: ["c1"] }, "all but c1"],
     [{ names: ["c1", "c2"] }, "c1, c2"],
     [
       {
         selector: {
           matchLabels: { env: "prod" },
           matchExpressions: [
-            { key: "ring", operator: "In" as const, values: ["a", "b"] },
-            { key: "old", operator: "DoesNotExist" as const },
+            { key: "ring", operator: "In", values: ["a", "b"] },
+            { key: "old", operator: "DoesNotExist" },
           ],
         },
       },
       "env=prod,ring in (a,b),!old",
     ],
   ])("%j is %s", (selection, text) => {
-    expect(selectionText(selection as Parameters<typeof selectionText>[0])).toBe(text);
+    const group: SyncGroupRow = {
+      ...keys.object("payments", "SyncGroup", "shop"),
+      type: "SyncGroup",
+      schema: 1,
+      version: 1,
+      uid: "uid",
+      namespace: "payments",
+      name: "shop",
+      labels: {},
+      annotations: {},
+      generation: 1,
+      createdAt: "2026-11-20T07:00:00.000Z",
+      spec: { clusters: selection, templates: [], rollout: rolloutRow(1, []).strategy },
+      operations: {},
+      status: { conditions: [] },
+    };
+    const page = describeGroup({ object: syncGroupObject(group), events: [], failing: [], now });
+    expect(page).toContain(`\nClusters:    ${text}\n`);
   });
 });

@@ -1,4 +1,4 @@
-import { apiHandler } from "#functions/api/wire.ts";
+import { apiHandler } from "#functions/api/api-handler.ts";
 import { MemorySender } from "#shared/adapters/memory-sender.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import type { Message } from "#shared/messages.ts";

@@ -46,24 +46,53 @@ export async function reconcile(
   options: ReconcileOptions,
 ): Promise<ExitReason> {
   session.announce();
+  const body = options.withSource === true ? { withSource: true } : {};
   const asked: { object: NamedObject; at: string }[] = [];
   for (const object of operable(args, "reconcile")) {
-    const answer = await post(session, object, {
-      verb: "reconcile",
-      body: options.withSource === true ? { withSource: true } : {},
-    });
+    const answer = await post(session, object, { verb: "reconcile", body });
     for (const warning of answer.warnings) session.note(`warning: ${warning}`);
     session.io.out(`${shortName(object)} asked\n`);
-    asked.push({ object, at: answer.operations.reconcile?.at ?? "" });
+    asked.push({ object, at: askedAt(answer) });
   }
   if (options.wait !== true) return "done";
   let worst: ExitReason = "done";
-  for (const { object, at } of asked) if ((await waitSettled(session, object, at)) === "no") worst = "no";
+  for (const { object, at } of asked) {
+    const sources = options.withSource === true ? await waitForSources(session, { object, at }) : "none";
+    if (sources === "failed") {
+      worst = "no";
+      continue;
+    }
+    // Asked again: what the planner saw the first time may be older than what the Sources found since.
+    const since = sources === "none" ? at : askedAt(await post(session, object, { verb: "reconcile", body: {} }));
+    if ((await waitSettled(session, { object, at: since })) === "no") worst = "no";
+  }
   return worst;
 }
 
+function askedAt(answer: OperateAnswer): string {
+  return answer.operations.reconcile?.at ?? "";
+}
+
+interface Asked {
+  readonly object: NamedObject;
+  /** When: what the object says is about this time or a later one. */
+  readonly at: string;
+}
+
+/** Until every Source the object comes from has been looked at since. */
+async function waitForSources(session: Session, { object, at }: Asked): Promise<"none" | "found" | "failed"> {
+  const current = await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, object) });
+  if (current.kind !== "SyncGroup" && current.kind !== "Sync") return "none";
+  const templates = current.kind === "Sync" ? [current.spec] : current.spec.templates;
+  let outcome: "found" | "failed" = "found";
+  for (const name of new Set(templates.map((template) => template.source))) {
+    if ((await waitSettled(session, { object: { kind: "Source", name }, at })) === "no") outcome = "failed";
+  }
+  return outcome;
+}
+
 /** Until the object says something about the time after `at`, and nothing is on its way any more. */
-async function waitSettled(session: Session, object: NamedObject, at: string): Promise<ExitReason> {
+async function waitSettled(session: Session, { object, at }: Asked): Promise<ExitReason> {
   for (;;) {
     const current = await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, object) });
     const { word, remark } = objectState(current);

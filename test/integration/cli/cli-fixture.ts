@@ -36,6 +36,8 @@ export interface CliFixture {
   /** A folder of this test's own; the command's working directory. */
   readonly folder: string;
   readonly log: readonly Readonly<Record<string, unknown>>[];
+  /** How many requests came through the door. */
+  requests(): number;
   write(name: string, text: string): string;
   /** In this process, with a made-up terminal. */
   run(line: string | readonly string[], terminal?: Terminal): Promise<Ran>;
@@ -56,6 +58,7 @@ export async function startCliFixture(): Promise<CliFixture> {
     ids: randomIds,
     log: { info: write, warn: write, error: write },
   });
+  let requests = 0;
   const front: HttpFront = await startHttpFront({
     routes: [
       {
@@ -63,7 +66,10 @@ export async function startCliFixture(): Promise<CliFixture> {
         functionName: "api",
         timeoutSeconds: 29,
         authorization: "iam",
-        handler: handler as unknown as LambdaHandler,
+        handler: (async (event: unknown, context: object) => {
+          requests++;
+          return handler(event, context);
+        }) as unknown as LambdaHandler,
       },
     ],
     accessKeys: [{ ...key, principalArn: PRINCIPAL }],
@@ -80,6 +86,7 @@ export async function startCliFixture(): Promise<CliFixture> {
     table,
     folder,
     log,
+    requests: () => requests,
     write(name, text) {
       const path = join(folder, name);
       writeFileSync(path, text);

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keys } from "#shared/domain/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import type { Condition, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutPhase, RolloutRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
+import type { RowKey } from "#shared/domain/rows/row.ts";
 import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -32,6 +33,14 @@ async function rolledOut(states: readonly TargetState[], phase: RolloutPhase) {
     { put: syncRow("c1", "shop.web") },
     { put: syncRow("c2", "shop.web", { phase: "Failed", reason: "ApplyFailed", message: "1 of 4 objects failed" }) },
   ]);
+}
+
+function condition(status: "True" | "False"): Condition {
+  return { type: "Ready", status, reason: "Tested", message: "", since: "2026-11-20T08:00:00.000Z" };
+}
+
+async function say(key: RowKey, status: Readonly<Record<string, unknown>>): Promise<void> {
+  await cli.table.update({ update: key, set: { status }, add: { version: 1 } });
 }
 
 describe("apply", () => {
@@ -189,6 +198,28 @@ describe("get", () => {
   });
 });
 
+describe("on a terminal", () => {
+  it("colours states, unless told not to", async () => {
+    await applied();
+    const red = "\u001b[";
+    expect((await cli.run("get sg", { outIsTerminal: true })).out).toContain(red);
+    expect((await cli.run("get sg --no-color", { outIsTerminal: true })).out).not.toContain(red);
+    expect((await cli.run("get sg", { outIsTerminal: true, env: { NO_COLOR: "1" } })).out).not.toContain(red);
+    expect((await cli.run("get sg -o json", { outIsTerminal: true })).out).not.toContain(red);
+  });
+
+  it("redraws a rollout in place", async () => {
+    await rolledOut(["Succeeded", "Applying"], "Running");
+    const watching = cli.run("rollout status shop -w", { outIsTerminal: true });
+    await vi.waitFor(async () => expect(cli.requests()).toBeGreaterThan(4), { timeout: 5000 });
+    await cli.table.write([{ put: rollout(["Succeeded", "Succeeded"], "Complete") }]);
+    const { out, code } = await watching;
+    expect(code).toBe(0);
+    expect(out.split("\u001b[0J").at(-1)).toMatch(/^shop-12 .*Complete: Rolling/s);
+    expect(out.split("\u001b[0J").length).toBeGreaterThan(1);
+  });
+});
+
 describe("verbs", () => {
   it("suspends with a reason, refuses a reconcile, resumes", async () => {
     await applied();
@@ -200,6 +231,23 @@ describe("verbs", () => {
     expect(refused.err).toContain("resume it first");
     expect((await cli.run("resume syncgroup shop")).out).toBe("syncgroup/shop resumed\n");
     expect((await cli.run("reconcile sg/shop --with-source")).out).toBe("syncgroup/shop asked\n");
+  });
+
+  it("waits for the Sources, asks again, then waits for the clusters", async () => {
+    await applied();
+    const source = keys.object("payments", "Source", "app");
+    const waiting = cli.run("reconcile sg/shop --with-source --wait --timeout 20s");
+    const asked = async (key: typeof source) => (await cli.table.get<SourceRow>(key))?.operations.reconcile?.at;
+    await vi.waitFor(async () => expect(await asked(source)).toBeDefined());
+    const first = await asked(source);
+    await say(source, { handledReconcile: first, conditions: [condition("True")] });
+    const group = keys.object("payments", "SyncGroup", "shop");
+    await vi.waitFor(async () => expect((await asked(group)) ?? "").not.toBe(first), { timeout: 5000 });
+    await say(group, { observedOperation: await asked(group), state: "Complete", conditions: [condition("True")] });
+    expect(await waiting).toMatchObject({
+      code: 0,
+      out: "syncgroup/shop asked\nsource/app Ready\nsyncgroup/shop Complete\n",
+    });
   });
 
   it("deletes after a question only", async () => {

@@ -172,12 +172,14 @@ function roll(context: ControllerContext, deployment: JsonObject, { newest, old 
   const minAvailable = limits.replicas - limits.unavailable;
   const newUnavailable = Math.max(0, target - available(newest));
   let removable = Math.max(0, total - minAvailable - newUnavailable);
+  // Statuses lag behind: what is removable counts Pods as they are wanted, so nothing is removed twice.
+  if (removable === 0) return;
   for (const set of old) {
     const broken = Math.min(removable, Math.max(0, replicasOf(set) - available(set)));
     if (broken > 0) scaleSet(context, set, replicasOf(set) - broken);
     removable -= broken;
   }
-  let spare = Math.max(0, available(newest) + sum(old, available) - minAvailable);
+  let spare = Math.min(removable, Math.max(0, available(newest) + sum(old, available) - minAvailable));
   for (const set of old.map((each) => fresh(context, each))) {
     const down = Math.min(spare, replicasOf(set));
     if (down > 0) scaleSet(context, set, replicasOf(set) - down);

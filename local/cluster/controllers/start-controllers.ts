@@ -20,7 +20,10 @@ import {
   bindClaim,
   budgetResource,
   claimResource,
+  claims,
   countBudget,
+  releaseStorage,
+  volumeResource,
 } from "#local/cluster/controllers/storage-controller.ts";
 import { enqueue } from "#local/cluster/controllers/workload.ts";
 import { matchesLabels } from "#local/cluster/table.ts";
@@ -39,6 +42,8 @@ const reconcilers: Readonly<Record<string, Reconcile>> = {
   [serviceResource]: reconcileService,
   [namespaceResource]: reconcileNamespace,
   [budgetResource]: countBudget,
+  [claimResource]: releaseStorage,
+  [volumeResource]: releaseStorage,
 };
 
 /** What happens to an object a while after it came. */
@@ -89,7 +94,10 @@ function reconcileChanged(context: ControllerContext, { resource, object, type }
   const namespace = stringAt(object, "metadata", "namespace") ?? "";
   if (owner !== undefined && ownerResource !== undefined)
     wake(context, ownerResource, `${namespace}/${String(owner.name)}`);
-  if (resource === podResource) wakeSelectors(context, object, namespace);
+  if (resource === podResource) {
+    wakeSelectors(context, object, namespace);
+    for (const claim of type === "DELETED" ? claims(object) : []) wake(context, claimResource, `${namespace}/${claim}`);
+  }
   if (context.cluster.isTerminating(namespace)) wake(context, namespaceResource, `/${namespace}`);
 }
 

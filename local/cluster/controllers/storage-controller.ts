@@ -1,11 +1,13 @@
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
 import { podResource, readySince } from "#local/cluster/controllers/pod-controller.ts";
 import { isDeleting, numberAt, statusOf } from "#local/cluster/controllers/workload.ts";
+import { nameOf, withMetadata } from "#local/cluster/object-meta.ts";
 import { matchesLabels } from "#local/cluster/table.ts";
 import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 
 export const claimResource = "/persistentvolumeclaims";
+export const volumeResource = "/persistentvolumes";
 export const budgetResource = "policy/poddisruptionbudgets";
 
 /** Binds a claim to storage that is only imagined. */
@@ -19,6 +21,27 @@ export function bindClaim(context: ControllerContext, claim: JsonObject): void {
       ...(isJsonObject(capacity) ? { capacity } : {}),
     },
   });
+}
+
+const protections = ["kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"];
+
+/** Lets storage go that is being deleted and that no Pod uses. */
+export function releaseStorage(context: ControllerContext, object: JsonObject): void {
+  if (!isDeleting(object)) return;
+  const namespace = stringAt(object, "metadata", "namespace");
+  const name = nameOf(object);
+  const used =
+    namespace !== undefined &&
+    context.cluster.store.list(podResource, namespace).some((pod) => claims(pod).includes(name));
+  const left = listAt(object, "metadata", "finalizers").filter((each) => !protections.includes(String(each)));
+  if (used || left.length === listAt(object, "metadata", "finalizers").length) return;
+  const resource = namespace === undefined ? volumeResource : claimResource;
+  context.write(resource, withMetadata(object, { finalizers: left.length === 0 ? undefined : left }));
+}
+
+/** The claims that a Pod mounts. */
+export function claims(pod: JsonObject): string[] {
+  return listAt(pod, "spec", "volumes").map((volume) => stringAt(volume, "persistentVolumeClaim", "claimName") ?? "");
 }
 
 /** Counts the Pods that a PodDisruptionBudget protects. */

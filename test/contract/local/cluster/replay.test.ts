@@ -1,9 +1,9 @@
-import { Agent, request } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/domain/json.ts";
 import { Bindings, differences } from "#test/contract/local/cluster/unify.ts";
 import { readVectorFile, type VectorStep } from "#test/contract/local/cluster/vector-file.ts";
+import { type ClusterAnswer, clusterRequest } from "#test/support/cluster-request.ts";
 
 /**
  * Replays what a real kube-apiserver 1.36.2 answered. Every step is sent, so that the next finds what it needs; a step
@@ -50,12 +50,6 @@ const files: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   },
 };
 
-interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly text: string;
-}
-
 /** Bodies that the recording describes instead of holding them. */
 function expand(body: string): string {
   const operations = /^<a JSON array of (\d+) times (.*)>$/.exec(body);
@@ -66,52 +60,22 @@ function expand(body: string): string {
   );
 }
 
-const agent = new Agent({ keepAlive: true });
+const tokens: Readonly<Record<string, string | null>> = { "bad-token": "not-a-token", anonymous: null, alice: "alice" };
 
-function send(connection: ClusterConnection, step: VectorStep, bindings: Bindings): Promise<Answer> {
+function send(connection: ClusterConnection, step: VectorStep, bindings: Bindings): Promise<ClusterAnswer> {
   const { method = "GET", path = "/", headers = {}, body } = step.request ?? {};
-  const text =
-    body === undefined ? undefined : bindings.fill(typeof body === "string" ? expand(body) : stringifyJson(body));
-  const tokens: Record<string, string | undefined> = {
-    admin: connection.token,
-    "bad-token": "not-a-token",
-    anonymous: undefined,
-  };
+  const text = typeof body === "string" ? expand(body) : stringifyJson(body);
   const token = tokens[step.as ?? "admin"];
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      `${connection.server}${bindings.fill(path)}`,
-      {
-        method,
-        agent,
-        ca: Buffer.from(connection.caData, "base64"),
-        headers: {
-          accept: "application/json",
-          "user-agent": "vectors/1.0",
-          ...(text === undefined ? {} : { "content-length": Buffer.byteLength(text) }),
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-          ...headers,
-        },
-      },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("error", reject);
-        response.on("end", () =>
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text: Buffer.concat(chunks).toString(),
-          }),
-        );
-      },
-    );
-    outgoing.on("error", reject);
-    outgoing.end(text);
+  return clusterRequest(connection, {
+    method,
+    path: bindings.fill(path),
+    headers: { "user-agent": "vectors/1.0", ...headers },
+    ...(body === undefined ? {} : { body: bindings.fill(text) }),
+    ...(token === undefined ? {} : { token }),
   });
 }
 
-function bodyOf(answer: Answer): Json {
+function bodyOf(answer: ClusterAnswer): Json {
   return String(answer.headers["content-type"]).includes("json") ? parseJson(answer.text) : answer.text;
 }
 
@@ -125,7 +89,7 @@ interface Context {
   readonly trimmed: boolean;
 }
 
-function compare(step: VectorStep, answer: Answer, { bindings, trimmed }: Context): string[] {
+function compare(step: VectorStep, answer: ClusterAnswer, { bindings, trimmed }: Context): string[] {
   const { response } = step;
   if (response === undefined) return [];
   const actual = isJsonObject(response.body) && answer.text.startsWith("{") ? parseJson(answer.text) : bodyOf(answer);

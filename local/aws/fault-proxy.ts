@@ -33,7 +33,7 @@ export interface FaultProxyOptions {
 export interface Interceptor {
   /** `"reset"` breaks the connection before anything was done; any other result lets the call pass. */
   before?(call: AwsCall): unknown;
-  /** `"reset"` breaks the connection after the work was done. */
+  /** Called for whatever was done, also where its answer gets lost. `"reset"` breaks the connection now. */
   after?(call: AwsCall, reply: HttpReply): unknown;
 }
 
@@ -106,10 +106,11 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     }
     if (breaks(call, "resetBefore")) throw new ConnectionReset();
     const reply = await fronts[call.service](call);
-    if (breaks(call, "resetAfter")) throw new ConnectionReset(reply);
+    let reset = breaks(call, "resetAfter");
     for (const interceptor of interceptors) {
-      if ((await interceptor.after?.(call, reply)) === "reset") throw new ConnectionReset(reply);
+      if ((await interceptor.after?.(call, reply)) === "reset") reset = true;
     }
+    if (reset) throw new ConnectionReset(reply);
     if (verdict === "after") throw new ConnectionReset(reply);
     return reply;
   }

@@ -51,6 +51,6 @@ export function deployment(name: string, image: string): string {
 }
 
 /** JSON is YAML. */
-function yaml(object: unknown): string {
+export function yaml(object: unknown): string {
   return `---\n${JSON.stringify(object, null, 2)}\n`;
 }

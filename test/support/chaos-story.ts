@@ -1,0 +1,117 @@
+/** One story, told the same in every weather: three revisions travel through eight clusters, two of them delete. */
+import { isDeepStrictEqual } from "node:util";
+import { expect } from "vitest";
+import {
+  configMap,
+  groupDocument,
+  namespaceManifest,
+  ringStages,
+  ringsOf,
+  sourceDocument,
+  yaml,
+} from "#test/support/e2e-documents.ts";
+import { namespace, type World } from "#test/support/e2e-world.ts";
+import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
+
+export const storyBound = 3;
+
+const definition = yaml({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "widgets.example.com" },
+  spec: {
+    group: "example.com",
+    names: { kind: "Widget", plural: "widgets" },
+    scope: "Namespaced",
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      },
+    ],
+  },
+});
+
+function widget(name: string, size: number): string {
+  return yaml({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name, namespace }, spec: { size } });
+}
+
+function clusterRole(verbs: readonly string[]): string {
+  return yaml({
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: "shop:Reader" },
+    rules: [{ apiGroups: [""], resources: ["configmaps"], verbs }],
+  });
+}
+
+/** What each revision changes; `null` deletes a file. */
+export const revisions: readonly Readonly<Record<string, string | null>>[] = [
+  {
+    "deploy/namespace.yaml": namespaceManifest,
+    "deploy/definition.yaml": definition,
+    "deploy/widget.yaml": widget("one", 1),
+    "deploy/a.yaml": configMap("a", { color: "blue" }),
+    "deploy/b.yaml": configMap("b", { color: "blue" }),
+    "platform/role.yaml": clusterRole(["get"]),
+  },
+  {
+    "deploy/widget.yaml": widget("one", 2),
+    "deploy/a.yaml": configMap("a", { color: "green", size: "2" }),
+    "deploy/b.yaml": null,
+    "deploy/c.yaml": configMap("c", { color: "green" }),
+  },
+  {
+    "deploy/widget.yaml": widget("two", 2),
+    "deploy/c.yaml": configMap("renamed", { color: "green" }),
+    "platform/role.yaml": clusterRole(["get", "list"]),
+  },
+];
+
+export interface StoryOptions {
+  /** Called before each revision is pushed, with its index. */
+  readonly before?: (revision: number) => Promise<void> | void;
+  readonly patienceSeconds?: number;
+}
+
+export async function tellStory(world: World, options: StoryOptions = {}): Promise<void> {
+  await world.join(...ringsOf({ canary: 1, early: 2, broad: 5 }));
+  await options.before?.(0);
+  let commit = await world.createRepository("app", revisions[0] ?? {});
+  const template = { source: "app", apply: { interval: "2h" } };
+  await world.apply(
+    sourceDocument("app", { git: { url: world.git.url("app"), ref: { branch: "main" } }, interval: "60s" }),
+    groupDocument("web", {
+      clusters: { all: true },
+      templates: [
+        { ...template, name: "app", path: "deploy" },
+        { ...template, name: "platform", path: "platform" },
+      ],
+      rollout: {
+        maxConcurrent: storyBound,
+        progressDeadline: "4h",
+        stages: ringStages("canary", "early", "broad"),
+      },
+    }),
+  );
+  await world.untilInSync("web", commit, options.patienceSeconds);
+  for (const [index, files] of revisions.entries()) {
+    if (index === 0) continue;
+    await options.before?.(index);
+    commit = await world.push("app", files);
+    await world.untilInSync("web", commit, options.patienceSeconds);
+  }
+}
+
+/** Waits until nothing of the weather is left in the rows, and compares. */
+export async function expectSameEnd(world: World, quiet: NormalForm, seconds = 30): Promise<void> {
+  const deadline = performance.now() + seconds * 1000;
+  let form = await normalForm(world);
+  while (!isDeepStrictEqual(form, quiet) && performance.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    form = await normalForm(world);
+  }
+  expect(form).toEqual(quiet);
+}

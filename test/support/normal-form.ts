@@ -1,0 +1,156 @@
+/** Two runs are equal when these are: rows and clusters without times, counters and what chance names. */
+
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { readInventory } from "#shared/domain/inventory.ts";
+import type { JsonObject } from "#shared/domain/json.ts";
+import { stringifyJson } from "#shared/domain/json.ts";
+import { describeObject } from "#shared/domain/object-id.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { World } from "#test/support/e2e-world.ts";
+import { handUserAgent } from "#test/support/kube-call.ts";
+
+export interface NormalForm {
+  /** By key. */
+  readonly rows: Readonly<Record<string, unknown>>;
+  /** By cluster, and there by kind, namespace and name. */
+  readonly clusters: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** `cluster object` of every DELETE that an API server took from Starling, each once. */
+  readonly deleted: readonly string[];
+}
+
+export async function normalForm(world: World): Promise<NormalForm> {
+  const clusters: Record<string, Record<string, unknown>> = {};
+  const uids = new Map<string, string>();
+  const live = new Map<string, readonly JsonObject[]>();
+  for (const { name } of world.fleet.connections()) {
+    const objects = await world.fleet.objects(name);
+    live.set(name, objects);
+    for (const object of objects) uids.set(uidOf(object), `uid of ${name} ${titleOf(object)}`);
+  }
+  for (const [name, objects] of live) {
+    clusters[name] = Object.fromEntries(
+      objects
+        .filter(isLasting)
+        .map((object) => [titleOf(object), strip(object, uids)] as const)
+        .sort(byKey),
+    );
+  }
+  const rows: (readonly [string, unknown])[] = [];
+  for (const row of await world.rows()) {
+    const form = await normalRow(world, row, uids);
+    if (form !== undefined) rows.push([keyOf(row), form]);
+  }
+  return { rows: Object.fromEntries(rows.sort(byKey)), clusters, deleted: deletions(world) };
+}
+
+function byKey(a: readonly [string, unknown], b: readonly [string, unknown]): number {
+  return a[0] < b[0] ? -1 : 1;
+}
+
+function deletions(world: World): readonly string[] {
+  const taken = world.fleet
+    .requests()
+    .filter((request) => request.method === "DELETE" && request.status < 300 && request.userAgent !== handUserAgent);
+  return [...new Set(taken.map((request) => `${request.cluster} ${request.object}`))].sort();
+}
+
+/** Times, counters, versions, and what differs between two machines. */
+const passing = new Set([
+  ...["version", "dueShard", "dueKey", "dispatches", "expiresAt", "tries", "fence", "attempt", "attempts"],
+  ...["at", "since", "asOf", "createdAt", "startedAt", "endedAt", "assignedAt", "attemptedAt", "storedAt"],
+  ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "resumedAt", "handledReconcile", "observedOperation"],
+  ...["endpoint", "claim", "uid", "membershipHash", "pk", "sk"],
+  ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],
+  ...["lastUpdateTime", "starling.dev/fence", "starling.dev/generation"],
+]);
+
+function strip(value: unknown, uids: ReadonlyMap<string, string>): unknown {
+  if (typeof value === "string") return uids.get(value) ?? withoutPorts(value);
+  if (typeof value === "bigint") return stringifyJson(value);
+  if (Array.isArray(value)) return value.map((item) => strip(item, uids));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name, inner]) => inner !== undefined && !passing.has(name))
+      .map(([name, inner]) => [name, strip(inner, uids)] as const)
+      .sort(byKey),
+  );
+}
+
+function withoutPorts(text: string): string {
+  return text.replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:PORT");
+}
+
+/** The history of a Source is told by times. */
+function keyOf(row: Row): string {
+  const key = row.type === "Revision" ? `${row.pk}|${row.sk.split("#").slice(1).join("#")}` : `${row.pk}|${row.sk}`;
+  return withoutPorts(key);
+}
+
+async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, string>): Promise<unknown> {
+  // A lease is a matter of the moment; events are compared where no message is lost.
+  if (row.type === "Lease" || row.type === "Event") return undefined;
+  if (row.type === "SyncOnCluster") return normalSync(world, row as SyncRow, uids);
+  const { transitions, ...rest } = row as Row & { readonly transitions?: readonly { reason: string; phase: string }[] };
+  const told = transitions?.filter(({ reason }) => reason !== "TooManyUnreachable");
+  const members = "members" in rest ? JSON.parse(await blob(world, String(rest.members))) : undefined;
+  return strip({ ...rest, members, transitions: told }, uids);
+}
+
+/** Attempts count how often something was tried: what matters is whether everything is about the newest. */
+async function normalSync(world: World, row: SyncRow, uids: ReadonlyMap<string, string>): Promise<unknown> {
+  const { observed, desired } = row;
+  if (observed === undefined) return strip(row, uids);
+  const { inventory, reason, message, ...rest } = observed;
+  const about = {
+    newestAttempt: observed.attempt === desired.attempt,
+    newestApplied: observed.applied?.attempt === desired.attempt,
+  };
+  const members = inventory === undefined ? [] : await inventoryOf(world, row, { digest: inventory, uids });
+  return strip({ ...row, observed: { ...rest, reason, message, about, members } }, uids);
+}
+
+/** What the inventory says of each object, and whether that object still is the one in the cluster. */
+async function inventoryOf(
+  world: World,
+  row: SyncRow,
+  stored: { readonly digest: string; readonly uids: ReadonlyMap<string, string> },
+): Promise<unknown> {
+  const text = await blob(world, blobKeys.inventory(row.cluster, stored.digest));
+  const inventory = readInventory(text, setIdOf({ syncNamespace: row.namespace, syncName: row.name }));
+  return inventory.entries.map((entry) => ({
+    object: describeObject(entry.id),
+    is: stored.uids.get(entry.uid) ?? "an object that is not there",
+    ownedHash: entry.ownedHash,
+    valuesHash: entry.valuesHash,
+  }));
+}
+
+async function blob(world: World, key: string): Promise<string> {
+  const blobs = new S3BlobStore(world.machine.aws.s3, world.machine.environment.bucket);
+  return Buffer.from(await blobs.get(key)).toString("utf8");
+}
+
+function titleOf(object: JsonObject): string {
+  const { name, namespace } = metadataOf(object);
+  return `${object.kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+}
+
+function uidOf(object: JsonObject): string {
+  return String(metadataOf(object).uid);
+}
+
+function metadataOf(object: JsonObject): JsonObject {
+  return object.metadata as JsonObject;
+}
+
+/** Not what controllers name by chance, and not what every cluster has anyway. */
+function isLasting(object: JsonObject): boolean {
+  const kind = String(object.kind);
+  const name = String(metadataOf(object).name);
+  if (["Pod", "ReplicaSet", "Event", "EndpointSlice", "Lease", "ControllerRevision"].includes(kind)) return false;
+  return name !== "kube-root-ca.crt";
+}

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Stack } from "aws-cdk-lib";
@@ -21,7 +21,7 @@ export interface Statement {
 }
 
 export interface Synthesized {
-  /** Folder with the assembly. */
+  /** Folder with the assembly; gone unless the code was bundled, and then to be removed by the caller. */
   readonly assembly: string;
   readonly state: Template;
   readonly control: Template;
@@ -46,7 +46,11 @@ export function synthesize(options: {
       ...(options.bundle === "templates" ? { "aws:cdk:bundling-stacks": [] } : {}),
     },
   });
-  app.synth();
+  try {
+    app.synth();
+  } finally {
+    if (options.bundle === "templates") rmSync(assembly, { recursive: true, force: true });
+  }
   return {
     assembly,
     state: Template.fromStack(state),

@@ -48,15 +48,15 @@ export function synthesize(options: {
   });
   try {
     app.synth();
+    return {
+      assembly,
+      state: Template.fromStack(state),
+      control: Template.fromStack(control),
+      resources: [state, control].flatMap(resourcesOf),
+    };
   } finally {
     if (options.bundle === "templates") rmSync(assembly, { recursive: true, force: true });
   }
-  return {
-    assembly,
-    state: Template.fromStack(state),
-    control: Template.fromStack(control),
-    resources: [state, control].flatMap(resourcesOf),
-  };
 }
 
 function resourcesOf(stack: Stack): readonly Resource[] {

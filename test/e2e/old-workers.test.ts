@@ -1,0 +1,163 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { LambdaHandler } from "#local/aws/lambda-context.ts";
+import type { InterceptedRequest } from "#local/cluster/request-listener.ts";
+import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
+import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
+
+const rate = 20;
+/** A lease of two of our seconds. */
+const timeoutSeconds = { apply: 40 };
+const configs = `/api/v1/namespaces/${namespace}/configmaps`;
+
+let world: World | undefined;
+
+afterEach(async () => {
+  await world?.close();
+  world = undefined;
+});
+
+interface Workers {
+  readonly sandboxes: (functionName: string, wire: () => LambdaHandler) => LambdaHandler;
+  /** Resolves when every invocation has come to its end, also those that nobody waits for any more. */
+  allEnded(): Promise<void>;
+}
+
+function watchedWorkers(): Workers {
+  const running = new Set<Promise<unknown>>();
+  return {
+    sandboxes(_name, wire) {
+      const handler = wire();
+      return (event, context) => {
+        const work = Promise.resolve(handler(event, context));
+        const over = () => running.delete(work);
+        running.add(work);
+        work.then(over, over);
+        return work;
+      };
+    },
+    async allEnded() {
+      while (running.size > 0) await Promise.allSettled(running);
+    },
+  };
+}
+
+type Hold = (request: InterceptedRequest) => boolean;
+
+/** Holds the first request that answers to each of the descriptions, until it is let go. */
+function holdRequests(holds: readonly Hold[]) {
+  const release = Promise.withResolvers<"pass">();
+  const waiting = new Set(holds);
+  const held: InterceptedRequest[] = [];
+  return {
+    held,
+    letGo: () => release.resolve("pass"),
+    intercept(request: InterceptedRequest) {
+      for (const hold of waiting) {
+        if (!hold(request)) continue;
+        waiting.delete(hold);
+        held.push(request);
+        return release.promise;
+      }
+      return "pass" as const;
+    },
+  };
+}
+
+/** The n-th request of a cluster; one that writes is held after it was done: what is under way cannot be called back. */
+function nthRequest(cluster: string, n: number): Hold {
+  let count = 0;
+  let writing: string | undefined;
+  return (request) => {
+    if (request.cluster !== cluster) return false;
+    if (request.phase === "after") return request.path === writing;
+    count += 1;
+    if (count !== n) return false;
+    if (request.method !== "PATCH") return true;
+    writing = request.path;
+    return false;
+  };
+}
+
+async function webWorld(clusters: readonly string[], interval: string, workers: Workers) {
+  const made = await startWorld({ rate, timeoutSeconds, sandboxes: workers.sandboxes });
+  world = made;
+  await made.join(...clusters.map((name) => ({ name })));
+  const commit = await made.createRepository("app", {
+    "deploy/namespace.yaml": namespaceManifest,
+    "deploy/a.yaml": configMap("a", { revision: "1" }),
+    "deploy/b.yaml": configMap("b", { revision: "1" }),
+  });
+  await made.apply(
+    sourceDocument("app", { git: { url: made.git.url("app"), ref: { branch: "main" } } }),
+    groupDocument("web", {
+      clusters: { all: true },
+      templates: [{ name: "app", source: "app", path: "deploy", apply: { interval } }],
+      rollout: { maxConcurrent: clusters.length, progressDeadline: "4h" },
+    }),
+  );
+  await made.untilInSync("web", commit);
+  return made;
+}
+
+const rowsOfWorkers = new Set(["SyncOnCluster", "Cluster", "Target", "Rollout"]);
+
+/** What is in the clusters, and what the table says of them, to the last version. */
+async function everything(made: World) {
+  const rows = (await made.rows()).filter(({ type }) => rowsOfWorkers.has(type));
+  const clusters: Record<string, unknown> = {};
+  for (const { name } of made.fleet.connections()) clusters[name] = await made.fleet.objects(name);
+  return { clusters, rows: rows.sort((a, b) => (`${a.pk}|${a.sk}` < `${b.pk}|${b.sk}` ? -1 : 1)) };
+}
+
+describe("a worker that wakes up after its lease", () => {
+  test("changes nothing, wherever it fell asleep", async () => {
+    const requests = 14;
+    const clusters = Array.from({ length: requests }, (_, index) => `c${String(index + 1).padStart(2, "0")}`);
+    const workers = watchedWorkers();
+    const made = await webWorld(clusters, "4h", workers);
+
+    const asleep = holdRequests(clusters.map((cluster, index) => nthRequest(cluster, index + 1)));
+    made.fleet.intercept(asleep.intercept);
+    const second = await made.push("app", {
+      "deploy/a.yaml": configMap("a", { revision: "2" }),
+      "deploy/b.yaml": null,
+      "deploy/c.yaml": configMap("c", { revision: "2" }),
+    });
+    await made.untilInSync("web", second, 60);
+    const third = await made.push("app", {
+      "deploy/a.yaml": configMap("a", { revision: "3" }),
+      "deploy/b.yaml": configMap("b", { revision: "3" }),
+      "deploy/c.yaml": null,
+    });
+    await made.untilInSync("web", third, 60);
+
+    const before = await everything(made);
+    asleep.letGo();
+    await workers.allEnded();
+    expect(await everything(made)).toEqual(before);
+    const woke = asleep.held.map(({ method, path }) => `${method} ${path.split("/").at(-1)}`);
+    expect(woke).toHaveLength(requests);
+    console.log(`fell asleep at ${woke.join(", ")}`);
+  });
+
+  test("and whose write was under way all the time is put right as drift", async () => {
+    const workers = watchedWorkers();
+    const made = await webWorld(["c01"], "10s", workers);
+    const late = holdRequests([
+      ({ method, path, phase }) => method === "PATCH" && path === `${configs}/a` && phase === "before",
+    ]);
+    made.fleet.intercept(late.intercept);
+    await made.push("app", { "deploy/a.yaml": configMap("a", { revision: "2" }) });
+    await made.waitFor("the old worker's write is under way", async () => late.held.length > 0);
+    const third = await made.push("app", { "deploy/a.yaml": configMap("a", { revision: "3" }) });
+    await made.untilInSync("web", third, 60);
+
+    late.letGo();
+    await workers.allEnded();
+    const revision = async () => {
+      const { object } = await made.kubectl("c01", { method: "GET", path: `${configs}/a` });
+      return (object.data as { readonly revision?: string }).revision;
+    };
+    await made.waitFor("the newest revision is back", async () => (await revision()) === "3");
+  });
+});

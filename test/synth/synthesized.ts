@@ -38,15 +38,15 @@ export function synthesize(options: {
 }): Synthesized {
   const { context } = JSON.parse(readFileSync("cdk.json", "utf8")) as { context: Record<string, unknown> };
   const assembly = mkdtempSync(join(tmpdir(), "starling-synth-"));
-  const { app, state, control } = starlingApp({
-    outdir: assembly,
-    context: {
-      ...context,
-      ...options.context,
-      ...(options.bundle === "templates" ? { "aws:cdk:bundling-stacks": [] } : {}),
-    },
-  });
   try {
+    const { app, state, control } = starlingApp({
+      outdir: assembly,
+      context: {
+        ...context,
+        ...options.context,
+        ...(options.bundle === "templates" ? { "aws:cdk:bundling-stacks": [] } : {}),
+      },
+    });
     app.synth();
     return {
       assembly,

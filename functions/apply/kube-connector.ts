@@ -5,8 +5,11 @@ import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
 import type { Clock, SecretReader } from "#shared/ports.ts";
 
-/** Connections kept in one process; the least recently used one makes room. */
-const KEPT = 100;
+/**
+ * Connections kept in one process. One that makes room is not closed, because work on it may be under way: its idle
+ * sockets are closed by the server.
+ */
+const KEPT = 1000;
 
 /** Connections over HTTPS, kept while the process lives; a changed Cluster gets a new one. */
 export class KubeConnector implements ClusterConnector {
@@ -26,10 +29,7 @@ export class KubeConnector implements ClusterConnector {
     this.#connections.delete(id);
     this.#connections.set(id, connection);
     const [oldest] = this.#connections.keys();
-    if (this.#connections.size > KEPT && oldest !== undefined) {
-      this.#connections.get(oldest)?.close();
-      this.#connections.delete(oldest);
-    }
+    if (this.#connections.size > KEPT && oldest !== undefined) this.#connections.delete(oldest);
     return connection.client({ deadlineMs: deadline.getTime() });
   }
 

@@ -11,7 +11,9 @@ import type { BlobStore } from "#shared/ports.ts";
 
 /** Renderings are shared by clusters with the same inputs; an inventory is read again at every look at its Sync. */
 const CACHED_RENDERINGS = 16;
-const CACHED_INVENTORIES = 200;
+const CACHED_INVENTORIES = 1000;
+/** A larger one, of about half a megabyte, is read from S3 each time. */
+const CACHED_ENTRIES = 1000;
 
 interface BlobCache {
   readonly renderings: Map<string, readonly ManifestObject[]>;
@@ -33,6 +35,13 @@ function remember<T>(cache: Map<string, T>, entry: { readonly key: string; reado
   return entry.value;
 }
 
+function rememberInventory(
+  cache: BlobCache["inventories"],
+  entry: { readonly key: string; readonly value: Inventory },
+): Inventory {
+  return entry.value.entries.length > CACHED_ENTRIES ? entry.value : remember(cache, entry, CACHED_INVENTORIES);
+}
+
 /** @throws StarlingError `BlobNotFound`, `BlobCorrupt` */
 export async function loadRendering(digest: string, blobs: BlobStore): Promise<readonly ManifestObject[]> {
   const { renderings } = cacheOf(blobs);
@@ -51,7 +60,7 @@ export async function loadInventory(row: SyncRow, setId: string, blobs: BlobStor
   const cached = inventories.get(key);
   if (cached?.setId === setId) return cached;
   const value = readInventory(await verified(key, digest, blobs), setId);
-  return remember(inventories, { key, value }, CACHED_INVENTORIES);
+  return rememberInventory(inventories, { key, value });
 }
 
 /** @returns its digest when it is another than the row has, for the row. */
@@ -65,7 +74,7 @@ export async function saveInventory(
   if (digest === row.observed?.inventory) return undefined;
   const key = blobKeys.inventory(row.cluster, digest);
   await ports.blobs.putOnce(key, Buffer.from(text));
-  remember(cacheOf(ports.blobs).inventories, { key, value: inventory }, CACHED_INVENTORIES);
+  rememberInventory(cacheOf(ports.blobs).inventories, { key, value: inventory });
   return digest;
 }
 

@@ -15,17 +15,10 @@ import {
 import { hasSubresource, type Kind } from "#local/cluster/kinds.ts";
 import { negotiate, type Representation } from "#local/cluster/negotiation.ts";
 import { resourceSubject } from "#local/cluster/object-meta.ts";
-import {
-  listObjects,
-  present,
-  type ReadRequest,
-  readObject,
-  readVersion,
-  selection,
-} from "#local/cluster/read-operations.ts";
+import { listObjects, present, type ReadRequest, readObject } from "#local/cluster/read-operations.ts";
 import { readScale, writeScale } from "#local/cluster/scale.ts";
 import { methodNotAllowed, noSuchResource, notFound, StatusError, unauthorized } from "#local/cluster/status-error.ts";
-import { type EventSink, watchObjects } from "#local/cluster/watch.ts";
+import { checkWatch, type EventSink, watchObjects } from "#local/cluster/watch.ts";
 import { createObject, isApply, patchObject, replaceObject } from "#local/cluster/write-operations.ts";
 import { readWriteOptions, type WriteRequest, type Written } from "#local/cluster/write-request.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
@@ -84,8 +77,10 @@ export interface ResourcePath {
 /** Reads `/api/v1/...` and `/apis/GROUP/VERSION/...`; undefined for all other paths. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
   // As Go does, the path is decoded before it is split: an encoded slash is a slash.
+  // The deprecated `/api/v1/watch/...` reads as what it watches.
   const parts = decodePath(path)
     .replace(/^\/|\/$/g, "")
+    .replace(deprecatedWatch, "$1")
     .split("/");
   const core = parts[0] === "api";
   if (!core && parts[0] !== "apis") return undefined;
@@ -98,6 +93,8 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
   const [plural = "", name = "", ...subresource] = nested ? rest.slice(2) : rest;
   return { group, version, namespace: nested ? rest[1] : undefined, plural, name, subresource: subresource.join("/") };
 }
+
+const deprecatedWatch = /^(api\/[^/]+\/|apis\/[^/]+\/[^/]+\/)watch\//;
 
 function decodePath(path: string): string {
   try {
@@ -142,7 +139,7 @@ function verbOf(request: ApiRequest, path: ResourcePath): string {
     case "DELETE":
       return path.name === "" ? "deletecollection" : "delete";
     default:
-      if (request.query.get("watch") === "true" || request.query.get("watch") === "1") return "watch";
+      if (path.name === "" && isWatch(request)) return "watch";
       return path.name === "" ? "list" : "get";
   }
 }
@@ -295,18 +292,20 @@ function handleRead(call: ResourceCall, kind: Kind, representation: Representati
   const { query } = request;
   const read: ReadRequest = { cluster, kind, namespace: path.namespace, query, representation };
   const { contentType } = representation;
-  const watching = query.get("watch");
-  if (watching === "true" || watching === "1") {
-    if (path.name !== "") query.set("fieldSelector", `metadata.name=${path.name}`);
+  if (path.name === "" && isWatch(request)) {
     // A watch that cannot begin is refused before its headers are out.
-    readVersion(cluster, query);
-    selection(kind, query);
+    checkWatch(kind, query);
     return { ...json({}), stream: (sink) => watchObjects(read, sink) };
   }
   if (path.name === "") return { ...json(listObjects(read), contentType), warnings: call.warnings };
   if (path.subresource === "scale")
     return json(readScale(cluster, kind, { namespace: path.namespace ?? "", name: path.name }));
   return { ...json(readObject(read, path.name), contentType), warnings: call.warnings };
+}
+
+function isWatch({ path, query }: ApiRequest): boolean {
+  const watch = query.get("watch");
+  return watch === "true" || watch === "1" || deprecatedWatch.test(path.slice(1));
 }
 
 function handleWrite(call: ResourceCall, kind: Kind): Written {

@@ -1,8 +1,9 @@
 import type { Change } from "#local/cluster/cluster-store.ts";
 import { readCustom } from "#local/cluster/custom-kind.ts";
-import { apiVersionOf } from "#local/cluster/kinds.ts";
-import { present, type ReadRequest, readVersion, selection } from "#local/cluster/read-operations.ts";
-import { StatusError } from "#local/cluster/status-error.ts";
+import { apiVersionOf, type Kind } from "#local/cluster/kinds.ts";
+import { metadataOf, withMetadata } from "#local/cluster/object-meta.ts";
+import { present, type ReadRequest, selection } from "#local/cluster/read-operations.ts";
+import { type FieldError, fieldErrors, internalError, invalid, StatusError } from "#local/cluster/status-error.ts";
 import { resourceOf } from "#local/cluster/write-operations.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
@@ -11,6 +12,36 @@ import { stringAt } from "#shared/domain/kube-object.ts";
 export interface EventSink {
   write(line: string): void;
   end(): void;
+}
+
+/** Refuses a watch that cannot begin. @throws StatusError 400, 422 or 500. */
+export function checkWatch(kind: Kind, query: URLSearchParams): void {
+  const initial = query.get("sendInitialEvents") !== null;
+  const match = query.get("resourceVersionMatch") ?? "";
+  const field = "resourceVersionMatch";
+  const errors: FieldError[] = [];
+  if (initial && match !== "NotOlderThan") {
+    errors.push(
+      fieldErrors.forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
+    );
+  }
+  if (!initial && match !== "") {
+    const detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+    errors.push(fieldErrors.forbidden(field, detail));
+  }
+  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions", name: "" }, errors);
+  selection(kind, query);
+  const version = query.get("resourceVersion") ?? "";
+  if (/^\d*$/.test(version)) return;
+  const quoted = JSON.stringify(version);
+  throw internalError(
+    `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`,
+  );
+}
+
+/** What left the selection is told as it was, under the version that took it away. */
+function asItWas({ previous, object }: Change): JsonObject {
+  return withMetadata(previous ?? object, { resourceVersion: metadataOf(object).resourceVersion });
 }
 
 const defaultTimeoutSeconds = 1_800;
@@ -24,7 +55,7 @@ export function watchObjects(request: ReadRequest, sink: EventSink): () => void 
   const { cluster, kind, query, namespace } = request;
   const resource = resourceOf(kind);
   const selected = selection(kind, query);
-  const version = readVersion(cluster, query);
+  const version = Number(query.get("resourceVersion") ?? 0);
   const given = query.get("resourceVersion") ?? "";
   const initial = query.get("sendInitialEvents") === "true";
 
@@ -43,7 +74,7 @@ export function watchObjects(request: ReadRequest, sink: EventSink): () => void 
     const before = inScope(change.previous);
     const after = change.type !== "DELETED" && inScope(change.object);
     if (after) send(before ? "MODIFIED" : "ADDED", change.object);
-    else if (before) send("DELETED", change.object);
+    else if (before) send("DELETED", asItWas(change));
   }
   function bookmark(extra: JsonObject = {}): void {
     const metadata = { resourceVersion: String(cluster.store.revision), ...extra };

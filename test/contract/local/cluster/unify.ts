@@ -25,6 +25,12 @@ export class Bindings {
     return placeholder.startsWith("<rv:") ? this.#outOfOrder(placeholder, value) : undefined;
   }
 
+  /** The version of a list is binding only where no object has had it. */
+  assume(placeholder: string | undefined, value: string | undefined): void {
+    if (placeholder === undefined || value === undefined || this.#values.has(placeholder)) return;
+    this.#values.set(placeholder, value);
+  }
+
   /** The text with every bound placeholder replaced, and repeats expanded. */
   fill(text: string): string {
     return text

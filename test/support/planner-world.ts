@@ -22,10 +22,15 @@ export const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "w
  * tested against. Workers and renderers are played by whoever drives it, through the rows, as the real ones do.
  */
 export class PlannerWorld {
-  readonly table = new MemoryTable();
-  readonly blobs = new MemoryBlobStore();
+  readonly table: MemoryTable;
+  readonly blobs: MemoryBlobStore;
   readonly sender = new MemorySender();
   now = new Date("2026-11-21T08:00:00.000Z");
+
+  constructor(stores = { table: new MemoryTable(), blobs: new MemoryBlobStore() }) {
+    this.table = stores.table;
+    this.blobs = stores.blobs;
+  }
 
   async plan(): Promise<void> {
     await planSubject(subject, {

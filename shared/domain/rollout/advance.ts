@@ -57,7 +57,7 @@ export function advance(
   if (draft.completeStage()) return draft.result({ again: true });
   if (draft.carriedCount() > 0) return draft.result({ again: false });
   draft.finish("Complete", "AllStagesPassed", completeMessage(draft));
-  return draft.result({ again: false });
+  return draft.result({ again: true });
 }
 
 function overBudget(draft: RolloutDraft): boolean {

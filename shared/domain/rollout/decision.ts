@@ -35,7 +35,7 @@ export interface Advance {
   readonly removals: readonly SyncRow[];
   /** Renderings the next targets wait for and nobody asked for yet. */
   readonly requests: readonly RenderingRequest[];
-  /** Call again with the next targets: a stage was completed, or there are slots for more than were given. */
+  /** Look again at once: a stage or the rollout was completed, or there are slots for more than were given. */
   readonly again: boolean;
 }
 

@@ -1,0 +1,70 @@
+import { createRandom } from "#local/aws/random.ts";
+import type { Row, RowKey } from "#shared/domain/rows/row.ts";
+import type { Message } from "#shared/messages.ts";
+import type { IndexEntry, IndexQuery, MessageSender, Page, RowQuery, Table, Write } from "#shared/ports.ts";
+
+/** The process is gone: nothing it does after this has an effect. */
+export class Crash extends Error {}
+
+export interface Disturbance {
+  /** Seed of how long each call takes, in turns of the event loop's microtasks. */
+  readonly jitter?: number;
+  /** The n-th call (from 1) of the table or the sender is the last one, and breaks before or after its effect. */
+  readonly crash?: { readonly at: number; readonly when: "before" | "after" };
+  /** Something that happens just before the n-th call. */
+  readonly midst?: { readonly at: number; readonly act: () => Promise<void> };
+}
+
+/** One process's view of the table and the queues: slow, interrupted, or ended between any two calls. */
+export class DisturbedPorts {
+  readonly table: Table;
+  readonly sender: MessageSender;
+  readonly #disturbance: Disturbance;
+  readonly #random: ReturnType<typeof createRandom>;
+  #calls = 0;
+
+  constructor(real: { readonly table: Table; readonly sender: MessageSender }, disturbance: Disturbance) {
+    this.#disturbance = disturbance;
+    this.#random = createRandom(disturbance.jitter ?? 0);
+    const { table, sender } = real;
+    const call = this.#call.bind(this);
+    this.table = {
+      get: <R extends Row>(key: RowKey) => call(() => table.get<R>(key)),
+      getMany: (keys: readonly RowKey[]) => call(() => table.getMany(keys)),
+      query: (query: RowQuery) => call(() => table.query(query)),
+      queryIndex: (query: IndexQuery) => call(() => table.queryIndex(query)),
+      write: (writes: readonly Write[]) => call(() => table.write(writes)),
+      update: (write) => call(() => table.update(write)),
+    };
+    this.sender = { send: (messages: readonly Message[]) => call(() => sender.send(messages)) };
+  }
+
+  async #call<T>(work: () => Promise<T>): Promise<T> {
+    const { crash, midst } = this.#disturbance;
+    const call = ++this.#calls;
+    await this.#wait();
+    if (midst?.at === call) await midst.act();
+    if (crash !== undefined && (call > crash.at || (call === crash.at && crash.when === "before"))) throw new Crash();
+    const result = await work();
+    if (crash?.at === call) throw new Crash();
+    await this.#wait();
+    return result;
+  }
+
+  async #wait(): Promise<void> {
+    if (this.#disturbance.jitter === undefined) return;
+    for (let turns = this.#random.integer(0, 12); turns > 0; turns--) await Promise.resolve();
+  }
+}
+
+/** Index reads that lag behind: they answer from an older state of the table. */
+export function lagging(table: Table, older: Table): Table {
+  return {
+    get: (key) => table.get(key),
+    getMany: (keys) => table.getMany(keys),
+    query: (query) => table.query(query),
+    queryIndex: (query: IndexQuery): Promise<Page<IndexEntry>> => older.queryIndex(query),
+    write: (writes) => table.write(writes),
+    update: (write) => table.update(write),
+  };
+}

@@ -1,0 +1,224 @@
+import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { reportChanges } from "#functions/report/report-changes.ts";
+import { claimDue } from "#functions/tick/claim-due.ts";
+import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { digestOf } from "#shared/domain/digest.ts";
+import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
+import { dueAtOf } from "#shared/domain/rows/due.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { Operations } from "#shared/domain/rows/object-rows.ts";
+import type { HeadRow, RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import { isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Message } from "#shared/messages.ts";
+import { Crash, DisturbedPorts, type Disturbance, lagging } from "#test/support/planner-model/disturbed-ports.ts";
+import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
+import { PlannerWatch, WatchedTable } from "#test/support/planner-model/planner-watch.ts";
+import { PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+
+export interface Delivery {
+  readonly pick: number;
+  /** What a worker finds, when the message is for one. */
+  readonly outcome: Outcome;
+  /** When it writes what it found; never: it dies. */
+  readonly lands: "now" | "later" | "never";
+  readonly rendering: "done" | "failed";
+  readonly planner: Disturbance;
+}
+
+export const undisturbed: Delivery = { pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} };
+
+interface Queued {
+  readonly message: Message;
+  readonly from: number;
+}
+
+/**
+ * The whole path around the planner in one process: the real planner, tick and report over one watched table, and a
+ * queue, workers, renderer and clusters that do what they are told, however bad.
+ */
+export class PlannerModel {
+  readonly world: PlannerWorld;
+  readonly watch: PlannerWatch;
+  readonly table: WatchedTable;
+  readonly workers: ModelWorkers;
+  queue: Queued[] = [];
+  #older = new MemoryTable();
+
+  constructor() {
+    this.watch = new PlannerWatch(subject, () => this.world.now);
+    this.table = new WatchedTable(this.watch);
+    this.world = new PlannerWorld({ table: this.table, blobs: new MemoryBlobStore() });
+    this.workers = new ModelWorkers({
+      subject,
+      table: this.table,
+      watch: this.watch,
+      now: () => this.world.now,
+      send: (messages) => this.send(messages),
+    });
+  }
+
+  send(messages: readonly Message[]): void {
+    for (const message of messages) {
+      this.queue.push({ message, from: this.world.now.getTime() + (message.delaySeconds ?? 0) * 1000 });
+    }
+  }
+
+  /** Takes a message that may be delivered now out of the queue. */
+  take(pick: number): Message | undefined {
+    const ready = this.queue.filter((queued) => queued.from <= this.world.now.getTime());
+    const chosen = ready[pick % Math.max(1, ready.length)];
+    this.queue = this.queue.filter((queued) => queued !== chosen);
+    return chosen?.message;
+  }
+
+  async deliver(delivery: Delivery): Promise<boolean> {
+    const message = this.take(delivery.pick);
+    if (message === undefined) return false;
+    if (message.to === "rollout") await this.plan(delivery.planner);
+    if (message.to === "render") await this.render(message.input, delivery.rendering);
+    if (message.to === "report") await reportChanges([message], { ...this.#ports({}), metrics: { count: () => {} } });
+    if (message.to === "apply") {
+      await this.workers.begin(message.cluster, delivery.outcome);
+      if (delivery.lands === "now") await this.workers.land(this.workers.flights.length - 1);
+      if (delivery.lands === "never") this.workers.crash(this.workers.flights.length - 1);
+    }
+    return true;
+  }
+
+  /** One run of the planner. A run that breaks off leaves its message in the queue. */
+  async plan(disturbance: Disturbance): Promise<void> {
+    try {
+      await planSubject(subject, {
+        ...this.#ports(disturbance),
+        blobs: this.world.blobs,
+        log: silentLog,
+        installation: "test",
+      });
+    } catch (error) {
+      if (!(error instanceof Crash)) throw error;
+      this.send([{ to: "rollout", subject }]);
+    }
+  }
+
+  async render(input: string, outcome: "done" | "failed"): Promise<void> {
+    const row = await this.table.get<RenderingRow>(keys.rendering(input));
+    if (row === undefined) return;
+    if (row.state === "Pending") {
+      const { dueShard: _shard, dueKey: _key, waiting: _waiting, ...rest } = row;
+      const failure = { code: "RenderFailed", message: "no kind", permanent: true };
+      const next: RenderingRow = {
+        ...rest,
+        version: row.version + 1,
+        ...(outcome === "failed"
+          ? { state: "Failed", failure }
+          : { state: "Done", digest: digestOf(`${row.artifactDigest}${row.path}`), objects: 1 }),
+      };
+      await this.table.write([{ put: next, when: { version: row.version } }]);
+    }
+    this.send((row.waiting ?? []).map((waiting) => ({ to: "rollout", subject: waiting })));
+  }
+
+  /** @param index - whether the index shows the table as it is, or as it was at the tick before. */
+  async tick(index: "current" | "old"): Promise<void> {
+    const ports = this.#ports({});
+    const table = index === "current" ? this.table : lagging(this.table, this.#older);
+    await claimDue({ ...ports, table, log: silentLog });
+  }
+
+  /** What an index that lags will show until it is remembered anew. */
+  async remember(): Promise<void> {
+    const older = new MemoryTable();
+    for (const row of this.table.all()) await older.write([{ put: row }]);
+    this.#older = older;
+  }
+
+  async revise(commit: string, content: string): Promise<void> {
+    await this.world.setSource(commit, content);
+    this.send([{ to: "rollout", subject }]);
+  }
+
+  async operate(act: (operations: Operations, at: string) => Operations): Promise<void> {
+    if (this.isGone()) return;
+    const { operations } = await this.world.group();
+    await this.world.operate(act(operations, this.world.now.toISOString()));
+    this.send([{ to: "rollout", subject }]);
+  }
+
+  async setGroup(strategy: Partial<RolloutStrategy>, templates: readonly unknown[]): Promise<void> {
+    await this.world.setGroup(strategy, templates, { selector: { matchLabels: { fleet: "web" } } });
+    this.send([{ to: "rollout", subject }]);
+  }
+
+  async setCluster(name: string, cluster: { readonly ring: string; readonly fleet: string; readonly uid: string }): Promise<void> {
+    await this.world.addCluster(name, cluster.ring, { uid: cluster.uid, labels: { fleet: cluster.fleet } });
+    this.send([{ to: "rollout", subject }]);
+  }
+
+  /** As the API deletes a Cluster whose objects stay: first its rows, then what was assigned to it. */
+  async unregister(name: string): Promise<void> {
+    await this.world.removeCluster(name);
+    const page = await this.table.query({ pk: keys.cluster(name).pk });
+    await this.table.write(page.items.map(({ pk, sk }) => ({ delete: { pk, sk } })));
+    this.workers.forget(name);
+    this.send([{ to: "rollout", subject }]);
+  }
+
+  isGone(): boolean {
+    return this.world.rows("SyncGroup").length === 0;
+  }
+
+  /** Everything that was asked for is done, or a rollout has halted and says why. */
+  isAtRest(): boolean {
+    const open = this.world.rollouts().find((rollout) => rollout.endedAt === undefined);
+    if (open !== undefined && open.phase !== "Halted") return false;
+    const [group] = this.watch.rowsOf("SyncGroup");
+    if (group?.dueKey !== undefined) return false;
+    const syncs = this.watch.rowsOf<SyncRow>("SyncOnCluster");
+    const [head] = this.watch.rowsOf<HeadRow>("Head");
+    const isDue = head?.dueKey !== undefined && dueAtOf(head.dueKey) <= this.world.now.toISOString();
+    return !isDue && !syncs.some(isOutstanding) && (head?.behind ?? []).length === 0;
+  }
+
+  /** No more disturbances: messages arrive, clusters answer, time passes. @returns whether it came to rest. */
+  async calm(): Promise<boolean> {
+    this.workers.flights.length = 0;
+    this.workers.away.clear();
+    await this.operate(({ suspended, ...others }, at) =>
+      suspended === undefined ? others : { ...others, resumed: { by: "ana", at } },
+    );
+    for (let round = 0; round < 120; round++) {
+      for (let count = 0; count < 3000 && (await this.deliver(undisturbed)); count++);
+      if (this.isAtRest()) return true;
+      this.world.advanceClock(60);
+      await this.tick("current");
+    }
+    return false;
+  }
+
+  /** What a run has come to, without times, counters and the clusters that are no longer selected. */
+  summary(): unknown {
+    const syncs = this.world
+      .rows<SyncRow>("SyncOnCluster")
+      .filter((row) => row.desired.action === "apply")
+      .map(({ cluster, name, desired, observed }) => ({
+        cluster,
+        name,
+        revision: desired.revision,
+        wants: desired.renderDigest,
+        holds: observed?.applied?.renderDigest,
+        current: observed?.attempt === desired.attempt,
+        phase: observed?.phase,
+      }));
+    const [group] = this.watch.rowsOf("SyncGroup") as unknown as { status: Record<string, unknown> }[];
+    const { state, clusters, revision } = group?.status ?? {};
+    return { syncs, status: { state, clusters, revision } };
+  }
+
+  #ports(disturbance: Disturbance) {
+    const sender = { send: async (messages: readonly Message[]) => this.send(messages) };
+    const { table, sender: disturbed } = new DisturbedPorts({ table: this.table, sender }, disturbance);
+    return { table, sender: disturbed, clock: { now: () => this.world.now } };
+  }
+}
+

@@ -1,0 +1,265 @@
+import fc from "fast-check";
+import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
+import type { Disturbance } from "#test/support/planner-model/disturbed-ports.ts";
+import type { Outcome } from "#test/support/planner-model/model-workers.ts";
+import type { Delivery, PlannerModel } from "#test/support/planner-model/planner-model.ts";
+
+/** Something that people and clusters do. */
+export type Act =
+  | { readonly do: "revise"; readonly content: number }
+  | { readonly do: "suspend" | "resume" | "reconcile" | "delete" | "orphan" }
+  | { readonly do: "strategy"; readonly strategy: Partial<RolloutStrategy> }
+  | { readonly do: "templates"; readonly count: number }
+  | { readonly do: "join" | "leave" | "deselect" | "away" | "back"; readonly cluster: number };
+
+/** One thing that happens. */
+export type Step =
+  | { readonly do: "plan"; readonly planner: Disturbance; readonly midst?: { readonly at: number; readonly act: Act } }
+  | { readonly do: "two planners"; readonly jitter: readonly [number, number] }
+  | { readonly do: "deliver"; readonly deliveries: readonly Delivery[] }
+  | { readonly do: "lose" | "duplicate" | "land" | "crash"; readonly pick: number }
+  | { readonly do: "purge" }
+  | { readonly do: "remember" }
+  | { readonly do: "tick"; readonly index: "current" | "old" }
+  | { readonly do: "wait"; readonly seconds: number }
+  | Act;
+
+export interface Scenario {
+  readonly rings: readonly number[];
+  readonly strategy: Partial<RolloutStrategy>;
+  readonly templates: number;
+  readonly paths: Paths;
+  readonly steps: readonly Step[];
+}
+
+/** What the renderings of a template differ by. */
+type Paths = "one" | "ring" | "cluster";
+const pathOf: Readonly<Record<Paths, string>> = {
+  one: ".",
+  ring: "rings/{{ cluster.labels.ring }}",
+  cluster: "clusters/{{ cluster.name }}",
+};
+
+const count = (most: number) =>
+  fc.oneof(
+    fc.integer({ min: 0, max: most }),
+    fc.constantFrom("0%" as const, "10%" as const, "25%" as const, "50%" as const, "100%" as const),
+  );
+
+const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
+  .record({
+    maxConcurrent: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constantFrom("10%" as const, "25%" as const, "100%" as const)),
+    maxFailures: count(2),
+    maxUnreachable: count(3),
+    stages: fc.array(fc.option(count(3), { nil: undefined }), { minLength: 1, maxLength: 3 }),
+  })
+  .map(({ stages, ...rest }) => ({
+    ...rest,
+    progressDeadline: "5m",
+    stages: stages.map((maxConcurrent, index) => ({
+      name: `s${index}`,
+      ...(index === stages.length - 1 ? {} : { clusters: { selector: { matchLabels: { ring: `r${index}` } } } }),
+      ...(maxConcurrent === undefined ? {} : { maxConcurrent }),
+    })),
+  }));
+
+const pick = fc.nat({ max: 1000 });
+const cluster = fc.nat({ max: 45 });
+const outcome: fc.Arbitrary<Outcome> = fc.oneof(
+  { weight: 12, arbitrary: fc.constant("Ready" as const) },
+  { weight: 3, arbitrary: fc.constant("Verifying" as const) },
+  { weight: 2, arbitrary: fc.constant("Applying" as const) },
+  { weight: 1, arbitrary: fc.constant("Retrying" as const) },
+  { weight: 1, arbitrary: fc.constant("Failed" as const) },
+);
+const crash = fc.record({ at: fc.integer({ min: 1, max: 25 }), when: fc.constantFrom("before" as const, "after" as const) });
+const planner: fc.Arbitrary<Disturbance> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({}) },
+  { weight: 1, arbitrary: crash.map((at) => ({ crash: at })) },
+);
+const delivery: fc.Arbitrary<Delivery> = fc.record({
+  pick,
+  outcome,
+  lands: fc.oneof(
+    { weight: 6, arbitrary: fc.constant("now" as const) },
+    { weight: 2, arbitrary: fc.constant("later" as const) },
+    { weight: 1, arbitrary: fc.constant("never" as const) },
+  ),
+  rendering: fc.oneof(
+    { weight: 15, arbitrary: fc.constant("done" as const) },
+    { weight: 1, arbitrary: fc.constant("failed" as const) },
+  ),
+  planner,
+});
+
+const act: fc.Arbitrary<Act> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("revise" as const), content: fc.nat({ max: 3 }) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom("suspend" as const, "resume" as const, "reconcile" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("strategy" as const), strategy }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("templates" as const), count: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constantFrom("join" as const, "leave" as const, "deselect" as const, "away" as const, "back" as const),
+      cluster,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("delete" as const, "orphan" as const) }) },
+);
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 14,
+    arbitrary: fc.record({ do: fc.constant("deliver" as const), deliveries: fc.array(delivery, { minLength: 1, maxLength: 8 }) }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("plan" as const), planner }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("plan" as const),
+      planner: fc.constant({}),
+      midst: fc.record({ at: fc.integer({ min: 1, max: 25 }), act }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("two planners" as const), jitter: fc.tuple(pick, pick) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom("lose" as const, "duplicate" as const, "land" as const, "crash" as const),
+      pick,
+    }),
+  },
+  { weight: 1, arbitrary: fc.constantFrom({ do: "purge" as const }, { do: "remember" as const }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("tick" as const), index: fc.constantFrom("current" as const, "old" as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("wait" as const), seconds: fc.constantFrom(1, 5, 31, 70, 200, 400, 1000) }) },
+  { weight: 6, arbitrary: act },
+);
+
+export const scenario: fc.Arbitrary<Scenario> = fc.record({
+  rings: fc.oneof(
+    { weight: 3, arbitrary: fc.array(fc.nat({ max: 2 }), { minLength: 1, maxLength: 8 }) },
+    { weight: 1, arbitrary: fc.array(fc.nat({ max: 2 }), { minLength: 9, maxLength: 40 }) },
+  ),
+  strategy,
+  templates: fc.integer({ min: 1, max: 3 }),
+  paths: fc.constantFrom("one" as const, "ring" as const, "cluster" as const),
+  steps: fc.array(step, { minLength: 5, maxLength: 50, size: "max" }),
+});
+
+/** A scenario while it is played: what people have asked for so far. */
+export class Play {
+  readonly model: PlannerModel;
+  readonly #rings: readonly number[];
+  readonly paths: Paths;
+  strategy: Partial<RolloutStrategy>;
+  templates: number;
+  readonly fleet = new Map<string, { readonly ring: string; readonly fleet: string; readonly uid: string }>();
+  commits = 0;
+  #lives = 0;
+  #isMade = false;
+
+  constructor(model: PlannerModel, { rings, strategy, templates, paths }: Omit<Scenario, "steps">) {
+    this.model = model;
+    this.#rings = rings;
+    this.paths = paths;
+    this.strategy = strategy;
+    this.templates = templates;
+  }
+
+  async begin(): Promise<void> {
+    for (const index of this.#rings.keys()) await this.act({ do: "join", cluster: index });
+    await this.act({ do: "revise", content: 0 });
+    await this.setGroup();
+  }
+
+  async step(step: Step): Promise<void> {
+    const { model } = this;
+    if (step.do === "plan") {
+      const { midst } = step;
+      const during = midst === undefined ? {} : { midst: { at: midst.at, act: () => this.act(midst.act) } };
+      return model.plan({ ...step.planner, ...during });
+    }
+    if (step.do === "two planners") {
+      await Promise.all(step.jitter.map((jitter) => model.plan({ jitter })));
+      return;
+    }
+    if (step.do === "deliver") {
+      for (const delivery of step.deliveries) await model.deliver(delivery);
+      return;
+    }
+    if ("pick" in step) return this.#disturb(step.do, step.pick);
+    if (step.do === "purge") model.queue = [];
+    else if (step.do === "remember") await model.remember();
+    else if (step.do === "tick") await model.tick(step.index);
+    else if (step.do === "wait") model.world.advanceClock(step.seconds);
+    else await this.act(step);
+  }
+
+  async #disturb(what: Extract<Step, { pick: number }>["do"], pick: number): Promise<void> {
+    const { workers } = this.model;
+    if (what === "land") return workers.land(pick);
+    if (what === "crash") return workers.crash(pick);
+    const message = this.model.take(pick);
+    if (what === "duplicate" && message !== undefined) this.model.send([message, message]);
+  }
+
+  async act(act: Act): Promise<void> {
+    const { model } = this;
+    if (act.do === "revise") return this.revise(this.commits + 1, act.content);
+    if (act.do === "strategy") {
+      this.strategy = act.strategy;
+      return this.setGroup();
+    }
+    if (act.do === "templates") {
+      this.templates = act.count;
+      return this.setGroup();
+    }
+    if ("cluster" in act) return this.#actOnCluster(act.do, act.cluster);
+    return model.operate(({ suspended, resumed, ...others }, at) => {
+      const said = { by: "ana", at };
+      if (act.do === "suspend") return { ...others, suspended: said };
+      if (act.do === "resume") return suspended === undefined ? others : { ...others, resumed: said };
+      const held = { ...others, ...(suspended === undefined ? {} : { suspended }), ...(resumed === undefined ? {} : { resumed }) };
+      if (act.do === "reconcile") return { ...held, reconcile: said };
+      return { ...held, deletion: { ...said, cascade: act.do } };
+    });
+  }
+
+  async revise(commit: number, content: number): Promise<void> {
+    this.commits = commit;
+    await this.model.revise(`commit${commit}`, `content${content}`);
+  }
+
+  async #actOnCluster(what: Extract<Act, { cluster: number }>["do"], number: number): Promise<void> {
+    const { model, fleet } = this;
+    const name = `c${String(number).padStart(2, "0")}`;
+    const known = fleet.get(name);
+    if (what === "away") model.workers.away.add(name);
+    if (what === "back") model.workers.away.delete(name);
+    if (what === "join" && known?.fleet !== "web") {
+      const ring = `r${this.#rings[number % this.#rings.length] ?? 0}`;
+      await this.#setCluster(name, { ring, fleet: "web", uid: known?.uid ?? `life${++this.#lives}` });
+    }
+    if (what === "deselect" && known !== undefined) await this.#setCluster(name, { ...known, fleet: "none" });
+    if (what === "leave" && known !== undefined) {
+      fleet.delete(name);
+      await model.unregister(name);
+    }
+  }
+
+  async #setCluster(name: string, cluster: { readonly ring: string; readonly fleet: string; readonly uid: string }): Promise<void> {
+    this.fleet.set(name, cluster);
+    await this.model.setCluster(name, cluster);
+  }
+
+  async setGroup(): Promise<void> {
+    if (this.#isMade && this.model.isGone()) return;
+    this.#isMade = true;
+    const templates = Array.from({ length: this.templates }, (_, index) => ({
+      name: `t${index}`,
+      source: "app",
+      path: pathOf[this.paths],
+    }));
+    await this.model.setGroup(this.strategy, templates);
+  }
+}

@@ -106,7 +106,7 @@ export interface MessageSender {
 export interface SecretReader {
   /**
    * @param options.fresh - the value that was read before was refused: ask again.
-   * @throws StarlingError `SecretNotFound`
+   * @throws StarlingError `SecretNotFound`, `SecretDenied`
    */
   read(name: string, options?: { readonly fresh?: boolean }): Promise<string>;
 }

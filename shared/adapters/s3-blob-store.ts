@@ -17,7 +17,7 @@ export class S3BlobStore implements BlobStore {
       await this.#client.send(new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: bytes, IfNoneMatch: "*" }));
       return true;
     } catch (error) {
-      if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 412) return false;
+      if (statusOf(error) === 412) return false;
       throw error;
     }
   }
@@ -27,7 +27,8 @@ export class S3BlobStore implements BlobStore {
       const answer = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key }));
       return (await answer.Body?.transformToByteArray()) ?? new Uint8Array();
     } catch (error) {
-      if (!(error instanceof NoSuchKey)) throw error;
+      // S3 answers 403 for a missing key to a role that may not list the bucket, and none of Starling's may.
+      if (!(error instanceof NoSuchKey) && statusOf(error) !== 403) throw error;
       throw new StarlingError(`no blob ${key}`, {
         code: "BlobNotFound",
         retry: "permanent",
@@ -36,4 +37,8 @@ export class S3BlobStore implements BlobStore {
       });
     }
   }
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 }

@@ -2,6 +2,7 @@ import {
   GetSecretValueCommand,
   ResourceNotFoundException,
   type SecretsManagerClient,
+  SecretsManagerServiceException,
 } from "@aws-sdk/client-secrets-manager";
 import { StarlingError } from "#shared/errors.ts";
 import type { Clock, SecretReader } from "#shared/ports.ts";
@@ -39,6 +40,12 @@ export class SecretsManagerReader implements SecretReader {
       const answer = await this.#client.send(new GetSecretValueCommand({ SecretId: name }));
       if (answer.SecretString !== undefined) return answer.SecretString;
     } catch (error) {
+      if (isDenied(error)) {
+        throw new StarlingError(
+          `secret ${name} may not be read: Starling's roles reach only secrets below its own prefix; name one of those`,
+          { code: "SecretDenied", retry: "permanent", data: { name }, cause: error },
+        );
+      }
       if (!(error instanceof ResourceNotFoundException)) throw error;
     }
     throw new StarlingError(`secret ${name} does not exist or holds no text; create it, or name another one`, {
@@ -47,4 +54,8 @@ export class SecretsManagerReader implements SecretReader {
       data: { name },
     });
   }
+}
+
+function isDenied(error: unknown): boolean {
+  return error instanceof SecretsManagerServiceException && error.name === "AccessDeniedException";
 }

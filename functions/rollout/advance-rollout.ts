@@ -238,7 +238,7 @@ function closing(known: Known, rollout: RolloutRow): Write[] {
   const { head } = known;
   if (rollout.phase !== "Complete" || head === undefined) return [];
   const { open: _open, ...kept } = head;
-  const gone = new Set(rollout.plan.removed);
+  const gone = new Set(isClearOf(rollout) ? rollout.plan.removed : []);
   const behind = new Set([...head.behind, ...rollout.parked.map((ref) => ref.cluster), ...rollout.left]);
   const next: HeadRow = {
     ...kept,
@@ -249,6 +249,15 @@ function closing(known: Known, rollout: RolloutRow): Write[] {
     ...dueAttributes(keys.head(rollout.subject), rollout.endedAt ?? rollout.createdAt),
   };
   return [{ put: next, when: { version: head.version } }];
+}
+
+/**
+ * True when no cluster can still have an assignment of a removed template: a target that failed before it was assigned
+ * anything has them all, and a rollout to some clusters says nothing about the others.
+ */
+function isClearOf({ plan, trigger, stages }: RolloutRow): boolean {
+  if (plan.farewell !== undefined) return true;
+  return trigger !== "membership" && stages.every((stage) => stage.counts.Failed === 0);
 }
 
 function merged(given: ReadonlyMap<number, TargetRow>, changed: readonly TargetRow[]): TargetRow[] {

@@ -81,6 +81,8 @@ export interface Observed {
   /** Worst first, at most five. */
   readonly troubles: readonly ObjectTrouble[];
   readonly drift?: { readonly at: string; readonly objects: number; readonly corrected: boolean };
+  /** The `reconcileAt` of the row when the cluster was looked at: that one is done, whatever the clocks say. */
+  readonly handledReconcile?: string;
   readonly fence: number;
   readonly conditions: readonly Condition[];
 }
@@ -119,7 +121,7 @@ export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "re
   if (desired.action === "orphan") return undefined;
   if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;
   if (observed.phase === "Gone" || observed.phase === "Reachable") return undefined;
-  if (row.reconcileAt !== undefined && row.reconcileAt > observed.at) return row.reconcileAt;
+  if (row.reconcileAt !== undefined && row.reconcileAt !== observed.handledReconcile) return row.reconcileAt;
   if (observed.nextAt !== undefined) return observed.nextAt;
   const interval = durationSeconds(desired.apply.interval) ?? 600;
   return later(observed.at, jittered(interval, `${row.uid}${observed.at}`));

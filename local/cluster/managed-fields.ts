@@ -99,6 +99,15 @@ export function managedFieldsList(object: JsonObject): readonly Json[] | undefin
   return Array.isArray(entries) ? entries : undefined;
 }
 
+/** Whether any manager owns the field at a path of names. */
+export function isOwned(object: JsonObject, path: readonly string[]): boolean {
+  return [...decode(managedFieldsList(object) ?? []).values()].some(({ set }) => {
+    let node: PathSet | undefined = set;
+    for (const name of path) node = node?.children.get(`f:${name}`);
+    return node?.member === true;
+  });
+}
+
 function decode(entries: readonly Json[]): Managers {
   const managers: Managers = new Map();
   for (const entry of entries) {

@@ -13,7 +13,7 @@ import {
   StatusError,
   staleVersion,
 } from "#local/cluster/status-error.ts";
-import { applyParsed, isApply, resourceOf, updateObject } from "#local/cluster/write-operations.ts";
+import { applyParsed, isApply, rescaleObject, resourceOf } from "#local/cluster/write-operations.ts";
 import type { WriteRequest, Written } from "#local/cluster/write-request.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
@@ -101,7 +101,7 @@ export function writeScale(request: WriteRequest, how: "replace" | "patch"): Wri
         { apiVersion: apiVersionOf(kind), kind: kind.kind, ...set({}, path, replicas) },
         "autoscaling/v1",
       )
-    : updateObject(request, live, set(live, path, replicas));
+    : rescaleObject(request, live, { next: set(live, path, replicas), path });
   return { status, object: scaleOf(kind, object) };
 }
 

@@ -6,6 +6,7 @@ import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { DecodeError } from "#local/cluster/go-object.ts";
 import { apiVersionOf, hasSubresource, type Kind, resourceKey } from "#local/cluster/kinds.ts";
 import {
+  isOwned,
   managedFieldsList,
   sameIgnoringTimes,
   trackApply,
@@ -47,7 +48,7 @@ import {
   type WriteRequest,
   type Written,
 } from "#local/cluster/write-request.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { annotationsOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 
 export function resourceOf(kind: Kind): string {
@@ -234,11 +235,20 @@ function nameMismatch(given: string, wanted: string): StatusError {
   return badRequest(`the name of the object (${given}) does not match the name on the URL (${wanted})`);
 }
 
+/** A new number of replicas under the subresource `scale`: its managers are only kept where somebody has owned them. */
+export function rescaleObject(
+  request: WriteRequest,
+  live: JsonObject,
+  scale: { readonly next: JsonObject; readonly path: readonly string[] },
+): Written {
+  const { next, path } = scale;
+  if (isOwned(live, path)) return updateObject(request, live, next);
+  return overwrite(request, live, withManagedFields(next, managedFieldsList(live) ?? []));
+}
+
 /** PUT and the patches that are no apply: the managers are settled, then the object is stored. */
 export function updateObject(request: WriteRequest, live: JsonObject, next: JsonObject): Written {
-  // The scale of a custom resource leaves no trace of its manager.
-  const untracked = request.kind.custom !== undefined && request.subresource === "scale";
-  const managedFields = untracked ? (managedFieldsList(live) ?? []) : trackUpdate(live, next, fieldsContext(request));
+  const managedFields = trackUpdate(live, next, fieldsContext(request));
   return overwrite(request, live, withManagedFields(next, managedFields));
 }
 
@@ -418,10 +428,22 @@ export function applyParsed(request: WriteRequest, config: JsonObject, shownVers
   };
   const live = liveOf(request);
   const { object, managedFields } = trackApply(live, config, context);
-  const decoded = toServerObject(request, object, "configuration");
+  const decoded = toServerObject(request, syncLastApplied(request, object, config), "configuration");
   const next = withManagedFields(checkNamespace(request, decoded), managedFields);
   if (live !== undefined) return overwrite(request, live, next);
   return createByApply(request, next);
+}
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** What client-side applies read is kept up to date by kubectl's server-side ones (fieldmanager, lastAppliedUpdater). */
+function syncLastApplied(request: WriteRequest, object: JsonObject, config: JsonObject): JsonObject {
+  const annotations = annotationsOf(object);
+  if (request.manager !== "kubectl" || annotations[lastApplied] === undefined) return object;
+  const { [lastApplied]: _, ...rest } = annotationsOf(config);
+  const given = Object.keys(rest).length === 0 ? undefined : rest;
+  const text = `${canonicalJson(withMetadata(config, { annotations: given }))}\n`;
+  return withMetadata(object, { annotations: { ...annotations, [lastApplied]: text } });
 }
 
 function typedPatchError(config: JsonObject, problems: readonly string[]): StatusError {

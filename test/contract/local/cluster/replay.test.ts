@@ -48,12 +48,23 @@ const files: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   },
   "17-validation.json": {},
   "19-limits.json": {},
+  "20-applyset.json": {
+    5: "a second IP family that nobody asked for",
+    13: "a second IP family that nobody asked for",
+    16: "a second IP family that nobody asked for",
+  },
   "21-with-controllers.json": {
     8: "Pods without the volumes of the ServiceAccount admission",
     11: "events.k8s.io is not served",
     13: "the order of ReplicaSets by their hashes",
     19: "recorded before the controller had written the status",
     25: "an item reduced to its owner",
+  },
+  "22-kubectl.json": {
+    27: "lists what was created in protobuf",
+    39: "recorded before the status was set",
+    40: "recorded before the status was set",
+    57: "deletes what was created in protobuf",
   },
 };
 

@@ -1,5 +1,8 @@
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 
+/** Any time will do in a request. */
+const sentTime = "2026-01-01T00:00:00Z";
+
 /** What placeholders of a file stand for, bound at their first appearance. */
 export class Bindings {
   readonly #values: Map<string, string>;
@@ -35,6 +38,7 @@ export class Bindings {
   fill(text: string): string {
     return text
       .replaceAll(/<repeat:(.):(\d+)>/g, (_all, char: string, count: string) => char.repeat(Number(count)))
+      .replaceAll("<time>", sentTime)
       .replaceAll(/<[a-z]+:\d+>/g, (placeholder) => this.#values.get(placeholder) ?? placeholder);
   }
 

@@ -11,7 +11,9 @@ export interface VectorStep {
   readonly during?: readonly VectorStep[];
   readonly note?: string;
   readonly loose?: readonly string[];
+  /** A kubectl command line, and what it sent. */
   readonly command?: string;
+  readonly requests?: readonly VectorStep[];
 }
 
 export interface VectorRequest {
@@ -29,5 +31,20 @@ export interface VectorResponse {
 
 export function readVectorFile(file: string): readonly VectorStep[] {
   const parsed = parseJson(readFileSync(new URL(`../../../fixtures/apiserver/${file}`, import.meta.url), "utf8"));
-  return (parsed as JsonObject).steps as unknown as readonly VectorStep[];
+  return ((parsed as JsonObject).steps as unknown as readonly VectorStep[]).flatMap(exchangesOf);
+}
+
+/** The exchanges of a command, but for those whose answers were not recorded and those in protobuf, which is not spoken. */
+function exchangesOf(step: VectorStep): readonly VectorStep[] {
+  if (step.requests === undefined) return [step];
+  return step.requests.filter(isComparable).map((each) => {
+    const { method, path } = each.request ?? { method: "", path: "" };
+    return { ...each, name: `${step.name}: ${method} ${path.slice(0, 80)}` };
+  });
+}
+
+function isComparable({ request, response }: VectorStep): boolean {
+  const { accept = "", "content-type": contentType = "" } = request?.headers ?? {};
+  const known = response?.body !== undefined && request?.body !== "<left out>";
+  return known && ![accept.split(",")[0], contentType].some((type) => type?.includes("protobuf"));
 }

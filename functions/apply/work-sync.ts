@@ -73,7 +73,10 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
     const client = await context.ports.connector.connect(cluster, context.deadline);
     return await verb({ ...context, client });
   } catch (error) {
-    if (error instanceof KubeError) return unansweredFinding(error);
+    if (error instanceof KubeError) {
+      const outOfTime = context.ports.clock.now() >= context.deadline;
+      return unansweredFinding(error, outOfTime ? "no time left" : "time left");
+    }
     if (error instanceof StarlingError && error.retry === "transient") {
       return { phase: "Retrying", reason: error.code, message: error.message };
     }
@@ -87,8 +90,14 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
   }
 }
 
-function unansweredFinding(error: KubeError): VerbResult {
-  const away = error.class === "unreachable" || error.class === "auth";
+/**
+ * Requests without an answer were repeated by the client: a cluster that is silent all that time is away, whatever
+ * became of the connections (resets of a dead load balancer, timeouts of a dropped route). Silence that only our own
+ * deadline cut short says nothing.
+ */
+function unansweredFinding(error: KubeError, time: "time left" | "no time left"): VerbResult {
+  const silent = error.status === undefined && error.class === "transient" && time === "time left";
+  const away = silent || error.class === "unreachable" || error.class === "auth";
   if (away)
     return {
       phase: "Unreachable",

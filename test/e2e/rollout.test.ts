@@ -135,7 +135,7 @@ describe("a rollout", () => {
       await world.untilInSync("web", second);
     }));
 
-  test("is moved at once by the webhook, and by the Source's interval where nobody calls", () =>
+  test("is moved at once by the webhook", () =>
     withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
       await world.untilInSync("web", commit);
       // The Source's interval is an hour, six minutes of this test's.

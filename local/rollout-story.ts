@@ -1,44 +1,45 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiSession } from "#local/api-session.ts";
+import type {
+  ApiList,
+  RolloutObject,
+  RolloutStatus,
+  SourceObject,
+  SyncGroupObject,
+  SyncObject,
+} from "#shared/domain/api/objects.ts";
+import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
 
 /** Where a group's clusters are, as the API says. */
 export interface FleetView {
+  /** A SyncGroup's state, or what kept it from having one. */
   readonly state: string;
   readonly message: string;
   readonly revision: string;
-  readonly rollout: number;
+  /** Clusters that hold the rendering that is theirs, all of it ready. */
   readonly ready: number;
-}
-
-interface GroupAnswer {
-  readonly status?: {
-    readonly state?: string;
-    readonly revision?: string;
-    readonly rollout?: number;
-    readonly clusters?: { readonly ready: number; readonly changing: number };
-    readonly conditions?: readonly { readonly type: string; readonly message: string }[];
-  };
-}
-
-interface StageAnswer {
-  readonly name: string;
-  readonly size: number;
-  readonly counts: Readonly<Record<string, number>>;
-}
-
-interface RolloutAnswer {
-  readonly status: { readonly phase: string; readonly message: string; readonly stages: readonly StageAnswer[] };
 }
 
 export interface StoryOptions {
   readonly session: ApiSession;
   readonly namespace: string;
   readonly group: string;
+  readonly source: string;
+  /** Prints a line. */
   readonly say: (line?: string) => void;
+  /** Columns of the terminal. */
+  readonly columns: number;
+  /** Ends the telling; whatever is awaited rejects. */
+  readonly signal: AbortSignal;
 }
 
 const LOOK_EVERY_MS = 150;
-const LONGEST_MS = 120_000;
+/** Without any change of what is shown; a slow machine is slow, but it moves. */
+const LONGEST_SILENCE_MS = 120_000;
+const SYNCS_PER_PAGE = 500;
+/** `  12.3s  ` */
+const INDENT = " ".repeat(9);
+const MAX_REASON_LINES = 3;
 
 /** Tells a rollout as it happens: one line for each change of what the API shows. */
 export class RolloutStory {
@@ -46,6 +47,7 @@ export class RolloutStory {
   readonly #started = performance.now();
   #chapter = 0;
   #rollout = 0;
+  #shown = "";
 
   constructor(options: StoryOptions) {
     this.#options = options;
@@ -57,74 +59,151 @@ export class RolloutStory {
     this.#options.say(`${this.#chapter}. ${title}`);
   }
 
+  /** A line under the chapter, with the seconds since the start. */
+  note(text: string): void {
+    this.#options.say(`${this.#elapsed()}${text}`);
+  }
+
   /**
-   * Follows the next rollout to its end.
+   * Follows the next rollout to its end, or until its Source cannot be read.
    * @param commit - the commit it must be about; absent: whichever comes.
    */
   async follow(commit?: string): Promise<FleetView> {
-    let last = "";
     const view = await this.#look(async () => {
       const group = await this.#group();
-      const number = group.rollout;
-      if (number <= this.#rollout || (commit !== undefined && !group.revision.includes(commit))) return undefined;
-      const rollout = await this.#call<RolloutAnswer>(`/rollouts/${number}`);
-      const line = rollout.status.stages.map(stageText).join("   ");
-      if (line !== last) this.#options.say(`  ${this.#elapsed()}  ${line}`);
-      last = line;
-      if (rollout.status.phase !== "Complete" && rollout.status.phase !== "Halted") return undefined;
+      const number = group.status.rollout ?? 0;
+      const isNext = number > this.#rollout && (commit === undefined || group.status.revision?.includes(commit));
+      if (isNext !== true) return this.#sourceFailure();
+      const { status } = await this.#call<RolloutObject>(`/syncgroups/${this.#options.group}/rollouts/${number}`);
+      const line = stagesText(status);
+      if (line !== this.#shown) this.note(line);
+      this.#shown = line;
+      if (status.phase !== "Complete" && status.phase !== "Halted") return undefined;
       this.#rollout = number;
-      this.#options.say(`  ${this.#elapsed()}  ${rollout.status.phase.toLowerCase()}: ${rollout.status.message}`);
-      return this.#group();
+      if (status.phase === "Halted") this.#explain(status);
+      return this.#fleet();
     });
-    return view;
+    if (view !== undefined) return view;
+    const given = await this.#fleet();
+    return { ...given, message: `nothing moved for ${LONGEST_SILENCE_MS / 1000} s; ${given.message}` };
   }
 
-  async until(isTrue: () => boolean): Promise<void> {
-    await this.#look(async () => (isTrue() ? true : undefined));
+  /** @throws Error when it does not come true. */
+  async until(what: string, isTrue: () => boolean): Promise<void> {
+    const came = await this.#look(async () => (isTrue() ? true : undefined));
+    if (came === undefined) throw new Error(`${what}: not in ${LONGEST_SILENCE_MS / 1000} s`);
   }
 
-  async #look<T>(look: () => Promise<T | undefined>): Promise<T> {
-    const deadline = performance.now() + LONGEST_MS;
-    while (performance.now() < deadline) {
+  /** @returns undefined when nothing was shown and nothing came of it for too long. */
+  async #look<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
+    let shown = this.#shown;
+    let silentSince = performance.now();
+    while (performance.now() - silentSince < LONGEST_SILENCE_MS) {
+      this.#options.signal.throwIfAborted();
       const seen = await look();
       if (seen !== undefined) return seen;
-      await sleep(LOOK_EVERY_MS);
+      if (shown !== this.#shown) silentSince = performance.now();
+      shown = this.#shown;
+      await sleep(LOOK_EVERY_MS, undefined, { signal: this.#options.signal });
     }
-    const group = await this.#group();
-    throw new Error(`nothing came of it in ${LONGEST_MS / 1000} s; the group is ${group.state}: ${group.message}`);
+    return undefined;
   }
 
-  async #group(): Promise<FleetView> {
-    const { status } = await this.#call<GroupAnswer>("");
+  async #sourceFailure(): Promise<FleetView | undefined> {
+    const { status } = await this.#call<SourceObject>(`/sources/${this.#options.source}`);
+    const ready = status.conditions.find(({ type }) => type === "Ready");
+    if (ready?.status !== "False" || status.failures === undefined) return undefined;
+    for (const line of wrapped(`the repository cannot be read: ${ready.message}`, this.#width())) this.note(line);
+    return { state: ready.reason, message: ready.message, revision: "", ready: 0 };
+  }
+
+  #explain({ message }: RolloutStatus): void {
+    const [first = "", ...rest] = wrapped(`halted: ${message}`, this.#width());
+    this.note(first);
+    for (const line of rest.slice(0, MAX_REASON_LINES)) this.#options.say(`${INDENT}${line}`);
+    if (rest.length > MAX_REASON_LINES) this.#options.say(`${INDENT}…`);
+  }
+
+  async #fleet(): Promise<FleetView> {
+    const { status } = await this.#group();
     return {
-      state: status?.state ?? "Waiting",
-      message: status?.conditions?.find((condition) => condition.type === "Ready")?.message ?? "",
-      revision: status?.revision ?? "",
-      rollout: status?.rollout ?? 0,
-      ready: status?.clusters?.ready ?? 0,
+      state: status.state ?? "Waiting",
+      message: status.conditions.find(({ type }) => type === "Ready")?.message ?? "",
+      revision: status.revision ?? "",
+      ready: await this.#inSync(),
     };
   }
 
+  /** Counted from what every cluster's worker last saw, not from the rollout. */
+  async #inSync(): Promise<number> {
+    let count = 0;
+    let after = "";
+    do {
+      const page = await this.#call<ApiList<SyncObject>>(
+        `/syncgroups/${this.#options.group}/syncs?limit=${SYNCS_PER_PAGE}${after}`,
+      );
+      count += page.items.filter(({ status: { state, desired, observed } }) => {
+        const wanted = desired?.renderDigest;
+        return state === "Ready" && wanted !== undefined && observed?.applied?.renderDigest === wanted;
+      }).length;
+      after = page.metadata.continue === undefined ? "" : `&continue=${page.metadata.continue}`;
+    } while (after !== "");
+    return count;
+  }
+
+  #group(): Promise<SyncGroupObject> {
+    return this.#call<SyncGroupObject>(`/syncgroups/${this.#options.group}`);
+  }
+
   #call<T>(path: string): Promise<T> {
-    const { session, namespace, group } = this.#options;
-    return session.call<T>("GET", `/v1/namespaces/${namespace}/syncgroups/${group}${path}`);
+    const { session, namespace } = this.#options;
+    return session.call<T>("GET", `/v1/namespaces/${namespace}${path}`);
+  }
+
+  #width(): number {
+    return this.#options.columns - INDENT.length;
   }
 
   #elapsed(): string {
-    return `${((performance.now() - this.#started) / 1000).toFixed(1).padStart(5)}s`;
+    return `${((performance.now() - this.#started) / 1000).toFixed(1).padStart(6)}s  `;
   }
 }
 
-/** `early 2/4 (2 changing)` */
-function stageText(stage: StageAnswer): string {
-  const count = (...states: readonly string[]) => states.reduce((sum, state) => sum + (stage.counts[state] ?? 0), 0);
+/** `canary 2/2   early 0/4, 4 changing   broad 0/6`, in columns. */
+function stagesText({ stages }: RolloutStatus): string {
+  const widest = Math.max(...stages.map(({ size }) => String(size).length));
+  const cell = "canary 0/0, 0 changing".length + 3 * (widest - 1) + 2;
+  return stages
+    .map((stage) => stageText(stage).padEnd(cell))
+    .join("")
+    .trimEnd();
+}
+
+function stageText(stage: RolloutStatus["stages"][number]): string {
+  const count = (...states: readonly TargetState[]) => {
+    let sum = 0;
+    for (const state of states) sum += stage.counts[state];
+    return sum;
+  };
   const notes = [
     [count("Assigned", "Applying", "Verifying"), "changing"],
     [count("Unchanged"), "unchanged"],
     [count("Failed"), "failed"],
     [count("Unreachable"), "unreachable"],
   ] as const;
-  const shown = notes.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
-  const done = count("Succeeded", "Unchanged");
-  return `${stage.name} ${done}/${stage.size}${shown.length === 0 ? "" : ` (${shown.join(", ")})`}`.padEnd(26);
+  const shown = notes.filter(([number]) => number > 0).map(([number, word]) => `, ${number} ${word}`);
+  return `${stage.name} ${count("Succeeded", "Unchanged")}/${stage.size}${shown.join("")}`;
+}
+
+/** Words longer than a line stay whole: images and paths are to be copied. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
 }

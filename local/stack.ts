@@ -60,8 +60,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 /** The rings of every fleet on this machine, from careful to broad. */
 export const rings = ["canary", "early", "broad"] as const;
 
-/** Adds clusters `<ring>-<n>`, a sixth of them canaries and a third early, and registers them. */
-export async function addFleet(stack: Stack, count: number): Promise<void> {
+/** Adds clusters `<ring>-<n>`, a sixth of them canaries and a third early, and registers them. @returns their names. */
+export async function addFleet(stack: Stack, count: number): Promise<readonly string[]> {
   const names = ringOfEach(count);
   const existing = new Map(stack.clusters.connections().map((connection) => [connection.name, connection]));
   const numbers = new Map<string, number>();
@@ -72,6 +72,7 @@ export async function addFleet(stack: Stack, count: number): Promise<void> {
     return { connection: existing.get(name) ?? stack.clusters.addCluster(name), labels: { ring } };
   });
   await registerClusters(registered, stack.machine, stack.session);
+  return registered.map(({ connection }) => connection.name);
 }
 
 function ringOfEach(count: number): readonly (typeof rings)[number][] {

@@ -1,51 +1,178 @@
-import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
-import { basename, resolve } from "node:path";
-import { promisify } from "node:util";
-import type { Stack } from "#local/stack.ts";
+import { basename, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { runUsersGit } from "#local/git/git-command.ts";
+import type { GitServer } from "#local/git/git-server.ts";
+import { errorMessage } from "#shared/errors.ts";
 
-const run = promisify(execFile);
+/** A host that does not answer should say so before whoever waits gives up. */
+const LIST_SECONDS = 20;
 
 export interface UserRepository {
   readonly url: string;
   /** Absent: the remote's HEAD. */
   readonly ref: { readonly branch: string } | { readonly tag: string } | { readonly commit: string } | undefined;
+  /** `podinfo, main at 1f3a9c0d2b4e` */
   readonly description: string;
+  /** What whoever pushed nothing should know, such as changes that are in no commit. */
+  readonly warning: string | undefined;
+}
+
+export interface RepositoryWish {
+  /** A folder of this machine, a `file:` URL or an `https:` URL. */
+  readonly repo: string;
+  /** A branch, a tag or a commit id; absent: HEAD. */
+  readonly ref?: string;
+  /** The folder that has to be there; not looked at when it holds `{{ }}`, nor in a repository far away. */
+  readonly path?: string;
 }
 
 /**
- * A repository of the user's own: a path on this machine is copied to its git server, a URL is followed where it is.
- * @throws Error when it is no repository, or has no such reference.
+ * A repository of the user's own: one on this machine is copied to its git server, a URL is followed where it is.
+ * @throws Error when it is no repository, or has no such reference or folder.
  */
-export async function adoptRepository(
-  stack: Stack,
-  wish: { readonly repo: string; readonly ref: string | undefined },
-): Promise<UserRepository> {
-  const local = await isFolder(wish.repo);
-  if (!local && !/^https:\/\//.test(wish.repo)) {
-    throw new Error(`--repo is ${wish.repo}: neither a folder on this machine nor an https URL`);
-  }
-  const url = local
-    ? await stack.git.importRepository(basename(resolve(wish.repo)).replace(/\.git$/, ""), resolve(wish.repo))
-    : wish.repo;
-  const ref = wish.ref === undefined ? undefined : await kindOfRef(wish.repo, wish.ref);
-  return { url, ref, description: `${wish.repo} at ${wish.ref ?? "HEAD"}` };
+export async function adoptRepository(git: GitServer, wish: RepositoryWish): Promise<UserRepository> {
+  if (wish.repo.startsWith("https://")) return followUrl(wish);
+  const folder = await localFolder(wish.repo);
+  await requireTopLevel(folder);
+  const { ref, commit } = await localReference(folder, wish.ref);
+  if (wish.path !== undefined && !wish.path.includes("{{")) await requireFolder(folder, commit, wish.path);
+  const url = await git.importRepository(servedName(folder), folder);
+  return {
+    url,
+    ref,
+    description: `${basename(folder)}, ${wish.ref ?? "HEAD"} at ${commit.slice(0, 12)}`,
+    warning: await uncommitted(folder, wish.path),
+  };
 }
 
-async function isFolder(path: string): Promise<boolean> {
+async function localFolder(repo: string): Promise<string> {
+  const path = repo.startsWith("file:") ? fileURLToPath(repo) : resolve(repo);
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() === true) return path;
+  if (found !== undefined) throw new Error(`--repo is ${repo}: a file; give the folder of a git repository`);
+  if (/^([a-z+]+:\/\/|[^/]+@[^/]+:)/.test(repo)) {
+    throw new Error(`--repo is ${repo}: only https:// URLs are followed; clone it, and give the folder of the clone`);
+  }
+  throw new Error(`--repo is ${repo}: there is no ${path}; give a folder of this machine, or an https:// URL`);
+}
+
+async function requireTopLevel(folder: string): Promise<void> {
+  let top: string;
   try {
-    return (await stat(path)).isDirectory();
+    const isBare = (await runUsersGit(["-C", folder, "rev-parse", "--is-bare-repository"])).trim() === "true";
+    top = (await runUsersGit(["-C", folder, "rev-parse", isBare ? "--absolute-git-dir" : "--show-toplevel"])).trim();
+  } catch (cause) {
+    if (errorMessage(cause).includes("dubious ownership")) {
+      throw new Error(`--repo is ${folder}: it belongs to another user, and git does not read it then`, { cause });
+    }
+    throw new Error(`--repo is ${folder}: no git repository; run "git init", and commit what is in it`, { cause });
+  }
+  const [given, found] = await Promise.all([stat(folder), stat(top)]);
+  if (given.ino === found.ino && given.dev === found.dev) return;
+  throw new Error(
+    `--repo is ${folder}: a folder inside the repository ${top}; give --repo ${top} --path ${relative(top, folder)}`,
+  );
+}
+
+async function localReference(folder: string, wanted: string | undefined) {
+  const ref = wanted ?? "HEAD";
+  for (const [prefix, kind] of [
+    ["refs/heads/", "branch"],
+    ["refs/tags/", "tag"],
+  ] as const) {
+    const commit = await commitOf(folder, `${prefix}${ref}`);
+    if (commit !== undefined) return { commit, ref: { [kind]: ref } as unknown as UserRepository["ref"] };
+  }
+  const commit = /^(HEAD|[0-9a-f]{4,40})$/.test(ref) ? await commitOf(folder, ref) : undefined;
+  if (commit !== undefined) return { commit, ref: ref === "HEAD" ? undefined : { commit } };
+  if (ref === "HEAD") throw new Error(`--repo is ${folder}: it has no commit yet; commit what is to be rolled out`);
+  throw new Error(`--ref is ${ref}: ${folder} has no branch, tag or commit of that name${await known(folder)}`);
+}
+
+async function commitOf(folder: string, revision: string): Promise<string | undefined> {
+  try {
+    return (await runUsersGit(["-C", folder, "rev-parse", "--verify", "--quiet", `${revision}^{commit}`])).trim();
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-async function kindOfRef(repository: string, ref: string): Promise<UserRepository["ref"]> {
-  if (/^[0-9a-f]{40}$/.test(ref)) return { commit: ref };
-  const { stdout } = await run("git", ["ls-remote", "--", repository, `refs/heads/${ref}`, `refs/tags/${ref}`]);
-  if (stdout.includes(`refs/heads/${ref}\n`)) return { branch: ref };
-  if (stdout.includes(`refs/tags/${ref}\n`)) return { tag: ref };
-  throw new Error(
-    `--ref is ${ref}: ${repository} has no branch or tag of that name; give a full commit id for a commit`,
-  );
+async function known(folder: string): Promise<string> {
+  const names = await runUsersGit([
+    "-C",
+    folder,
+    "for-each-ref",
+    "--count=8",
+    "--format=%(refname:short)",
+    "refs/heads",
+  ]);
+  return names === "" ? "" : `; it has ${names.trim().split("\n").join(", ")}`;
+}
+
+async function requireFolder(folder: string, commit: string, path: string): Promise<void> {
+  const clean = path.replace(/^(\.?\/)+|\/+$|^\.$/g, "");
+  try {
+    await runUsersGit(["-C", folder, "cat-file", "-e", `${commit}:${clean}`]);
+  } catch (cause) {
+    const top = (await runUsersGit(["-C", folder, "ls-tree", "-d", "--name-only", commit]))
+      .trim()
+      .split("\n")
+      .slice(0, 8);
+    throw new Error(
+      `--path is ${path}: commit ${commit.slice(0, 12)} of ${folder} has no such folder; it has ${top.join(", ")}`,
+      { cause },
+    );
+  }
+}
+
+async function uncommitted(folder: string, path: string | undefined): Promise<string | undefined> {
+  if ((await runUsersGit(["-C", folder, "rev-parse", "--is-bare-repository"])).trim() === "true") return undefined;
+  const inPath = path === undefined || path.includes("{{") ? "." : path;
+  const changes = await runUsersGit(["-C", folder, "status", "--porcelain", "--", inPath]);
+  return changes === "" ? undefined : `${folder} has changes that are in no commit; they are not rolled out`;
+}
+
+/** A folder may be called anything; a repository's address not. */
+function servedName(folder: string): string {
+  const name = basename(folder)
+    .replace(/\.git$/, "")
+    .replaceAll(/[^\w.-]+/g, "-")
+    .replace(/^[^A-Za-z0-9]+/, "");
+  return name === "" || name.endsWith(".git") ? "repository" : name;
+}
+
+async function followUrl({ repo, ref }: RepositoryWish): Promise<UserRepository> {
+  const listed = await listRemote(repo);
+  const oid = (name: string) => listed.get(`${name}^{}`) ?? listed.get(name);
+  const described = (found: UserRepository["ref"], commit: string) => ({
+    url: repo,
+    ref: found,
+    description: `${repo}, ${ref ?? "HEAD"} at ${commit.slice(0, 12)}`,
+    warning: undefined,
+  });
+  if (ref !== undefined && /^[0-9a-f]{40}$/.test(ref)) return described({ commit: ref }, ref);
+  const head = oid("HEAD");
+  if (ref === undefined || ref === "HEAD") {
+    if (head === undefined) throw new Error(`--repo is ${repo}: it has no HEAD; name a branch or a tag with --ref`);
+    return described(undefined, head);
+  }
+  const branch = oid(`refs/heads/${ref}`);
+  if (branch !== undefined) return described({ branch: ref }, branch);
+  const tag = oid(`refs/tags/${ref}`);
+  if (tag !== undefined) return described({ tag: ref }, tag);
+  throw new Error(`--ref is ${ref}: ${repo} has no branch or tag of that name; for a commit, give all 40 digits`);
+}
+
+/** Object ids by reference, as the remote lists them; `^{}` is the commit of an annotated tag. */
+async function listRemote(url: string): Promise<ReadonlyMap<string, string>> {
+  try {
+    const listed = await runUsersGit(["ls-remote", "--", url], LIST_SECONDS);
+    const lines = listed.trim().split("\n");
+    return new Map(lines.map((line): [string, string] => [line.slice(41), line.slice(0, 40)]));
+  } catch (cause) {
+    const said = errorMessage(cause).replace(/^git .*? ended with exit code \d+: /s, "");
+    const brief = said.replaceAll(/^(fatal|error|remote): /gm, "").replaceAll(/\s+/g, " ");
+    throw new Error(`--repo is ${url}: it cannot be listed: ${brief}`, { cause });
+  }
 }

@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { constants } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
@@ -196,7 +196,12 @@ function run(program, parameters, started = (_pid) => {}) {
   const child = spawn(program, parameters, {
     cwd: root,
     stdio: "inherit",
-    env: { ...process.env, PATH: `${join(modules, ".bin")}${delimiter}${process.env.PATH ?? ""}` },
+    env: {
+      ...process.env,
+      // Where the user stands: npm names it before it goes to the package's folder itself.
+      INIT_CWD: relative(root, process.cwd()) === "" ? (process.env.INIT_CWD ?? root) : process.cwd(),
+      PATH: `${join(modules, ".bin")}${delimiter}${process.env.PATH ?? ""}`,
+    },
     shell: program.endsWith(".cmd"),
   });
   if (child.pid !== undefined) started(child.pid);

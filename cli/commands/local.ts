@@ -110,7 +110,7 @@ export async function localServe(session: Session, options: LocalServeOptions): 
     await addFleet(stack, options.clusters);
     const files = await writeAccessFiles(stack, folder, NAMESPACE);
     const repository =
-      options.repo === undefined ? undefined : await adoptRepository(stack, { repo: options.repo, ref: undefined });
+      options.repo === undefined ? undefined : await adoptRepository(stack.git, { repo: options.repo });
     const ca = join(folder, "git-ca.pem");
     writeFileSync(ca, stack.machine.environment.gitCa ?? "");
     writeMachine(folder, {

@@ -10,8 +10,7 @@ const isolation = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1", GI
 
 /** Starts git with further environment variables; the rest of the environment is inherited. */
 export function spawnGit(args: readonly string[], variables: Readonly<Record<string, string>> = {}): GitProcess {
-  const assignments = Object.entries({ ...isolation, ...variables }).map(([name, value]) => `${name}=${value}`);
-  return spawn("env", [...assignments, "git", ...args], { stdio: ["pipe", "pipe", "pipe"] });
+  return spawnWith({ ...isolation, ...variables }, args);
 }
 
 /**
@@ -22,6 +21,33 @@ export async function runGit(args: readonly string[], input: Uint8Array | string
   const child = spawnGit(args);
   child.stdin.on("error", () => {});
   child.stdin.end(input);
+  return outputOf(child, args);
+}
+
+/**
+ * Runs git on something of the user's, with the user's settings: `safe.directory`, proxies, authorities. Never asks.
+ * @throws Error with git's own words when it fails, or is not done within the time.
+ */
+export async function runUsersGit(args: readonly string[], timeoutSeconds = 600): Promise<string> {
+  const child = spawnWith({ GIT_TERMINAL_PROMPT: "0", GIT_ASKPASS: "true", SSH_ASKPASS: "true" }, args);
+  child.stdin.end();
+  const timer = setTimeout(() => child.kill(), timeoutSeconds * 1000);
+  try {
+    return await outputOf(child, args);
+  } catch (error) {
+    if (child.signalCode === null) throw error;
+    throw new Error(`git ${args.join(" ")} was not done within ${timeoutSeconds} seconds`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function spawnWith(variables: Readonly<Record<string, string>>, args: readonly string[]): GitProcess {
+  const assignments = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
+  return spawn("env", [...assignments, "git", ...args], { stdio: ["pipe", "pipe", "pipe"] });
+}
+
+async function outputOf(child: GitProcess, args: readonly string[]): Promise<string> {
   const [output, complaint, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   if (code !== 0) throw new Error(`git ${args.join(" ")} ended with exit code ${code}: ${complaint.trim()}`);
   return output;

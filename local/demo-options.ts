@@ -1,0 +1,63 @@
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+export const demoUsage = `npm run demo -- [options]
+
+  --repo URL-or-path   roll out what is in this git repository instead of the demo's own
+  --path DIR           the folder in it; may hold {{ cluster.labels.ring }}  (default .)
+  --ref REF            a branch, a tag or a commit id                 (default HEAD)
+  --clusters N         clusters to make, 1 to 300, in the rings canary, early, broad
+                                                                      (default 12)
+  --keep DIR           leave everything running until Ctrl-C, and write DIR/kubeconfig
+                       and DIR/starling.json
+`;
+
+export interface DemoOptions {
+  /** Absent: the demo's own repository. */
+  readonly user: { readonly repo: string; readonly path: string; readonly ref: string | undefined } | undefined;
+  readonly clusters: number;
+  /** Absolute. */
+  readonly keep: string | undefined;
+}
+
+const MAX_CLUSTERS = 300;
+
+/**
+ * @param folder - that relative paths start from.
+ * @returns undefined when help is asked for.
+ * @throws Error naming the option and what it takes.
+ */
+export function readDemoOptions(args: readonly string[], folder: string): DemoOptions | undefined {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      repo: { type: "string" },
+      path: { type: "string" },
+      ref: { type: "string" },
+      clusters: { type: "string", default: "12" },
+      keep: { type: "string" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  if (values.help === true) return undefined;
+  const { repo, path, ref, keep } = values;
+  for (const [name, value] of Object.entries({ repo, path, ref, keep })) {
+    if (value === "") throw new Error(`--${name} is empty`);
+  }
+  const clusters = Number(values.clusters);
+  if (!Number.isInteger(clusters) || clusters < 1 || clusters > MAX_CLUSTERS) {
+    throw new Error(`--clusters is ${values.clusters}; expected a whole number from 1 to ${MAX_CLUSTERS}`);
+  }
+  if (repo === undefined && (path ?? ref) !== undefined) {
+    throw new Error("--path and --ref go with --repo: the demo's own repository has one path and one branch");
+  }
+  return {
+    user: repo === undefined ? undefined : { repo: localPath(repo, folder), path: path ?? ".", ref },
+    clusters,
+    keep: keep === undefined ? undefined : resolve(folder, keep),
+  };
+}
+
+function localPath(repo: string, folder: string): string {
+  return /^([a-z+]+:|[^/]+@[^/]+:)/.test(repo) ? repo : resolve(folder, repo);
+}

@@ -1,0 +1,150 @@
+/** Reads a cluster with kubectl, and says where it differs from what kubectl made of a folder. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
+
+const run = promisify(execFile);
+const maxOutputBytes = 64 * 1024 * 1024;
+const partOf = "applyset.kubernetes.io/part-of";
+
+export interface ClusterReaderOptions {
+  /** The program. */
+  readonly kubectl: string;
+  readonly kubeconfig: string;
+  readonly context: string;
+}
+
+export type Kubectl = (...args: readonly string[]) => Promise<string>;
+
+export function clusterReader({ kubectl, kubeconfig, context }: ClusterReaderOptions): Kubectl {
+  return async (...args) => {
+    const all = ["--kubeconfig", kubeconfig, "--context", context, ...args];
+    return (await run(kubectl, all, { maxBuffer: maxOutputBytes })).stdout;
+  };
+}
+
+/** The objects of a manifest file as kubectl reads them, Lists taken apart. */
+export async function decodeManifests(kubectl: string, file: string): Promise<readonly JsonObject[]> {
+  const mark = "starling.test/decoded";
+  const { stdout } = await run(kubectl, ["annotate", "--local", "-f", file, `${mark}=`, "-o", "json"], {
+    maxBuffer: maxOutputBytes,
+  });
+  return documentsOf(stdout).map((object) => withoutAnnotation(object, mark));
+}
+
+/**
+ * Every way in which the cluster does not hold exactly the given objects: a field that is missing or different, a field
+ * owned by Starling that nobody gave, an object of the set that nobody gave. Empty when it does.
+ */
+export async function differences(cluster: Kubectl, file: string, given: readonly JsonObject[]): Promise<string[]> {
+  const found = documentsOf(await cluster("get", "-f", file, "-o", "json", "--show-managed-fields"));
+  const byId = new Map(found.map((object) => [identity(object), object]));
+  const different = given.flatMap((object) => {
+    const live = byId.get(identity(object)) ?? byId.get(identity(object, "default"));
+    return live === undefined ? [`${identity(object)} is not there`] : objectDifferences(object, live);
+  });
+  const wanted = new Set(found.map((object) => identity(object)));
+  const members = await membersOf(cluster);
+  const further = members.filter((id) => !wanted.has(id)).map((id) => `${id} has the set's label, but nobody gave it`);
+  const unlabelled = [...wanted].filter((id) => !members.includes(id)).map((id) => `${id} has no label of the set`);
+  return [...different, ...further, ...unlabelled];
+}
+
+async function membersOf(cluster: Kubectl): Promise<readonly string[]> {
+  const resources = (await cluster("api-resources", "--verbs=list", "-o", "name")).trim().split("\n");
+  const listed = documentsOf(await cluster("get", resources.join(","), "-A", "-l", partOf, "-o", "json"));
+  return listed.map((object) => identity(object));
+}
+
+function objectDifferences(given: JsonObject, live: JsonObject): string[] {
+  const id = identity(given);
+  return [
+    ...missing(given, live).map((text) => `${id} ${text}`),
+    ...ownedBeyond(given, live).map((text) => `${id} ${text}`),
+  ];
+}
+
+/** What is given and not there, as `path: given X, found Y`. */
+function missing(given: Json, live: Json | undefined, path = ""): string[] {
+  if (isJsonObject(given) && isJsonObject(live)) {
+    return Object.entries(given).flatMap(([key, value]) =>
+      value === undefined ? [] : missing(value, live[key], `${path}.${key}`),
+    );
+  }
+  if (Array.isArray(given) && Array.isArray(live) && given.length === live.length) {
+    return given.flatMap((value, index) => missing(value, live[index], `${path}[${index}]`));
+  }
+  const found = live === undefined ? "nothing" : stringifyJson(live);
+  return stringifyJson(given) === found ? [] : [`${path}: given ${stringifyJson(given)}, found ${found}`];
+}
+
+/** Fields that Starling's apply owns without anybody having given them, its label apart. */
+function ownedBeyond(given: JsonObject, live: JsonObject): string[] {
+  const metadata = isJsonObject(live.metadata) ? live.metadata : {};
+  const entries = Array.isArray(metadata.managedFields) ? metadata.managedFields.filter(isJsonObject) : [];
+  const own = entries.filter(({ manager }) => manager === "starling");
+  if (own.length !== 1 || own[0]?.operation !== "Apply") {
+    return [`has ${own.length} entries of starling: ${own.map(({ operation }) => operation).join(", ")}`];
+  }
+  const fields = own[0].fieldsV1;
+  if (!isJsonObject(fields)) return ["has no fields of starling"];
+  return beyond(fields, given)
+    .filter((path) => path !== `.metadata.labels.${partOf}`)
+    .map((path) => `${path} is owned`);
+}
+
+function beyond(fields: JsonObject, given: Json | undefined, path = ""): string[] {
+  return Object.entries(fields).flatMap(([member, below]) => {
+    if (member === ".") return given === undefined ? [path] : [];
+    const at = path + (member.startsWith("f:") ? `.${member.slice(2)}` : `[${member}]`);
+    const value = memberOf(given, member);
+    const isLeaf = !isJsonObject(below) || Object.keys(below).length === 0;
+    if (isLeaf) return value === undefined ? [at] : [];
+    return beyond(below, value, at);
+  });
+}
+
+/** The part of a value that an entry of `fieldsV1` names: `f:` a field, `k:` an element by its keys, `v:` one by value. */
+function memberOf(value: Json | undefined, member: string): Json | undefined {
+  const name = member.slice(2);
+  if (member.startsWith("f:")) return isJsonObject(value) ? value[name] : undefined;
+  if (!Array.isArray(value)) return undefined;
+  const wanted = parseJson(name);
+  if (!isJsonObject(wanted)) return value.find((element) => stringifyJson(element) === stringifyJson(wanted));
+  // A key that nobody gave has its default, such as the protocol of a port.
+  return value.find(
+    (element) =>
+      isJsonObject(element) &&
+      Object.entries(wanted).every(
+        ([key, part]) => element[key] === undefined || stringifyJson(element[key]) === stringifyJson(part),
+      ),
+  );
+}
+
+/** kubectl prints one document after the other: a closing brace in the first column ends one. */
+function documentsOf(text: string): JsonObject[] {
+  return text
+    .split(/(?<=^\}\n)/m)
+    .filter((document) => document.trim() !== "")
+    .flatMap((document) => flattened(parseJson(document)));
+}
+
+function flattened(value: Json): JsonObject[] {
+  if (!isJsonObject(value)) return [];
+  if (typeof value.kind === "string" && value.kind.endsWith("List") && Array.isArray(value.items)) {
+    return value.items.flatMap(flattened);
+  }
+  return [value];
+}
+
+function withoutAnnotation(object: JsonObject, name: string): JsonObject {
+  const metadata = isJsonObject(object.metadata) ? object.metadata : {};
+  const { [name]: _mark, ...annotations } = isJsonObject(metadata.annotations) ? metadata.annotations : {};
+  const { annotations: _all, ...rest } = metadata;
+  return { ...object, metadata: Object.keys(annotations).length === 0 ? rest : { ...rest, annotations } };
+}
+
+function identity(object: JsonObject, defaultNamespace = ""): string {
+  const { name, namespace } = isJsonObject(object.metadata) ? object.metadata : {};
+  return `${object.apiVersion} ${object.kind} ${namespace ?? defaultNamespace}/${name}`;
+}

@@ -15,11 +15,12 @@ import {
 import { hasSubresource, type Kind } from "#local/cluster/kinds.ts";
 import { negotiate, type Representation } from "#local/cluster/negotiation.ts";
 import { resourceSubject } from "#local/cluster/object-meta.ts";
+import { isApply, patchObject } from "#local/cluster/patch-operations.ts";
 import { listObjects, present, type ReadRequest, readObject } from "#local/cluster/read-operations.ts";
 import { readScale, writeScale } from "#local/cluster/scale.ts";
 import { methodNotAllowed, noSuchResource, notFound, StatusError, unauthorized } from "#local/cluster/status-error.ts";
 import { checkWatch, type EventSink, watchObjects } from "#local/cluster/watch.ts";
-import { createObject, isApply, patchObject, replaceObject } from "#local/cluster/write-operations.ts";
+import { createObject, replaceObject } from "#local/cluster/write-operations.ts";
 import { readWriteOptions, type WriteRequest, type Written } from "#local/cluster/write-request.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 

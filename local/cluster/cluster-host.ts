@@ -67,7 +67,7 @@ export interface ClusterHost {
   stop(): Promise<void>;
 }
 
-export const defaultVersion = "v1.36.2";
+const defaultVersion = "v1.36.2";
 const defaultReadyAfterMs = 200;
 
 function cannotBePulled(image: string): boolean {

@@ -53,7 +53,7 @@ function storedVersionErrors(object: JsonObject, versions: readonly Json[]): Fie
   });
 }
 
-export function isEstablished(crd: JsonObject): boolean {
+function isEstablished(crd: JsonObject): boolean {
   return listAt(crd, "status", "conditions").some(
     (condition) => stringAt(condition, "type") === "Established" && stringAt(condition, "status") === "True",
   );

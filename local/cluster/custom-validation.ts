@@ -26,7 +26,7 @@ const formats: Readonly<Record<string, RegExp>> = {
 };
 
 /** What is wrong with a custom resource by its schema, in the words of kube-openapi and the apiextensions server. */
-export function schemaErrors(schema: StructuralSchema, value: Json, path = ""): FieldError[] {
+function schemaErrors(schema: StructuralSchema, value: Json, path = ""): FieldError[] {
   const errors: FieldError[] = [];
   if (value === null && schema.nullable === true) return errors;
   const type = jsonType(value);
@@ -158,7 +158,7 @@ const blocking = new Set([
 ]);
 
 /** Whether any part of a schema carries rules (`x-kubernetes-validations`). */
-export function hasRules(schema: Json | undefined): boolean {
+function hasRules(schema: Json | undefined): boolean {
   if (Array.isArray(schema)) return schema.some((each: Json) => hasRules(each));
   if (!isJsonObject(schema)) return false;
   return schema["x-kubernetes-validations"] !== undefined || Object.values(schema).some(hasRules);

@@ -44,7 +44,7 @@ export interface DeleteOptions {
 const policies: readonly string[] = ["Foreground", "Background", "Orphan", "nil"];
 
 /** Reads DeleteOptions from the body, or from the query where there is none. @throws StatusError 400 or 422. */
-export function readDeleteOptions(query: URLSearchParams, text: string): DeleteOptions {
+function readDeleteOptions(query: URLSearchParams, text: string): DeleteOptions {
   const body: JsonObject = text.trim() === "" ? fromQuery(query) : parseApplyBody(text, "Ignore").value;
   if (typeof body.kind === "string" && body.kind !== "DeleteOptions") {
     throw badRequest(

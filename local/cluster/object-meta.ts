@@ -78,7 +78,7 @@ function nameErrors(kind: Kind, metadata: JsonObject): FieldError[] {
 }
 
 /** What is wrong with a label key, annotation key or finalizer, or undefined. */
-export function qualifiedNameProblem(key: string): string | undefined {
+function qualifiedNameProblem(key: string): string | undefined {
   const parts = key.split("/");
   if (parts.length > 2) {
     return "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
@@ -106,7 +106,7 @@ function annotationErrors(object: JsonObject): FieldError[] {
 }
 
 /** What is wrong with labels at a path, also in templates. */
-export function labelErrors(labels: Readonly<Record<string, string>>, field: string): FieldError[] {
+function labelErrors(labels: Readonly<Record<string, string>>, field: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels)) {
     const keyProblem = qualifiedNameProblem(key);

@@ -105,7 +105,7 @@ function readLimit(query: URLSearchParams): number {
 const matches = ["Exact", "NotOlderThan", ""];
 
 /** The resourceVersion of a list or watch, 0 where any will do. @throws StatusError 400, 422 or 504. */
-export function readVersion(cluster: Cluster, query: URLSearchParams): number {
+function readVersion(cluster: Cluster, query: URLSearchParams): number {
   const version = query.get("resourceVersion") ?? "";
   const match = query.get("resourceVersionMatch") ?? "";
   const errors: FieldError[] = [];

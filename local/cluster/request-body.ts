@@ -111,7 +111,7 @@ export function parsePatch(text: string): Json {
 }
 
 /** Paths of object members that appear twice, in the order of the text, which is valid JSON. */
-export function duplicateKeys(text: string): string[] {
+function duplicateKeys(text: string): string[] {
   const found: string[] = [];
   const stack: { readonly path: string; readonly keys: Set<string> | undefined; index: number; key: string }[] = [];
   const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;

@@ -2,6 +2,7 @@ import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
 import { apiVersionOf, type Kind } from "#local/cluster/kinds.ts";
 import { metadataOf, resourceSubject } from "#local/cluster/object-meta.ts";
+import { applyParsed, isApply } from "#local/cluster/patch-operations.ts";
 import { jsonPatch, mergePatch } from "#local/cluster/patches.ts";
 import { mediaType, parseApplyBody, parsePatch } from "#local/cluster/request-body.ts";
 import {
@@ -13,7 +14,7 @@ import {
   StatusError,
   staleVersion,
 } from "#local/cluster/status-error.ts";
-import { applyParsed, isApply, rescaleObject, resourceOf } from "#local/cluster/write-operations.ts";
+import { rescaleObject, resourceOf } from "#local/cluster/write-operations.ts";
 import type { WriteRequest, Written } from "#local/cluster/write-request.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { stringAt, valueAt } from "#shared/domain/kube-object.ts";

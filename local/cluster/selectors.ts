@@ -5,7 +5,7 @@ import { labelsOf, valueAt } from "#shared/domain/kube-object.ts";
 export type Predicate = (object: JsonObject) => boolean;
 
 const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
-export const labelValueMessage =
+const labelValueMessage =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /** What is wrong with a label value, or undefined. */

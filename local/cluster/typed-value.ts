@@ -41,7 +41,7 @@ function isEmptyMap(value: Value): boolean {
 }
 
 /** The element that stands for a list item; undefined where an item lacks all keys or is nothing a set can hold. */
-export function itemElement(type: ListType, item: Json): string | undefined {
+function itemElement(type: ListType, item: Json): string | undefined {
   if (type.keys.length === 0) return item === null || typeof item === "object" ? undefined : valueElement(item);
   if (!isJsonObject(item)) return undefined;
   const keys: Record<string, Json> = {};
@@ -198,7 +198,7 @@ export interface Comparison {
   readonly removed: PathSet;
 }
 
-export const sameComparison: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
+const sameComparison: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
 
 interface CompareWalk {
   readonly added: PathSetBuilder;

@@ -235,17 +235,14 @@ interface Condition {
   readonly status: "True" | "False";
   readonly reason: string;
   readonly message: string;
+  /** Progress was made: `lastUpdateTime` moves though nothing else does. */
+  readonly moved?: boolean;
 }
 
 /** A condition keeps its times while nothing of it changes; `lastUpdateTime` also moves with progress. */
-function stamped(
-  context: ControllerContext,
-  before: JsonObject | undefined,
-  next: Condition,
-  moved = false,
-): JsonObject {
+function stamped(context: ControllerContext, before: JsonObject | undefined, next: Condition): JsonObject {
   const now = context.cluster.now();
-  const { type, status, reason, message } = next;
+  const { type, status, reason, message, moved = false } = next;
   const sameStatus = before?.status === status;
   const same = sameStatus && before?.reason === reason && !moved;
   if (same && before !== undefined) return { ...before, message };
@@ -317,12 +314,8 @@ function progressingCondition(
   if (before?.reason === "ProgressDeadlineExceeded" && !moved) return before;
   const at = (moved || finished ? context.cluster.options.clock() : since) + deadline;
   lookAgain(context, deployment, at + 1_000);
-  return stamped(
-    context,
-    before,
-    { type: "Progressing", status: "True", reason: "ReplicaSetUpdated", message: `${shown} is progressing.` },
-    moved,
-  );
+  const message = `${shown} is progressing.`;
+  return stamped(context, before, { type: "Progressing", status: "True", reason: "ReplicaSetUpdated", message, moved });
 }
 
 /** The times of conditions are whole seconds, so the deadline is looked at a second after it. */

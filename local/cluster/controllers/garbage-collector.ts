@@ -1,6 +1,6 @@
 import { type Change, keyOf } from "#local/cluster/cluster-store.ts";
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
-import { ownerUids, uidOf } from "#local/cluster/controllers/owner-index.ts";
+import { ownerUids, type StoredAt, uidOf } from "#local/cluster/controllers/owner-index.ts";
 import { withMetadata } from "#local/cluster/object-meta.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
@@ -21,7 +21,7 @@ export function collectGarbage(context: ControllerContext): (change: Change) => 
       return;
     }
     if (valueAt(object, "metadata", "deletionTimestamp") !== undefined)
-      finishLater(context, uidOf(object), resource, keyOf(object));
+      finishLater(context, uidOf(object), { resource, key: keyOf(object) });
     if (type === "ADDED" && ownerUids(object).length > 0) {
       const key = keyOf(object);
       scheduler.at(`gc-new/${uidOf(object)}`, soon, () => collectUnowned(context, resource, key));
@@ -52,13 +52,13 @@ function collectDependents(context: ControllerContext, uid: string): void {
   for (const { at } of context.owners.dependents(uid)) collectUnowned(context, at.resource, at.key);
 }
 
-const waiting = new WeakMap<ControllerContext, Map<string, { readonly resource: string; readonly key: string }>>();
+const waiting = new WeakMap<ControllerContext, Map<string, StoredAt>>();
 
 /** Looks again at an object that is being deleted; without a place, at the one that waits under this uid. */
-function finishLater(context: ControllerContext, uid: string, resource?: string, key?: string): void {
-  const known = waiting.get(context) ?? new Map<string, { readonly resource: string; readonly key: string }>();
+function finishLater(context: ControllerContext, uid: string, at?: StoredAt): void {
+  const known = waiting.get(context) ?? new Map<string, StoredAt>();
   waiting.set(context, known);
-  if (resource !== undefined && key !== undefined) known.set(uid, { resource, key });
+  if (at !== undefined) known.set(uid, at);
   const place = known.get(uid);
   if (place === undefined) return;
   context.scheduler.at(`gc-finish/${uid}`, context.cluster.options.clock(), () => {

@@ -51,10 +51,9 @@ function conditionsOf(context: ControllerContext, namespace: JsonObject, left: r
   const known = Array.isArray(status.conditions) ? status.conditions : [];
   function condition(
     type: string,
-    on: boolean,
+    value: "True" | "False",
     why: { readonly reason: string; readonly message: string },
   ): JsonObject {
-    const value = on ? "True" : "False";
     const before = known.find((each) => isJsonObject(each) && each.type === type && each.status === value);
     const lastTransitionTime = stringAt(before, "lastTransitionTime") ?? context.cluster.now();
     return { type, status: value, lastTransitionTime, ...why };
@@ -75,23 +74,23 @@ function conditionsOf(context: ControllerContext, namespace: JsonObject, left: r
   const remaining = [...kinds].map(([kind, count]) => `${kind} has ${count} resource instances`).join(", ");
   const held = [...finalizers].map(([finalizer, count]) => `${finalizer} in ${count} resource instances`).join(", ");
   return [
-    condition("NamespaceDeletionDiscoveryFailure", false, {
+    condition("NamespaceDeletionDiscoveryFailure", "False", {
       reason: "ResourcesDiscovered",
       message: "All resources successfully discovered",
     }),
-    condition("NamespaceDeletionGroupVersionParsingFailure", false, {
+    condition("NamespaceDeletionGroupVersionParsingFailure", "False", {
       reason: "ParsedGroupVersions",
       message: "All legacy kube types successfully parsed",
     }),
-    condition("NamespaceDeletionContentFailure", false, {
+    condition("NamespaceDeletionContentFailure", "False", {
       reason: "ContentDeleted",
       message: "All content successfully deleted, may be waiting on finalization",
     }),
-    condition("NamespaceContentRemaining", true, {
+    condition("NamespaceContentRemaining", "True", {
       reason: "SomeResourcesRemain",
       message: `Some resources are remaining: ${remaining}`,
     }),
-    condition("NamespaceFinalizersRemaining", finalizers.size > 0, {
+    condition("NamespaceFinalizersRemaining", finalizers.size > 0 ? "True" : "False", {
       reason: finalizers.size > 0 ? "SomeFinalizersRemain" : "ContentHasNoFinalizers",
       message:
         finalizers.size > 0

@@ -65,7 +65,8 @@ function conditions(context: ControllerContext, { ready, reason, message }: Cond
   ];
 }
 
-function containerStatus(container: Json, state: JsonObject, ready: boolean): JsonObject {
+function containerStatus(container: Json, state: JsonObject): JsonObject {
+  const ready = state.running !== undefined;
   const image = stringAt(container, "image") ?? "";
   return {
     name: stringAt(container, "name") ?? "",
@@ -101,7 +102,7 @@ function readyStatus(context: ControllerContext, pod: JsonObject): JsonObject {
     conditions: conditions(context, { ready: "True" }),
     podIP: ip,
     podIPs: [{ ip }],
-    containerStatuses: containersOf(pod).map((container) => containerStatus(container, running, true)),
+    containerStatuses: containersOf(pod).map((container) => containerStatus(container, running)),
   };
 }
 
@@ -112,7 +113,7 @@ function doneStatus(context: ControllerContext, pod: JsonObject): JsonObject {
     ...baseStatus(context, pod),
     phase: "Succeeded",
     conditions: conditions(context, { ready: "False", reason: "PodCompleted" }),
-    containerStatuses: containersOf(pod).map((container) => containerStatus(container, terminated, false)),
+    containerStatuses: containersOf(pod).map((container) => containerStatus(container, terminated)),
   };
 }
 
@@ -135,7 +136,7 @@ function waitingStatus(
       reason: "ContainersNotReady",
       message: `containers with unready status: [${names.join(" ")}]`,
     }),
-    containerStatuses: containersOf(pod).map((container) => containerStatus(container, waiting, false)),
+    containerStatuses: containersOf(pod).map((container) => containerStatus(container, waiting)),
   };
 }
 

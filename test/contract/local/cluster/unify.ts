@@ -108,44 +108,43 @@ export interface UnifyOptions {
   readonly partial: boolean;
   /** Paths that are not compared at all, such as `.message`. */
   readonly ignore: ReadonlySet<string>;
+  /** Where in the answer the values stand. */
+  readonly path?: string;
 }
 
 /** Every difference between a recorded value and an answer, each with its path. */
-export function differences(
-  expected: Json | undefined,
-  actual: Json | undefined,
-  options: UnifyOptions,
-  path = "",
-): string[] {
+export function differences(expected: Json | undefined, actual: Json | undefined, options: UnifyOptions): string[] {
+  const { path = "" } = options;
   if (options.ignore.has(path) || path.endsWith(".storageVersionHash")) return [];
   if (typeof expected === "string" && options.partial && isJsonObject(actual))
-    return differences(expected, actual.name, options, path);
-  if (typeof expected === "string") return textDifferences(expected, actual, options, path);
-  if (path.endsWith(".managedFields") && Array.isArray(expected))
-    return managerDifferences(expected, actual, options, path);
-  if (path.endsWith(".causes") && Array.isArray(expected)) return setDifferences(expected, actual, options, path);
+    return differences(expected, actual.name, options);
+  if (typeof expected === "string") return textDifferences(expected, actual, options);
+  if (path.endsWith(".managedFields") && Array.isArray(expected)) return managerDifferences(expected, actual, options);
+  if (path.endsWith(".causes") && Array.isArray(expected)) return setDifferences(expected, actual, options);
   if (options.partial && Array.isArray(expected) && Array.isArray(actual) && expected.every(isNamed)) {
-    return namedDifferences(expected, actual, options, path);
+    return namedDifferences(expected, actual, options);
   }
   if (Array.isArray(expected)) {
     if (!Array.isArray(actual)) return [`${path}: expected a list, got ${short(actual)}`];
     if (actual.length !== expected.length)
       return [`${path}: expected ${expected.length} items, got ${actual.length}: ${short(actual)}`];
-    return expected.flatMap((item: Json, index) => differences(item, actual[index], options, `${path}[${index}]`));
+    return expected.flatMap((item: Json, index) =>
+      differences(item, actual[index], { ...options, path: `${path}[${index}]` }),
+    );
   }
   if (!isJsonObject(expected))
     return expected === actual ? [] : [`${path}: expected ${short(expected)}, got ${short(actual)}`];
   if (typeof expected["<item>"] === "string") return itemDifferences(expected["<item>"], actual, path);
   if (Array.isArray(expected["<left out>"]))
-    return differences([...expected["<left out>"]].sort(), Object.keys(actual ?? {}).sort(), options, path);
+    return differences([...expected["<left out>"]].sort(), Object.keys(actual ?? {}).sort(), options);
   if (path === "" && isJsonObject(actual) && typeof expected.count === "number" && Array.isArray(actual.items))
-    return differences(expected.count, actual.items.length, options, path);
+    return differences(expected.count, actual.items.length, options);
   if (!isJsonObject(actual)) return [`${path}: expected an object, got ${short(actual)}`];
   if (expected.columnDefinitions !== undefined && expected.kind === "Table")
     return tableDifferences(expected, actual, options);
   const found = Object.keys(expected).flatMap((key) => {
     if (actual[key] === undefined) return [`${path}.${key}: is missing, expected ${short(expected[key])}`];
-    return differences(expected[key], actual[key], options, `${path}.${key}`);
+    return differences(expected[key], actual[key], { ...options, path: `${path}.${key}` });
   });
   if (options.partial) return found;
   const extra = Object.keys(actual).filter(
@@ -190,19 +189,16 @@ function isNamed(item: Json): boolean {
 }
 
 /** Trimmed lists: what was kept is compared by name. */
-function namedDifferences(
-  expected: readonly Json[],
-  actual: readonly Json[],
-  options: UnifyOptions,
-  path: string,
-): string[] {
+function namedDifferences(expected: readonly Json[], actual: readonly Json[], options: UnifyOptions): string[] {
+  const { path = "" } = options;
   return expected.flatMap((item) => {
     const other = actual.find((each) => nameOf(each) === nameOf(item));
-    return differences(item, other, options, `${path}[${nameOf(item)}]`);
+    return differences(item, other, { ...options, path: `${path}[${nameOf(item)}]` });
   });
 }
 
-function textDifferences(expected: string, actual: Json | undefined, options: UnifyOptions, path: string): string[] {
+function textDifferences(expected: string, actual: Json | undefined, options: UnifyOptions): string[] {
+  const { path = "" } = options;
   if (expected === "<left out>") return [];
   if (path === ".message" && typeof actual === "string" && sameParts(expected, actual)) return [];
   const nodePort = expected.startsWith("<nodeport:") && typeof actual === "number";
@@ -233,12 +229,8 @@ function managerKey(entry: Json): string {
 }
 
 /** managedFields are a set of (manager, operation, apiVersion, subresource, fieldsV1). */
-function managerDifferences(
-  expected: readonly Json[],
-  actual: Json | undefined,
-  options: UnifyOptions,
-  path: string,
-): string[] {
+function managerDifferences(expected: readonly Json[], actual: Json | undefined, options: UnifyOptions): string[] {
+  const { path = "" } = options;
   const given = Array.isArray(actual) ? actual : [];
   const left = expected.map(managerKey).sort();
   const right = given.map(managerKey).sort();
@@ -246,39 +238,28 @@ function managerDifferences(
   return expected.flatMap((entry) => {
     const other = given.find((each: Json) => managerKey(each) === managerKey(entry));
     const fields = isJsonObject(entry) ? entry.fieldsV1 : undefined;
-    return fieldDifferences(
-      fields,
-      isJsonObject(other) ? other.fieldsV1 : undefined,
-      options,
-      `${path}<${managerKey(entry)}>`,
-    );
+    return fieldDifferences(fields, isJsonObject(other) ? other.fieldsV1 : undefined, {
+      ...options,
+      path: `${path}<${managerKey(entry)}>`,
+    });
   });
 }
 
 /** Keys of fieldsV1 may hold placeholders: `k:{"uid":"<uid:4>"}`. */
-function fieldDifferences(
-  expected: Json | undefined,
-  actual: Json | undefined,
-  options: UnifyOptions,
-  path: string,
-): string[] {
+function fieldDifferences(expected: Json | undefined, actual: Json | undefined, options: UnifyOptions): string[] {
   const filled =
     expected === undefined ? undefined : (JSON.parse(options.bindings.fill(stringifyJson(expected))) as Json);
-  return differences(filled, actual, { ...options, partial: false }, path);
+  return differences(filled, actual, { ...options, partial: false });
 }
 
-function setDifferences(
-  expected: readonly Json[],
-  actual: Json | undefined,
-  options: UnifyOptions,
-  path: string,
-): string[] {
+function setDifferences(expected: readonly Json[], actual: Json | undefined, options: UnifyOptions): string[] {
+  const { path = "" } = options;
   if (!Array.isArray(actual) || actual.length !== expected.length)
     return [`${path}: expected ${short(expected)}, got ${short(actual)}`];
   const left = [...actual] as Json[];
   const missing: string[] = [];
   for (const item of expected) {
-    const index = left.findIndex((each) => differences(item, each, options, `${path}[]`).length === 0);
+    const index = left.findIndex((each) => differences(item, each, { ...options, path: `${path}[]` }).length === 0);
     if (index < 0) missing.push(`${path}: misses ${short(item)} in ${short(left)}`);
     else left.splice(index, 1);
   }

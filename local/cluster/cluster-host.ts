@@ -52,7 +52,7 @@ export interface ClusterHost {
   /** Stops a cluster; requests to it are answered 404. */
   removeCluster(name: string): void;
   connections(): readonly ClusterConnection[];
-  /** Every request since the start or the last `clearRequests`, in the order of their ends. */
+  /** Every request since the start or the last `clearRequests`, in the order of their ends; the oldest go after 200,000. */
   requests(): readonly RequestRecord[];
   clearRequests(): void;
   /** Calls the listener for each finished request until the returned function is called. */
@@ -67,6 +67,8 @@ export interface ClusterHost {
   stop(): Promise<void>;
 }
 
+/** Of the requests, at least half as many are kept: a machine may run for days. */
+const maxRecords = 400_000;
 const defaultVersion = "v1.36.2";
 const defaultReadyAfterMs = 200;
 
@@ -91,6 +93,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
     interceptor: () => interceptor,
     record(entry) {
       records.push(entry);
+      if (records.length > maxRecords) records = records.slice(-maxRecords / 2);
       for (const each of listeners) each(entry);
     },
   });

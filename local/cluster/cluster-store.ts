@@ -13,8 +13,8 @@ export interface Change {
   readonly previous?: JsonObject;
 }
 
-/** Watches can begin at most this many writes ago, as etcd's history is compacted too. */
-const maxHistory = 2_000;
+/** Watches can begin at most this many writes ago, as etcd's history is compacted too; hundreds of clusters share a process. */
+const maxHistory = 250;
 
 export function objectKey(namespace: string, name: string): string {
   return `${namespace}/${name}`;

@@ -11,6 +11,8 @@ import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
 export const demoNamespace = "demo";
 export const demoGroup = "shop";
 const source = "shop";
+/** Where `kubectl apply` puts objects that name no namespace. */
+const defaultNamespace = "default";
 
 /** Long enough for the slowest machine: only an image that never starts may use it up. */
 const PATIENT = "60s";
@@ -121,7 +123,7 @@ function groupOf({ path, progressDeadline, bound }: GroupWish): unknown {
     metadata: { name: demoGroup, namespace: demoNamespace },
     spec: {
       clusters: { all: true },
-      templates: [{ name: "app", source, path, apply: { interval: "30s" } }],
+      templates: [{ name: "app", source, path, apply: { interval: "30s", defaultNamespace } }],
       rollout: {
         maxConcurrent: bound,
         progressDeadline,

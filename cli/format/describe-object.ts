@@ -94,6 +94,7 @@ export function describeGroup({
     `path ${template.path}`,
     `prune ${template.apply.prune ? "on" : "off"}`,
     `drift ${template.apply.drift}`,
+    ...(template.apply.defaultNamespace === undefined ? [] : [`namespace ${template.apply.defaultNamespace}`]),
   ]);
   const stages = spec.rollout.stages.map((stage, index) => [
     `${index + 1} ${stage.name}`,

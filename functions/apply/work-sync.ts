@@ -9,9 +9,10 @@ import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
-import type { ClusterRow, Condition, SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { observe } from "#shared/domain/sync/observe.ts";
+import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/domain/sync/seen-cluster.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
 
 export interface SyncContext {
@@ -28,9 +29,6 @@ export interface SyncOutcome {
   readonly cluster?: ClusterRow;
 }
 
-/** A cluster that answers is noted at most this often. */
-const SEEN_SECONDS = 300;
-
 /** @returns undefined when there is nothing to do now: the subject is suspended. */
 export async function workSync(row: SyncRow, context: SyncContext): Promise<SyncOutcome | undefined> {
   const { cluster, ports, lease, deadline } = context;
@@ -44,10 +42,11 @@ export async function workSync(row: SyncRow, context: SyncContext): Promise<Sync
     fence: lease.fence,
     ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),
   };
-  const result = await run(verbFor(row), { row, claim, clusterUid: cluster.status.uid, deadline, ports }, cluster);
+  const verb = verbFor(row);
+  const { result, contact } = await run(verb, { row, claim, clusterUid: cluster.status.uid, deadline, ports }, cluster);
   const now = ports.clock.now();
   const observed = observe(row, result, { now, fence: lease.fence });
-  const seen = seenCluster(cluster, { result, now });
+  const seen = seenCluster(cluster, { result, now, ...(contact === undefined ? {} : { contact }) });
   return { observed, ...(seen === undefined ? {} : { cluster: seen }) };
 }
 
@@ -67,27 +66,44 @@ function verbFor(row: SyncRow): Verb {
   return observed.phase === "Ready" || (observed.phase === "Failed" && holds) ? inspectSync : applySync;
 }
 
-/** Runs a verb; what ends it as a whole is a finding too. A defect of ours is thrown on. */
-async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: ClusterRow): Promise<VerbResult> {
+/** What a verb came to, and what the cluster said of itself meanwhile. */
+interface Run {
+  readonly result: VerbResult;
+  /** Absent when the cluster was not reached, or not even asked. */
+  readonly contact?: ClusterContact;
+}
+
+/** Runs a verb; what ends it as a whole is a finding too. */
+async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: ClusterRow): Promise<Run> {
+  const { clock } = context.ports;
   try {
     const client = await context.ports.connector.connect(cluster, context.deadline);
-    return await verb({ ...context, client });
+    const result = await verb({ ...context, client });
+    if (result.phase === "Unreachable") return { result };
+    const version = isSeenLongAgo(cluster, clock.now()) ? await client.serverVersion() : undefined;
+    return { result, contact: { uid: result.clusterUid, version } };
   } catch (error) {
     if (error instanceof KubeError) {
-      const outOfTime = context.ports.clock.now() >= context.deadline;
-      return unansweredFinding(error, outOfTime ? "no time left" : "time left");
+      const outOfTime = clock.now() >= context.deadline;
+      const result = unansweredFinding(error, outOfTime ? "no time left" : "time left");
+      return { result, ...(result.phase === "Unreachable" ? {} : { contact: {} }) };
     }
-    if (error instanceof StarlingError && error.retry === "transient") {
-      return { phase: "Retrying", reason: error.code, message: error.message };
-    }
-    if (error instanceof StarlingError) return { phase: "Failed", reason: error.code, message: error.message };
-    context.ports.log.error("a sync met a defect", {
-      sync: context.row.name,
-      cluster: cluster.name,
-      error: errorMessage(error),
-    });
-    return { phase: "Retrying", reason: errorCode(error), message: "an internal error; the log of apply has it" };
+    return { result: defectFinding(error, context, cluster) };
   }
+}
+
+/** What failed on our side of the connection; a defect of ours is tried again, and its log has the details. */
+function defectFinding(error: unknown, context: Omit<VerbContext, "client">, cluster: ClusterRow): VerbResult {
+  if (error instanceof StarlingError) {
+    const phase = error.retry === "transient" ? "Retrying" : "Failed";
+    return { phase, reason: error.code, message: error.message };
+  }
+  context.ports.log.error("a sync met a defect", {
+    sync: context.row.name,
+    cluster: cluster.name,
+    error: errorMessage(error),
+  });
+  return { phase: "Retrying", reason: errorCode(error), message: "an internal error; the log of apply has it" };
 }
 
 /**
@@ -106,36 +122,4 @@ function unansweredFinding(error: KubeError, time: "time left" | "no time left")
     };
   const phase = error.verdict.retryable ? "Retrying" : "Failed";
   return { phase, reason: error.reason, message: error.message };
-}
-
-function seenCluster(
-  cluster: ClusterRow,
-  seen: { readonly result: VerbResult; readonly now: Date },
-): ClusterRow | undefined {
-  const { result } = seen;
-  const now = seen.now.toISOString();
-  const away = result.phase === "Unreachable";
-  const before = cluster.status.conditions.find((condition) => condition.type === "Reachable");
-  const status = away ? "False" : "True";
-  const uid = cluster.status.uid ?? result.clusterUid;
-  const last = cluster.status.lastSeenAt;
-  const stale = !away && (last === undefined || Date.parse(last) + SEEN_SECONDS * 1000 < seen.now.getTime());
-  if (before?.status === status && uid === cluster.status.uid && !stale) return undefined;
-  const condition: Condition = {
-    type: "Reachable",
-    status,
-    reason: away ? result.reason : "Answers",
-    message: away ? result.message : "",
-    since: before?.status === status ? before.since : now,
-  };
-  return {
-    ...cluster,
-    version: cluster.version + 1,
-    status: {
-      ...cluster.status,
-      ...(uid === undefined ? {} : { uid }),
-      ...(away ? {} : { lastSeenAt: now }),
-      conditions: [condition],
-    },
-  };
 }

@@ -22,6 +22,15 @@ export function objectIdKey(id: ObjectId): string {
   return `${id.group}/${id.kind}/${id.namespace}/${id.name}`;
 }
 
+/**
+ * Where an object of a rendering may be once its scope is known: a namespace on a cluster-scoped object is dropped, and
+ * a namespaced object without one gets the default, when there is one.
+ */
+export function placesOf(id: ObjectId, defaultNamespace: string | undefined): readonly ObjectId[] {
+  if (id.namespace !== "") return [id, { ...id, namespace: "" }];
+  return defaultNamespace === undefined ? [id] : [id, { ...id, namespace: defaultNamespace }];
+}
+
 /** `Deployment shop/web`, `ClusterRole reader`, `Widget.example.com shop/w`: as people read it in messages. */
 export function describeObject(id: ObjectId): string {
   const kind = id.group === "" || wellKnownGroups.has(id.group) ? id.kind : `${id.kind}.${id.group}`;

@@ -17,6 +17,8 @@ export interface ApplySetRequest {
   /** The rendering. */
   readonly objects: readonly ManifestObject[];
   readonly setId: string;
+  /** For namespaced objects that name none; absent: they are refused. */
+  readonly defaultNamespace?: string | undefined;
   /** What is known of the set from before. */
   readonly inventory: Inventory;
   /** Tools whose objects may be taken over; objects that nobody marked always may. */
@@ -50,7 +52,7 @@ const definitionWaitMs = 10_000;
  * @throws KubeError when the cluster cannot even be asked for its kinds.
  */
 export async function applySet(client: ClusterClient, request: ApplySetRequest): Promise<ApplySetResult> {
-  const resolved = await resolveObjects(client, request.objects, request.setId);
+  const resolved = await resolveObjects(client, request.objects, request);
   if (resolved.some(({ invalid }) => invalid !== undefined)) return refused(resolved, request.inventory);
 
   const run = new ApplyRun(client, request);

@@ -17,16 +17,22 @@ interface Scope {
   readonly namespaced: boolean;
 }
 
+export interface Membership {
+  readonly setId: string;
+  /** For namespaced objects that name none. */
+  readonly defaultNamespace?: string | undefined;
+}
+
 /**
  * Settles what only the cluster knows: whether a kind is namespaced, from discovery and from the definitions in the set
- * itself. A namespaced object without a namespace is invalid (it would never fall into `default`), a namespace on a
- * cluster-scoped object is dropped, as the server does. Objects of unknown kinds are left as they are; they fail alone,
+ * itself. A namespaced object without a namespace goes where the Sync says; when it does not say, the object is invalid (it
+ * would never fall into `default`). A namespace on a cluster-scoped object is dropped, as the server does. Objects of unknown kinds are left as they are; they fail alone,
  * in their turn. The ownership label is set here, last.
  */
 export async function resolveObjects(
   client: ClusterClient,
   objects: readonly ManifestObject[],
-  setId: string,
+  { setId, defaultNamespace }: Membership,
 ): Promise<readonly ResolvedObject[]> {
   const defined = scopesDefinedIn(objects);
   const scopes = new Map<string, Scope | undefined>();
@@ -37,7 +43,7 @@ export async function resolveObjects(
     const key = `${kind.group}/${kind.kind}`;
     if (!scopes.has(key)) scopes.set(key, defined.get(key) ?? (await scopeInCluster(client, object)));
     const scope = scopes.get(key);
-    const settled = scope === undefined ? object : withScope(object, scope);
+    const settled = scope === undefined ? object : withScope(object, scope, defaultNamespace);
     const id = objectIdOf(settled);
     const invalid = invalidity(id, scope, places);
     places.add(objectIdKey(id));
@@ -49,7 +55,7 @@ export async function resolveObjects(
 function invalidity(id: ObjectId, scope: Scope | undefined, places: ReadonlySet<string>): ObjectFailure | undefined {
   const name = describeObject(id);
   if (scope?.namespaced && id.namespace === "") {
-    const remedy = "set metadata.namespace, or namespace in its kustomization";
+    const remedy = "set metadata.namespace, namespace in its kustomization, or apply.defaultNamespace of its template";
     return definiteFailure({ class: "invalid", reason: "NoNamespace", message: `${name} has no namespace; ${remedy}` });
   }
   if (!places.has(objectIdKey(id))) return undefined;
@@ -87,7 +93,14 @@ export function kindsOfDefinition(
     .map((version) => ({ group, kind, version: stringAt(version, "name") ?? "" }));
 }
 
-function withScope(object: ManifestObject, { namespaced }: Scope): ManifestObject {
+function withScope(
+  object: ManifestObject,
+  { namespaced }: Scope,
+  defaultNamespace: string | undefined,
+): ManifestObject {
+  if (namespaced && (object.metadata.namespace ?? "") === "" && defaultNamespace !== undefined) {
+    return { ...object, metadata: { ...object.metadata, namespace: defaultNamespace } };
+  }
   if (namespaced || object.metadata.namespace === undefined) return object;
   const { namespace: _dropped, ...metadata } = object.metadata;
   return { ...object, metadata };

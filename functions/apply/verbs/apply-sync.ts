@@ -10,7 +10,7 @@ import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { worstOf } from "#shared/domain/health/status.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
-import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import { describeObject, type ObjectId, objectIdKey, placesOf } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import type { Applied, ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
@@ -32,7 +32,15 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
   if (parent.kind === "refused") return refusedFinding(parent);
   const { clusterUid } = parent;
 
-  const result = await applySet(client, { objects: rendering, setId, inventory: before, clock: ports.clock, deadline });
+  const { defaultNamespace } = desired.apply;
+  const result = await applySet(client, {
+    objects: rendering,
+    setId,
+    defaultNamespace,
+    inventory: before,
+    clock: ports.clock,
+    deadline,
+  });
   const applied = changeInventory(before, {
     recorded: recordsOf(result),
     settled: [],
@@ -44,7 +52,7 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
   }
 
   const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
-  const unrecorded = await unrecordedIds(earlier, applied, ports.blobs);
+  const unrecorded = await unrecordedIds(earlier, { inventory: applied, defaultNamespace }, ports.blobs);
   const pruned = desired.apply.prune ? await prune(context, { applied, rendering, unrecorded, setId }) : undefined;
   const after = changeInventory(applied, {
     recorded: [],
@@ -77,10 +85,11 @@ interface Pruning {
 }
 
 async function prune(context: VerbContext, pruning: Pruning): Promise<PruneResult | undefined> {
-  const { client, claim, ports, deadline } = context;
-  const desired = new Set(pruning.rendering.map((object) => objectIdKey(objectIdOf(object))));
-  const isDesired = (id: ObjectId) =>
-    desired.has(objectIdKey(id)) || desired.has(objectIdKey({ ...id, namespace: "" }));
+  const { row, client, claim, ports, deadline } = context;
+  const { defaultNamespace } = row.desired.apply;
+  const places = pruning.rendering.flatMap((object) => placesOf(objectIdOf(object), defaultNamespace));
+  const desired = new Set(places.map(objectIdKey));
+  const isDesired = (id: ObjectId) => desired.has(objectIdKey(id));
   const candidates = pruning.applied.entries.filter((entry) => !isDesired(entry.id));
   if (candidates.length === 0 && pruning.unrecorded.length === 0) return undefined;
   const keepUids = new Set(pruning.applied.entries.filter((entry) => isDesired(entry.id)).map((entry) => entry.uid));

@@ -17,7 +17,11 @@ export async function deleteSync(context: VerbContext): Promise<VerbResult> {
     before.entries.map((entry) => entry.id),
   );
   if (parent.kind === "refused") return refusedFinding(parent);
-  const unrecorded = await unrecordedIds(parent.record.attempted, before, ports.blobs);
+  const unrecorded = await unrecordedIds(
+    parent.record.attempted,
+    { inventory: before, defaultNamespace: row.desired.apply.defaultNamespace },
+    ports.blobs,
+  );
   const result = await deleteSet(client, {
     inventory: before,
     unrecorded,

@@ -8,7 +8,7 @@ import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { seenHealth } from "#functions/apply/verbs/verify-sync.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { objectIdOf } from "#shared/domain/kube-object.ts";
-import { objectIdKey } from "#shared/domain/object-id.ts";
+import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
 
@@ -45,13 +45,18 @@ async function correct(
   if (parent.kind === "refused") return refusedFinding(parent);
   const drifted = new Set(report.drifted.map((object) => objectIdKey(object.id)));
   const rendering = await loadRendering(renderDigest, ports.blobs);
-  const known = new Set(seen.entries.map((entry) => objectIdKey(entry.id)));
-  const objects = rendering.filter((object) => {
-    const id = objectIdOf(object);
-    const key = known.has(objectIdKey(id)) ? objectIdKey(id) : objectIdKey({ ...id, namespace: "" });
-    return drifted.has(key);
+  const { defaultNamespace } = row.desired.apply;
+  const objects = rendering.filter((object) =>
+    placesOf(objectIdOf(object), defaultNamespace).some((id) => drifted.has(objectIdKey(id))),
+  );
+  const result = await applySet(client, {
+    objects,
+    setId: seen.setId,
+    defaultNamespace,
+    inventory: seen,
+    clock: ports.clock,
+    deadline,
   });
-  const result = await applySet(client, { objects, setId: seen.setId, inventory: seen, clock: ports.clock, deadline });
   const recorded = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
   const after = changeInventory(seen, { recorded, settled: [], definitions: result.definitions });
   const done = result.outcome === "applied";

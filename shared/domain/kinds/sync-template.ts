@@ -9,6 +9,11 @@ export const applyOptions = z.strictObject({
   drift: z.enum(["correct", "report", "off"], 'must be "correct", "report" or "off"').default("correct"),
   /** How often an applied Sync is looked at again. */
   interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("10m"),
+  /**
+   * Where namespaced objects go that name no namespace, as with `kubectl apply -n`; those that name one keep it. Absent:
+   * such objects are refused, because nothing falls into `default` unasked.
+   */
+  defaultNamespace: nameSchema.optional(),
 });
 export type ApplyOptions = z.infer<typeof applyOptions>;
 

@@ -41,7 +41,12 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
   function apply(
     set: string,
     objects: readonly ManifestObject[],
-    rest: { readonly inventory?: Inventory; readonly adopt?: readonly ForeignTool[]; readonly deadline?: Date } = {},
+    rest: {
+      readonly inventory?: Inventory;
+      readonly adopt?: readonly ForeignTool[];
+      readonly deadline?: Date;
+      readonly defaultNamespace?: string;
+    } = {},
   ) {
     const setId = setIdOf(claimFor(set));
     return applySet(cluster.client, {
@@ -50,6 +55,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       inventory: rest.inventory ?? emptyInventory(setId),
       clock: systemClock,
       deadline: rest.deadline ?? inSeconds(60),
+      defaultNamespace: rest.defaultNamespace,
       ...(rest.adopt ? { adopt: rest.adopt } : {}),
     });
   }
@@ -129,6 +135,25 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     await apply("marks", [namespace("marks"), configMap("marks/c")]);
     const live = await cluster.raw("GET", "/api/v1/namespaces/marks/configmaps/c");
     expect(stringAt(live, "metadata", "labels", "applyset.kubernetes.io/part-of")).toBe(setIdOf(claimFor("marks")));
+  });
+
+  it("a namespaced object without a namespace goes where the set says, and only such an object", async () => {
+    const nowhere = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } });
+    const role = manifest({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "placed" },
+      rules: [],
+    });
+    const objects = [namespace("given"), namespace("own"), nowhere, role, configMap("own/c")];
+    const result = await apply("given", objects, { defaultNamespace: "given" });
+    expect(outcomes(result.objects)).toEqual({
+      "Namespace given": "created",
+      "Namespace own": "created",
+      "ClusterRole placed": "created",
+      "ConfigMap given/c": "created",
+      "ConfigMap own/c": "created",
+    });
   });
 
   it("a namespaced object without a namespace stops the set before any write", async () => {

@@ -59,6 +59,8 @@ export interface WriteAnswer {
  * until the deadline. Objects in answers carry apiVersion and kind, items of lists too. Nothing given is changed.
  */
 export interface ClusterClient {
+  /** What the API server calls its version: `v1.34.2-eks-1a2b3c4`. */
+  serverVersion(): Promise<string>;
   /** Looks a kind up; asks the server again, once, when it is not known. */
   lookup(query: KindQuery): Promise<KindLookup>;
   /** Every kind that can be listed, in its preferred version. @throws KubeError when a group's server is silent. */

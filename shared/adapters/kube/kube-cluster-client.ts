@@ -133,6 +133,11 @@ class KubeClusterClient implements ClusterClient {
     this.#catalog = catalog;
   }
 
+  async serverVersion(): Promise<string> {
+    const answer = await this.#sender.send({ method: "GET", path: "/version" });
+    return stringAt(parseJson(answer.text), "gitVersion") ?? "";
+  }
+
   lookup(query: KindQuery): Promise<KindLookup> {
     return this.#catalog.lookup(query);
   }

@@ -1,0 +1,57 @@
+/** The status half of a Cluster: what its worker learned of it while it worked on something else. */
+import type { ClusterRow, Condition } from "#shared/domain/rows/object-rows.ts";
+import type { Finding } from "#shared/domain/sync/observe.ts";
+
+/** A cluster that answers is noted at most this often. */
+const SEEN_SECONDS = 300;
+
+/** The cluster answered; what it was asked on the way is there. */
+export interface ClusterContact {
+  readonly uid?: string | undefined;
+  readonly version?: string | undefined;
+}
+
+export interface Sighting {
+  readonly result: Finding;
+  /** Absent when the cluster was not reached, or not even asked. */
+  readonly contact?: ClusterContact;
+  readonly now: Date;
+}
+
+export function isSeenLongAgo(cluster: ClusterRow, now: Date): boolean {
+  const last = cluster.status.lastSeenAt;
+  return last === undefined || Date.parse(last) + SEEN_SECONDS * 1000 < now.getTime();
+}
+
+/** The row with what is new in it, or undefined when nothing is: a failure on our side says nothing of the cluster. */
+export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow | undefined {
+  const { result, contact } = sighting;
+  const away = result.phase === "Unreachable";
+  if (!away && contact === undefined) return undefined;
+  const now = sighting.now.toISOString();
+  const before = cluster.status.conditions.find((condition) => condition.type === "Reachable");
+  const status = away ? "False" : "True";
+  const reason = away ? result.reason : "Answers";
+  const uid = cluster.status.uid ?? contact?.uid;
+  const same = before?.status === status && before.reason === reason && uid === cluster.status.uid;
+  if (same && (away || !isSeenLongAgo(cluster, sighting.now))) return undefined;
+  const condition: Condition = {
+    type: "Reachable",
+    status,
+    reason,
+    message: away ? result.message : "",
+    since: before?.status === status ? before.since : now,
+  };
+  const version = contact?.version ?? cluster.status.version;
+  return {
+    ...cluster,
+    version: cluster.version + 1,
+    status: {
+      ...cluster.status,
+      ...(uid === undefined ? {} : { uid }),
+      ...(version === undefined ? {} : { version }),
+      ...(away ? {} : { lastSeenAt: now }),
+      conditions: [condition],
+    },
+  };
+}

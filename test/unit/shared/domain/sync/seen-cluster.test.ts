@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { seenCluster } from "#shared/domain/sync/seen-cluster.ts";
+
+const now = new Date("2026-11-21T08:00:00.000Z");
+const ready = { phase: "Ready", reason: "Ready", message: "" } as const;
+const away = { phase: "Unreachable", reason: "Unauthorized", message: "401" } as const;
+
+function clusterWith(status: ClusterRow["status"]): ClusterRow {
+  return {
+    pk: "CL#a",
+    sk: "META",
+    type: "Cluster",
+    schema: 1,
+    version: 3,
+    uid: "u",
+    name: "a",
+    labels: {},
+    annotations: {},
+    generation: 1,
+    createdAt: now.toISOString(),
+    spec: { endpoint: { server: "https://a.example", token: { secret: "starling/clusters/a" } } },
+    operations: {},
+    status,
+  };
+}
+
+describe("what a look at a Sync says of its cluster", () => {
+  test("the first answer notes uid and version", () => {
+    const contact = { uid: "kube-system-uid", version: "v1.36.2" };
+    const seen = seenCluster(clusterWith({ conditions: [] }), { result: ready, contact, now });
+    expect(seen?.version).toBe(4);
+    expect(seen?.status).toEqual({
+      uid: "kube-system-uid",
+      version: "v1.36.2",
+      lastSeenAt: now.toISOString(),
+      conditions: [{ type: "Reachable", status: "True", reason: "Answers", message: "", since: now.toISOString() }],
+    });
+  });
+
+  test("the same answer soon after changes nothing; five minutes later it is noted again", () => {
+    const contact = { uid: "kube-system-uid" };
+    const first = seenCluster(clusterWith({ conditions: [] }), { result: ready, contact, now });
+    if (first === undefined) throw new Error("the first answer was not noted");
+    const soon = new Date(now.getTime() + 299_000);
+    const late = new Date(now.getTime() + 301_000);
+    expect(seenCluster(first, { result: ready, contact, now: soon })).toBeUndefined();
+    expect(seenCluster(first, { result: ready, contact, now: late })?.status.lastSeenAt).toBe(late.toISOString());
+  });
+
+  test("a failure on our side, before the cluster was asked, says nothing of it", () => {
+    const missing = { phase: "Retrying", reason: "SecretNotFound", message: "" } as const;
+    expect(seenCluster(clusterWith({ conditions: [] }), { result: missing, now })).toBeUndefined();
+  });
+
+  test("a refused token is noted once, with its reason, and keeps what was known", () => {
+    const known = clusterWith({
+      uid: "kube-system-uid",
+      version: "v1.36.2",
+      lastSeenAt: now.toISOString(),
+      conditions: [],
+    });
+    const seen = seenCluster(known, { result: away, now });
+    expect(seen?.status).toMatchObject({
+      uid: "kube-system-uid",
+      version: "v1.36.2",
+      conditions: [{ status: "False", reason: "Unauthorized", message: "401" }],
+    });
+    if (seen === undefined) throw new Error("the refusal was not noted");
+    expect(seenCluster(seen, { result: away, now: new Date(now.getTime() + 3_600_000) })).toBeUndefined();
+  });
+});

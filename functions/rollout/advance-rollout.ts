@@ -16,7 +16,7 @@ import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
-/** Rows of targets, assignments and removals in one transaction; three more go with them. */
+/** Rows of targets, assignments, removals and checks in one transaction; three more go with them. */
 const ROOM = 96;
 /** Waiting targets looked at in one step. */
 const FEWEST_NEXT = 20;
@@ -52,6 +52,7 @@ export async function advanceRollout(known: Known, stored: RolloutRow, ports: Pl
     ...decision.assignments.map((assignment) =>
       assignmentWrite(assignment, { known, syncs: observations.syncs, now, installation: ports.installation }),
     ),
+    ...registrationChecks(decision.assignments, observations.fleet),
     ...decision.removals.map((sync) => ({ delete: { pk: sync.pk, sk: sync.sk }, when: { version: sync.version } })),
     ...closing(known, next),
     subjectWrite(known.row, { rollout: next, now }),
@@ -150,6 +151,7 @@ async function readObservations(known: Known, { rollout, targets }: Looking, tab
   const selected = fleet.filter((row) => rollout.plan.farewell !== undefined || selects(selection, row));
   return {
     syncs: rows.filter((row): row is SyncRow => row.type === "SyncOnCluster"),
+    fleet,
     deselected: new Set(asked).difference(new Set(selected.map((row) => row.name))),
     renderings: new Map(
       rows.filter((row): row is RenderingRow => row.type === "Rendering").map((row) => [row.input, row]),
@@ -189,6 +191,14 @@ async function requestRenderings(decision: Advance, ports: PlannerPorts): Promis
     messages.push({ to: "render", input: request.input, notify: decision.rollout.subject });
   }
   return messages;
+}
+
+/** A Cluster that was deleted, or registered anew, since it was looked at gets nothing. */
+function registrationChecks(assignments: readonly Assignment[], fleet: readonly FleetRow[]): Write[] {
+  const assigned = new Set(assignments.filter(({ desired }) => desired.action !== "orphan").map((one) => one.cluster));
+  return fleet
+    .filter((row) => assigned.has(row.name))
+    .map((row) => ({ check: { pk: row.pk, sk: row.sk }, when: [{ attribute: "uid", equals: row.uid }] }));
 }
 
 interface Assigning {

@@ -6,12 +6,12 @@ import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { deadlineOf } from "#shared/domain/rollout/judge.ts";
 import { type Member, membershipHash, membersOf, relationOf, stageOf } from "#shared/domain/rollout/plan.ts";
 import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keys, syncName } from "#shared/domain/rows/keys.ts";
+import { keys, statePartition, syncName } from "#shared/domain/rows/keys.ts";
 import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, Plan, RolloutRow, RolloutStage, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isOutstanding, type Phase, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 /**
  * Supersede `newest`: a newer plan takes over while the rollout is in its first stage, and always from a halted one.
@@ -61,8 +61,9 @@ export async function startRollout(known: Known, ports: PlannerPorts): Promise<S
     const moved = [...selection.members, ...selection.leavers];
     return begin({ known, plan, trigger: triggerOf(plan, "plan"), superseded: undefined, selection, moved }, ports);
   }
-  const behind = await answeringAgain(known, ports);
-  if (head.membershipHash === selection.hash && behind.size === 0) return undefined;
+  const behind = await answeringAgain(known, head, ports);
+  const same = head.membershipHash === selection.hash;
+  if (same && behind.size === 0) return undefined;
   const before = new Map(selection.previous.map((member) => [member.cluster, membershipHash([member])]));
   const moved = [
     ...selection.members.filter(
@@ -70,6 +71,7 @@ export async function startRollout(known: Known, ports: PlannerPorts): Promise<S
     ),
     ...selection.leavers,
   ];
+  if (same && moved.length === 0) return undefined;
   return begin({ known, plan, trigger: "membership", superseded: undefined, selection, moved }, ports);
 }
 
@@ -118,16 +120,40 @@ function departing(
   });
 }
 
-/** Clusters that a completed rollout left behind and that answer now. */
-async function answeringAgain(known: Known, ports: PlannerPorts): Promise<ReadonlySet<string>> {
-  const behind = known.head?.behind ?? [];
-  if (behind.length === 0) return new Set();
-  const names = (known.head?.templates ?? []).map((template) => syncName(known.subject, template));
-  const rows = await ports.table.getMany(
-    behind.flatMap((cluster) => names.map((name) => keys.sync(cluster, known.subject.namespace, name))),
+/**
+ * Clusters that a completed rollout left behind and that answer now; and those it took for failed, because nobody had
+ * said in time that they do not answer. The index may be behind: what it names is read.
+ */
+async function answeringAgain(known: Known, head: HeadRow, ports: PlannerPorts): Promise<ReadonlySet<string>> {
+  const { behind } = head;
+  const names = head.templates.map((template) => syncName(known.subject, template));
+  const answering = await ports.table.queryIndex({
+    index: "state",
+    pk: statePartition(known.subject),
+    prefix: "Reachable#",
+  });
+  const wanted = [
+    ...behind.flatMap((cluster) => names.map((name) => keys.sync(cluster, known.subject.namespace, name))),
+    ...answering.items.map((entry) => entry.key),
+  ];
+  if (wanted.length === 0) return new Set();
+  const rows = (await ports.table.getMany(wanted)) as readonly SyncRow[];
+  const inPhase = (phase: Phase) =>
+    rows.filter((sync) => names.includes(sync.name) && sync.observed?.phase === phase && isOutstanding(sync));
+  const away = new Set(inPhase("Unreachable").map((sync) => sync.cluster));
+  const untried = await thoseUntried(inPhase("Reachable"), head, ports);
+  return new Set(behind).difference(away).union(untried);
+}
+
+/** Clusters that the last rollout was to bring up and could not assign anything are not tried again by the next one. */
+async function thoseUntried(syncs: readonly SyncRow[], head: HeadRow, ports: PlannerPorts): Promise<Set<string>> {
+  if (syncs.length === 0) return new Set();
+  const last = await ports.table.get<RolloutRow>(keys.rollout(head.subject, head.last));
+  const members = last === undefined ? [] : await readMembers(ports.blobs, last.members);
+  const tried = new Set(members.map((member) => member.cluster));
+  return new Set(
+    syncs.filter((sync) => sync.desired.rollout === head.last || !tried.has(sync.cluster)).map((sync) => sync.cluster),
   );
-  const away = (rows as readonly SyncRow[]).filter((sync) => sync.observed?.phase === "Unreachable");
-  return new Set(behind).difference(new Set(away.map((sync) => sync.cluster)));
 }
 
 interface Beginning {

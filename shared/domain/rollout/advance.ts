@@ -79,13 +79,11 @@ interface Known {
 }
 
 /**
- * Outstanding targets take the state their clusters show; parked ones that answer again wait for their next turn, and
- * those that left are let go.
+ * Outstanding targets take the state their clusters show; parked ones that answer again or left wait for their next turn.
  * @returns whether there was room for all of it.
  */
 function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolean {
   const clock = { ...draft.rollout, now: known.now };
-  const names = namesOf(state.rollout);
   for (const target of state.targets) {
     const syncs = known.syncs.get(target.cluster) ?? [];
     if (draft.room() < 1 + syncs.length) return false;
@@ -95,7 +93,7 @@ function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolea
       if (verdict.state === "Succeeded") draft.removeGone(target, syncs);
     } else if (draft.isParked(target)) {
       const own = syncs.filter((sync) => target.attempts[sync.name] !== undefined);
-      if (known.deselected.has(target.cluster)) draft.forget(target, names, syncs);
+      if (known.deselected.has(target.cluster)) draft.move(target, { state: "Waiting", reason: "no longer selected" });
       else if (own.every((sync) => sync.observed?.phase !== "Unreachable")) {
         draft.move(target, { state: "Waiting", reason: "answers again" });
       }
@@ -151,7 +149,7 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
       draft.move(target, { state: "Unchanged", reason: "already runs this rendering" });
       continue;
     }
-    if (draft.room() < 1 + wanted.length) return "more";
+    if (draft.room() < 2 + wanted.length) return "more";
     if (wanted.every(({ desired }) => desired.action === "orphan")) {
       draft.settle(current, wanted);
       continue;

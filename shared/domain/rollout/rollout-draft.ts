@@ -27,6 +27,7 @@ export class RolloutDraft {
   readonly #given: ReadonlyMap<number, TargetRow>;
   readonly #targets = new Map<number, TargetRow>();
   readonly #assignments: Assignment[] = [];
+  #assigned = 0;
   readonly #removals: SyncRow[] = [];
   readonly #requests = new Map<string, RenderingRequest>();
 
@@ -38,9 +39,9 @@ export class RolloutDraft {
     this.#room = at.room;
   }
 
-  /** Rows that still fit. */
+  /** Rows that still fit; with the assignments of a cluster goes a check that it is still registered. */
   room(): number {
-    return this.#room - this.#targets.size - this.#assignments.length - this.#removals.length;
+    return this.#room - this.#targets.size - this.#assigned - this.#assignments.length - this.#removals.length;
   }
 
   get rollout(): RolloutRow {
@@ -173,6 +174,7 @@ export class RolloutDraft {
       assignedAt: this.#now,
       ...(assigned.preexisting ? { preexisting: true } : {}),
     });
+    this.#assigned++;
     this.#assignments.push(...assigned.assignments);
     this.keepCarried((carried) => carried.cluster !== target.cluster);
   }

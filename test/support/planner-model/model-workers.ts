@@ -68,7 +68,11 @@ export class ModelWorkers {
     const { namespace, kind, name } = this.#world.subject;
     const subject = await table.get<SubjectRow & Row>(keys.object(namespace, kind, name));
     const looks = registered && subject?.operations.suspended === undefined ? due : [];
-    this.flights.push({ cluster, fence, looks: looks.map((row) => ({ row, observed: this.#look(row, { outcome, fence }) })) });
+    this.flights.push({
+      cluster,
+      fence,
+      looks: looks.map((row) => ({ row, observed: this.#look(row, { outcome, fence }) })),
+    });
     const { clusters, bound } = this.#world.watch.changing(
       (row) => this.#touched.get(`${row.cluster} ${row.name}`) === row.desired.attempt,
     );
@@ -135,10 +139,10 @@ export class ModelWorkers {
         ...kept,
         observed,
         version: base.version + 1,
-        dispatches: 0,
-        stateSk: `${observed.phase}#${base.cluster}#${base.name}`,
+        ...(base === row ? { dispatches: 0, stateSk: `${observed.phase}#${row.cluster}#${row.name}` } : {}),
       };
-      const at = base === row && observed.nextAt !== undefined ? later(observed.nextAt, WATCHDOG_SECONDS) : nextWork(next);
+      const at =
+        base === row && observed.nextAt !== undefined ? later(observed.nextAt, WATCHDOG_SECONDS) : nextWork(next);
       const put: Write = {
         put: at === undefined ? next : ({ ...next, ...dueAttributes(next, at) } as SyncRow),
         when: { version: base.version },

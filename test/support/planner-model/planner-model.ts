@@ -1,5 +1,5 @@
-import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { reportChanges } from "#functions/report/report-changes.ts";
+import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
@@ -11,7 +11,7 @@ import type { Operations } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
-import { Crash, DisturbedPorts, type Disturbance, lagging } from "#test/support/planner-model/disturbed-ports.ts";
+import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
 import { PlannerWatch, WatchedTable } from "#test/support/planner-model/planner-watch.ts";
 import { PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
@@ -150,7 +150,10 @@ export class PlannerModel {
     this.send([{ to: "rollout", subject }]);
   }
 
-  async setCluster(name: string, cluster: { readonly ring: string; readonly fleet: string; readonly uid: string }): Promise<void> {
+  async setCluster(
+    name: string,
+    cluster: { readonly ring: string; readonly fleet: string; readonly uid: string },
+  ): Promise<void> {
     await this.world.addCluster(name, cluster.ring, { uid: cluster.uid, labels: { fleet: cluster.fleet } });
     this.send([{ to: "rollout", subject }]);
   }
@@ -177,7 +180,10 @@ export class PlannerModel {
     const syncs = this.watch.rowsOf<SyncRow>("SyncOnCluster");
     const [head] = this.watch.rowsOf<HeadRow>("Head");
     const isDue = head?.dueKey !== undefined && dueAtOf(head.dueKey) <= this.world.now.toISOString();
-    return !isDue && !syncs.some(isOutstanding) && (head?.behind ?? []).length === 0;
+    const waiting = syncs.filter(
+      (row) => isOutstanding(row) && (open === undefined || row.observed?.phase !== "Reachable"),
+    );
+    return !isDue && waiting.length === 0 && (head?.behind ?? []).length === 0;
   }
 
   /** No more disturbances: messages arrive, clusters answer, time passes. @returns whether it came to rest. */
@@ -221,4 +227,3 @@ export class PlannerModel {
     return { table, sender: disturbed, clock: { now: () => this.world.now } };
   }
 }
-

@@ -29,6 +29,8 @@ export interface Scenario {
   readonly strategy: Partial<RolloutStrategy>;
   readonly templates: number;
   readonly paths: Paths;
+  /** Whether a first rollout is over before the steps begin. */
+  readonly begins: "new" | "rolled out";
   readonly steps: readonly Step[];
 }
 
@@ -48,7 +50,10 @@ const count = (most: number) =>
 
 const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
   .record({
-    maxConcurrent: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constantFrom("10%" as const, "25%" as const, "100%" as const)),
+    maxConcurrent: fc.oneof(
+      fc.integer({ min: 1, max: 5 }),
+      fc.constantFrom("10%" as const, "25%" as const, "100%" as const),
+    ),
     maxFailures: count(2),
     maxUnreachable: count(3),
     stages: fc.array(fc.option(count(3), { nil: undefined }), { minLength: 1, maxLength: 3 }),
@@ -64,15 +69,18 @@ const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
   }));
 
 const pick = fc.nat({ max: 1000 });
-const cluster = fc.nat({ max: 45 });
+const cluster = fc.nat({ max: 1000 });
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
-  { weight: 12, arbitrary: fc.constant("Ready" as const) },
-  { weight: 3, arbitrary: fc.constant("Verifying" as const) },
-  { weight: 2, arbitrary: fc.constant("Applying" as const) },
-  { weight: 1, arbitrary: fc.constant("Retrying" as const) },
+  { weight: 25, arbitrary: fc.constant("Ready" as const) },
+  { weight: 6, arbitrary: fc.constant("Verifying" as const) },
+  { weight: 4, arbitrary: fc.constant("Applying" as const) },
+  { weight: 2, arbitrary: fc.constant("Retrying" as const) },
   { weight: 1, arbitrary: fc.constant("Failed" as const) },
 );
-const crash = fc.record({ at: fc.integer({ min: 1, max: 25 }), when: fc.constantFrom("before" as const, "after" as const) });
+const crash = fc.record({
+  at: fc.integer({ min: 1, max: 25 }),
+  when: fc.constantFrom("before" as const, "after" as const),
+});
 const planner: fc.Arbitrary<Disturbance> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: crash.map((at) => ({ crash: at })) },
@@ -86,31 +94,38 @@ const delivery: fc.Arbitrary<Delivery> = fc.record({
     { weight: 1, arbitrary: fc.constant("never" as const) },
   ),
   rendering: fc.oneof(
-    { weight: 15, arbitrary: fc.constant("done" as const) },
+    { weight: 40, arbitrary: fc.constant("done" as const) },
     { weight: 1, arbitrary: fc.constant("failed" as const) },
   ),
   planner,
 });
 
 const act: fc.Arbitrary<Act> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("revise" as const), content: fc.nat({ max: 3 }) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom("suspend" as const, "resume" as const, "reconcile" as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("revise" as const), content: fc.nat({ max: 3 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom("suspend" as const, "resume" as const, "reconcile" as const) }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("strategy" as const), strategy }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("templates" as const), count: fc.integer({ min: 1, max: 3 }) }) },
   {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constantFrom("join" as const, "leave" as const, "deselect" as const), cluster }),
+  },
+  {
     weight: 6,
-    arbitrary: fc.record({
-      do: fc.constantFrom("join" as const, "leave" as const, "deselect" as const, "away" as const, "back" as const),
-      cluster,
-    }),
+    arbitrary: fc.record({ do: fc.constantFrom("away" as const, "away" as const, "back" as const), cluster }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("delete" as const, "orphan" as const) }) },
 );
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
-    weight: 14,
-    arbitrary: fc.record({ do: fc.constant("deliver" as const), deliveries: fc.array(delivery, { minLength: 1, maxLength: 8 }) }),
+    weight: 20,
+    arbitrary: fc.record({
+      do: fc.constant("deliver" as const),
+      deliveries: fc.array(delivery, { minLength: 1, maxLength: 12 }),
+    }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("plan" as const), planner }) },
   {
@@ -130,9 +145,18 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.constantFrom({ do: "purge" as const }, { do: "remember" as const }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("tick" as const), index: fc.constantFrom("current" as const, "old" as const) }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("wait" as const), seconds: fc.constantFrom(1, 5, 31, 70, 200, 400, 1000) }) },
-  { weight: 6, arbitrary: act },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("tick" as const),
+      index: fc.constantFrom("current" as const, "old" as const),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant("wait" as const), seconds: fc.constantFrom(1, 5, 31, 70, 200, 400, 1000) }),
+  },
+  { weight: 8, arbitrary: act },
 );
 
 export const scenario: fc.Arbitrary<Scenario> = fc.record({
@@ -143,6 +167,7 @@ export const scenario: fc.Arbitrary<Scenario> = fc.record({
   strategy,
   templates: fc.integer({ min: 1, max: 3 }),
   paths: fc.constantFrom("one" as const, "ring" as const, "cluster" as const),
+  begins: fc.constantFrom("new" as const, "rolled out" as const),
   steps: fc.array(step, { minLength: 5, maxLength: 50, size: "max" }),
 });
 
@@ -158,7 +183,7 @@ export class Play {
   #lives = 0;
   #isMade = false;
 
-  constructor(model: PlannerModel, { rings, strategy, templates, paths }: Omit<Scenario, "steps">) {
+  constructor(model: PlannerModel, { rings, strategy, templates, paths }: Omit<Scenario, "steps" | "begins">) {
     this.model = model;
     this.#rings = rings;
     this.paths = paths;
@@ -166,10 +191,11 @@ export class Play {
     this.templates = templates;
   }
 
-  async begin(): Promise<void> {
+  async begin(as: Scenario["begins"]): Promise<void> {
     for (const index of this.#rings.keys()) await this.act({ do: "join", cluster: index });
     await this.act({ do: "revise", content: 0 });
     await this.setGroup();
+    if (as === "rolled out") await this.model.calm();
   }
 
   async step(step: Step): Promise<void> {
@@ -219,7 +245,11 @@ export class Play {
       const said = { by: "ana", at };
       if (act.do === "suspend") return { ...others, suspended: said };
       if (act.do === "resume") return suspended === undefined ? others : { ...others, resumed: said };
-      const held = { ...others, ...(suspended === undefined ? {} : { suspended }), ...(resumed === undefined ? {} : { resumed }) };
+      const held = {
+        ...others,
+        ...(suspended === undefined ? {} : { suspended }),
+        ...(resumed === undefined ? {} : { resumed }),
+      };
       if (act.do === "reconcile") return { ...held, reconcile: said };
       return { ...held, deletion: { ...said, cascade: act.do } };
     });
@@ -232,7 +262,8 @@ export class Play {
 
   async #actOnCluster(what: Extract<Act, { cluster: number }>["do"], number: number): Promise<void> {
     const { model, fleet } = this;
-    const name = `c${String(number).padStart(2, "0")}`;
+    const among = what === "join" ? this.#rings.length + 3 : this.#rings.length;
+    const name = `c${String(number % Math.max(1, among)).padStart(2, "0")}`;
     const known = fleet.get(name);
     if (what === "away") model.workers.away.add(name);
     if (what === "back") model.workers.away.delete(name);
@@ -247,7 +278,10 @@ export class Play {
     }
   }
 
-  async #setCluster(name: string, cluster: { readonly ring: string; readonly fleet: string; readonly uid: string }): Promise<void> {
+  async #setCluster(
+    name: string,
+    cluster: { readonly ring: string; readonly fleet: string; readonly uid: string },
+  ): Promise<void> {
     this.fleet.set(name, cluster);
     await this.model.setCluster(name, cluster);
   }

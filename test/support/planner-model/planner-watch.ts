@@ -53,9 +53,14 @@ export class PlannerWatch {
   }
 
   /** Clusters whose workers may be changing them, and the loosest bound among the rollouts they are changing for. */
-  changing(started: (row: SyncRow) => boolean = () => true): { readonly clusters: Set<string>; readonly bound: number } {
+  changing(started: (row: SyncRow) => boolean = () => true): {
+    readonly clusters: Set<string>;
+    readonly bound: number;
+  } {
     const moving = this.rowsOf<SyncRow>("SyncOnCluster").filter((row) => this.#mayChange(row) && started(row));
-    const rollouts = [...new Set(moving.map((row) => row.desired.rollout))].flatMap((number) => this.rollout(number) ?? []);
+    const rollouts = [...new Set(moving.map((row) => row.desired.rollout))].flatMap(
+      (number) => this.rollout(number) ?? [],
+    );
     return { clusters: new Set(moving.map((row) => row.cluster)), bound: Math.max(1, ...rollouts.map(boundOf)) };
   }
 
@@ -149,9 +154,15 @@ export class PlannerWatch {
     if (before?.state === target.state) return;
     if (target.state !== "Succeeded" || Object.keys(target.attempts).length === 0) return;
     for (const [name, attempt] of Object.entries(target.attempts)) {
-      const row = this.rowsOf<SyncRow>("SyncOnCluster").find((sync) => sync.cluster === target.cluster && sync.name === name);
+      const row = this.rowsOf<SyncRow>("SyncOnCluster").find(
+        (sync) => sync.cluster === target.cluster && sync.name === name,
+      );
       if (row === undefined || row.desired.action !== "apply") continue;
-      const facts = { attempt: row.observed?.attempt, phase: row.observed?.phase, digest: row.observed?.applied?.renderDigest };
+      const facts = {
+        attempt: row.observed?.attempt,
+        phase: row.observed?.phase,
+        digest: row.observed?.applied?.renderDigest,
+      };
       expect(facts, `${name} on ${target.cluster} succeeded`).toEqual({
         attempt,
         phase: "Ready",
@@ -164,7 +175,10 @@ export class PlannerWatch {
     const what = `rollout ${rollout.number} ${rollout.phase}`;
     const sizes = rollout.stages.map((stage) => targetStates.reduce((sum, state) => sum + stage.counts[state], 0));
     expect(sizes, what).toEqual(rollout.stages.map((stage) => stage.size));
-    expect(sizes.reduce((sum, size) => sum + size, 0), what).toBe(rollout.size);
+    expect(
+      sizes.reduce((sum, size) => sum + size, 0),
+      what,
+    ).toBe(rollout.size);
     if (rollout.phase === "Planning" || rollout.phase === "Superseded") return;
     const targets = this.targets(rollout.number);
     expect(new Set(targets.map((target) => target.cluster)).size, what).toBe(rollout.size);
@@ -175,7 +189,10 @@ export class PlannerWatch {
       expect(counts, `${what}, stage ${stage.name}`).toEqual(stage.counts);
     }
     const among = (states: readonly TargetState[]) =>
-      targets.filter((target) => states.includes(target.state)).map((target) => target.order).sort(byNumber);
+      targets
+        .filter((target) => states.includes(target.state))
+        .map((target) => target.order)
+        .sort(byNumber);
     expect(rollout.outstanding.map((ref) => ref.order).sort(byNumber), what).toEqual(among(changingStates));
     expect(rollout.parked.map((ref) => ref.order).sort(byNumber), what).toEqual(among(["Unreachable"]));
     if (before === undefined || (before.stage === rollout.stage && rollout.phase !== "Complete")) return;

@@ -1,11 +1,13 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { SendMessageBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import { StarlingError } from "#shared/errors.ts";
-import { type Message, type QueueName, subjectKey } from "#shared/messages.ts";
+import { type Message, type QueueName, type SubjectRef, subjectKey } from "#shared/messages.ts";
 import type { MessageSender } from "#shared/ports.ts";
 
 /** SQS takes so many messages in one call. */
 const BATCH = 10;
+/** SQS takes no longer group; one message with a longer one refuses the whole batch. */
+const LONGEST_GROUP = 128;
 
 /**
  * Sends to the queue each message names, in batches. On the FIFO queue the group is the subject, and the
@@ -51,7 +53,12 @@ function entryOf(message: Message, id: string) {
     MessageBody: JSON.stringify(body),
     ...(delaySeconds === undefined ? {} : { DelaySeconds: delaySeconds }),
     ...(message.to === "rollout"
-      ? { MessageGroupId: subjectKey(message.subject), MessageDeduplicationId: randomUUID() }
+      ? { MessageGroupId: groupOf(message.subject), MessageDeduplicationId: randomUUID() }
       : {}),
   };
+}
+
+function groupOf(subject: SubjectRef): string {
+  const key = subjectKey(subject);
+  return key.length <= LONGEST_GROUP ? key : createHash("sha256").update(key).digest("hex");
 }

@@ -1,24 +1,39 @@
+/**
+ * One story in every weather: whatever is lost, late, doubled or dead on the way, clusters, rows and deletions end as on
+ * a quiet day, and never are more clusters changing than may be.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
 import { createRandom } from "#local/aws/random.ts";
 import { expectSameEnd, storyBound, tellStory } from "#test/support/chaos-story.ts";
+import { type DeathPoint, planDeaths } from "#test/support/death-plan.ts";
 import { startWorld, type World, type WorldOptions } from "#test/support/e2e-world.ts";
+import { type MortalSandboxes, mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 
 /** A failing run is repeated with the seed it printed. */
 const seed = Number(process.env.STARLING_E2E_SEED ?? Date.now() % 1_000_000);
-const patienceSeconds = 120;
+/** Each fault by itself, and a death at every call instead of a spread of them. */
+const long = process.env.STARLING_E2E_LONG !== undefined;
+const patienceSeconds = long ? 900 : 120;
+const rate = 20;
+/** The waits of clients that repeat throttled calls are no shorter where the clock runs faster. */
+const patientTimeouts = { rollout: 300, report: 300, render: 300, resolve: 300, apply: 300 };
+/** Shorter than the first watchdog, so that a death costs one. */
+const shortLeases = { apply: 28, rollout: 28, report: 28, resolve: 28, render: 28 };
 
 let quietEnd: NormalForm;
+/** The most calls that one invocation of a function makes on a quiet day. */
+const longest = new Map<string, number>();
 let world: World | undefined;
+let mortal: MortalSandboxes | undefined;
 
 async function open(options: WorldOptions = {}): Promise<World> {
-  world = await startWorld({ seed, ...options });
+  world = await startWorld({ seed, rate, timeoutSeconds: patientTimeouts, ...options });
   return world;
 }
 
-/** The same end as on a quiet day, and never too many clusters changing on the way. */
 async function expectQuietEnd(made: World): Promise<void> {
   made.machine.proxy.setFaults(quiet);
   await expectSameEnd(made, quietEnd);
@@ -28,48 +43,58 @@ async function expectQuietEnd(made: World): Promise<void> {
 
 beforeAll(async () => {
   console.log(`chaos: STARLING_E2E_SEED=${seed}`);
-  const calm = await startWorld();
+  mortal = mortalSandboxes();
+  mortal.onEnd(({ functionName, calls }) => {
+    longest.set(functionName, Math.max(calls, longest.get(functionName) ?? 0));
+  });
+  const calm = await open({ sandboxes: mortal.sandboxes });
   await tellStory(calm);
   quietEnd = await normalForm(calm);
-  await calm.close();
+  expect(calm.monitor.most()).toHaveLength(storyBound);
+  expect(calm.monitor.unasked()).toEqual([]);
+  await close();
 });
 
-afterEach(async () => {
+async function close(): Promise<void> {
   await world?.close();
+  mortal?.stop();
   world = undefined;
-});
+  mortal = undefined;
+}
 
-test("a second quiet run ends the same", async () => {
-  const made = await open();
-  await tellStory(made);
-  await expectQuietEnd(made);
-  expect(made.monitor.most().length).toBe(storyBound);
-});
+afterEach(close);
 
-const weathers: Readonly<Record<string, FaultOptions>> = {
-  "queues that lose messages": { ...quiet, sqs: { ...quiet.sqs, lose: 0.15 } },
-  "queues that repeat messages": { ...quiet, sqs: { ...quiet.sqs, duplicate: 0.6 } },
-  "queues that delay and reorder messages": {
+const sqs = { ...quiet.sqs, maxDelaySeconds: 2, maxReorderMs: 300 };
+const always: Readonly<Record<string, FaultOptions>> = {
+  "queues that lose, repeat, delay and reorder messages": {
     ...quiet,
-    sqs: { ...quiet.sqs, delay: 0.3, maxDelaySeconds: 2, reorder: 0.5, maxReorderMs: 500 },
+    sqs: { ...sqs, lose: 0.05, duplicate: 0.3, delay: 0.15, reorder: 0.5 },
   },
   "a table that conflicts, throttles, lags and leaves work undone": {
     ...quiet,
-    dynamodb: {
-      ...quiet.dynamodb,
-      transactionConflict: 0.15,
-      throttle: 0.1,
-      unprocessed: 0.4,
-      indexLagMs: 500,
-      resetBefore: 0.02,
-      resetAfter: 0.02,
-    },
+    dynamodb: { ...hostile.dynamodb, transactionConflict: 0.1, throttle: 0.015, unprocessed: 0.4, indexLagMs: 400 },
   },
+};
+const oneByOne: Readonly<Record<string, FaultOptions>> = {
+  "the weather of no fault": quiet,
   "everything at once": hostile,
+  "lost messages": { ...quiet, sqs: { ...sqs, lose: 0.15 } },
+  "repeated messages": { ...quiet, sqs: { ...sqs, duplicate: 0.8 } },
+  "delayed messages": { ...quiet, sqs: { ...sqs, delay: 0.5 } },
+  "reordered messages": { ...quiet, sqs: { ...sqs, reorder: 0.8 } },
+  "conflicts of transactions": { ...quiet, dynamodb: { ...quiet.dynamodb, transactionConflict: 0.3 } },
+  throttles: { ...quiet, dynamodb: { ...quiet.dynamodb, throttle: 0.2 } },
+  "indexes that lag": { ...quiet, dynamodb: { ...quiet.dynamodb, indexLagMs: 3000 } },
+  "batches left undone": { ...quiet, dynamodb: { ...quiet.dynamodb, unprocessed: 0.7 } },
+  "broken connections": {
+    dynamodb: { ...quiet.dynamodb, resetBefore: 0.05, resetAfter: 0.05 },
+    sqs: { ...quiet.sqs, resetBefore: 0.05, resetAfter: 0.05 },
+    s3: { ...quiet.s3, resetBefore: 0.1, resetAfter: 0.1, slowDown: 0.1, conditionalConflict: 0.2 },
+  },
 };
 
 describe("the end is the same with", () => {
-  test.each(Object.entries(weathers))("%s", async (_name, faults) => {
+  test.each(Object.entries({ ...always, ...(long ? oneByOne : {}) }))("%s", async (_name, faults) => {
     const made = await open({ faults });
     await tellStory(made, { patienceSeconds });
     await expectQuietEnd(made);
@@ -92,7 +117,7 @@ describe("the end is the same with", () => {
   });
 
   test("two ticks, two planners and two workers at once", async () => {
-    const made = await open({ copies: 2, faults: { ...quiet, sqs: { ...quiet.sqs, duplicate: 1 } } });
+    const made = await open({ copies: 2, faults: { ...quiet, sqs: { ...sqs, duplicate: 1 } } });
     const over = new AbortController();
     const ticking = (async () => {
       while (!over.signal.aborted) {
@@ -104,5 +129,38 @@ describe("the end is the same with", () => {
     over.abort();
     await ticking;
     await expectQuietEnd(made);
+  });
+});
+
+/** Every call up to the longest invocation's, or a spread of so many. */
+function pointsOf(functionName: string, spread: number): DeathPoint[] {
+  const random = createRandom(seed);
+  const calls = Array.from({ length: longest.get(functionName) ?? 0 }, (_, index) => index + 1);
+  const points = calls.flatMap((call): DeathPoint[] => [
+    { call, death: "before" },
+    { call, death: "after" },
+  ]);
+  const shuffled = points.map((point) => ({ point, at: random.integer(0, 1e9) })).sort((a, b) => a.at - b.at);
+  return shuffled.slice(0, long ? points.length : spread).map(({ point }) => point);
+}
+
+/** How many deaths, where not every call gets its own. */
+const spreads: Readonly<Record<string, number>> = { apply: 14, rollout: 5, render: 2, resolve: 3, report: 3, tick: 3 };
+const others = Object.keys(spreads).filter((name) => name !== "apply");
+
+describe("the end is the same when sandboxes die between two calls of", () => {
+  const casts = long ? Object.keys(spreads).map((name) => [name]) : [["apply"], others];
+  test.each(casts.map((names) => ({ cast: names.join(", "), names })))("$cast", async ({ names }) => {
+    const mortals = mortalSandboxes();
+    mortal = mortals;
+    const plans = new Map(names.map((name) => [name, pointsOf(name, spreads[name] ?? 0)]));
+    const plan = planDeaths(mortals, plans);
+    const made = await open({ timeoutSeconds: shortLeases, sandboxes: mortals.sandboxes });
+    await tellStory(made, { patienceSeconds });
+    mortals.judgeBy(undefined);
+    await expectQuietEnd(made);
+    const deaths = mortals.deaths().map(({ functionName, number, death }) => `${functionName} ${death} ${number}`);
+    console.log(`died ${deaths.join(", ")}; never came to ${JSON.stringify(plan.left())}`);
+    expect(deaths.length).toBeGreaterThan(0);
   });
 });

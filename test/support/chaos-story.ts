@@ -1,4 +1,4 @@
-/** One story, told the same in every weather: three revisions travel through eight clusters, two of them delete. */
+/** One story, told the same in every weather: three revisions travel through six clusters, two of them delete. */
 import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
 import {
@@ -13,7 +13,7 @@ import {
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 
-export const storyBound = 3;
+export const storyBound = 2;
 
 const definition = yaml({
   apiVersion: "apiextensions.k8s.io/v1",
@@ -77,7 +77,7 @@ export interface StoryOptions {
 }
 
 export async function tellStory(world: World, options: StoryOptions = {}): Promise<void> {
-  await world.join(...ringsOf({ canary: 1, early: 2, broad: 5 }));
+  await world.join(...ringsOf({ canary: 1, early: 2, broad: 3 }));
   await options.before?.(0);
   let commit = await world.createRepository("app", revisions[0] ?? {});
   const template = { source: "app", apply: { interval: "2h" } };

@@ -7,33 +7,34 @@ export interface DeathPoint {
 }
 
 export interface DeathPlan {
-  /** Points that no invocation has come to yet. */
-  left(): readonly DeathPoint[];
+  /** Points that no invocation has come to, by function. */
+  left(): Readonly<Record<string, readonly DeathPoint[]>>;
 }
 
 /**
- * Lets each invocation of a function die at another of the points. An invocation that makes fewer calls lives, and its
- * point is given to a later one.
+ * Lets each invocation of these functions die at another of the function's points. An invocation that makes fewer calls
+ * lives, and its point is given to a later one.
  */
-export function planDeaths(mortal: MortalSandboxes, functionName: string, points: readonly DeathPoint[]): DeathPlan {
-  const waiting = [...points];
-  const given = new Map<number, DeathPoint>();
+export function planDeaths(mortal: MortalSandboxes, plans: ReadonlyMap<string, readonly DeathPoint[]>): DeathPlan {
+  const waiting = new Map([...plans].map(([name, points]) => [name, [...points]]));
+  const given = new Map<string, DeathPoint>();
+  const key = (of: { readonly functionName: string; readonly invocation: number }) =>
+    `${of.functionName} ${of.invocation}`;
   mortal.judgeBy((call) => {
-    if (call.functionName !== functionName) return undefined;
     if (call.number === 1) {
-      const point = waiting.shift();
-      if (point !== undefined) given.set(call.invocation, point);
+      const point = waiting.get(call.functionName)?.shift();
+      if (point !== undefined) given.set(key(call), point);
     }
-    const point = given.get(call.invocation);
+    const point = given.get(key(call));
     if (point?.call !== call.number) return undefined;
-    given.delete(call.invocation);
+    given.delete(key(call));
     return point.death;
   });
   mortal.onEnd((end) => {
-    const unused = end.functionName === functionName ? given.get(end.invocation) : undefined;
+    const unused = given.get(key(end));
     if (unused === undefined) return;
-    given.delete(end.invocation);
-    waiting.push(unused);
+    given.delete(key(end));
+    waiting.get(end.functionName)?.push(unused);
   });
-  return { left: () => [...waiting, ...given.values()] };
+  return { left: () => Object.fromEntries([...waiting].filter(([, points]) => points.length > 0)) };
 }

@@ -135,7 +135,7 @@ export class Wiring extends Construct {
           put: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
           update: ["CL#*"],
           delete: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "SUBJECTS", "USES#*"],
-          check: ["NS#*#SyncGroup", "NS#*#Sync"],
+          check: ["NS#*#SyncGroup", "NS#*#Sync", "FLEET"],
           indexes: ["state"],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["plans"], write: ["plans"] }),

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import {
   BatchGetCommand,
@@ -7,7 +8,8 @@ import {
   TransactWriteCommand,
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
-import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import { readableRow } from "#shared/adapters/readable-row.ts";
+import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import { ConflictError, StarlingError } from "#shared/errors.ts";
 import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, Table, Write } from "#shared/ports.ts";
 
@@ -16,17 +18,26 @@ const BATCH_GET_KEYS = 100;
 /** Tries of a call that met a throttle, a transaction conflict or unprocessed items; the last wait is about 3 s. */
 const TRIES = 8;
 const FIRST_WAIT_MS = 25;
+const SDK_TRIES = 3;
 
-/** Names of errors after which the same request may succeed; the SDK does not retry a conflict of transactions. */
+/** What the SDK leaves to its caller: two transactions met on a row, and one of them has to come again. */
+const conflictNames = new Set([
+  "TransactionCanceledException",
+  "TransactionConflictException",
+  "TransactionInProgressException",
+]);
+/** What the SDK has tried three times already when it gets here. */
 const transientNames = new Set([
   "ProvisionedThroughputExceededException",
   "ThrottlingException",
   "RequestLimitExceeded",
-  "TransactionInProgressException",
   "InternalServerError",
-  "TransactionConflictException",
+  "TimeoutError",
 ]);
 const transientReasons = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
+
+/** A connection that broke, or was never made; the SDK has tried it again by itself before. */
+const networkCodes = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"]);
 
 /** The one table on DynamoDB. */
 export class DynamoTable implements Table {
@@ -42,7 +53,7 @@ export class DynamoTable implements Table {
     const answer = await persist(() =>
       this.#client.send(new GetCommand({ TableName: this.#table, Key: plainKey(key), ConsistentRead: true })),
     );
-    return answer.Item === undefined ? undefined : (readable(answer.Item) as R);
+    return answer.Item === undefined ? undefined : (readableRow(answer.Item) as R);
   }
 
   async getMany(keys: readonly RowKey[]): Promise<readonly Row[]> {
@@ -62,13 +73,15 @@ export class DynamoTable implements Table {
       if (attempt > 0) await pause(attempt);
       const request = { [this.#table]: { Keys: left.map(plainKey), ConsistentRead: true } };
       const answer = await persist(() => this.#client.send(new BatchGetCommand({ RequestItems: request })));
-      for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readable(item));
+      for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readableRow(item));
       left = (answer.UnprocessedKeys?.[this.#table]?.Keys ?? []) as unknown as RowKey[];
     }
     return rows;
   }
 
   async query(query: RowQuery): Promise<Page<Row>> {
+    // DynamoDB refuses a range that ends before it begins, with the whole query.
+    if (query.between !== undefined && query.between[0] > query.between[1]) return { items: [] };
     const range =
       query.between !== undefined
         ? { text: " AND sk BETWEEN :from AND :to", values: { ":from": query.between[0], ":to": query.between[1] } }
@@ -88,7 +101,7 @@ export class DynamoTable implements Table {
         }),
       ),
     );
-    return { items: (answer.Items ?? []).map(readable), ...nextOf(answer.LastEvaluatedKey) };
+    return { items: (answer.Items ?? []).map(readableRow), ...nextOf(answer.LastEvaluatedKey) };
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {
@@ -113,7 +126,7 @@ export class DynamoTable implements Table {
       ),
     );
     const items = (answer.Items ?? []).map((item) => ({
-      key: { pk: String(item["pk"]), sk: String(item["sk"]) },
+      key: { pk: String(item.pk), sk: String(item.sk) },
       sort: String(item[sk]),
     }));
     return { items, ...nextOf(answer.LastEvaluatedKey) };
@@ -121,10 +134,12 @@ export class DynamoTable implements Table {
 
   async write(writes: readonly Write[]): Promise<void> {
     if (writes.length === 0) return;
-    const items = writes.map((write) => this.#action(write));
+    const TransactItems = writes.map((write) => this.#action(write));
+    // Of all tries one is done: a try whose answer was lost must not look like somebody else's write.
+    const ClientRequestToken = randomUUID();
     await persist(async () => {
       try {
-        await this.#client.send(new TransactWriteCommand({ TransactItems: items }));
+        await this.#client.send(new TransactWriteCommand({ TransactItems, ClientRequestToken }));
       } catch (error) {
         throw translated(error, writes);
       }
@@ -137,7 +152,7 @@ export class DynamoTable implements Table {
     return persist(async () => {
       try {
         const answer = await this.#client.send(new UpdateCommand({ ...action, ReturnValues: "ALL_NEW" }));
-        return readable(answer.Attributes ?? {});
+        return readableRow(answer.Attributes ?? {});
       } catch (error) {
         throw translated(error, [write]);
       }
@@ -230,17 +245,6 @@ function plainKey(key: RowKey): { pk: string; sk: string } {
   return { pk: key.pk, sk: key.sk };
 }
 
-function readable(item: Record<string, unknown>): Row {
-  const schema = item["schema"];
-  if (typeof schema === "number" && schema > ROW_SCHEMA) {
-    throw new StarlingError(
-      `row ${String(item["pk"])}/${String(item["sk"])} has schema ${schema}, this version knows up to ${ROW_SCHEMA}: deploy the newer version`,
-      { code: "NewerRow", retry: "permanent" },
-    );
-  }
-  return item as unknown as Row;
-}
-
 function nextOf(last: Record<string, unknown> | undefined): { readonly next?: string } {
   return last === undefined ? {} : { next: Buffer.from(JSON.stringify(last)).toString("base64url") };
 }
@@ -278,13 +282,14 @@ function keyOf(write: Write | undefined): string {
 }
 
 async function persist<T>(call: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
+  for (let tries = 0; ; ) {
     try {
       return await call();
     } catch (error) {
       if (!isTransient(error)) throw error;
-      if (attempt === TRIES) throw exhausted("DynamoDB kept refusing", error);
-      await pause(attempt);
+      tries += error instanceof Error && !conflictNames.has(error.name) ? SDK_TRIES : 1;
+      if (tries >= TRIES) throw exhausted("DynamoDB kept refusing", error);
+      await pause(tries);
     }
   }
 }
@@ -293,7 +298,9 @@ function isTransient(error: unknown): boolean {
   if (error instanceof TransactionCanceledException) {
     return (error.CancellationReasons ?? []).some((reason) => transientReasons.has(reason.Code ?? ""));
   }
-  return error instanceof Error && transientNames.has(error.name);
+  if (!(error instanceof Error)) return false;
+  if (conflictNames.has(error.name) || transientNames.has(error.name)) return true;
+  return networkCodes.has(String((error as NodeJS.ErrnoException).code));
 }
 
 function exhausted(message: string, cause?: unknown): StarlingError {

@@ -1,3 +1,4 @@
+import { readableRow } from "#shared/adapters/readable-row.ts";
 import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import { ConflictError } from "#shared/errors.ts";
 import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, Table, Write } from "#shared/ports.ts";
@@ -10,14 +11,15 @@ export class MemoryTable implements Table {
   readonly #partitions = new Map<string, Map<string, Row>>();
 
   async get<R extends Row>(key: RowKey): Promise<R | undefined> {
-    return copy(this.#find(key)) as R | undefined;
+    const row = this.#find(key);
+    return row === undefined ? undefined : (readableRow(copy(row)) as R);
   }
 
   async getMany(keys: readonly RowKey[]): Promise<readonly Row[]> {
     const found: Row[] = [];
     for (const key of new Map(keys.map((key) => [keyText(key), key])).values()) {
       const row = this.#find(key);
-      if (row !== undefined) found.push(copy(row));
+      if (row !== undefined) found.push(readableRow(copy(row)));
     }
     return found;
   }
@@ -31,7 +33,8 @@ export class MemoryTable implements Table {
         (to === undefined || row.sk <= to),
     );
     rows.sort((a, b) => (a.sk < b.sk ? -1 : 1));
-    return page(query.newestFirst === true ? rows.reverse() : rows, (row) => row.sk, query);
+    const found = page(query.newestFirst === true ? rows.reverse() : rows, (row) => row.sk, query);
+    return { ...found, items: found.items.map((row) => readableRow(row)) };
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {

@@ -1,0 +1,309 @@
+import { randomUUID } from "node:crypto";
+import { beforeEach, describe, expect, test } from "vitest";
+import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import { ConflictError } from "#shared/errors.ts";
+import type { Page, Table, Write } from "#shared/ports.ts";
+
+type Attributes = Readonly<Record<string, unknown>>;
+
+function row(pk: string, sk: string, more: Attributes = {}): Row {
+  return { pk, sk, type: "Test", schema: ROW_SCHEMA, version: 1, ...more } as Row;
+}
+
+async function all<T>(read: (after: string | undefined) => Promise<Page<T>>): Promise<T[][]> {
+  const pages: T[][] = [];
+  let after: string | undefined;
+  do {
+    const page = await read(after);
+    pages.push([...page.items]);
+    after = page.next;
+  } while (after !== undefined);
+  return pages;
+}
+
+const after = (cursor: string | undefined) => (cursor === undefined ? {} : { after: cursor });
+
+/** What every implementation of `Table` does. Each test has a partition of its own. */
+export function tableContract(made: () => Table): void {
+  let table: Table;
+  let pk: string;
+  beforeEach(() => {
+    table = made();
+    pk = randomUUID();
+  });
+  const key = (sk: string): RowKey => ({ pk, sk });
+  const put = (sk: string, more: Attributes = {}) => table.write([{ put: row(pk, sk, more) }]);
+  const failure = async (work: Promise<unknown>): Promise<unknown> => {
+    try {
+      await work;
+    } catch (error) {
+      return error;
+    }
+    throw new Error("nothing was refused");
+  };
+
+  describe("rows", () => {
+    test("come back as they were written; members that are undefined do not exist", async () => {
+      const kept = {
+        text: "",
+        count: 0,
+        big: 2 ** 52,
+        fraction: 0.25,
+        yes: true,
+        none: null,
+        list: [1, "a", { b: [] }],
+        map: { z: 1, a: {}, "with.dot": { "and#hash": "\u00e9\u{1f980}" } },
+      };
+      await put("a", { ...kept, absent: undefined, within: { absent: undefined } });
+      expect(await table.get(key("a"))).toEqual({ ...row(pk, "a"), ...kept, within: {} });
+    });
+
+    test("that do not exist are undefined, or left out", async () => {
+      expect(await table.get(key("none"))).toBeUndefined();
+      await put("a");
+      expect(await table.getMany([key("none"), key("a"), key("a")])).toEqual([row(pk, "a")]);
+      expect(await table.getMany([])).toEqual([]);
+    });
+
+    test("are read in any number", async () => {
+      const names = Array.from({ length: 230 }, (_, index) => String(index).padStart(3, "0"));
+      for (let start = 0; start < names.length; start += 100) {
+        await table.write(
+          names.slice(start, start + 100).map((sk) => ({ put: row(pk, sk, { filler: "x".repeat(500) }) })),
+        );
+      }
+      const found = await table.getMany(names.map(key));
+      expect(found.map((one) => one.sk).sort()).toEqual(names);
+    });
+
+    test("of a newer version of Starling are refused by name", async () => {
+      await put("new", { schema: ROW_SCHEMA + 1 });
+      const refused = { code: "NewerRow", retry: "permanent", message: expect.stringContaining(pk) };
+      await expect(table.get(key("new"))).rejects.toMatchObject(refused);
+      await expect(table.getMany([key("new")])).rejects.toMatchObject(refused);
+      await expect(table.query({ pk })).rejects.toMatchObject(refused);
+    });
+  });
+
+  describe("a transaction", () => {
+    beforeEach(async () => {
+      await table.write([{ put: row(pk, "one", { mark: "a" }) }, { put: row(pk, "two", { version: 7, count: 3 }) }]);
+    });
+    const two = (more: Attributes = {}) => row(pk, "two", { version: 8, ...more });
+
+    test.each<{ readonly name: string; readonly write: () => Write; readonly holds: boolean }>([
+      { name: "put absent, and it is", write: () => ({ put: row(pk, "new"), when: "absent" }), holds: true },
+      { name: "put absent, and it exists", write: () => ({ put: two(), when: "absent" }), holds: false },
+      { name: "put over the version read", write: () => ({ put: two(), when: { version: 7 } }), holds: true },
+      { name: "put over another version", write: () => ({ put: two(), when: { version: 6 } }), holds: false },
+      {
+        name: "put over a version of nothing",
+        write: () => ({ put: row(pk, "new"), when: { version: 1 } }),
+        holds: false,
+      },
+      { name: "put whatever is there", write: () => ({ put: two() }), holds: true },
+      { name: "delete the version read", write: () => ({ delete: key("two"), when: { version: 7 } }), holds: true },
+      { name: "delete another version", write: () => ({ delete: key("two"), when: { version: 6 } }), holds: false },
+      { name: "delete nothing", write: () => ({ delete: key("new") }), holds: true },
+      { name: "check the version read", write: () => ({ check: key("two"), when: { version: 7 } }), holds: true },
+      { name: "check another version", write: () => ({ check: key("two"), when: { version: 8 } }), holds: false },
+      { name: "check absence", write: () => ({ check: key("new"), when: "absent" }), holds: true },
+      { name: "check absence of what exists", write: () => ({ check: key("two"), when: "absent" }), holds: false },
+      {
+        name: "check conditions that all hold",
+        write: () => ({
+          check: key("two"),
+          when: [
+            { attribute: "count", equals: 3 },
+            { attribute: "count", lessThan: 4 },
+            { attribute: "mark", absent: true },
+          ],
+        }),
+        holds: true,
+      },
+      {
+        name: "check conditions of which one does not hold",
+        write: () => ({
+          check: key("two"),
+          when: [
+            { attribute: "count", equals: 3 },
+            { attribute: "count", lessThan: 3 },
+          ],
+        }),
+        holds: false,
+      },
+      {
+        name: "check an attribute that is not there",
+        write: () => ({ check: key("two"), when: [{ attribute: "mark", equals: "a" }] }),
+        holds: false,
+      },
+      {
+        name: "less than needs a value",
+        write: () => ({ check: key("two"), when: [{ attribute: "mark", lessThan: "z" }] }),
+        holds: false,
+      },
+      {
+        name: "update where any condition holds",
+        write: () => ({
+          update: key("two"),
+          set: { mark: "b" },
+          when: [
+            { attribute: "count", equals: 9 },
+            { attribute: "mark", absent: true },
+          ],
+          any: true,
+        }),
+        holds: true,
+      },
+      {
+        name: "update where no condition holds",
+        write: () => ({
+          update: key("two"),
+          set: { mark: "b" },
+          when: [
+            { attribute: "count", equals: 9 },
+            { attribute: "count", absent: true },
+          ],
+          any: true,
+        }),
+        holds: false,
+      },
+    ])("$name", async ({ write, holds }) => {
+      const before = await table.getMany([key("one"), key("two")]);
+      const other: Write = { put: row(pk, "one", { mark: "changed" }), when: { version: 1 } };
+      if (holds) {
+        await table.write([other, write()]);
+        expect(await table.get(key("one"))).toMatchObject({ mark: "changed" });
+        return;
+      }
+      const error = await failure(table.write([other, write()]));
+      expect(error).toBeInstanceOf(ConflictError);
+      expect(error).toMatchObject({ code: "Conflict", retry: "transient", data: { failed: [1] } });
+      expect(await table.getMany([key("one"), key("two")])).toEqual(expect.arrayContaining([...before]));
+      expect(await table.get(key("new"))).toBeUndefined();
+    });
+
+    test("names every write that did not hold", async () => {
+      const error = await failure(
+        table.write([
+          { put: row(pk, "one"), when: "absent" },
+          { put: row(pk, "three"), when: "absent" },
+          { delete: key("two"), when: { version: 1 } },
+        ]),
+      );
+      expect(error).toMatchObject({ data: { failed: [0, 2] } });
+      expect(await table.get(key("three"))).toBeUndefined();
+    });
+
+    test("takes 100 writes, no more, and each row once; none at all is no call", async () => {
+      const writes = Array.from({ length: 101 }, (_, index) => ({ put: row(pk, `n${index}`) }));
+      await table.write(writes.slice(1));
+      await failure(table.write(writes));
+      expect(await table.get(key("n0"))).toBeUndefined();
+      await failure(table.write([{ put: row(pk, "twice") }, { check: key("twice"), when: "absent" }]));
+      expect(await table.get(key("twice"))).toBeUndefined();
+      await table.write([]);
+    });
+  });
+
+  describe("an update", () => {
+    test("sets, adds and removes, and gives the row after it", async () => {
+      await put("a", { count: 2, gone: "x", kept: [1] });
+      const after = await table.update({
+        update: key("a"),
+        set: { mark: { deep: true } },
+        add: { count: 3, fresh: 1 },
+        remove: ["gone", "never"],
+      });
+      expect(after).toEqual({ ...row(pk, "a"), count: 5, fresh: 1, kept: [1], mark: { deep: true } });
+      expect(await table.get(key("a"))).toEqual(after);
+    });
+
+    test("makes a row that is not there, unless a condition needs one", async () => {
+      expect(await table.update({ update: key("new"), add: { wanted: 1 } })).toEqual({ ...key("new"), wanted: 1 });
+      const needs = table.update({ update: key("none"), add: { n: 1 }, when: [{ attribute: "n", equals: 1 }] });
+      expect(await failure(needs)).toBeInstanceOf(ConflictError);
+      expect(await table.get(key("none"))).toBeUndefined();
+    });
+
+    test("of two that need the same state one is refused", async () => {
+      await put("a", { dueKey: "t1", dueShard: `shard ${pk}` });
+      const claim = (to: string) =>
+        table.update({ update: key("a"), set: { dueKey: to }, when: [{ attribute: "dueKey", equals: "t1" }] });
+      const results = await Promise.allSettled([claim("t2"), claim("t3"), claim("t4")]);
+      expect(results.filter((result) => result.status === "fulfilled")).toHaveLength(1);
+      for (const result of results) {
+        if (result.status === "rejected") expect(result.reason).toMatchObject({ data: { failed: [0] } });
+      }
+    });
+  });
+
+  describe("a query", () => {
+    beforeEach(async () => {
+      await table.write(["a#1", "a#2", "a#3", "b#1", "b#2"].map((sk) => ({ put: row(pk, sk) })));
+      await table.write([{ put: row(`${pk}2`, "a#1") }]);
+    });
+
+    test.each([
+      { name: "a partition", query: {}, found: ["a#1", "a#2", "a#3", "b#1", "b#2"] },
+      { name: "newest first", query: { newestFirst: true }, found: ["b#2", "b#1", "a#3", "a#2", "a#1"] },
+      { name: "a prefix", query: { prefix: "a#" }, found: ["a#1", "a#2", "a#3"] },
+      {
+        name: "a range, both ends included",
+        query: { between: ["a#2", "b#1"] as const },
+        found: ["a#2", "a#3", "b#1"],
+      },
+      { name: "a range that is empty", query: { between: ["a#4", "a#5"] as const }, found: [] },
+      { name: "a range that ends before it begins", query: { between: ["b#1", "a#2"] as const }, found: [] },
+      { name: "nothing", query: { prefix: "c" }, found: [] },
+    ])("gives $name, whatever the size of the pages", async ({ query, found }) => {
+      const once = await table.query({ pk, ...query });
+      expect(once.items.map((item) => item.sk)).toEqual(found);
+      expect(once.next).toBeUndefined();
+      const pages = await all((cursor) => table.query({ pk, ...query, limit: 2, ...after(cursor) }));
+      expect(pages.flat().map((item) => item.sk)).toEqual(found);
+      for (const page of pages) expect(page.length).toBeLessThanOrEqual(2);
+    });
+  });
+
+  describe("an index", () => {
+    const index = async (query: Attributes) =>
+      (await all((cursor) => table.queryIndex({ index: "due", pk: `shard ${pk}`, ...query, ...after(cursor) }))).flat();
+    const due = (at: string) => ({ dueShard: `shard ${pk}`, dueKey: at });
+
+    test("has the keys of rows with both attributes, in order, a page at a time", async () => {
+      await put("late", due("2026-03#x"));
+      await put("early", due("2026-01#x"));
+      await put("same", due("2026-02#x"));
+      await put("same too", due("2026-02#x"));
+      await put("not due", { dueShard: `shard ${pk}` });
+      const entries = await index({ limit: 1 });
+      expect(entries.map((entry) => entry.sort)).toEqual(["2026-01#x", "2026-02#x", "2026-02#x", "2026-03#x"]);
+      expect(entries[0]).toEqual({ key: key("early"), sort: "2026-01#x" });
+      expect(entries.map((entry) => entry.key.sk).sort()).toEqual(["early", "late", "same", "same too"]);
+      expect((await index({ upTo: "2026-02#\uffff" })).map((entry) => entry.sort)).toEqual([
+        "2026-01#x",
+        "2026-02#x",
+        "2026-02#x",
+      ]);
+      expect(await index({ prefix: "2026-03" })).toEqual([{ key: key("late"), sort: "2026-03#x" }]);
+    });
+
+    test("follows the rows", async () => {
+      await put("a", due("2026-01"));
+      await put("b", due("2026-02"));
+      await table.update({ update: key("a"), set: { dueKey: "2026-09" } });
+      expect((await index({})).map((entry) => entry.sort)).toEqual(["2026-02", "2026-09"]);
+      await table.update({ update: key("a"), remove: ["dueKey"] });
+      await table.write([{ delete: key("b") }]);
+      expect(await index({})).toEqual([]);
+    });
+
+    test("of states is another one", async () => {
+      await put("a", { ...due("2026-01"), statePk: `state ${pk}`, stateSk: "Ready#c1" });
+      const page = await table.queryIndex({ index: "state", pk: `state ${pk}`, prefix: "Ready#" });
+      expect(page.items).toEqual([{ key: key("a"), sort: "Ready#c1" }]);
+      expect((await table.queryIndex({ index: "state", pk: `state ${pk}`, prefix: "Failed#" })).items).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type DynamoFaults, quiet } from "#local/aws/fault-options.ts";
+import { createTable, tableName } from "#local/resources.ts";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
+import type { Table } from "#shared/ports.ts";
+import { tableContract } from "#test/contract/adapters/table-contract.ts";
+import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
+
+describe("MemoryTable", () => {
+  const table = new MemoryTable();
+  tableContract(() => table);
+});
+
+describe("DynamoTable", () => {
+  let emulated: EmulatedClients;
+  let table: Table;
+  beforeAll(async () => {
+    emulated = await startEmulatedClients({ seed: 7 });
+    await createTable(emulated.aws);
+    table = new DynamoTable(emulated.aws.dynamo, tableName);
+  });
+  afterAll(() => emulated.stop());
+  afterEach(() => emulated.proxy.setFaults(quiet));
+
+  function disturb(faults: Partial<DynamoFaults>): void {
+    emulated.proxy.setFaults({ ...quiet, dynamodb: { ...quiet.dynamodb, ...faults } });
+  }
+
+  describe("on a good day", () => {
+    tableContract(() => table);
+  });
+
+  describe("among conflicts, throttles, partial batches and broken connections", () => {
+    tableContract(() => {
+      disturb({ transactionConflict: 0.2, throttle: 0.1, unprocessed: 0.5, resetBefore: 0.05 });
+      return table;
+    });
+  });
+
+  const row = (pk: string): Row => ({ pk, sk: "a", type: "Test", schema: ROW_SCHEMA, version: 1 });
+
+  test("a transaction whose answer was lost is not taken for somebody else's", async () => {
+    const pk = randomUUID();
+    const lost = emulated.proxy.failCall(1, "after", { where: (call) => call.operation === "TransactWriteItems" });
+    await table.write([{ put: row(pk), when: "absent" }]);
+    expect(lost.fired()).toBe(true);
+    expect(await table.get({ pk, sk: "a" })).toEqual(row(pk));
+  });
+
+  test.each<{ readonly name: string; readonly faults: Partial<DynamoFaults> }>([
+    { name: "conflicts that do not end", faults: { transactionConflict: 1 } },
+    { name: "throttles that do not end", faults: { throttle: 1 } },
+    { name: "a network that is down", faults: { resetBefore: 1 } },
+  ])("$name are a transient error, in Starling's words", async ({ faults }) => {
+    disturb(faults);
+    await expect(table.write([{ put: row(randomUUID()) }])).rejects.toMatchObject({
+      name: "StarlingError",
+      code: "TableBusy",
+      retry: "transient",
+    });
+  });
+
+  test("what can never succeed is not tried again", async () => {
+    emulated.proxy.resetCalls();
+    await expect(table.write([{ put: { ...row(""), sk: "" } }])).rejects.toThrow();
+    expect(emulated.proxy.calls()).toEqual({ "dynamodb:TransactWriteItems": 1 });
+  });
+
+  test("a cursor of somebody else's is refused with a remedy", async () => {
+    await expect(table.query({ pk: "a", after: "nonsense" })).rejects.toMatchObject({ code: "InvalidContinue" });
+  });
+});

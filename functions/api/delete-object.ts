@@ -7,13 +7,16 @@ import { audit, everySubject, sendAfter, writeObject } from "#functions/api/writ
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { ClusterRow, SourceRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { RowKey } from "#shared/domain/rows/row.ts";
+import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
-import type { Table, Write } from "#shared/ports.ts";
+import type { Table } from "#shared/ports.ts";
 
 /** DynamoDB takes so many writes in one transaction. */
 const TRANSACTION_WRITES = 100;
 /** Names in an error; the rest is counted. */
 const NAMES_SHOWN = 10;
+/** The planner and the cluster's worker write the same rows, each a few times at most. */
+const FORGET_TRIES = 10;
 
 export interface DeleteRequest {
   readonly reference: ObjectReference;
@@ -104,14 +107,14 @@ async function deleteCluster(
   { row, request }: { readonly row: ClusterRow; readonly request: DeleteRequest },
 ): Promise<DeleteAnswer> {
   const object = objectText(request.reference);
-  const syncs = await assignedTo(ports.table, row.name);
+  const syncs = (await syncsOn(ports.table, row.name)).filter(isAssigned);
   const consequences = {
     syncs: syncs.length,
     clusters: 1,
     message: `deleting ${object} forgets ${syncs.length} ${syncs.length === 1 ? "Sync" : "Syncs"}; the objects in the cluster stay`,
   };
   if (syncs.length > 0 && request.cascade === "delete") {
-    const names = syncs.map((key) => key.sk.slice("SYNC#".length).replace("#", "/"));
+    const names = syncs.map((sync) => `${sync.namespace}/${sync.name}`);
     const shown = `${names.slice(0, NAMES_SHOWN).join(", ")}${names.length > NAMES_SHOWN ? " and more" : ""}`;
     const remedy = "deselect it in those groups first, or delete it with cascade=orphan, which leaves its objects";
     throw refusal("InUse", `${object} has ${syncs.length} Syncs assigned (${shown}); ${remedy}`, { users: names });
@@ -120,7 +123,7 @@ async function deleteCluster(
     throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
   }
   await removeRow(ports, { row, request, also: [keys.fleet(row.name)] });
-  await forgetRemains(ports.table, row.name);
+  await forgetSyncs(ports, row.name);
   await ports.sender.send(await everySubject(ports));
   return { outcome: "deleted", consequences };
 }
@@ -129,8 +132,8 @@ async function deleteCluster(
 async function deleteRemains(ports: ApiPorts, { reference }: DeleteRequest): Promise<DeleteAnswer> {
   const object = objectText(reference);
   if (reference.kind !== "Cluster") throw refusal("NotFound", `${object} does not exist`);
-  const remains = await forgetRemains(ports.table, reference.name);
-  if (remains === 0) throw refusal("NotFound", `${object} does not exist`);
+  const forgotten = await forgetSyncs(ports, reference.name);
+  if (forgotten === 0) throw refusal("NotFound", `${object} does not exist`);
   await ports.sender.send(await everySubject(ports));
   return { outcome: "deleted" };
 }
@@ -161,26 +164,58 @@ async function removeRow(
   });
 }
 
-async function assignedTo(table: Table, cluster: string): Promise<readonly RowKey[]> {
-  const found: RowKey[] = [];
+/** The rows of a cluster's Syncs, also of those that were forgotten. */
+async function syncsOn(table: Table, cluster: string): Promise<readonly SyncRow[]> {
+  const found: SyncRow[] = [];
   let after: string | undefined;
   do {
-    const pk = keys.cluster(cluster).pk;
+    const { pk } = keys.cluster(cluster);
     const page = await table.query({ pk, prefix: "SYNC#", ...(after === undefined ? {} : { after }) });
-    found.push(...page.items.map(({ pk, sk }) => ({ pk, sk })));
+    found.push(...(page.items as readonly SyncRow[]));
     after = page.next;
   } while (after !== undefined);
   return found;
 }
 
-/** Takes away what is left in a cluster's partition. @returns how many rows that were. */
-async function forgetRemains(table: Table, cluster: string): Promise<number> {
-  const remains = await assignedTo(table, cluster);
-  const writes: Write[] = [...remains, keys.lease(cluster)].map((key) => ({ delete: { pk: key.pk, sk: key.sk } }));
-  for (let start = 0; start < writes.length; start += TRANSACTION_WRITES) {
-    await table.write(writes.slice(start, start + TRANSACTION_WRITES));
+function isAssigned(row: SyncRow): boolean {
+  return row.desired.action !== "orphan";
+}
+
+/**
+ * Forgets what is assigned to a cluster that is gone. The rows and the lease stay, for their numbers: were they to begin
+ * anew, the cluster would refuse every Sync (`ClusterAhead`) when it is registered again.
+ * @returns how many Syncs that were.
+ */
+async function forgetSyncs(ports: ApiPorts, cluster: string): Promise<number> {
+  const forgotten = new Set<string>();
+  for (let attempt = 1; attempt <= FORGET_TRIES; attempt++) {
+    const syncs = (await syncsOn(ports.table, cluster)).filter((row) => isAssigned(row) || row.observed !== undefined);
+    for (const sync of syncs) forgotten.add(sync.sk);
+    const writes = syncs.map((sync) => ({
+      put: forgottenRow(sync, ports.clock.now()),
+      when: { version: sync.version },
+    }));
+    try {
+      for (let start = 0; start < writes.length; start += TRANSACTION_WRITES) {
+        await ports.table.write(writes.slice(start, start + TRANSACTION_WRITES));
+      }
+      return forgotten.size;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
   }
-  return remains.length;
+  throw refusal("Conflict", `the Syncs of Cluster ${cluster} were being written by others; delete it once more`);
+}
+
+/** What was observed is forgotten too: whoever is registered under this name next may be another cluster. */
+function forgottenRow(row: SyncRow, now: Date): SyncRow {
+  const { observed: _observed, dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...kept } = row;
+  return {
+    ...kept,
+    version: row.version + 1,
+    desired: orphaning(row.desired, { rollout: row.desired.rollout, assignedAt: now.toISOString() }),
+    stateSk: `Orphaned#${row.cluster}#${row.name}`,
+  };
 }
 
 function reasonOf(caller: Caller): { reason?: string } {

@@ -7,7 +7,7 @@ import type {
   TargetRow,
   TargetState,
 } from "#shared/domain/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 /** A rollout keeps so many transitions and failures in its row. */
 const KEPT_TRANSITIONS = 20;
@@ -192,14 +192,7 @@ export class RolloutDraft {
       this.#assignments.push({
         cluster: target.cluster,
         name: sync.name,
-        desired: {
-          action: "orphan",
-          attempt: sync.desired.attempt + 1,
-          revision: sync.desired.revision,
-          apply: sync.desired.apply,
-          rollout: this.#rollout.number,
-          assignedAt: this.#now,
-        },
+        desired: orphaning(sync.desired, { rollout: this.#rollout.number, assignedAt: this.#now }),
       });
     }
     if (target.leaving !== true) this.#rollout = { ...this.#rollout, left: [...this.#rollout.left, target.cluster] };

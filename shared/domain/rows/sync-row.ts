@@ -102,6 +102,15 @@ export interface SyncRow extends Row {
   readonly reconcileAt?: string;
 }
 
+/**
+ * The assignment by which a Sync is forgotten and its objects stay: no worker carries it out. The row that holds it is
+ * kept, because attempts must never repeat: the cluster remembers the highest, and refuses a lower one.
+ */
+export function orphaning(before: Desired, at: { readonly rollout: number; readonly assignedAt: string }): Desired {
+  const { revision, apply, attempt } = before;
+  return { action: "orphan", attempt: attempt + 1, revision, apply, ...at };
+}
+
 /** True while the worker has not yet finished what the newest assignment asks. */
 export function isOutstanding(row: Pick<SyncRow, "desired" | "observed">): boolean {
   if (row.desired.action === "orphan") return false;

@@ -171,15 +171,31 @@ describe("delete", () => {
     api.takeMessages();
     const done = await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true");
     expect(done.body.outcome).toBe("deleted");
-    expect(api.table.all().filter((row) => row.pk === "CL#c1" || row.pk === "FLEET")).toEqual([]);
+    const left = api.table.all().filter((row) => row.pk === "CL#c1" || row.pk === "FLEET");
+    expect(left).toMatchObject([{ sk: "SYNC#payments#shop.web", desired: { action: "orphan", attempt: 3 } }]);
+    expect(left[0]).not.toHaveProperty("observed");
     expect(api.takeMessages()).toHaveLength(2);
+  });
+
+  it("takes a Cluster whose Syncs were forgotten before", async () => {
+    const api = await withFleet();
+    const row = syncRow("c1", "shop.web");
+    const forgotten = {
+      ...row,
+      desired: { ...row.desired, action: "orphan" as const },
+      stateSk: "Orphaned#c1#shop.web",
+    };
+    await api.table.write([{ put: forgotten }]);
+    const asked = await api.call("DELETE", groupPath);
+    expect(asked.body.message).toMatch(/takes 0 Syncs on 0 clusters/);
+    expect((await api.call("DELETE", "/v1/clusters/c1?confirm=true")).body.outcome).toBe("deleted");
   });
 
   it("finishes a Cluster's deletion that broke off", async () => {
     const api = apiFixture();
     await api.table.write([{ put: syncRow("c1", "shop.web") }]);
     expect((await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).status).toBe(200);
-    expect(api.table.all()).toEqual([]);
+    expect(api.table.all()).toMatchObject([{ desired: { action: "orphan" }, stateSk: "Orphaned#c1#shop.web" }]);
     expect((await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).status).toBe(404);
   });
 

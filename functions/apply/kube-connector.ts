@@ -3,6 +3,7 @@ import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { StarlingError } from "#shared/errors.ts";
 import type { Clock, SecretReader } from "#shared/ports.ts";
 
 /**
@@ -39,8 +40,20 @@ export class KubeConnector implements ClusterConnector {
       server,
       ...(caData === undefined ? {} : { caData }),
       ...(tlsServerName === undefined ? {} : { tlsServerName }),
-      credentials: { token: ({ refresh }) => this.#secrets.read(token.secret, { fresh: refresh }) },
+      credentials: {
+        token: async ({ refresh }) => tokenIn(await this.#secrets.read(token.secret, { fresh: refresh }), token.secret),
+      },
     };
     return new KubeConnection(endpoint, this.#clock);
   }
+}
+
+/** Many a secret was made from a file, and ends with a line. @throws StarlingError `InvalidCredentials` */
+function tokenIn(text: string, secret: string): string {
+  const token = text.trim();
+  if (token !== "" && !/[\s\p{Cc}]/u.test(token)) return token;
+  throw new StarlingError(
+    `secret ${secret} does not hold what spec.endpoint.token says: expected the token itself, and nothing else`,
+    { code: "InvalidCredentials", retry: "transient", data: { secret } },
+  );
 }

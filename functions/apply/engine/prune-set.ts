@@ -137,6 +137,8 @@ async function proveAndDelete(
   if (found.outcome === "unavailable") return { id, outcome: "waiting", message: found.message };
   if (found.outcome === "absent") return withoutKind(client, id);
   const { info } = found;
+  // One of the places an unrecorded object might have; asked for there, the server would not know the path.
+  if (info.namespaced !== (id.namespace !== "")) return { id, outcome: "absent" };
   const live = await client.get(info, id, { metadataOnly: true });
   if (live === undefined) return { id, outcome: "absent" };
   const stays = reasonToStay(candidate, live, request);

@@ -256,6 +256,16 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf(configPath("crashed", "theirs"))).toBe(200);
   });
 
+  it("asks for no object in a place that its kind does not have", async () => {
+    const keep = [namespace("placed")];
+    const set = await applied("placed", keep);
+    const elsewhere = { ...objectIdOf(configMap("placed/c")), namespace: "" };
+    const namespaced = { ...objectIdOf(namespace("placed-too")), namespace: "placed" };
+    const result = await prune(set, keep, { unrecorded: [elsewhere, namespaced] });
+    expect(result.outcome).toBe("done");
+    expect(outcomes(result)).toEqual({ "ConfigMap c": "absent", "Namespace placed-too": "absent" });
+  });
+
   it("stops when a newer worker has written the parent", async () => {
     const keep = [namespace("zombie")];
     const set = await applied("zombie", [...keep, configMap("zombie/c")]);

@@ -6,9 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
 import { createRandom } from "#local/aws/random.ts";
-import { expectSameEnd, storyBound, tellStory } from "#test/support/chaos-story.ts";
+import { expectSameEnd, fewClusters, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
 import { type DeathPoint, planDeaths } from "#test/support/death-plan.ts";
 import { startWorld, type World, type WorldOptions } from "#test/support/e2e-world.ts";
+import { embeddedFleet } from "#test/support/fleet.ts";
+import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { type MortalSandboxes, mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 
@@ -22,47 +24,6 @@ const rate = 20;
 const patientTimeouts = { rollout: 300, report: 300, render: 300, resolve: 300, apply: 300 };
 /** Shorter than the first watchdog, so that a death costs one. */
 const shortLeases = { apply: 28, rollout: 28, report: 28, resolve: 28, render: 28 };
-
-let quietEnd: NormalForm;
-/** The most calls that one invocation of a function makes on a quiet day. */
-const longest = new Map<string, number>();
-let world: World | undefined;
-let mortal: MortalSandboxes | undefined;
-
-async function open(options: WorldOptions = {}): Promise<World> {
-  world = await startWorld({ seed, rate, timeoutSeconds: patientTimeouts, ...options });
-  return world;
-}
-
-async function expectQuietEnd(made: World): Promise<void> {
-  made.machine.proxy.setFaults(quiet);
-  await expectSameEnd(made, quietEnd);
-  expect(made.monitor.most().length).toBeLessThanOrEqual(storyBound);
-  expect(made.monitor.unasked()).toEqual([]);
-}
-
-beforeAll(async () => {
-  console.log(`chaos: STARLING_E2E_SEED=${seed}`);
-  mortal = mortalSandboxes();
-  mortal.onEnd(({ functionName, calls }) => {
-    longest.set(functionName, Math.max(calls, longest.get(functionName) ?? 0));
-  });
-  const calm = await open({ sandboxes: mortal.sandboxes });
-  await tellStory(calm);
-  quietEnd = await normalForm(calm);
-  expect(calm.monitor.most()).toHaveLength(storyBound);
-  expect(calm.monitor.unasked()).toEqual([]);
-  await close();
-});
-
-async function close(): Promise<void> {
-  await world?.close();
-  mortal?.stop();
-  world = undefined;
-  mortal = undefined;
-}
-
-afterEach(close);
 
 const sqs = { ...quiet.sqs, maxDelaySeconds: 2, maxReorderMs: 300 };
 const always: Readonly<Record<string, FaultOptions>> = {
@@ -93,74 +54,133 @@ const oneByOne: Readonly<Record<string, FaultOptions>> = {
   },
 };
 
-describe("the end is the same with", () => {
-  test.each(Object.entries({ ...always, ...(long ? oneByOne : {}) }))("%s", async (_name, faults) => {
-    const made = await open({ faults });
-    await tellStory(made, { patienceSeconds });
-    await expectQuietEnd(made);
-  });
-
-  test("every queue purged at random moments", async () => {
-    const random = createRandom(seed);
-    const made = await open();
-    const over = new AbortController();
-    const purging = (async () => {
-      while (!over.signal.aborted) {
-        await sleep(random.integer(100, 1500));
-        await made.machine.purgeQueues();
-      }
-    })();
-    await tellStory(made, { patienceSeconds });
-    over.abort();
-    await purging;
-    await expectQuietEnd(made);
-  });
-
-  test("two ticks, two planners and two workers at once", async () => {
-    const made = await open({ copies: 2, faults: { ...quiet, sqs: { ...sqs, duplicate: 1 } } });
-    const over = new AbortController();
-    const ticking = (async () => {
-      while (!over.signal.aborted) {
-        await Promise.all([made.machine.tick(), made.machine.tick()]);
-        await sleep(50);
-      }
-    })();
-    await tellStory(made, { patienceSeconds });
-    over.abort();
-    await ticking;
-    await expectQuietEnd(made);
-  });
-});
-
-/** Every call up to the longest invocation's, or a spread of so many. */
-function pointsOf(functionName: string, spread: number): DeathPoint[] {
-  const random = createRandom(seed);
-  const calls = Array.from({ length: longest.get(functionName) ?? 0 }, (_, index) => index + 1);
-  const points = calls.flatMap((call): DeathPoint[] => [
-    { call, death: "before" },
-    { call, death: "after" },
-  ]);
-  const shuffled = points.map((point) => ({ point, at: random.integer(0, 1e9) })).sort((a, b) => a.at - b.at);
-  return shuffled.slice(0, long ? points.length : spread).map(({ point }) => point);
+/** Repeats something for as long as the work takes. */
+async function meanwhile(again: () => Promise<void>, work: () => Promise<void>): Promise<void> {
+  let state: "working" | "over" = "working";
+  const repeating = (async () => {
+    while (state === "working") await again();
+  })();
+  try {
+    await work();
+  } finally {
+    state = "over";
+    await repeating;
+  }
 }
 
-/** How many deaths, where not every call gets its own. */
-const spreads: Readonly<Record<string, number>> = { apply: 14, rollout: 5, render: 2, resolve: 3, report: 3, tick: 3 };
-const others = Object.keys(spreads).filter((name) => name !== "apply");
+describe.each(fleetTargets)("on $name", (fleet) => {
+  const story: StoryOptions = { patienceSeconds, ...(fleet === embeddedFleet ? {} : { rings: fewClusters }) };
+  let quietEnd: NormalForm;
+  /** The most calls that one invocation of a function makes on a quiet day. */
+  const longest = new Map<string, number>();
+  let world: World | undefined;
+  let mortal: MortalSandboxes | undefined;
 
-describe("the end is the same when sandboxes die between two calls of", () => {
-  const casts = long ? Object.keys(spreads).map((name) => [name]) : [["apply"], others];
-  test.each(casts.map((names) => ({ cast: names.join(", "), names })))("$cast", async ({ names }) => {
-    const mortals = mortalSandboxes();
-    mortal = mortals;
-    const plans = new Map(names.map((name) => [name, pointsOf(name, spreads[name] ?? 0)]));
-    const plan = planDeaths(mortals, plans);
-    const made = await open({ timeoutSeconds: shortLeases, sandboxes: mortals.sandboxes });
-    await tellStory(made, { patienceSeconds });
-    mortals.judgeBy(undefined);
-    await expectQuietEnd(made);
-    const deaths = mortals.deaths().map(({ functionName, number, death }) => `${functionName} ${death} ${number}`);
-    console.log(`died ${deaths.join(", ")}; never came to ${JSON.stringify(plan.left())}`);
-    expect(deaths.length).toBeGreaterThan(0);
+  async function open(options: WorldOptions = {}): Promise<World> {
+    world = await startWorld({ seed, rate, target: fleet, timeoutSeconds: patientTimeouts, ...options });
+    return world;
+  }
+
+  async function expectQuietEnd(made: World): Promise<void> {
+    made.machine.proxy.setFaults(quiet);
+    await expectSameEnd(made, quietEnd);
+    expect(made.monitor.most().length).toBeLessThanOrEqual(storyBound);
+    expect(made.monitor.unasked()).toEqual([]);
+  }
+
+  beforeAll(async () => {
+    console.log(`chaos: STARLING_E2E_SEED=${seed}`);
+    mortal = mortalSandboxes();
+    mortal.onEnd(({ functionName, calls }) => {
+      longest.set(functionName, Math.max(calls, longest.get(functionName) ?? 0));
+    });
+    const calm = await open({ sandboxes: mortal.sandboxes });
+    await tellStory(calm, story);
+    quietEnd = await normalForm(calm);
+    expect(calm.monitor.most()).toHaveLength(storyBound);
+    expect(calm.monitor.unasked()).toEqual([]);
+    await close();
+  });
+
+  async function close(): Promise<void> {
+    await world?.close();
+    mortal?.stop();
+    world = undefined;
+    mortal = undefined;
+  }
+
+  afterEach(close);
+
+  describe("the end is the same with", () => {
+    test.each(Object.entries({ ...always, ...(long ? oneByOne : {}) }))("%s", async (_name, faults) => {
+      const made = await open({ faults });
+      await tellStory(made, story);
+      await expectQuietEnd(made);
+    });
+
+    test("every queue purged at random moments", async () => {
+      const random = createRandom(seed);
+      const made = await open();
+      await meanwhile(
+        async () => {
+          await sleep(random.integer(100, 1500));
+          await made.machine.purgeQueues();
+        },
+        () => tellStory(made, story),
+      );
+      await expectQuietEnd(made);
+    });
+
+    test("two ticks, two planners and two workers at once", async () => {
+      const made = await open({ copies: 2, faults: { ...quiet, sqs: { ...sqs, duplicate: 1 } } });
+      await meanwhile(
+        async () => {
+          await Promise.all([made.machine.tick(), made.machine.tick()]);
+          await sleep(50);
+        },
+        () => tellStory(made, story),
+      );
+      await expectQuietEnd(made);
+    });
+  });
+
+  /** Every call up to the longest invocation's, or a spread of so many. */
+  function pointsOf(functionName: string, spread: number): DeathPoint[] {
+    const random = createRandom(seed);
+    const calls = Array.from({ length: longest.get(functionName) ?? 0 }, (_, index) => index + 1);
+    const points = calls.flatMap((call): DeathPoint[] => [
+      { call, death: "before" },
+      { call, death: "after" },
+    ]);
+    const shuffled = points.map((point) => ({ point, at: random.integer(0, 1e9) })).sort((a, b) => a.at - b.at);
+    return shuffled.slice(0, long ? points.length : spread).map(({ point }) => point);
+  }
+
+  /** How many deaths, where not every call gets its own. */
+  const spreads: Readonly<Record<string, number>> = {
+    apply: 14,
+    rollout: 5,
+    render: 2,
+    resolve: 3,
+    report: 3,
+    tick: 3,
+  };
+  const others = Object.keys(spreads).filter((name) => name !== "apply");
+
+  describe("the end is the same when sandboxes die between two calls of", () => {
+    const casts = long ? Object.keys(spreads).map((name) => [name]) : [["apply"], others];
+    test.each(casts.map((names) => ({ cast: names.join(", "), names })))("$cast", async ({ names }) => {
+      const mortals = mortalSandboxes();
+      mortal = mortals;
+      const plans = new Map(names.map((name) => [name, pointsOf(name, spreads[name] ?? 0)]));
+      const plan = planDeaths(mortals, plans);
+      const made = await open({ timeoutSeconds: shortLeases, sandboxes: mortals.sandboxes });
+      await tellStory(made, story);
+      mortals.judgeBy(undefined);
+      await expectQuietEnd(made);
+      const deaths = mortals.deaths().map(({ functionName, number, death }) => `${functionName} ${death} ${number}`);
+      console.log(`died ${deaths.join(", ")}; never came to ${JSON.stringify(plan.left())}`);
+      expect(deaths.length).toBeGreaterThan(0);
+    });
   });
 });

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import type { World } from "#test/support/e2e-world.ts";
+import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
-import { withWebWorld } from "#test/support/web-world.ts";
+import { webWorldOn } from "#test/support/web-world.ts";
 
 const parent = "/api/v1/namespaces/starling-system/configmaps/shop.web.app";
 const silenceMs = 1000;
@@ -27,77 +28,81 @@ async function untilPhase(world: World, cluster: string, phase: string) {
   });
 }
 
-describe("a cluster", () => {
-  test("whose token is refused is unreachable with the reason, and joins in when it is accepted", () =>
-    withWebWorld(
-      { rings: { all: 2 }, files: settings("blue"), rollout: { maxUnreachable: 1, maxConcurrent: 2 } },
-      async (world, commit) => {
+describe.each(fleetTargets)("on $name", (fleet) => {
+  const withWebWorld = webWorldOn(fleet);
+
+  describe("a cluster", () => {
+    test("whose token is refused is unreachable with the reason, and joins in when it is accepted", () =>
+      withWebWorld(
+        { rings: { all: 2 }, files: settings("blue"), rollout: { maxUnreachable: 1, maxConcurrent: 2 } },
+        async (world, commit) => {
+          await world.untilInSync("web", commit);
+          await world.join({ name: "late" });
+          await world.machine.putSecret("starling/clusters/late", "not the token");
+          const { spec } = await world.cluster("late");
+          const metadata = { name: "late", labels: { ring: "all" } };
+          await world.apply({ apiVersion: "starling.dev/v1alpha1", kind: "Cluster", metadata, spec });
+          expect(await untilPhase(world, "late", "Unreachable")).toMatchObject({ reason: "Unauthorized" });
+          await world.waitFor("the Cluster says so", async () => {
+            const [condition] = (await world.cluster("late")).status.conditions;
+            return condition?.status === "False" && condition.reason === "Unauthorized";
+          });
+          expect(writesOf(world, "late").filter(({ status }) => status < 300)).toEqual([]);
+
+          await world.machine.putSecret("starling/clusters/late", world.fleet.connection("late").token);
+          await untilPhase(world, "late", "Ready");
+        },
+      ));
+
+    test("that another one took the place of gets nothing: IdentityMismatch", () =>
+      withWebWorld(
+        { rings: { all: 2 }, files: settings("blue"), rollout: { maxUnreachable: 1, maxConcurrent: 2 } },
+        async (world, commit) => {
+          await world.untilInSync("web", commit);
+          const { token } = await world.fleet.replace("all-2");
+          await world.machine.putSecret("starling/clusters/all-2", token);
+          world.fleet.clearRequests();
+          await world.push("app", settings("green"));
+          expect(await untilPhase(world, "all-2", "Unreachable")).toMatchObject({ reason: "IdentityMismatch" });
+          await world.waitFor("the rollout goes on without it", async () => {
+            const { state, clusters } = (await world.group("web")).status;
+            return state === "Complete" && clusters?.ready === 1 && clusters.unreachable === 1;
+          });
+          await sleep(silenceMs);
+          expect(writesOf(world, "all-2")).toEqual([]);
+        },
+      ));
+
+    test("that another installation manages is left to it: ForeignOwner", () =>
+      withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
         await world.untilInSync("web", commit);
-        await world.join({ name: "late" });
-        await world.machine.putSecret("starling/clusters/late", "not the token");
-        const { spec } = await world.cluster("late");
-        const metadata = { name: "late", labels: { ring: "all" } };
-        await world.apply({ apiVersion: "starling.dev/v1alpha1", kind: "Cluster", metadata, spec });
-        expect(await untilPhase(world, "late", "Unreachable")).toMatchObject({ reason: "Unauthorized" });
-        await world.waitFor("the Cluster says so", async () => {
-          const [condition] = (await world.cluster("late")).status.conditions;
-          return condition?.status === "False" && condition.reason === "Unauthorized";
+        await world.kubectl("all-1", {
+          method: "PATCH",
+          path: parent,
+          body: { metadata: { annotations: { "starling.dev/installation": "the-other-one" } } },
         });
-        expect(writesOf(world, "late").filter(({ status }) => status < 300)).toEqual([]);
-
-        await world.machine.putSecret("starling/clusters/late", world.fleet.connection("late").token);
-        await untilPhase(world, "late", "Ready");
-      },
-    ));
-
-  test("that another one took the place of gets nothing: IdentityMismatch", () =>
-    withWebWorld(
-      { rings: { all: 2 }, files: settings("blue"), rollout: { maxUnreachable: 1, maxConcurrent: 2 } },
-      async (world, commit) => {
-        await world.untilInSync("web", commit);
-        const { token } = await world.fleet.replace("all-2");
-        await world.machine.putSecret("starling/clusters/all-2", token);
         world.fleet.clearRequests();
         await world.push("app", settings("green"));
-        expect(await untilPhase(world, "all-2", "Unreachable")).toMatchObject({ reason: "IdentityMismatch" });
-        await world.waitFor("the rollout goes on without it", async () => {
-          const { state, clusters } = (await world.group("web")).status;
-          return state === "Complete" && clusters?.ready === 1 && clusters.unreachable === 1;
+        expect(await untilPhase(world, "all-1", "Failed")).toMatchObject({
+          reason: "ForeignOwner",
+          message: expect.stringMatching(/belongs to the installation the-other-one, this is local; delete ConfigMap/),
         });
-        await sleep(silenceMs);
-        expect(writesOf(world, "all-2")).toEqual([]);
-      },
-    ));
+        await world.waitFor("the group is halted", async () => (await world.group("web")).status.state === "Halted");
+        expect(writesOf(world, "all-1")).toEqual([]);
+      }));
 
-  test("that another installation manages is left to it: ForeignOwner", () =>
-    withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
-      await world.untilInSync("web", commit);
-      await world.kubectl("all-1", {
-        method: "PATCH",
-        path: parent,
-        body: { metadata: { annotations: { "starling.dev/installation": "the-other-one" } } },
-      });
-      world.fleet.clearRequests();
-      await world.push("app", settings("green"));
-      expect(await untilPhase(world, "all-1", "Failed")).toMatchObject({
-        reason: "ForeignOwner",
-        message: expect.stringMatching(/belongs to the installation the-other-one, this is local; delete ConfigMap/),
-      });
-      await world.waitFor("the group is halted", async () => (await world.group("web")).status.state === "Halted");
-      expect(writesOf(world, "all-1")).toEqual([]);
-    }));
-
-  test("that was given something newer stops a table from the past: ClusterAhead", () =>
-    withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
-      await world.untilInSync("web", commit);
-      await world.kubectl("all-1", {
-        method: "PATCH",
-        path: parent,
-        body: { metadata: { annotations: { "starling.dev/generation": "99" } } },
-      });
-      world.fleet.clearRequests();
-      await world.push("app", settings("green"));
-      expect(await untilPhase(world, "all-1", "Failed")).toMatchObject({ reason: "ClusterAhead" });
-      expect(writesOf(world, "all-1")).toEqual([]);
-    }));
+    test("that was given something newer stops a table from the past: ClusterAhead", () =>
+      withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
+        await world.untilInSync("web", commit);
+        await world.kubectl("all-1", {
+          method: "PATCH",
+          path: parent,
+          body: { metadata: { annotations: { "starling.dev/generation": "99" } } },
+        });
+        world.fleet.clearRequests();
+        await world.push("app", settings("green"));
+        expect(await untilPhase(world, "all-1", "Failed")).toMatchObject({ reason: "ClusterAhead" });
+        expect(writesOf(world, "all-1")).toEqual([]);
+      }));
+  });
 });

@@ -9,7 +9,8 @@ import {
   sourceDocument,
 } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
-import { webGroup, withWebWorld } from "#test/support/web-world.ts";
+import { fleetTargets, noRealServers, realServers } from "#test/support/fleet-targets.ts";
+import { webGroup, webWorldOn } from "#test/support/web-world.ts";
 
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 /** Nothing happening is watched for so long: eight seconds of the functions' clock and a few ticks. */
@@ -36,241 +37,259 @@ function firstWrites(world: World): string[] {
   return [...new Set(writes.map(({ cluster }) => cluster))];
 }
 
-describe("a rollout", () => {
-  test("takes the first revision and then the second through the rings, within its bounds", () =>
-    withWebWorld(
-      {
-        rings: { canary: 1, early: 2, broad: 3 },
-        files: { ...settings("blue"), "deploy/web.yaml": deployment("web", "nginx:1.27") },
-        rollout: { maxConcurrent: 2 },
-      },
-      async (world, commit) => {
-        const first = await world.untilInSync("web", commit);
-        expect(first.status.clusters).toMatchObject({ selected: 6, ready: 6 });
-        expect(world.monitor.most()).toHaveLength(2);
+if (realServers === "missing") console.log(noRealServers);
 
-        world.monitor.reset();
+describe.each(fleetTargets)("on $name", (fleet) => {
+  const withWebWorld = webWorldOn(fleet);
+  const workloads = fleet.controllers === "on";
+
+  describe("a rollout", () => {
+    test("takes the first revision and then the second through the rings, within its bounds", () =>
+      withWebWorld(
+        {
+          rings: { canary: 1, early: 2, broad: 3 },
+          files: { ...settings("blue"), ...(workloads ? { "deploy/web.yaml": deployment("web", "nginx:1.27") } : {}) },
+          rollout: { maxConcurrent: 2 },
+        },
+        async (world, commit) => {
+          const first = await world.untilInSync("web", commit);
+          expect(first.status.clusters).toMatchObject({ selected: 6, ready: 6 });
+          expect(world.monitor.most()).toHaveLength(2);
+
+          world.monitor.reset();
+          world.fleet.clearRequests();
+          const second = await world.push("app", settings("green"));
+          await world.untilInSync("web", second);
+          expect(world.monitor.most()).toHaveLength(2);
+          const rings = firstWrites(world).map((name) => name.split("-")[0]);
+          expect(rings).toEqual(["canary", "early", "early", "broad", "broad", "broad"]);
+          expect(new Set(Object.values(await colors(world)))).toEqual(new Set(["green"]));
+          expect(world.monitor.unasked()).toEqual([]);
+        },
+      ));
+
+    test.runIf(workloads)(
+      "with an image that cannot be pulled halts at the canary with the reason, and the fix ends in sync",
+      () =>
+        withWebWorld(
+          {
+            rings: { canary: 1, broad: 2 },
+            files: { ...settings("blue"), "deploy/web.yaml": deployment("web", "nginx:1.27") },
+            rollout: { maxConcurrent: 2, progressDeadline: "30s" },
+          },
+          async (world, commit) => {
+            await world.untilInSync("web", commit);
+            world.fleet.clearRequests();
+            await world.push("app", { "deploy/web.yaml": deployment("web", "registry.invalid/web:2") });
+            const halted = await world.waitFor("the rollout is halted", async () => {
+              const group = await world.group("web");
+              return group.status.state === "Halted" && group;
+            });
+            expect(firstWrites(world)).toEqual(["canary-1"]);
+            expect(halted.status.conditions[0]?.message).toMatch(/1 cluster failed in stage canary: canary-1: .*Image/);
+            const { status } = await world.rollout("web");
+            expect(status.failures).toEqual([
+              { cluster: "canary-1", reason: expect.stringMatching(/Deployment shop\/web/) },
+            ]);
+
+            const fix = await world.push("app", { "deploy/web.yaml": deployment("web", "nginx:1.28") });
+            const group = await world.untilInSync("web", fix);
+            expect(group.status.clusters).toMatchObject({ ready: 3, failed: 0 });
+          },
+        ),
+    );
+
+    test("that is suspended between two rings goes no further until it is resumed", () =>
+      withWebWorld(
+        { rings: { canary: 1, broad: 2 }, files: settings("blue"), rollout: { maxConcurrent: 2 } },
+        async (world, commit) => {
+          await world.untilInSync("web", commit);
+          const canary = Promise.withResolvers<"pass">();
+          const path = `${configs}/settings`;
+          let holding = false;
+          world.fleet.intercept((request: InterceptedRequest) => {
+            if (request.method !== "PATCH" || request.path !== path || request.phase !== "before") return "pass";
+            holding = true;
+            return canary.promise;
+          });
+          const second = await world.push("app", settings("green"));
+          await world.waitFor("the canary is changing", async () => holding);
+          await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/suspend`, { reason: "lunch" });
+          canary.resolve("pass");
+          await world.waitFor("the canary is done", async () => (await colorIn(world, "canary-1")) === "green");
+          const suspended = await world.waitFor("the group says so", async () => {
+            const group = await world.group("web");
+            return group.status.state === "Suspended" && group;
+          });
+          expect(suspended.operations?.suspended).toMatchObject({ reason: "lunch" });
+          await sleep(silenceMs);
+          expect(await colors(world)).toEqual({ "canary-1": "green", "broad-1": "blue", "broad-2": "blue" });
+
+          await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/resume`, {});
+          await world.untilInSync("web", second);
+        },
+      ));
+
+    test("of a suspended group starts nothing, whatever is pushed", () =>
+      withWebWorld({ rings: { all: 2 }, files: settings("blue") }, async (world, commit) => {
+        await world.untilInSync("web", commit);
+        await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/suspend`, {});
         world.fleet.clearRequests();
         const second = await world.push("app", settings("green"));
-        await world.untilInSync("web", second);
-        expect(world.monitor.most()).toHaveLength(2);
-        const rings = firstWrites(world).map((name) => name.split("-")[0]);
-        expect(rings).toEqual(["canary", "early", "early", "broad", "broad", "broad"]);
-        expect(new Set(Object.values(await colors(world)))).toEqual(new Set(["green"]));
-        expect(world.monitor.unasked()).toEqual([]);
-      },
-    ));
-
-  test("with an image that cannot be pulled halts at the canary with the reason, and the fix ends in sync", () =>
-    withWebWorld(
-      {
-        rings: { canary: 1, broad: 2 },
-        files: { ...settings("blue"), "deploy/web.yaml": deployment("web", "nginx:1.27") },
-        rollout: { maxConcurrent: 2, progressDeadline: "30s" },
-      },
-      async (world, commit) => {
-        await world.untilInSync("web", commit);
-        world.fleet.clearRequests();
-        await world.push("app", { "deploy/web.yaml": deployment("web", "registry.invalid/web:2") });
-        const halted = await world.waitFor("the rollout is halted", async () => {
-          const group = await world.group("web");
-          return group.status.state === "Halted" && group;
-        });
-        expect(firstWrites(world)).toEqual(["canary-1"]);
-        expect(halted.status.conditions[0]?.message).toMatch(/1 cluster failed in stage canary: canary-1: .*Image/);
-        const { status } = await world.rollout("web");
-        expect(status.failures).toEqual([
-          { cluster: "canary-1", reason: expect.stringMatching(/Deployment shop\/web/) },
-        ]);
-
-        const fix = await world.push("app", { "deploy/web.yaml": deployment("web", "nginx:1.28") });
-        const group = await world.untilInSync("web", fix);
-        expect(group.status.clusters).toMatchObject({ ready: 3, failed: 0 });
-      },
-    ));
-
-  test("that is suspended between two rings goes no further until it is resumed", () =>
-    withWebWorld(
-      { rings: { canary: 1, broad: 2 }, files: settings("blue"), rollout: { maxConcurrent: 2 } },
-      async (world, commit) => {
-        await world.untilInSync("web", commit);
-        const canary = Promise.withResolvers<"pass">();
-        const path = `${configs}/settings`;
-        let holding = false;
-        world.fleet.intercept((request: InterceptedRequest) => {
-          if (request.method !== "PATCH" || request.path !== path || request.phase !== "before") return "pass";
-          holding = true;
-          return canary.promise;
-        });
-        const second = await world.push("app", settings("green"));
-        await world.waitFor("the canary is changing", async () => holding);
-        await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/suspend`, { reason: "lunch" });
-        canary.resolve("pass");
-        await world.waitFor("the canary is done", async () => (await colorIn(world, "canary-1")) === "green");
-        const suspended = await world.waitFor("the group says so", async () => {
-          const group = await world.group("web");
-          return group.status.state === "Suspended" && group;
-        });
-        expect(suspended.operations?.suspended).toMatchObject({ reason: "lunch" });
+        await world.waitFor("the Source has it", async () =>
+          (await world.source("app")).status.artifact?.revision.endsWith(second),
+        );
         await sleep(silenceMs);
-        expect(await colors(world)).toEqual({ "canary-1": "green", "broad-1": "blue", "broad-2": "blue" });
-
+        expect(firstWrites(world)).toEqual([]);
         await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/resume`, {});
         await world.untilInSync("web", second);
-      },
-    ));
+      }));
 
-  test("of a suspended group starts nothing, whatever is pushed", () =>
-    withWebWorld({ rings: { all: 2 }, files: settings("blue") }, async (world, commit) => {
-      await world.untilInSync("web", commit);
-      await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/suspend`, {});
-      world.fleet.clearRequests();
-      const second = await world.push("app", settings("green"));
-      await world.waitFor("the Source has it", async () =>
-        (await world.source("app")).status.artifact?.revision.endsWith(second),
-      );
-      await sleep(silenceMs);
-      expect(firstWrites(world)).toEqual([]);
-      await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/resume`, {});
-      await world.untilInSync("web", second);
-    }));
-
-  test("is moved at once by the webhook", () =>
-    withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
-      await world.untilInSync("web", commit);
-      // The Source's interval is an hour, six minutes of this test's.
-      await world.untilInSync("web", await world.push("app", settings("green")));
-    }));
-
-  test("follows the Source's interval where no webhook calls", () =>
-    withWebWorld(
-      { rings: { all: 1 }, files: settings("blue"), source: { interval: "20s" }, world: { webhook: "silent" } },
-      async (world, commit) => {
+    test("is moved at once by the webhook", () =>
+      withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
         await world.untilInSync("web", commit);
+        // The Source's interval is an hour, six minutes of this test's.
         await world.untilInSync("web", await world.push("app", settings("green")));
-      },
-    ));
+      }));
 
-  test("leaves an unreachable cluster behind within maxUnreachable, and takes it along when it answers", () =>
-    withWebWorld(
-      { rings: { canary: 1, broad: 2 }, files: settings("blue"), rollout: { maxConcurrent: 2, maxUnreachable: 1 } },
-      async (world, commit) => {
+    test("follows the Source's interval where no webhook calls", () =>
+      withWebWorld(
+        { rings: { all: 1 }, files: settings("blue"), source: { interval: "20s" }, world: { webhook: "silent" } },
+        async (world, commit) => {
+          await world.untilInSync("web", commit);
+          await world.untilInSync("web", await world.push("app", settings("green")));
+        },
+      ));
+
+    test("leaves an unreachable cluster behind within maxUnreachable, and takes it along when it answers", () =>
+      withWebWorld(
+        { rings: { canary: 1, broad: 2 }, files: settings("blue"), rollout: { maxConcurrent: 2, maxUnreachable: 1 } },
+        async (world, commit) => {
+          await world.untilInSync("web", commit);
+          world.fleet.intercept(({ cluster }) => (cluster === "broad-2" ? "reset" : "pass"));
+          const second = await world.push("app", settings("green"));
+          const done = await world.waitFor("the rollout is complete without it", async () => {
+            const group = await world.group("web");
+            return group.status.state === "Complete" && group.status.revision?.endsWith(second) && group;
+          });
+          expect(done.status.clusters).toMatchObject({ selected: 3, ready: 2, unreachable: 1 });
+          expect(done.status.conditions[0]).toMatchObject({ type: "Ready", status: "False" });
+          expect((await world.cluster("broad-2")).status.conditions).toMatchObject([
+            { type: "Reachable", status: "False" },
+          ]);
+
+          world.fleet.intercept(undefined);
+          await world.untilInSync("web", second);
+          expect(await colors(world)).toEqual({ "canary-1": "green", "broad-1": "green", "broad-2": "green" });
+          expect((await world.cluster("broad-2")).status.conditions).toMatchObject([
+            { type: "Reachable", status: "True" },
+          ]);
+        },
+      ));
+
+    test("stalls with the reason when too many clusters are unreachable, and goes on when they answer", () =>
+      withWebWorld(
+        { rings: { canary: 2, broad: 1 }, files: settings("blue"), rollout: { maxConcurrent: 2, maxUnreachable: 0 } },
+        async (world, commit) => {
+          await world.untilInSync("web", commit);
+          world.fleet.intercept(({ cluster }) => (cluster === "canary-2" ? "reset" : "pass"));
+          const second = await world.push("app", settings("green"));
+          await world.waitFor(
+            "the group is stalled",
+            async () => (await world.group("web")).status.state === "Stalled",
+          );
+          expect((await world.rollout("web")).status).toMatchObject({
+            reason: "TooManyUnreachable",
+            message: "stage canary waits: 1 unreachable, maxUnreachable allows 0",
+          });
+          await sleep(silenceMs);
+          expect(await colorIn(world, "broad-1")).toBe("blue");
+          world.fleet.intercept(undefined);
+          await world.untilInSync("web", second);
+        },
+      ));
+  });
+
+  describe("a group", () => {
+    test("takes in a cluster that joins, and leaves the objects of one that leaves", () =>
+      withWebWorld({ rings: { canary: 1, broad: 1 }, files: settings("blue") }, async (world, commit) => {
         await world.untilInSync("web", commit);
-        world.fleet.intercept(({ cluster }) => (cluster === "broad-2" ? "reset" : "pass"));
-        const second = await world.push("app", settings("green"));
-        const done = await world.waitFor("the rollout is complete without it", async () => {
-          const group = await world.group("web");
-          return group.status.state === "Complete" && group.status.revision?.endsWith(second) && group;
+        world.fleet.clearRequests();
+        await world.join({ name: "broad-9", labels: { ring: "broad" } });
+        await world.waitFor("the joiner is in sync", async () => {
+          const { clusters } = (await world.group("web")).status;
+          return clusters?.selected === 3 && clusters.ready === 3;
         });
-        expect(done.status.clusters).toMatchObject({ selected: 3, ready: 2, unreachable: 1 });
-        expect(done.status.conditions[0]).toMatchObject({ type: "Ready", status: "False" });
-        expect((await world.cluster("broad-2")).status.conditions).toMatchObject([
-          { type: "Reachable", status: "False" },
-        ]);
+        expect(firstWrites(world)).toEqual(["broad-9"]);
 
-        world.fleet.intercept(undefined);
-        await world.untilInSync("web", second);
-        expect(await colors(world)).toEqual({ "canary-1": "green", "broad-1": "green", "broad-2": "green" });
-        expect((await world.cluster("broad-2")).status.conditions).toMatchObject([
-          { type: "Reachable", status: "True" },
-        ]);
-      },
-    ));
-
-  test("stalls with the reason when too many clusters are unreachable, and goes on when they answer", () =>
-    withWebWorld(
-      { rings: { canary: 2, broad: 1 }, files: settings("blue"), rollout: { maxConcurrent: 2, maxUnreachable: 0 } },
-      async (world, commit) => {
-        await world.untilInSync("web", commit);
-        world.fleet.intercept(({ cluster }) => (cluster === "canary-2" ? "reset" : "pass"));
-        const second = await world.push("app", settings("green"));
-        await world.waitFor("the group is stalled", async () => (await world.group("web")).status.state === "Stalled");
-        expect((await world.rollout("web")).status).toMatchObject({
-          reason: "TooManyUnreachable",
-          message: "stage canary waits: 1 unreachable, maxUnreachable allows 0",
+        const { spec, metadata } = await world.cluster("broad-9");
+        await world.apply({
+          apiVersion: "starling.dev/v1alpha1",
+          kind: "Cluster",
+          metadata: { name: metadata.name },
+          spec,
         });
-        await sleep(silenceMs);
-        expect(await colorIn(world, "broad-1")).toBe("blue");
-        world.fleet.intercept(undefined);
+        await world.waitFor("the leaver is let go", async () => {
+          const { clusters, state } = (await world.group("web")).status;
+          return state === "Complete" && clusters?.selected === 2 && clusters.ready === 2;
+        });
+        const second = await world.push("app", settings("green"));
         await world.untilInSync("web", second);
-      },
-    ));
-});
+        expect(await colors(world)).toEqual({ "canary-1": "green", "broad-1": "green", "broad-9": "blue" });
+      }));
 
-describe("a group", () => {
-  test("takes in a cluster that joins, and leaves the objects of one that leaves", () =>
-    withWebWorld({ rings: { canary: 1, broad: 1 }, files: settings("blue") }, async (world, commit) => {
-      await world.untilInSync("web", commit);
-      world.fleet.clearRequests();
-      await world.join({ name: "broad-9", labels: { ring: "broad" } });
-      await world.waitFor("the joiner is in sync", async () => {
-        const { clusters } = (await world.group("web")).status;
-        return clusters?.selected === 3 && clusters.ready === 3;
-      });
-      expect(firstWrites(world)).toEqual(["broad-9"]);
-
-      const { spec, metadata } = await world.cluster("broad-9");
-      await world.apply({
-        apiVersion: "starling.dev/v1alpha1",
-        kind: "Cluster",
-        metadata: { name: metadata.name },
-        spec,
-      });
-      await world.waitFor("the leaver is let go", async () => {
-        const { clusters, state } = (await world.group("web")).status;
-        return state === "Complete" && clusters?.selected === 2 && clusters.ready === 2;
-      });
-      const second = await world.push("app", settings("green"));
-      await world.untilInSync("web", second);
-      expect(await colors(world)).toEqual({ "canary-1": "green", "broad-1": "green", "broad-9": "blue" });
-    }));
-
-  test.each(["delete", "orphan"] as const)("that is deleted with cascade=%s does so with its objects", (cascade) =>
-    withWebWorld({ rings: { canary: 1, broad: 1 }, files: settings("blue") }, async (world, commit) => {
-      await world.untilInSync("web", commit);
-      const path = `/v1/namespaces/${namespace}/syncgroups/web`;
-      await expect(world.session.call("DELETE", `${path}?cascade=${cascade}`)).rejects.toThrow("ConfirmationRequired");
-      await world.session.call("DELETE", `${path}?cascade=${cascade}&confirm=true`);
-      await world.waitFor("the group is gone", () =>
-        world.group("web").then(
-          () => false,
-          (error: Error) => error.message.includes("404"),
-        ),
-      );
-      const kept = cascade === "orphan" ? "blue" : undefined;
-      expect(await colors(world)).toEqual({ "canary-1": kept, "broad-1": kept });
-      if (cascade === "delete") expect((await world.rows()).filter(({ type }) => type === "SyncOnCluster")).toEqual([]);
-    }),
-  );
-
-  test("with two templates takes both to a cluster, and deletes the objects of one that is dropped", () =>
-    withWebWorld({ rings: { canary: 1, broad: 2 }, files: settings("blue") }, async (world) => {
-      const other = await world.createRepository("extra", { "more/extra.yaml": configMap("extra", { from: "two" }) });
-      const base = webGroup({ rings: { canary: 1, broad: 2 }, rollout: { maxConcurrent: 1 } });
-      await world.apply(
-        sourceDocument("extra", { git: { url: world.git.url("extra"), ref: { branch: "main" } }, paths: ["more"] }),
-        groupDocument("web", {
-          ...base.spec,
-          templates: [
-            ...base.spec.templates,
-            { name: "extra", source: "extra", path: "more", apply: { interval: "4h" } },
-          ],
+    test.each(workloads ? (["delete", "orphan"] as const) : (["orphan"] as const))(
+      "that is deleted with cascade=%s does so with its objects",
+      (cascade) =>
+        withWebWorld({ rings: { canary: 1, broad: 1 }, files: settings("blue") }, async (world, commit) => {
+          await world.untilInSync("web", commit);
+          const path = `/v1/namespaces/${namespace}/syncgroups/web`;
+          await expect(world.session.call("DELETE", `${path}?cascade=${cascade}`)).rejects.toThrow(
+            "ConfirmationRequired",
+          );
+          await world.session.call("DELETE", `${path}?cascade=${cascade}&confirm=true`);
+          await world.waitFor("the group is gone", () =>
+            world.group("web").then(
+              () => false,
+              (error: Error) => error.message.includes("404"),
+            ),
+          );
+          const kept = cascade === "orphan" ? "blue" : undefined;
+          expect(await colors(world)).toEqual({ "canary-1": kept, "broad-1": kept });
+          if (cascade === "delete")
+            expect((await world.rows()).filter(({ type }) => type === "SyncOnCluster")).toEqual([]);
         }),
-      );
-      await world.waitFor("both are there", async () => {
-        const { status } = await world.group("web");
-        const synced = await world.sync("broad-2", "web.extra");
-        return status.state === "Complete" && status.clusters?.ready === 3 && synced?.status.state === "Ready";
-      });
-      expect((await world.sync("broad-2", "web.extra"))?.status.desired?.revision).toContain(other);
-      expect(world.monitor.most()).toHaveLength(1);
-      await world.apply(base);
-      const extra = async (name: string) =>
-        (await world.kubectl(name, { method: "GET", path: `${configs}/extra` })).status;
-      await world.waitFor("the dropped one is gone everywhere", async () => {
-        for (const { name } of world.fleet.connections()) if ((await extra(name)) !== 404) return false;
-        return (await world.group("web")).status.state === "Complete";
-      });
-      expect(await colorIn(world, "broad-2")).toBe("blue");
-    }));
+    );
+
+    test("with two templates takes both to a cluster, and deletes the objects of one that is dropped", () =>
+      withWebWorld({ rings: { canary: 1, broad: 2 }, files: settings("blue") }, async (world) => {
+        const other = await world.createRepository("extra", { "more/extra.yaml": configMap("extra", { from: "two" }) });
+        const base = webGroup({ rings: { canary: 1, broad: 2 }, rollout: { maxConcurrent: 1 } });
+        await world.apply(
+          sourceDocument("extra", { git: { url: world.git.url("extra"), ref: { branch: "main" } }, paths: ["more"] }),
+          groupDocument("web", {
+            ...base.spec,
+            templates: [
+              ...base.spec.templates,
+              { name: "extra", source: "extra", path: "more", apply: { interval: "4h" } },
+            ],
+          }),
+        );
+        await world.waitFor("both are there", async () => {
+          const { status } = await world.group("web");
+          const synced = await world.sync("broad-2", "web.extra");
+          return status.state === "Complete" && status.clusters?.ready === 3 && synced?.status.state === "Ready";
+        });
+        expect((await world.sync("broad-2", "web.extra"))?.status.desired?.revision).toContain(other);
+        expect(world.monitor.most()).toHaveLength(1);
+        await world.apply(base);
+        const extra = async (name: string) =>
+          (await world.kubectl(name, { method: "GET", path: `${configs}/extra` })).status;
+        await world.waitFor("the dropped one is gone everywhere", async () => {
+          for (const { name } of world.fleet.connections()) if ((await extra(name)) !== 404) return false;
+          return (await world.group("web")).status.state === "Complete";
+        });
+        expect(await colorIn(world, "broad-2")).toBe("blue");
+      }));
+  });
 });

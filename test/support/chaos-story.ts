@@ -1,4 +1,4 @@
-/** One story, told the same in every weather: three revisions travel through six clusters, two of them delete. */
+/** One story, told the same in every weather: three revisions travel through three rings, two of them delete. */
 import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
 import {
@@ -70,14 +70,21 @@ export const revisions: readonly Readonly<Record<string, string | null>>[] = [
   },
 ];
 
+export type Rings = Readonly<Record<"canary" | "early" | "broad", number>>;
+
+const manyClusters: Rings = { canary: 1, early: 2, broad: 3 };
+/** Where every cluster is processes of its own. The empty stage is passed at once. */
+export const fewClusters: Rings = { canary: 1, early: 0, broad: 2 };
+
 export interface StoryOptions {
+  readonly rings?: Rings;
   /** Called before each revision is pushed, with its index. */
   readonly before?: (revision: number) => Promise<void> | void;
   readonly patienceSeconds?: number;
 }
 
 export async function tellStory(world: World, options: StoryOptions = {}): Promise<void> {
-  await world.join(...ringsOf({ canary: 1, early: 2, broad: 3 }));
+  await world.join(...ringsOf(options.rings ?? manyClusters));
   await options.before?.(0);
   let commit = await world.createRepository("app", revisions[0] ?? {});
   const template = { source: "app", apply: { interval: "2h" } };

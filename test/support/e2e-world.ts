@@ -151,8 +151,8 @@ function assemble(parts: Parts): World {
     ...parts,
     session,
     async join(...clusters) {
-      const registered = [];
-      for (const { name, ...rest } of clusters) registered.push({ connection: await fleet.add(name), ...rest });
+      const started = clusters.map(async ({ name, ...rest }) => ({ connection: await fleet.add(name), ...rest }));
+      const registered = await Promise.all(started);
       await registerClusters(registered, machine, session);
     },
     async createRepository(repository, files) {

@@ -8,7 +8,7 @@ import {
 import type { JsonObject } from "#shared/domain/json.ts";
 
 export interface Fleet {
-  /** Whether controllers run beside the API servers: only then do workloads become ready. */
+  /** Whether controllers run beside the API servers: only then do workloads become ready and namespaces go. */
   readonly controllers: "on" | "off";
   add(name: string): Promise<ClusterConnection>;
   /** Takes a cluster away and puts another one, with nothing in it, behind the same address. */
@@ -26,6 +26,7 @@ export interface Fleet {
 
 export interface FleetTarget {
   readonly name: string;
+  readonly controllers: Fleet["controllers"];
   start(clock: () => number): Promise<Fleet>;
 }
 
@@ -34,6 +35,7 @@ const readyAfterMs = 500;
 
 export const embeddedFleet: FleetTarget = {
   name: "embedded API servers",
+  controllers: "on",
   async start(clock) {
     const host = await startClusterHost({ clock, readyAfterMs });
     const connections = new Map<string, ClusterConnection>();

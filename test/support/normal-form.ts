@@ -17,7 +17,7 @@ export interface NormalForm {
   readonly rows: Readonly<Record<string, unknown>>;
   /** By cluster, and there by kind, namespace and name. */
   readonly clusters: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** `cluster object` of every DELETE that an API server took from Starling, each once. */
+  /** `cluster path` of every DELETE that an API server took from Starling, each once. */
   readonly deleted: readonly string[];
 }
 
@@ -54,7 +54,7 @@ function deletions(world: World): readonly string[] {
   const taken = world.fleet
     .requests()
     .filter((request) => request.method === "DELETE" && request.status < 300 && request.userAgent !== handUserAgent);
-  return [...new Set(taken.map((request) => `${request.cluster} ${request.object}`))].sort();
+  return [...new Set(taken.map((request) => `${request.cluster} ${request.path}`))].sort();
 }
 
 /** Times, counters, versions, and what differs between two machines. */

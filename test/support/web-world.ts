@@ -7,6 +7,7 @@ import {
   sourceDocument,
 } from "#test/support/e2e-documents.ts";
 import { startWorld, type World, type WorldOptions } from "#test/support/e2e-world.ts";
+import type { FleetTarget } from "#test/support/fleet.ts";
 
 export interface WebSetup {
   /** Clusters by ring; each ring is a stage, in this order. */
@@ -27,25 +28,26 @@ export function webGroup(setup: Pick<WebSetup, "rings" | "rollout" | "apply">) {
   });
 }
 
+export type WithWebWorld = (setup: WebSetup, use: (world: World, commit: string) => Promise<void>) => Promise<void>;
+
 /**
- * A world with one repository, one Source `app` and one SyncGroup `web` over every cluster that has a ring.
- * @param use - is given the world, which is closed after it; and the id of the first commit.
+ * Gives worlds on these clusters, with one repository, one Source `app` and one SyncGroup `web` over every cluster that
+ * has a ring; `use` is given such a world, which is closed after it, and the id of the first commit.
  */
-export async function withWebWorld(
-  setup: WebSetup,
-  use: (world: World, commit: string) => Promise<void>,
-): Promise<void> {
-  const world = await startWorld(setup.world);
-  try {
-    await world.join(...ringsOf(setup.rings));
-    const commit = await world.createRepository("app", setup.files);
-    const git = { url: world.git.url("app"), ref: { branch: "main" } };
-    await world.apply(
-      sourceDocument("app", { git, paths: ["deploy"], interval: "1h", ...setup.source }),
-      webGroup(setup),
-    );
-    await use(world, commit);
-  } finally {
-    await world.close();
-  }
+export function webWorldOn(target: FleetTarget): WithWebWorld {
+  return async (setup, use) => {
+    const world = await startWorld({ target, ...setup.world });
+    try {
+      await world.join(...ringsOf(setup.rings));
+      const commit = await world.createRepository("app", setup.files);
+      const git = { url: world.git.url("app"), ref: { branch: "main" } };
+      await world.apply(
+        sourceDocument("app", { git, paths: ["deploy"], interval: "1h", ...setup.source }),
+        webGroup(setup),
+      );
+      await use(world, commit);
+    } finally {
+      await world.close();
+    }
+  };
 }

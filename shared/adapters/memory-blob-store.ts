@@ -7,7 +7,8 @@ export class MemoryBlobStore implements BlobStore {
 
   async putOnce(key: string, bytes: Uint8Array): Promise<boolean> {
     if (this.#blobs.has(key)) return false;
-    this.#blobs.set(key, bytes.slice());
+    // Not slice(): a Buffer's shares its memory.
+    this.#blobs.set(key, Uint8Array.from(bytes));
     return true;
   }
 
@@ -16,6 +17,6 @@ export class MemoryBlobStore implements BlobStore {
     if (bytes === undefined) {
       throw new StarlingError(`no blob ${key}`, { code: "BlobNotFound", retry: "permanent", data: { key } });
     }
-    return bytes.slice();
+    return Uint8Array.from(bytes);
   }
 }

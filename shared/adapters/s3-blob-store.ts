@@ -2,6 +2,11 @@ import { GetObjectCommand, NoSuchKey, PutObjectCommand, type S3Client, S3Service
 import { StarlingError } from "#shared/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
+/** Two writers met on one key; the SDK leaves that to its caller, and it is over in milliseconds. */
+const CONFLICT_TRIES = 6;
+const FIRST_WAIT_MS = 25;
+const networkCodes = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"]);
+
 /** Blobs in one S3 bucket. Keys name their content's digest; whoever reads verifies it. */
 export class S3BlobStore implements BlobStore {
   readonly #client: S3Client;
@@ -13,12 +18,16 @@ export class S3BlobStore implements BlobStore {
   }
 
   async putOnce(key: string, bytes: Uint8Array): Promise<boolean> {
-    try {
-      await this.#client.send(new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: bytes, IfNoneMatch: "*" }));
-      return true;
-    } catch (error) {
-      if (statusOf(error) === 412) return false;
-      throw error;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const put = { Bucket: this.#bucket, Key: key, Body: bytes, IfNoneMatch: "*" };
+        await this.#client.send(new PutObjectCommand(put));
+        return true;
+      } catch (error) {
+        if (statusOf(error) === 412) return false;
+        if (statusOf(error) !== 409 || attempt === CONFLICT_TRIES) throw translated(error, key);
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));
+      }
     }
   }
 
@@ -28,7 +37,7 @@ export class S3BlobStore implements BlobStore {
       return (await answer.Body?.transformToByteArray()) ?? new Uint8Array();
     } catch (error) {
       // S3 answers 403 for a missing key to a role that may not list the bucket, and none of Starling's may.
-      if (!(error instanceof NoSuchKey) && statusOf(error) !== 403) throw error;
+      if (!(error instanceof NoSuchKey) && statusOf(error) !== 403) throw translated(error, key);
       throw new StarlingError(`no blob ${key}`, {
         code: "BlobNotFound",
         retry: "permanent",
@@ -41,4 +50,18 @@ export class S3BlobStore implements BlobStore {
 
 function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
+}
+
+/** What may pass is said in Starling's words; the rest is a defect or a matter of access, and stays as it is. */
+function translated(error: unknown, key: string): unknown {
+  const status = statusOf(error) ?? 0;
+  const network = error instanceof Error && networkCodes.has(String((error as NodeJS.ErrnoException).code));
+  const passes = network || (error instanceof Error && error.name === "TimeoutError");
+  if (!passes && status !== 409 && status !== 429 && status < 500) return error;
+  return new StarlingError(`S3 kept refusing ${key}`, {
+    code: "BlobStoreBusy",
+    retry: "transient",
+    data: { key },
+    cause: error,
+  });
 }

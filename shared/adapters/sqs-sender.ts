@@ -6,6 +6,9 @@ import type { MessageSender } from "#shared/ports.ts";
 
 /** SQS takes so many messages in one call. */
 const BATCH = 10;
+/** Tries of an entry that SQS failed to take; the SDK tries whole calls again by itself. */
+const TRIES = 3;
+const FIRST_WAIT_MS = 50;
 /** SQS takes no longer group; one message with a longer one refuses the whole batch. */
 const LONGEST_GROUP = 128;
 
@@ -22,27 +25,48 @@ export class SqsSender implements MessageSender {
     this.#queueUrls = queueUrls;
   }
 
+  /** Every batch is tried, whatever became of those before it: a queue that refuses keeps nothing from the others. */
   async send(messages: readonly Message[]): Promise<void> {
     const byQueue = Map.groupBy(messages, (message) => message.to);
+    let failure: unknown;
     for (const [queue, group] of byQueue) {
+      const QueueUrl = this.#queueUrls[queue];
+      if (QueueUrl === undefined) throw new Error(`this function has no queue for "${queue}" messages`);
       for (let start = 0; start < group.length; start += BATCH) {
-        await this.#sendBatch(queue, group.slice(start, start + BATCH));
+        try {
+          await this.#sendBatch(QueueUrl, group.slice(start, start + BATCH));
+        } catch (error) {
+          failure ??= error;
+        }
       }
     }
+    if (failure !== undefined) throw failure;
   }
 
-  async #sendBatch(queue: QueueName, messages: readonly Message[]): Promise<void> {
-    const QueueUrl = this.#queueUrls[queue];
-    if (QueueUrl === undefined) throw new Error(`this function has no queue for "${queue}" messages`);
-    const Entries = messages.map((message, index) => entryOf(message, String(index)));
-    const answer = await this.#client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
-    const failed = answer.Failed ?? [];
-    if (failed.length === 0) return;
-    throw new StarlingError(`SQS refused ${failed.length} of ${messages.length} messages to ${queue}`, {
-      code: "SendFailed",
-      retry: failed.some((entry) => entry.SenderFault === true) ? "permanent" : "transient",
-      data: { codes: failed.map((entry) => entry.Code) },
-    });
+  /** Entries that SQS failed to take, for no fault of theirs, are sent again. */
+  async #sendBatch(QueueUrl: string, messages: readonly Message[]): Promise<void> {
+    let left = messages.map((message, index) => entryOf(message, String(index)));
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#client.send(new SendMessageBatchCommand({ QueueUrl, Entries: left }));
+      const failed = answer.Failed ?? [];
+      if (failed.length === 0) return;
+      const hopeless = failed.some((entry) => entry.SenderFault === true);
+      const ids = new Set(failed.map((entry) => entry.Id));
+      left = left.filter((entry) => ids.has(entry.Id));
+      if (!hopeless && attempt < TRIES) {
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));
+        continue;
+      }
+      const codes = [...new Set(failed.map((entry) => entry.Code))].join(", ");
+      throw new StarlingError(
+        `SQS refused ${failed.length} of ${messages.length} messages to ${messages[0]?.to}: ${codes}`,
+        {
+          code: "SendFailed",
+          retry: hopeless ? "permanent" : "transient",
+          data: { codes: failed.map((entry) => entry.Code) },
+        },
+      );
+    }
   }
 }
 

@@ -1,0 +1,118 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { quiet, type S3Faults } from "#local/aws/fault-options.ts";
+import { bucketName, createBucket } from "#local/resources.ts";
+import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import type { BlobStore } from "#shared/ports.ts";
+import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
+
+/** What every implementation of `BlobStore` does. */
+function blobStoreContract(made: () => BlobStore): void {
+  let blobs: BlobStore;
+  let key: string;
+  beforeEach(() => {
+    blobs = made();
+    key = `artifacts/${randomUUID()}.tar.gz`;
+  });
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
+
+  test("gives back what was stored, byte for byte", async () => {
+    const bytes = new Uint8Array(randomBytes(300_000));
+    expect(await blobs.putOnce(key, bytes)).toBe(true);
+    expect(Buffer.from(await blobs.get(key)).equals(bytes)).toBe(true);
+  });
+
+  test("keeps what is not text, and nothing at all", async () => {
+    await blobs.putOnce(key, Uint8Array.from([0, 255, 13, 10, 128]));
+    expect([...(await blobs.get(key))]).toEqual([0, 255, 13, 10, 128]);
+    await blobs.putOnce(`${key}.empty`, new Uint8Array());
+    expect(await blobs.get(`${key}.empty`)).toHaveLength(0);
+  });
+
+  test("stores a key once: what comes later changes nothing", async () => {
+    expect(await blobs.putOnce(key, Buffer.from("first"))).toBe(true);
+    expect(await blobs.putOnce(key, Buffer.from("second"))).toBe(false);
+    expect(text(await blobs.get(key))).toBe("first");
+  });
+
+  test("of many that store a key at once, one is told that it did", async () => {
+    const stored = await Promise.all(Array.from({ length: 8 }, () => blobs.putOnce(key, Buffer.from("same"))));
+    expect(stored.filter((did) => did)).toHaveLength(1);
+    expect(text(await blobs.get(key))).toBe("same");
+  });
+
+  test("what was given and what was taken are copies", async () => {
+    const bytes = Buffer.from("abc");
+    await blobs.putOnce(key, bytes);
+    bytes[0] = 0;
+    const taken = await blobs.get(key);
+    taken[1] = 0;
+    expect(text(await blobs.get(key))).toBe("abc");
+  });
+
+  test("a key that was never stored is named", async () => {
+    await expect(blobs.get(key)).rejects.toMatchObject({
+      code: "BlobNotFound",
+      retry: "permanent",
+      message: expect.stringContaining(key),
+    });
+  });
+}
+
+describe("MemoryBlobStore", () => {
+  blobStoreContract(() => new MemoryBlobStore());
+});
+
+describe("S3BlobStore", () => {
+  let emulated: EmulatedClients;
+  let blobs: BlobStore;
+  beforeAll(async () => {
+    emulated = await startEmulatedClients({ seed: 11 });
+    await createBucket(emulated.aws);
+    blobs = new S3BlobStore(emulated.aws.s3, bucketName);
+  });
+  afterAll(() => emulated.stop());
+  afterEach(() => emulated.proxy.setFaults(quiet));
+
+  function disturb(faults: Partial<S3Faults>): void {
+    emulated.proxy.setFaults({ ...quiet, s3: { ...quiet.s3, ...faults } });
+  }
+
+  describe("on a good day", () => {
+    blobStoreContract(() => blobs);
+  });
+
+  describe("among conflicts, slow downs and broken connections", () => {
+    blobStoreContract(() => {
+      disturb({ slowDown: 0.1, conditionalConflict: 0.3, resetBefore: 0.1 });
+      return blobs;
+    });
+  });
+
+  test("a put whose answer was lost has stored the blob, whoever is said to have done it", async () => {
+    const key = randomUUID();
+    const lost = emulated.proxy.failCall(1, "after", { where: (call) => call.operation === "PutObject" });
+    await blobs.putOnce(key, Buffer.from("here"));
+    expect(lost.fired()).toBe(true);
+    expect(Buffer.from(await blobs.get(key)).toString()).toBe("here");
+  });
+
+  test.each<{ readonly name: string; readonly faults: Partial<S3Faults> }>([
+    { name: "conflicts that do not end", faults: { conditionalConflict: 1 } },
+    { name: "slow downs that do not end", faults: { slowDown: 1 } },
+    { name: "a network that is down", faults: { resetBefore: 1 } },
+  ])("$name are a transient error, in Starling's words", async ({ faults }) => {
+    disturb(faults);
+    await expect(blobs.putOnce(randomUUID(), Buffer.from("x"))).rejects.toMatchObject({
+      name: "StarlingError",
+      code: "BlobStoreBusy",
+      retry: "transient",
+    });
+  });
+
+  test("a bucket that does not exist is not taken for a missing blob", async () => {
+    const elsewhere = new S3BlobStore(emulated.aws.s3, "no-such-bucket");
+    await expect(elsewhere.get("a")).rejects.toMatchObject({ name: "NoSuchBucket" });
+  });
+});

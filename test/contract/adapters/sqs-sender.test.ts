@@ -1,0 +1,184 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { text } from "node:stream/consumers";
+import { DeleteMessageCommand, type Message as Received, ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { quiet } from "#local/aws/fault-options.ts";
+import { createQueues } from "#local/resources.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import type { Message, QueueName } from "#shared/messages.ts";
+import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
+
+const subject = (name: string) => ({ namespace: "shop", kind: "SyncGroup" as const, name });
+const apply = (count: number): Message[] =>
+  Array.from({ length: count }, (_, index) => ({ to: "apply", cluster: `c${String(index).padStart(2, "0")}` }));
+
+describe("MemorySender", () => {
+  test("keeps messages in order until they are taken", async () => {
+    const sender = new MemorySender();
+    await sender.send(apply(2));
+    await sender.send(apply(1));
+    expect(sender.take().map((message) => JSON.stringify(message))).toEqual(
+      [...apply(2), ...apply(1)].map((message) => JSON.stringify(message)),
+    );
+    expect(sender.take()).toEqual([]);
+  });
+});
+
+describe("SqsSender", () => {
+  let emulated: EmulatedClients;
+  let urls: Readonly<Record<QueueName, string>>;
+  let sender: SqsSender;
+  beforeAll(async () => {
+    emulated = await startEmulatedClients({ seed: 13 });
+    const seconds = { resolve: 30, render: 30, rollout: 30, apply: 30, report: 30 };
+    urls = await createQueues(emulated.aws.sqs, seconds, 1);
+    sender = new SqsSender(emulated.aws.sqs, urls);
+  });
+  afterAll(() => emulated.stop());
+  beforeEach(() => emulated.proxy.resetCalls());
+  afterEach(() => emulated.proxy.setFaults(quiet));
+
+  async function receive(queue: QueueName, count: number): Promise<Received[]> {
+    const received: Received[] = [];
+    await expect
+      .poll(
+        async () => {
+          const answer = await emulated.aws.sqs.send(
+            new ReceiveMessageCommand({
+              QueueUrl: urls[queue],
+              MaxNumberOfMessages: 10,
+              MessageSystemAttributeNames: ["All"],
+            }),
+          );
+          for (const message of answer.Messages ?? []) {
+            received.push(message);
+            // The next message of a group comes when the one before it is gone.
+            const { ReceiptHandle } = message;
+            await emulated.aws.sqs.send(new DeleteMessageCommand({ QueueUrl: urls[queue], ReceiptHandle }));
+          }
+          return received.length;
+        },
+        { timeout: 10_000 },
+      )
+      .toBe(count);
+    return received;
+  }
+
+  test("sends to the queue each message names, ten in a call", async () => {
+    const messages: Message[] = [...apply(23), { to: "resolve", source: { namespace: "shop", name: "app" } }];
+    await sender.send(messages);
+    expect(emulated.proxy.calls()).toEqual({ "sqs:SendMessageBatch": 4 });
+    const bodies = (await receive("apply", 23)).map((message) => JSON.parse(message.Body ?? ""));
+    expect(bodies.sort((a, b) => (a.cluster < b.cluster ? -1 : 1))).toEqual(apply(23));
+    expect((await receive("resolve", 1)).map((message) => JSON.parse(message.Body ?? ""))).toEqual(messages.slice(-1));
+  });
+
+  test("nothing to send is no call", async () => {
+    await sender.send([]);
+    expect(emulated.proxy.calls()).toEqual({});
+  });
+
+  test("the planner's queue keeps a subject's messages in one group, and never takes one for a duplicate", async () => {
+    const message: Message = { to: "rollout", subject: subject("web") };
+    await sender.send([message, message, { to: "rollout", subject: subject("db") }]);
+    await sender.send([message]);
+    const received = await receive("rollout", 4);
+    const groups = received.map((one) => one.Attributes?.MessageGroupId).sort();
+    expect(groups).toEqual(["shop/SyncGroup/db", "shop/SyncGroup/web", "shop/SyncGroup/web", "shop/SyncGroup/web"]);
+    expect(new Set(received.map((one) => one.Attributes?.MessageDeduplicationId)).size).toBe(4);
+  });
+
+  test("a delayed message comes later, and says nothing of it", async () => {
+    await sender.send([{ to: "apply", cluster: "late", delaySeconds: 1 }]);
+    const [late] = await receive("apply", 1);
+    expect(JSON.parse(late?.Body ?? "")).toEqual({ to: "apply", cluster: "late" });
+    const waited = Number(late?.Attributes?.ApproximateFirstReceiveTimestamp) - Number(late?.Attributes?.SentTimestamp);
+    expect(waited).toBeGreaterThanOrEqual(1000);
+  });
+
+  test("a queue that refuses keeps nothing from the others", async () => {
+    const lame = new SqsSender(emulated.aws.sqs, { ...urls, apply: `${urls.apply}-gone` });
+    const about = { kind: "Rollout" as const, subject: subject("web"), number: 1 };
+    await expect(lame.send([...apply(1), { to: "report", about }])).rejects.toMatchObject({
+      name: "QueueDoesNotExist",
+    });
+    expect(await receive("report", 1)).toHaveLength(1);
+  });
+
+  test("a message for a queue the function does not have is a defect, and named", async () => {
+    const poor = new SqsSender(emulated.aws.sqs, { apply: urls.apply });
+    await expect(poor.send([{ to: "render", input: "a" }])).rejects.toThrow(/no queue for "render"/);
+  });
+});
+
+describe("SqsSender, when SQS takes a part of a batch", () => {
+  let server: Server;
+  let client: SQSClient;
+  /** Ids of the entries of each call. */
+  let calls: string[][];
+  /** Whether the n-th call (from 0) takes the entry with this body. */
+  let takes: (call: number, body: string) => boolean;
+  let senderFault: boolean;
+
+  beforeAll(async () => {
+    server = createServer(async (request, response) => {
+      const { Entries } = JSON.parse(await text(request)) as { Entries: { Id: string; MessageBody: string }[] };
+      const call = calls.push(Entries.map((entry) => entry.MessageBody)) - 1;
+      const Successful = Entries.filter((entry) => takes(call, entry.MessageBody)).map(({ Id, MessageBody }) => ({
+        Id,
+        MessageId: Id,
+        MD5OfMessageBody: createHash("md5").update(MessageBody).digest("hex"),
+      }));
+      const Failed = Entries.filter((entry) => !takes(call, entry.MessageBody)).map(({ Id }) => ({
+        Id,
+        Code: senderFault ? "InvalidParameterValue" : "InternalError",
+        SenderFault: senderFault,
+      }));
+      response.writeHead(200, { "content-type": "application/x-amz-json-1.0" });
+      response.end(JSON.stringify({ Successful, Failed }));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    const endpoint = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+    client = new SQSClient({ region: "us-east-1", endpoint, credentials });
+  });
+  afterAll(async () => {
+    client.destroy();
+    server.close();
+    await once(server, "close");
+  });
+  beforeEach(() => {
+    calls = [];
+    senderFault = false;
+  });
+  const send = (count: number) => new SqsSender(client, { apply: "http://127.0.0.1/apply" }).send(apply(count));
+  const bodies = (count: number) => apply(count).map((message) => JSON.stringify(message));
+
+  test("the rest is sent again, alone", async () => {
+    takes = (call, body) => call > 0 || !/c0[13]/.test(body);
+    await send(5);
+    expect(calls).toEqual([bodies(5), bodies(5).filter((body) => /c0[13]/.test(body))]);
+  });
+
+  test("what it does not take in the end is a transient error, after all batches were tried", async () => {
+    takes = (_call, body) => !body.includes("c01");
+    await expect(send(12)).rejects.toMatchObject({ code: "SendFailed", retry: "transient" });
+    expect(calls.map((call) => call.length)).toEqual([10, 1, 1, 2]);
+  });
+
+  test("an entry that is at fault itself is not sent again", async () => {
+    senderFault = true;
+    takes = (_call, body) => !body.includes("c01");
+    await expect(send(3)).rejects.toMatchObject({
+      code: "SendFailed",
+      retry: "permanent",
+      message: "SQS refused 1 of 3 messages to apply: InvalidParameterValue",
+    });
+    expect(calls).toHaveLength(1);
+  });
+});

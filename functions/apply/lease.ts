@@ -34,6 +34,8 @@ export async function acquireLease(
       when: [
         { attribute: "leaseUntil", absent: true },
         { attribute: "leaseUntil", lessThan: wish.now.toISOString() },
+        // It was given before, and the answer was lost: the SDK asks again.
+        { attribute: "owner", equals: wish.owner },
       ],
       any: true,
     })) as LeaseRow;
@@ -57,6 +59,16 @@ export function leaseRelease(lease: Lease): Extract<Write, { update: RowKey }> {
     { attribute: "wanted", equals: lease.wanted },
   ];
   return { update: lease.key, remove: ["owner", "leaseUntil"], when };
+}
+
+/** Lets go, whoever wants it. */
+export async function abandonLease(lease: Lease, table: Table): Promise<void> {
+  const { update, remove } = leaseRelease(lease);
+  try {
+    await table.update({ update, remove: remove ?? [], when: [{ attribute: "owner", equals: lease.owner }] });
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
 }
 
 /**

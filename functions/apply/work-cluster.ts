@@ -3,7 +3,14 @@
  * are due, writes what it saw, and lets go. It never waits: what is not ready is looked at again by a delayed message
  * or the tick.
  */
-import { acquireLease, type Lease, leaseCheck, leaseRelease, renewWanted } from "#functions/apply/lease.ts";
+import {
+  abandonLease,
+  acquireLease,
+  type Lease,
+  leaseCheck,
+  leaseRelease,
+  renewWanted,
+} from "#functions/apply/lease.ts";
 import { mayWrite, type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
@@ -36,11 +43,13 @@ export async function workCluster(
   const deadline = new Date(until.getTime() - Math.min(RESERVE_MS, budget.remainingMs / 2));
   let lease = await acquireLease(cluster, { owner: ports.ids.unique(), now: started, until }, ports.table);
   const messages: Message[] = [];
-  for (let pass = 0; lease !== undefined && pass < MAX_PASSES; pass++) {
+  for (let pass = 1; lease !== undefined; pass++) {
     const done = await onePass(cluster, { lease, deadline, ports });
     messages.push(...done.messages);
-    if (done.released || ports.clock.now() >= deadline) break;
-    lease = await renewWanted(lease, ports.table);
+    const last = done.released || pass === MAX_PASSES || ports.clock.now() >= deadline;
+    if (last && !done.released) await abandonLease(lease, ports.table);
+    if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
+    lease = last ? undefined : await renewWanted(lease, ports.table);
   }
   await ports.sender.send(distinct(messages));
 }
@@ -55,6 +64,8 @@ interface PassResult {
   readonly messages: readonly Message[];
   /** False when somebody wanted the lease meanwhile: look again. */
   readonly released: boolean;
+  /** True when there was no time for all that is due. */
+  readonly unfinished: boolean;
 }
 
 async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
@@ -68,8 +79,10 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   const messages: Message[] = [];
   let pending: Write[] = [];
   let known = meta;
+  let unfinished = false;
   for (const row of due.sort(byUrgency)) {
-    if (known === undefined || ports.clock.now() >= pass.deadline) break;
+    unfinished = known !== undefined && ports.clock.now() >= pass.deadline;
+    if (known === undefined || unfinished) break;
     const outcome = await workSync(row, { cluster: known, subject: subjects.get(subjectKey(row.subject)), ...pass });
     if (outcome === undefined) continue;
     await commit(pending, lease, ports.table);
@@ -78,7 +91,7 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
     messages.push(...messagesOf(row, outcome, ports.clock.now()));
   }
   const released = await commitAndRelease(pending, lease, ports.table);
-  return { messages, released };
+  return { messages, released, unfinished };
 }
 
 async function readCluster(cluster: string, table: Table): Promise<readonly Row[]> {

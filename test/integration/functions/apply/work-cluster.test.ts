@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { workCluster } from "#functions/apply/work-cluster.ts";
+import type { ClusterConnector, WorkerPorts } from "#functions/apply/worker-ports.ts";
+import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { encodeRendering } from "#shared/domain/rendering.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
+import { clusterTargets, type StartedTarget } from "#test/contract/targets.ts";
+import { type ClusterFixture, clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { silentLog } from "#test/support/planner-world.ts";
+
+const [target] = clusterTargets;
+let started: StartedTarget;
+let cluster: ClusterFixture;
+beforeAll(async () => {
+  if (target === undefined) throw new Error("there is no cluster to test on");
+  started = await target.start();
+  cluster = clusterFixture(started.endpoint);
+});
+afterAll(async () => {
+  cluster.close();
+  await started.stop();
+});
+
+const clusterRow: ClusterRow = {
+  ...keys.cluster("c1"),
+  type: "Cluster",
+  schema: ROW_SCHEMA,
+  version: 1,
+  uid: "uid-c1",
+  name: "c1",
+  labels: {},
+  annotations: {},
+  generation: 1,
+  createdAt: "2026-11-20T08:00:00.000Z",
+  spec: { endpoint: { server: "https://c1.example.com", token: { secret: "c1" } } },
+  operations: {},
+  status: { conditions: [] },
+};
+
+/** A worker on one cluster, its rows in memory. */
+class WorkerWorld {
+  readonly table = new MemoryTable();
+  readonly blobs = new MemoryBlobStore();
+  readonly sender = new MemorySender();
+  /** Milliseconds by which the clock is ahead. */
+  aheadMs = 0;
+  readonly clock = { now: () => new Date(Date.now() + this.aheadMs) };
+
+  async begin(): Promise<this> {
+    await this.table.write([{ put: clusterRow }]);
+    return this;
+  }
+
+  async assign(name: string, objects: readonly ManifestObject[]): Promise<void> {
+    const { digest, bytes } = encodeRendering(objects);
+    await this.blobs.putOnce(blobKeys.rendering(digest), bytes);
+    const before = await this.sync(name);
+    const row: SyncRow = {
+      ...before,
+      ...keys.sync("c1", "tests", name),
+      type: "SyncOnCluster",
+      schema: ROW_SCHEMA,
+      version: (before?.version ?? 0) + 1,
+      cluster: "c1",
+      namespace: "tests",
+      name,
+      uid: `uid-of-${name}`,
+      subject: { namespace: "tests", kind: "Sync", name },
+      desired: {
+        action: "apply",
+        attempt: (before?.desired.attempt ?? 0) + 1,
+        revision: "main@sha1:1",
+        renderDigest: digest,
+        apply: { prune: true, drift: "correct", interval: "10m" },
+        rollout: 1,
+        assignedAt: this.clock.now().toISOString(),
+      },
+    };
+    await this.table.write([{ put: row }]);
+  }
+
+  async sync(name: string): Promise<SyncRow | undefined> {
+    return this.table.get<SyncRow>(keys.sync("c1", "tests", name));
+  }
+
+  async phase(name: string): Promise<string | undefined> {
+    return (await this.sync(name))?.observed?.phase;
+  }
+
+  async lease(): Promise<(Row & { readonly owner?: string }) | undefined> {
+    return this.table.get(keys.lease("c1"));
+  }
+
+  async work(instead: { readonly table?: Table; readonly connector?: ClusterConnector } = {}): Promise<void> {
+    const ports: WorkerPorts = {
+      table: this.table,
+      blobs: this.blobs,
+      sender: this.sender,
+      clock: this.clock,
+      ids: randomIds,
+      log: silentLog,
+      connector: { connect: async () => cluster.client },
+      installation: "installation-1",
+      ...instead,
+    };
+    await workCluster("c1", { remainingMs: 300_000 }, ports);
+  }
+}
+
+/** The table, with some of its methods replaced. */
+function tableWith(table: Table, methods: Partial<Table>): Table {
+  return new Proxy(table, {
+    get(inner, name) {
+      const member: unknown = Reflect.get(methods, name) ?? Reflect.get(inner, name);
+      return typeof member === "function" ? member.bind(inner) : member;
+    },
+  });
+}
+
+test("a lease whose answer was lost, and that the SDK asked for again, is ours", async () => {
+  const world = await new WorkerWorld().begin();
+  await world.assign("lost-answer", [namespace("lost-answer")]);
+  let lost = false;
+  const table = tableWith(world.table, {
+    async update(write) {
+      if (!lost && write.update.sk === "LEASE") {
+        lost = true;
+        await world.table.update(write);
+      }
+      return world.table.update(write);
+    },
+  });
+  await world.work({ table });
+  expect(await world.phase("lost-answer")).toBe("Ready");
+  expect((await world.lease())?.owner).toBeUndefined();
+});
+
+test("what there was no time for is told of at once", async () => {
+  const world = await new WorkerWorld().begin();
+  await world.assign("first", [namespace("no-time-1")]);
+  await world.assign("second", [namespace("no-time-2")]);
+  const connector: ClusterConnector = {
+    async connect() {
+      world.aheadMs += 295_000;
+      return cluster.client;
+    },
+  };
+  await world.work({ connector });
+  expect(await world.phase("second")).toBeUndefined();
+  expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
+});
+
+test("a lease that somebody wants at every turn is let go in the end, and they are told", async () => {
+  const world = await new WorkerWorld().begin();
+  await world.assign("wanted", [namespace("wanted")]);
+  const want = () => world.table.update({ update: keys.lease("c1"), add: { wanted: 1 } });
+  const table = tableWith(world.table, {
+    async write(writes) {
+      if (writes.some((write) => "update" in write)) await want();
+      return world.table.write(writes);
+    },
+    async update(write) {
+      if (write.remove !== undefined) await want();
+      return world.table.update(write);
+    },
+  });
+  await world.work({ table });
+  expect(await world.phase("wanted")).toBe("Ready");
+  expect((await world.lease())?.owner).toBeUndefined();
+  expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
+});

@@ -34,8 +34,8 @@ export interface PruneRequest {
   /** Entries of the inventory that are not desired any more. */
   readonly candidates: readonly InventoryEntry[];
   /**
-   * Objects of renderings that were attempted, which are neither desired nor recorded: a worker that died between the
-   * apply and the inventory may have left them. They need the proof of membership, but no recorded uid.
+   * Objects of renderings that were attempted and are not desired: a worker that died between the apply and the
+   * inventory may have left them. They need the proof of membership, but no recorded uid.
    */
   readonly unrecorded: readonly ObjectId[];
   /** Uids of what the inventory now holds: the same object under another group is never deleted. */
@@ -58,7 +58,7 @@ export type PruneResult =
 
 interface Candidate {
   readonly id: ObjectId;
-  /** Absent for an unrecorded object. */
+  /** Absent for an unrecorded object, and for one that may have been made anew since it was recorded. */
   readonly uid?: string;
 }
 

@@ -9,7 +9,7 @@ import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { worstOf } from "#shared/domain/health/status.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
-import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
+import { objectIdOf } from "#shared/domain/kube-object.ts";
 import { describeObject, type ObjectId, objectIdKey, placesOf } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import type { Applied, ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
@@ -52,8 +52,10 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
   }
 
   const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
-  const unrecorded = await unrecordedIds(earlier, { inventory: applied, defaultNamespace }, ports.blobs);
-  const pruned = desired.apply.prune ? await prune(context, { applied, rendering, unrecorded, setId }) : undefined;
+  const places = rendering.flatMap((object) => placesOf(objectIdOf(object), defaultNamespace));
+  const kept = new Set(places.map(objectIdKey));
+  const unrecorded = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
+  const pruned = desired.apply.prune ? await prune(context, { applied, kept, unrecorded, setId }) : undefined;
   const after = changeInventory(applied, {
     recorded: [],
     settled: pruned !== undefined && "settled" in pruned ? pruned.settled : [],
@@ -79,17 +81,15 @@ function recordsOf(result: ApplySetResult) {
 
 interface Pruning {
   readonly applied: Inventory;
-  readonly rendering: readonly ManifestObject[];
+  /** `objectIdKey` of what is desired. */
+  readonly kept: ReadonlySet<string>;
   readonly unrecorded: readonly ObjectId[];
   readonly setId: string;
 }
 
 async function prune(context: VerbContext, pruning: Pruning): Promise<PruneResult | undefined> {
-  const { row, client, claim, ports, deadline } = context;
-  const { defaultNamespace } = row.desired.apply;
-  const places = pruning.rendering.flatMap((object) => placesOf(objectIdOf(object), defaultNamespace));
-  const desired = new Set(places.map(objectIdKey));
-  const isDesired = (id: ObjectId) => desired.has(objectIdKey(id));
+  const { client, claim, ports, deadline } = context;
+  const isDesired = (id: ObjectId) => pruning.kept.has(objectIdKey(id));
   const candidates = pruning.applied.entries.filter((entry) => !isDesired(entry.id));
   if (candidates.length === 0 && pruning.unrecorded.length === 0) return undefined;
   const keepUids = new Set(pruning.applied.entries.filter((entry) => isDesired(entry.id)).map((entry) => entry.uid));

@@ -19,7 +19,7 @@ export async function deleteSync(context: VerbContext): Promise<VerbResult> {
   if (parent.kind === "refused") return refusedFinding(parent);
   const unrecorded = await unrecordedIds(
     parent.record.attempted,
-    { inventory: before, defaultNamespace: row.desired.apply.defaultNamespace },
+    { desired: new Set(), defaultNamespace: row.desired.apply.defaultNamespace },
     ports.blobs,
   );
   const result = await deleteSet(client, {

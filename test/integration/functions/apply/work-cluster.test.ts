@@ -178,3 +178,25 @@ test("a lease that somebody wants at every turn is let go in the end, and they a
   expect((await world.lease())?.owner).toBeUndefined();
   expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
 });
+
+test("an object that a worker made anew before it died is pruned with the rest", async () => {
+  const world = await new WorkerWorld().begin();
+  const path = "/api/v1/namespaces/made-anew/configmaps/gone";
+  const kept = [namespace("made-anew"), configMap("made-anew/kept")];
+  await world.assign("made-anew", [...kept, configMap("made-anew/gone")]);
+  await world.work();
+  await cluster.raw("DELETE", path);
+
+  await world.assign("made-anew", [...kept, configMap("made-anew/gone"), configMap("made-anew/more")]);
+  const dead = tableWith(world.table, {
+    write: () => Promise.reject(new Error("the worker is dead")),
+  });
+  await expect(world.work({ table: dead })).rejects.toThrow("the worker is dead");
+  expect(await cluster.statusOf(path)).toBe(200);
+
+  world.aheadMs += 400_000;
+  await world.assign("made-anew", kept);
+  await world.work();
+  expect(await world.phase("made-anew")).toBe("Ready");
+  expect(await cluster.statusOf(path)).toBe(404);
+});

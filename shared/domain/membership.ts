@@ -3,6 +3,8 @@ import { annotationsOf, type KubeObject, labelsOf, listAt, ownApplyEntry } from 
 
 /** The label of KEP-3659 by which a set's members are listed. Controllers copy labels: it proves nothing alone. */
 export const partOfLabel = "applyset.kubernetes.io/part-of";
+/** The label of KEP-3659 that the parent of a set carries. */
+export const parentLabel = "applyset.kubernetes.io/id";
 
 /**
  * Whether a live object is a member of a set: it carries the set's label, Starling's own apply is recorded in its
@@ -43,13 +45,16 @@ const marks: readonly (readonly [ForeignTool, "label" | "annotation", string])[]
 
 /**
  * The other tool, or the other set of Starling, that a live object belongs to by its marks; undefined for the set's own
- * members and for what nobody marked. `managed-by: Helm` alone is in every rendered chart; only Helm itself writes the
+ * members and for what nobody marked. The parent of a set belongs to it. `managed-by: Helm` alone is in every rendered chart; only Helm itself writes the
  * release's name.
  */
 export function foreignOwner(object: KubeObject, setId: string): ForeignOwner | undefined {
   if (isMember(object, setId)) return undefined;
   const labels = labelsOf(object);
   const annotations = annotationsOf(object);
+  // A parent in a rendering would overwrite what the cluster remembers of a Sync, and later be pruned.
+  const parentOf = labels[parentLabel];
+  if (parentOf !== undefined) return { tool: "applyset", owner: bounded(parentOf) };
   const set = labels[partOfLabel];
   if (set !== undefined && set !== setId) return { tool: "applyset", owner: bounded(set) };
   for (const [tool, place, name] of marks) {

@@ -8,13 +8,13 @@ import {
   type ManifestObject,
   stringAt,
 } from "#shared/domain/kube-object.ts";
+import { parentLabel } from "#shared/domain/membership.ts";
 import { compareText, formatGroupKind, type GroupKind } from "#shared/domain/object-id.ts";
 
 /** The namespace of every parent object; Starling creates it and never deletes it. */
 export const parentNamespace = "starling-system";
 const tooling = "starling/v0.1";
 
-const idLabel = "applyset.kubernetes.io/id";
 const toolingAnnotation = "applyset.kubernetes.io/tooling";
 const groupKindsAnnotation = "applyset.kubernetes.io/contains-group-kinds";
 const annotation = {
@@ -178,7 +178,7 @@ function write(
       name: parentName(claim),
       namespace: parentNamespace,
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      labels: { ...(current ? labelsOf(current) : {}), [idLabel]: setIdOf(claim) },
+      labels: { ...(current ? labelsOf(current) : {}), [parentLabel]: setIdOf(claim) },
       annotations: {
         [toolingAnnotation]: tooling,
         [groupKindsAnnotation]: [...kinds].sort(compareText).join(","),

@@ -36,6 +36,7 @@ describe("foreignOwner", () => {
   it.each<readonly [string, JsonObject, string | undefined]>([
     ["nobody's", labelled({ app: "web" }), undefined],
     ["another set's", labelled({ [partOfLabel]: "applyset-theirs-v1" }), "applyset"],
+    ["the parent of a set, whoever wrote it", labelled({ "applyset.kubernetes.io/id": setId }), "applyset"],
     ["our label without our entry is nobody else's", labelled({ [partOfLabel]: setId }), undefined],
     ["flux", labelled({ "kustomize.toolkit.fluxcd.io/name": "apps" }), "flux"],
     ["flux helm", labelled({ "helm.toolkit.fluxcd.io/name": "apps" }), "flux"],

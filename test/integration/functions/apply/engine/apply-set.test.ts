@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AppliedObject } from "#functions/apply/engine/apply-object.ts";
 import { applySet } from "#functions/apply/engine/apply-set.ts";
+import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import { emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
@@ -277,6 +278,16 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       await apply("set-a", [namespace("shared"), configMap("shared/c")]);
       const result = await apply("set-b", [configMap("shared/c", { k: "2" })]);
       expect(failureIn(result.objects)).toMatchObject({ reason: "ForeignOwner" });
+    });
+
+    it("the parent of a Sync is refused, and keeps what it remembers", async () => {
+      const claim = claimFor("victim", { generation: 7 });
+      await ensureParent(cluster.client, { claim, groupKinds: [] });
+      const path = "/api/v1/namespaces/starling-system/configmaps/tests.victim";
+      const before = await cluster.raw("GET", path);
+      const result = await apply("attacker", [configMap("starling-system/tests.victim")]);
+      expect(failureIn(result.objects)).toMatchObject({ reason: "ForeignOwner" });
+      expect(await cluster.raw("GET", path)).toEqual(before);
     });
 
     it("many of one namespace are looked at with one LIST and refused one by one", async () => {

@@ -83,12 +83,14 @@ async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Out
   }
 }
 
+/** Failures that say nothing about the input, and pass when an operator has acted. */
+const isOurs: ReadonlySet<string> = new Set(["BlobNotFound", "KubectlNotFound"]);
+
 function failureOf(error: unknown): NonNullable<RenderingRow["failure"]> {
   const message = errorMessage(error).slice(0, MAX_MESSAGE_LENGTH);
   if (error instanceof ManifestError) return { code: error.code, message, permanent: true };
   if (!(error instanceof StarlingError)) return { code: "Internal", message, permanent: false };
-  // An artifact that is missing is stored again by the next resolve.
-  return { code: error.code, message, permanent: error.retry === "permanent" && error.code !== "BlobNotFound" };
+  return { code: error.code, message, permanent: error.retry === "permanent" && !isOurs.has(error.code) };
 }
 
 interface Finished {

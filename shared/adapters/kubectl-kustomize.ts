@@ -93,7 +93,8 @@ export class KubectlKustomize implements KustomizeRunner {
         clearTimeout(timer);
         if (stopped !== undefined) reject(stopped);
         else if (status === 0) resolve(Buffer.concat(output).toString());
-        else reject(failed(explain({ errors, folder, status, signal }), "permanent"));
+        // A signal is not kustomize's word about the input: the machine was short of something.
+        else reject(failed(explain({ errors, folder, status, signal }), signal === null ? "permanent" : "transient"));
       });
     });
   }

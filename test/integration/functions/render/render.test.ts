@@ -334,6 +334,14 @@ describe("single flight", () => {
     expect(world.told()).toEqual(["web"]);
   });
 
+  test("a renderer that is not installed says nothing about the input", async () => {
+    world.beforeBuild = async () => {
+      throw new StarlingError("no kubectl", { code: "KubectlNotFound", retry: "permanent" });
+    };
+    await world.render(web);
+    expect(await world.row()).toMatchObject({ state: "Pending", failure: { message: "no kubectl", permanent: false } });
+  });
+
   test("an artifact that is not there yet is waited for", async () => {
     await world.put({ artifactDigest: "sha256:bb", path: "." });
     await world.render(web);

@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { readdir } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/kubectl-kustomize.ts";
@@ -159,6 +160,19 @@ describe("hostile kustomizations", () => {
       retry: "transient",
       message: expect.stringContaining("longer than 0.2 s"),
     });
+  });
+
+  test("a build that somebody else killed may succeed the next time", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "starling-killed-"));
+    const program = join(folder, "kubectl");
+    await writeFile(program, "#!/bin/sh\nkill -9 $$\n", { mode: 0o755 });
+    try {
+      const killed = new KubectlKustomize({ kubectl: async () => program });
+      const build = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap });
+      await expect(killed.build(build)).rejects.toMatchObject({ retry: "transient" });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   test("a path in an artifact cannot leave the folder", async () => {

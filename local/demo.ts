@@ -58,7 +58,7 @@ async function run(stack: Stack, options: DemoOptions, signal: AbortSignal): Pro
   const isInSync = end.state === "Complete" && end.ready === options.clusters;
   say();
   if (options.keep !== undefined) await sayHowToLook(stack, options.keep);
-  if (!isInSync) say(`not in sync: ${end.state}${end.message === "" ? "" : `: ${end.message}`}`);
+  if (!isInSync) say(`not in sync: ${end.state}${end.message === "" ? "" : `, ${end.message}`}`);
   say(`in sync: ${end.ready}/${options.clusters} clusters at ${end.revision === "" ? "no revision" : end.revision}`);
   return isInSync;
 }

@@ -14,6 +14,7 @@ import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
 export interface FleetView {
   /** A SyncGroup's state, or what kept it from having one. */
   readonly state: string;
+  /** Why it is not as it should be, where the story has not said so. */
   readonly message: string;
   readonly revision: string;
   /** Clusters that hold the rendering that is theirs, all of it ready. */
@@ -114,7 +115,7 @@ export class RolloutStory {
     const ready = status.conditions.find(({ type }) => type === "Ready");
     if (ready?.status !== "False" || status.failures === undefined) return undefined;
     for (const line of wrapped(`the repository cannot be read: ${ready.message}`, this.#width())) this.note(line);
-    return { state: ready.reason, message: ready.message, revision: "", ready: 0 };
+    return { state: ready.reason, message: "", revision: "", ready: 0 };
   }
 
   #explain({ message }: RolloutStatus): void {
@@ -126,9 +127,11 @@ export class RolloutStory {
 
   async #fleet(): Promise<FleetView> {
     const { status } = await this.#group();
+    const state = status.state ?? "Waiting";
+    const ready = status.conditions.find(({ type }) => type === "Ready");
     return {
-      state: status.state ?? "Waiting",
-      message: status.conditions.find(({ type }) => type === "Ready")?.message ?? "",
+      state,
+      message: ready === undefined || state === "Halted" ? "" : ready.message,
       revision: status.revision ?? "",
       ready: await this.#inSync(),
     };

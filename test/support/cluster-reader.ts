@@ -23,6 +23,13 @@ export function clusterReader({ kubectl, kubeconfig, context }: ClusterReaderOpt
   };
 }
 
+export interface Given {
+  /** Manifests. */
+  readonly file: string;
+  /** The same, decoded. */
+  readonly given: readonly JsonObject[];
+}
+
 /** The objects of a manifest file as kubectl reads them, Lists taken apart. */
 export async function decodeManifests(kubectl: string, file: string): Promise<readonly JsonObject[]> {
   const mark = "starling.test/decoded";
@@ -36,12 +43,18 @@ export async function decodeManifests(kubectl: string, file: string): Promise<re
  * Every way in which the cluster does not hold exactly the given objects: a field that is missing or different, a field
  * owned by Starling that nobody gave, an object of the set that nobody gave. Empty when it does.
  */
-export async function differences(cluster: Kubectl, file: string, given: readonly JsonObject[]): Promise<string[]> {
+export async function differences(cluster: Kubectl, { file, given }: Given): Promise<string[]> {
   const found = documentsOf(await cluster("get", "-f", file, "-o", "json", "--show-managed-fields"));
   const byId = new Map(found.map((object) => [identity(object), object]));
   const different = given.flatMap((object) => {
     const live = byId.get(identity(object)) ?? byId.get(identity(object, "default"));
-    return live === undefined ? [`${identity(object)} is not there`] : objectDifferences(object, live);
+    if (live !== undefined) return objectDifferences(object, live);
+    // kustomize gives cluster-scoped objects of kinds it does not know a namespace, too; the API server drops it.
+    const bare = withoutNamespace(object);
+    const atClusterScope = byId.get(identity(bare));
+    return atClusterScope === undefined
+      ? [`${identity(object)} is not there`]
+      : objectDifferences(bare, atClusterScope);
   });
   const wanted = new Set(found.map((object) => identity(object)));
   const members = await membersOf(cluster);
@@ -50,10 +63,13 @@ export async function differences(cluster: Kubectl, file: string, given: readonl
   return [...different, ...further, ...unlabelled];
 }
 
+/** Objects with the label and an apply of Starling's: the control plane copies a Service's labels to its endpoints. */
 async function membersOf(cluster: Kubectl): Promise<readonly string[]> {
   const resources = (await cluster("api-resources", "--verbs=list", "-o", "name")).trim().split("\n");
-  const listed = documentsOf(await cluster("get", resources.join(","), "-A", "-l", partOf, "-o", "json"));
-  return listed.map((object) => identity(object));
+  const listed = documentsOf(
+    await cluster("get", resources.join(","), "-A", "-l", partOf, "-o", "json", "--show-managed-fields"),
+  );
+  return listed.filter((object) => ownEntries(object).length > 0).map((object) => identity(object));
 }
 
 function objectDifferences(given: JsonObject, live: JsonObject): string[] {
@@ -80,9 +96,7 @@ function missing(given: Json, live: Json | undefined, path = ""): string[] {
 
 /** Fields that Starling's apply owns without anybody having given them, its label apart. */
 function ownedBeyond(given: JsonObject, live: JsonObject): string[] {
-  const metadata = isJsonObject(live.metadata) ? live.metadata : {};
-  const entries = Array.isArray(metadata.managedFields) ? metadata.managedFields.filter(isJsonObject) : [];
-  const own = entries.filter(({ manager }) => manager === "starling");
+  const own = ownEntries(live);
   if (own.length !== 1 || own[0]?.operation !== "Apply") {
     return [`has ${own.length} entries of starling: ${own.map(({ operation }) => operation).join(", ")}`];
   }
@@ -93,23 +107,32 @@ function ownedBeyond(given: JsonObject, live: JsonObject): string[] {
     .map((path) => `${path} is owned`);
 }
 
+function ownEntries(object: JsonObject): JsonObject[] {
+  const { managedFields } = isJsonObject(object.metadata) ? object.metadata : {};
+  const entries = Array.isArray(managedFields) ? managedFields.filter(isJsonObject) : [];
+  return entries.filter(({ manager }) => manager === "starling");
+}
+
+const name = (member: string) => member.slice(2);
+
 function beyond(fields: JsonObject, given: Json | undefined, path = ""): string[] {
   return Object.entries(fields).flatMap(([member, below]) => {
     if (member === ".") return given === undefined ? [path] : [];
-    const at = path + (member.startsWith("f:") ? `.${member.slice(2)}` : `[${member}]`);
+    const at = path + (member.startsWith("f:") ? `.${name(member)}` : `[${member}]`);
     const value = memberOf(given, member);
     const isLeaf = !isJsonObject(below) || Object.keys(below).length === 0;
     if (isLeaf) return value === undefined ? [at] : [];
-    return beyond(below, value, at);
+    // The protocol of a port is part of its key, so Starling says it where nobody did.
+    const ofKey = member.startsWith("k:") ? parseJson(name(member)) : {};
+    return beyond(below, isJsonObject(value) && isJsonObject(ofKey) ? { ...ofKey, ...value } : value, at);
   });
 }
 
 /** The part of a value that an entry of `fieldsV1` names: `f:` a field, `k:` an element by its keys, `v:` one by value. */
 function memberOf(value: Json | undefined, member: string): Json | undefined {
-  const name = member.slice(2);
-  if (member.startsWith("f:")) return isJsonObject(value) ? value[name] : undefined;
+  if (member.startsWith("f:")) return isJsonObject(value) ? value[name(member)] : undefined;
   if (!Array.isArray(value)) return undefined;
-  const wanted = parseJson(name);
+  const wanted = parseJson(name(member));
   if (!isJsonObject(wanted)) return value.find((element) => stringifyJson(element) === stringifyJson(wanted));
   // A key that nobody gave has its default, such as the protocol of a port.
   return value.find(
@@ -142,6 +165,11 @@ function withoutAnnotation(object: JsonObject, name: string): JsonObject {
   const { [name]: _mark, ...annotations } = isJsonObject(metadata.annotations) ? metadata.annotations : {};
   const { annotations: _all, ...rest } = metadata;
   return { ...object, metadata: Object.keys(annotations).length === 0 ? rest : { ...rest, annotations } };
+}
+
+function withoutNamespace(object: JsonObject): JsonObject {
+  const { namespace: _dropped, ...metadata } = isJsonObject(object.metadata) ? object.metadata : {};
+  return { ...object, metadata };
 }
 
 function identity(object: JsonObject, defaultNamespace = ""): string {

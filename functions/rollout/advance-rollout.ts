@@ -148,11 +148,12 @@ async function readObservations(known: Known, { rollout, targets }: Looking, tab
   const rows: readonly Row[] = wanted.length === 0 ? [] : await table.getMany(wanted);
   const selection = relationOf(known.row).clusters;
   const fleet = rows.filter((row): row is FleetRow => row.type === "Fleet");
-  const selected = fleet.filter((row) => rollout.plan.farewell !== undefined || selects(selection, row));
+  const kept = fleet.filter((row) => rollout.plan.farewell !== undefined || selects(selection, row));
+  const selected = new Set(kept.map((row) => row.name));
   return {
     syncs: rows.filter((row): row is SyncRow => row.type === "SyncOnCluster"),
     fleet,
-    deselected: new Set(asked).difference(new Set(selected.map((row) => row.name))),
+    selected: new Map(asked.map((cluster) => [cluster, selected.has(cluster)])),
     renderings: new Map(
       rows.filter((row): row is RenderingRow => row.type === "Rendering").map((row) => [row.input, row]),
     ),

@@ -74,7 +74,7 @@ function completeMessage(draft: RolloutDraft): string {
 interface Known {
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
   readonly renderings: ReadonlyMap<string, RenderingRow>;
-  readonly deselected: ReadonlySet<string>;
+  readonly selected: ReadonlyMap<string, boolean>;
   readonly now: Date;
 }
 
@@ -93,7 +93,8 @@ function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolea
       if (verdict.state === "Succeeded") draft.removeGone(target, syncs);
     } else if (draft.isParked(target)) {
       const own = syncs.filter((sync) => target.attempts[sync.name] !== undefined);
-      if (known.deselected.has(target.cluster)) draft.move(target, { state: "Waiting", reason: "no longer selected" });
+      if (known.selected.get(target.cluster) === false)
+        draft.move(target, { state: "Waiting", reason: "no longer selected" });
       else if (own.every((sync) => sync.observed?.phase !== "Unreachable")) {
         draft.move(target, { state: "Waiting", reason: "answers again" });
       }
@@ -121,13 +122,20 @@ function settleCarried(draft: RolloutDraft, known: Known): void {
 function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "more" | "enough" {
   let slots = freeSlots(draft, state.rollout);
   let waitingRenderings = 0;
+  let unread = false;
   const names = namesOf(state.rollout);
   for (const target of draft.inTurn(state.targets)) {
     const current = draft.current(target);
     const syncs = supplies.syncs.get(current.cluster) ?? [];
     if (draft.room() < 1 + syncs.length) return "more";
-    if (current.leaving === true || supplies.deselected.has(current.cluster)) {
+    const selected = supplies.selected.get(current.cluster);
+    if (current.leaving === true || selected === false) {
       draft.forget(current, names, syncs);
+      continue;
+    }
+    // It has just given its slot back: whether it is still selected, and rendered, is for the next look.
+    if (selected === undefined) {
+      unread = true;
       continue;
     }
     const needsSlot = !draft.isCarried(current.cluster);
@@ -161,7 +169,7 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
     draft.assign(current, { assignments: wanted, preexisting });
   }
   const unseen = draft.count("Waiting") > 0 && freeSlots(draft, state.rollout) > 0;
-  return unseen && draft.progressed() ? "more" : "enough";
+  return (unseen || unread) && draft.progressed() ? "more" : "enough";
 }
 
 function namesOf(rollout: RolloutRow): readonly string[] {

@@ -16,8 +16,8 @@ export interface Observations {
   /** Syncs of the clusters that `targets` and `carried` name. */
   readonly syncs: readonly SyncRow[];
   readonly renderings: ReadonlyMap<string, RenderingRow>;
-  /** Of the clusters that wait or do not answer: those that are no longer selected. */
-  readonly deselected: ReadonlySet<string>;
+  /** Of the clusters that wait or do not answer: whether they are still selected. Of others nothing is known. */
+  readonly selected: ReadonlyMap<string, boolean>;
 }
 
 export interface Assignment {

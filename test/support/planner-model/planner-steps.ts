@@ -12,16 +12,28 @@ export type Act =
   | { readonly do: "templates"; readonly count: number }
   | { readonly do: "join" | "leave" | "deselect" | "away" | "back"; readonly cluster: number };
 
+/** A run of the planner that breaks off, or during which somebody does something. */
+export interface Run {
+  readonly crash?: NonNullable<Disturbance["crash"]>;
+  readonly midst?: { readonly at: number; readonly act: Act };
+}
+
+type ScriptedDelivery = Omit<Delivery, "planner"> & { readonly planner: Run };
+
 /** One thing that happens. */
 export type Step =
-  | { readonly do: "plan"; readonly planner: Disturbance; readonly midst?: { readonly at: number; readonly act: Act } }
+  | { readonly do: "plan"; readonly planner: Run }
   | { readonly do: "two planners"; readonly jitter: readonly [number, number] }
-  | { readonly do: "deliver"; readonly deliveries: readonly Delivery[] }
+  | { readonly do: "deliver"; readonly deliveries: readonly ScriptedDelivery[] }
   | { readonly do: "lose" | "duplicate" | "land" | "crash"; readonly pick: number }
   | { readonly do: "purge" }
   | { readonly do: "remember" }
   | { readonly do: "tick"; readonly index: "current" | "old" }
   | { readonly do: "wait"; readonly seconds: number }
+  /** A revision that is seen and rendered at once. */
+  | { readonly do: "push"; readonly content: number }
+  /** Suspended for so long, and resumed. */
+  | { readonly do: "intermission"; readonly seconds: number }
   | Act;
 
 export interface Scenario {
@@ -81,25 +93,6 @@ const crash = fc.record({
   at: fc.integer({ min: 1, max: 25 }),
   when: fc.constantFrom("before" as const, "after" as const),
 });
-const planner: fc.Arbitrary<Disturbance> = fc.oneof(
-  { weight: 4, arbitrary: fc.constant({}) },
-  { weight: 1, arbitrary: crash.map((at) => ({ crash: at })) },
-);
-const delivery: fc.Arbitrary<Delivery> = fc.record({
-  pick,
-  outcome,
-  lands: fc.oneof(
-    { weight: 6, arbitrary: fc.constant("now" as const) },
-    { weight: 2, arbitrary: fc.constant("later" as const) },
-    { weight: 1, arbitrary: fc.constant("never" as const) },
-  ),
-  rendering: fc.oneof(
-    { weight: 40, arbitrary: fc.constant("done" as const) },
-    { weight: 1, arbitrary: fc.constant("failed" as const) },
-  ),
-  planner,
-});
-
 const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant("revise" as const), content: fc.nat({ max: 3 }) }) },
   {
@@ -119,22 +112,43 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("delete" as const, "orphan" as const) }) },
 );
 
+const midst = fc.record({
+  at: fc.integer({ min: 1, max: 20 }),
+  act: fc.oneof({ weight: 1, arbitrary: fc.constant({ do: "suspend" as const }) }, { weight: 2, arbitrary: act }),
+});
+const planner: fc.Arbitrary<Run> = fc.oneof(
+  { weight: 6, arbitrary: fc.constant({}) },
+  { weight: 1, arbitrary: crash.map((at) => ({ crash: at })) },
+  { weight: 1, arbitrary: midst.map((during) => ({ midst: during })) },
+);
+const delivery: fc.Arbitrary<ScriptedDelivery> = fc.record({
+  pick,
+  outcome,
+  lands: fc.oneof(
+    { weight: 6, arbitrary: fc.constant("now" as const) },
+    { weight: 2, arbitrary: fc.constant("later" as const) },
+    { weight: 1, arbitrary: fc.constant("never" as const) },
+  ),
+  rendering: fc.oneof(
+    { weight: 40, arbitrary: fc.constant("done" as const) },
+    { weight: 1, arbitrary: fc.constant("failed" as const) },
+  ),
+  planner,
+});
+
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
-    weight: 20,
+    weight: 18,
     arbitrary: fc.record({
       do: fc.constant("deliver" as const),
       deliveries: fc.array(delivery, { minLength: 1, maxLength: 12 }),
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("plan" as const), planner }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("push" as const), content: fc.nat({ max: 3 }) }) },
   {
     weight: 2,
-    arbitrary: fc.record({
-      do: fc.constant("plan" as const),
-      planner: fc.constant({}),
-      midst: fc.record({ at: fc.integer({ min: 1, max: 25 }), act }),
-    }),
+    arbitrary: fc.record({ do: fc.constant("intermission" as const), seconds: fc.constantFrom(10, 100, 310, 1000) }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("two planners" as const), jitter: fc.tuple(pick, pick) }) },
   {
@@ -200,17 +214,30 @@ export class Play {
 
   async step(step: Step): Promise<void> {
     const { model } = this;
-    if (step.do === "plan") {
-      const { midst } = step;
-      const during = midst === undefined ? {} : { midst: { at: midst.at, act: () => this.act(midst.act) } };
-      return model.plan({ ...step.planner, ...during });
+    if (step.do === "plan") return model.plan(this.#disturbed(step.planner));
+    if (step.do === "push") {
+      await this.act({ do: "revise", content: step.content });
+      await model.plan({});
+      await model.world.renderAll();
+      return model.plan({});
+    }
+    if (step.do === "intermission") {
+      await this.act({ do: "suspend" });
+      await model.plan({});
+      model.world.advanceClock(step.seconds);
+      await model.tick("current");
+      await model.plan({});
+      await this.act({ do: "resume" });
+      return model.plan({});
     }
     if (step.do === "two planners") {
       await Promise.all(step.jitter.map((jitter) => model.plan({ jitter })));
       return;
     }
     if (step.do === "deliver") {
-      for (const delivery of step.deliveries) await model.deliver(delivery);
+      for (const delivery of step.deliveries) {
+        await model.deliver({ ...delivery, planner: this.#disturbed(delivery.planner) });
+      }
       return;
     }
     if ("pick" in step) return this.#disturb(step.do, step.pick);
@@ -219,6 +246,13 @@ export class Play {
     else if (step.do === "tick") await model.tick(step.index);
     else if (step.do === "wait") model.world.advanceClock(step.seconds);
     else await this.act(step);
+  }
+
+  #disturbed({ crash, midst }: Run): Disturbance {
+    return {
+      ...(crash === undefined ? {} : { crash }),
+      ...(midst === undefined ? {} : { midst: { at: midst.at, act: () => this.act(midst.act) } }),
+    };
   }
 
   async #disturb(what: Extract<Step, { pick: number }>["do"], pick: number): Promise<void> {

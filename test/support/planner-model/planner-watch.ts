@@ -28,6 +28,8 @@ export class PlannerWatch {
   readonly #rows = new Map<string, Row>();
   /** Attempts that came to an end: ready, failed or unreachable as observed, failed as judged. */
   readonly #ended = new Set<string>();
+  /** Suspensions that the planner has seen, from look to look. */
+  readonly #pauses: { readonly from: string; readonly to: string }[] = [];
 
   constructor(subject: Subject, now: () => Date) {
     this.#subject = subject;
@@ -36,7 +38,7 @@ export class PlannerWatch {
 
   written(writes: readonly Write[]): void {
     const changes = writes.flatMap((write) => this.#apply(write));
-    for (const { before, after } of changes) this.#noteEnds(before, after);
+    for (const { after } of changes) this.#noteEnds(after);
     const rollouts = changes.filter((change) => change.after?.type === "Rollout");
     for (const { before, after } of rollouts) this.#checkRollout(before as RolloutRow | undefined, after as RolloutRow);
     for (const { before, after } of changes) {
@@ -86,7 +88,7 @@ export class PlannerWatch {
     return [{ before, after }];
   }
 
-  #noteEnds(_before: Row | undefined, after: Row | undefined): void {
+  #noteEnds(after: Row | undefined): void {
     if (after?.type === "SyncOnCluster") {
       const { observed, cluster, name } = after as SyncRow;
       const ends = ["Ready", "Failed", "Unreachable", "Reachable", "Gone"];
@@ -115,14 +117,15 @@ export class PlannerWatch {
     return !this.#isGivenUp(this.rollout(desired.rollout));
   }
 
-  /** A superseded rollout's attempts have one deadline more, which a suspension starts anew. */
+  /** A superseded rollout's attempts have one deadline more; a suspension before it is over starts it anew. */
   #isGivenUp(rollout: RolloutRow | undefined): boolean {
     if (rollout?.phase !== "Superseded" || rollout.endedAt === undefined) return false;
-    const newest = this.rowsOf<RolloutRow>("Rollout");
-    if (newest.some((other) => other.endedAt === undefined && other.pausedAt !== undefined)) return false;
-    const resumed = newest.flatMap((other) => other.resumedAt ?? []);
-    const from = [rollout.endedAt, ...resumed].sort().at(-1) ?? rollout.endedAt;
-    return later(from, durationSeconds(rollout.strategy.progressDeadline) ?? 0) <= this.#now().toISOString();
+    const seconds = durationSeconds(rollout.strategy.progressDeadline) ?? 0;
+    let until = later(rollout.endedAt, seconds);
+    for (const { from, to } of this.#pauses) if (from < until && to > rollout.endedAt) until = later(to, seconds);
+    const open = this.rowsOf<RolloutRow>("Rollout").find((other) => other.endedAt === undefined);
+    if (open?.pausedAt !== undefined && open.pausedAt < until) return false;
+    return until <= this.#now().toISOString();
   }
 
   /** What was decided before a suspend, a halt or a newer rollout is never written after it. */
@@ -173,6 +176,9 @@ export class PlannerWatch {
 
   #checkRollout(before: RolloutRow | undefined, rollout: RolloutRow): void {
     const what = `rollout ${rollout.number} ${rollout.phase}`;
+    if (before?.pausedAt !== undefined && rollout.pausedAt === undefined) {
+      this.#pauses.push({ from: before.pausedAt, to: this.#now().toISOString() });
+    }
     const sizes = rollout.stages.map((stage) => targetStates.reduce((sum, state) => sum + stage.counts[state], 0));
     expect(sizes, what).toEqual(rollout.stages.map((stage) => stage.size));
     expect(

@@ -97,7 +97,7 @@ export class DynamoTable implements Table {
           ExpressionAttributeValues: { ":pk": query.pk, ...range.values },
           ScanIndexForward: query.newestFirst !== true,
           ...(query.limit === undefined ? {} : { Limit: query.limit }),
-          ...(query.after === undefined ? {} : { ExclusiveStartKey: decodeCursor(query.after) }),
+          ...startAfter(query.after, { partition: ["pk", query.pk], others: ["sk"] }),
         }),
       ),
     );
@@ -121,7 +121,7 @@ export class DynamoTable implements Table {
           ExpressionAttributeNames: { "#pk": pk, ...(range.text === "" ? {} : { "#sk": sk }) },
           ExpressionAttributeValues: { ":pk": query.pk, ...range.values },
           ...(query.limit === undefined ? {} : { Limit: query.limit }),
-          ...(query.after === undefined ? {} : { ExclusiveStartKey: decodeCursor(query.after) }),
+          ...startAfter(query.after, { partition: [pk, query.pk], others: ["pk", "sk", sk] }),
         }),
       ),
     );
@@ -249,16 +249,35 @@ function nextOf(last: Record<string, unknown> | undefined): { readonly next?: st
   return last === undefined ? {} : { next: Buffer.from(JSON.stringify(last)).toString("base64url") };
 }
 
+/** People send cursors back to us: one that is not of this query would be a defect of ours to DynamoDB. */
+function startAfter(
+  cursor: string | undefined,
+  expected: { readonly partition: readonly [string, string]; readonly others: readonly string[] },
+): { readonly ExclusiveStartKey?: Record<string, string> } {
+  if (cursor === undefined) return {};
+  const [partition, value] = expected.partition;
+  const key = decodeCursor(cursor);
+  const members = [partition, ...expected.others];
+  const fits = Object.keys(key).length === members.length && members.every((name) => typeof key[name] === "string");
+  if (!fits || key[partition] !== value) throw invalidContinue();
+  return { ExclusiveStartKey: key as Record<string, string> };
+}
+
 function decodeCursor(cursor: string): Record<string, unknown> {
   try {
-    return JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
-  } catch (cause) {
-    throw new StarlingError("the continue token is not one of Starling's; list again from the start", {
-      code: "InvalidContinue",
-      retry: "permanent",
-      cause,
-    });
+    const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
+    if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
+  } catch {
+    // Falls through to the refusal: the text is not ours.
   }
+  throw invalidContinue();
+}
+
+function invalidContinue(): StarlingError {
+  return new StarlingError("the continue token is not one of this list; list again from the start", {
+    code: "InvalidContinue",
+    retry: "permanent",
+  });
 }
 
 function translated(error: unknown, writes: readonly Write[]): unknown {

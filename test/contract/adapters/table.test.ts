@@ -69,7 +69,16 @@ describe("DynamoTable", () => {
     expect(emulated.proxy.calls()).toEqual({ "dynamodb:TransactWriteItems": 1 });
   });
 
-  test("a cursor of somebody else's is refused with a remedy", async () => {
-    await expect(table.query({ pk: "a", after: "nonsense" })).rejects.toMatchObject({ code: "InvalidContinue" });
+  const cursor = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+  test.each([
+    ["no cursor", "nonsense"],
+    ["a number", cursor(123)],
+    ["half a key", cursor({ pk: "a" })],
+    ["a key of other types", cursor({ pk: "a", sk: 1 })],
+  ])("a continue token that is %s is refused with a remedy, in a list and in an index", async (_what, after) => {
+    const refused = { code: "InvalidContinue", message: expect.stringContaining("list again") };
+    await expect(table.query({ pk: "a", after })).rejects.toMatchObject(refused);
+    await expect(table.queryIndex({ index: "due", pk: "a", after })).rejects.toMatchObject(refused);
   });
 });

@@ -41,18 +41,32 @@ export class KubeConnector implements ClusterConnector {
       ...(caData === undefined ? {} : { caData }),
       ...(tlsServerName === undefined ? {} : { tlsServerName }),
       credentials: {
-        token: async ({ refresh }) => tokenIn(await this.#secrets.read(token.secret, { fresh: refresh }), token.secret),
+        token: async ({ refresh }) => (await this.#read(token.secret, refresh)) ?? (await this.#reread(token.secret)),
       },
     };
     return new KubeConnection(endpoint, this.#clock);
   }
+
+  async #read(secret: string, fresh: boolean): Promise<string | undefined> {
+    return tokenIn(await this.#secrets.read(secret, { fresh }));
+  }
+
+  /** A secret that was put right is to be seen at once, not when it is forgotten. @throws StarlingError `InvalidCredentials` */
+  async #reread(secret: string): Promise<string> {
+    const token = await this.#read(secret, true);
+    if (token === undefined) throw invalidCredentials(secret);
+    return token;
+  }
 }
 
-/** Many a secret was made from a file, and ends with a line. @throws StarlingError `InvalidCredentials` */
-function tokenIn(text: string, secret: string): string {
+/** Many a secret was made from a file, and ends with a line. @returns undefined when the text is no token. */
+function tokenIn(text: string): string | undefined {
   const token = text.trim();
-  if (token !== "" && !/[\s\p{Cc}]/u.test(token)) return token;
-  throw new StarlingError(
+  return token === "" || /[\s\p{Cc}]/u.test(token) ? undefined : token;
+}
+
+function invalidCredentials(secret: string): StarlingError {
+  return new StarlingError(
     `secret ${secret} does not hold what spec.endpoint.token says: expected the token itself, and nothing else`,
     { code: "InvalidCredentials", retry: "transient", data: { secret } },
   );

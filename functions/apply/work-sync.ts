@@ -92,10 +92,14 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
   }
 }
 
+/** Without credentials there is no cluster to reach: somebody has to act, and no rollout is to fail for it meanwhile. */
+const credentialCodes: ReadonlySet<string> = new Set(["SecretNotFound", "SecretDenied", "InvalidCredentials"]);
+
 /** What failed on our side of the connection; a defect of ours is tried again, and its log has the details. */
 function defectFinding(error: unknown, context: Omit<VerbContext, "client">, cluster: ClusterRow): VerbResult {
   if (error instanceof StarlingError) {
-    const phase = error.retry === "transient" ? "Retrying" : "Failed";
+    const tried = error.retry === "transient" ? "Retrying" : "Failed";
+    const phase = credentialCodes.has(error.code) ? "Unreachable" : tried;
     return { phase, reason: error.code, message: error.message };
   }
   context.ports.log.error("a sync met a defect", {

@@ -32,27 +32,31 @@ describe.each(fleetTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
   describe("a cluster", () => {
-    test("whose token is refused is unreachable with the reason, and joins in when it is accepted", () =>
+    test.each([
+      ["not-the-token", "Unauthorized"],
+      ["no token at all", "InvalidCredentials"],
+    ])("with the token %j is unreachable, %s, and joins in when it has its own", (token, reason) =>
       withWebWorld(
         { rings: { all: 2 }, files: settings("blue"), rollout: { maxUnreachable: 1, maxConcurrent: 2 } },
         async (world, commit) => {
           await world.untilInSync("web", commit);
           await world.join({ name: "late" });
-          await world.machine.putSecret("starling/clusters/late", "not the token");
+          await world.machine.putSecret("starling/clusters/late", token);
           const { spec } = await world.cluster("late");
           const metadata = { name: "late", labels: { ring: "all" } };
           await world.apply({ apiVersion: "starling.dev/v1alpha1", kind: "Cluster", metadata, spec });
-          expect(await untilPhase(world, "late", "Unreachable")).toMatchObject({ reason: "Unauthorized" });
+          expect(await untilPhase(world, "late", "Unreachable")).toMatchObject({ reason });
           await world.waitFor("the Cluster says so", async () => {
             const [condition] = (await world.cluster("late")).status.conditions;
-            return condition?.status === "False" && condition.reason === "Unauthorized";
+            return condition?.status === "False" && condition.reason === reason;
           });
           expect(writesOf(world, "late").filter(({ status }) => status < 300)).toEqual([]);
 
           await world.machine.putSecret("starling/clusters/late", world.fleet.connection("late").token);
           await untilPhase(world, "late", "Ready");
         },
-      ));
+      ),
+    );
 
     test("that another one took the place of gets nothing: IdentityMismatch", () =>
       withWebWorld(

@@ -3,6 +3,7 @@ import type { LambdaHandler } from "#local/aws/lambda-context.ts";
 import type { InterceptedRequest } from "#local/cluster/request-listener.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
+import { mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 
 const rate = 20;
 /** A lease of two of our seconds. */
@@ -78,7 +79,7 @@ function nthRequest(cluster: string, n: number): Hold {
   };
 }
 
-async function webWorld(clusters: readonly string[], interval: string, workers: Workers) {
+async function webWorld(clusters: readonly string[], interval: string, workers: Pick<Workers, "sandboxes">) {
   const made = await startWorld({ rate, timeoutSeconds, sandboxes: workers.sandboxes });
   world = made;
   await made.join(...clusters.map((name) => ({ name })));
@@ -108,6 +109,30 @@ async function everything(made: World) {
   for (const { name } of made.fleet.connections()) clusters[name] = await made.fleet.objects(name);
   return { clusters, rows: rows.sort((a, b) => (`${a.pk}|${a.sk}` < `${b.pk}|${b.sk}` ? -1 : 1)) };
 }
+
+test("what a worker had made when it died is deleted when the revision after does not know it", async () => {
+  const mortal = mortalSandboxes();
+  try {
+    const made = await webWorld(["c01"], "4h", mortal);
+    let dying: "not yet" | "now" | "done" = "not yet";
+    made.fleet.intercept(({ method, path, phase }) => {
+      if (method === "PATCH" && path === `${configs}/stray` && phase === "after" && dying === "not yet") dying = "now";
+      return "pass";
+    });
+    mortal.judgeBy(({ functionName }) => {
+      if (functionName !== "apply" || dying !== "now") return undefined;
+      dying = "done";
+      return "before";
+    });
+    await made.push("app", { "deploy/stray.yaml": configMap("stray", { revision: "2" }) });
+    await made.waitFor("the worker is dead", async () => dying === "done");
+    expect((await made.kubectl("c01", { method: "GET", path: `${configs}/stray` })).status).toBe(200);
+    await made.untilInSync("web", await made.push("app", { "deploy/stray.yaml": null }));
+    expect((await made.kubectl("c01", { method: "GET", path: `${configs}/stray` })).status).toBe(404);
+  } finally {
+    mortal.stop();
+  }
+});
 
 describe("a worker that wakes up after its lease", () => {
   test("changes nothing, wherever it fell asleep", async () => {

@@ -4,6 +4,13 @@ import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
+/** Unless told, the SDK waits for ever: one dead connection would cost a function all of its time. */
+const CONNECT_MS = 3_000;
+/** Of silence, not of the whole answer. */
+const SILENCE_MS = 10_000;
+/** A queue that is polled is silent for up to 20 s. */
+const POLL_SILENCE_MS = 30_000;
+
 /** The SDK clients of one function's process; `local/` points them at its emulators. */
 export interface AwsClients {
   readonly dynamo: DynamoDBDocumentClient;
@@ -21,8 +28,14 @@ export interface AwsClientOptions {
 /** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
 export function awsClients(options?: AwsClientOptions): AwsClients {
   const base = options === undefined ? {} : { region: options.region, credentials: options.credentials };
-  const at = (service: keyof AwsClientOptions["endpoints"]) =>
-    options === undefined ? base : { ...base, endpoint: options.endpoints[service] };
+  const at = (service: keyof AwsClientOptions["endpoints"]) => ({
+    ...base,
+    ...(options === undefined ? {} : { endpoint: options.endpoints[service] }),
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      socketTimeout: service === "sqs" ? POLL_SILENCE_MS : SILENCE_MS,
+    },
+  });
   return {
     dynamo: DynamoDBDocumentClient.from(new DynamoDBClient(at("dynamo")), {
       marshallOptions: { removeUndefinedValues: true },

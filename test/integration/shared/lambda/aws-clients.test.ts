@@ -1,0 +1,33 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { GetSecretValueCommand } from "@aws-sdk/client-secrets-manager";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { awsClients } from "#shared/lambda/aws-clients.ts";
+
+let server: Server;
+let asked = 0;
+beforeAll(async () => {
+  server = createServer((_request, response) => {
+    asked += 1;
+    // The first one is never answered: the other end is gone and nobody has said so.
+    if (asked > 1) response.writeHead(200).end(JSON.stringify({ SecretString: "value" }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+test("a request that is never answered is given up, and asked again", async () => {
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { secrets } = awsClients({
+    region: "us-east-1",
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+    endpoints: { dynamo: endpoint, sqs: endpoint, s3: endpoint, secrets: endpoint },
+  });
+  const answer = await secrets.send(new GetSecretValueCommand({ SecretId: "a" }));
+  expect(answer.SecretString).toBe("value");
+  expect(asked).toBe(2);
+  secrets.destroy();
+});

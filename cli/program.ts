@@ -5,7 +5,7 @@ import type { DeleteOptions } from "#cli/commands/delete.ts";
 import type { DescribeOptions } from "#cli/commands/describe.ts";
 import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
-import type { LocalServeOptions, LocalUpOptions } from "#cli/commands/local.ts";
+import type { LocalOptions, LocalServeOptions, LocalUpOptions } from "#cli/commands/local.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
 import type { RolloutListOptions, RolloutStatusOptions } from "#cli/commands/rollout.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
@@ -202,19 +202,26 @@ function runVerbs(program: Command, verb: AddVerb): void {
     (await import("#cli/commands/local.ts")).localUp(session, options),
   )
     .description("Start it in the background and make it the current context.")
-    .option("--clusters <n>", "clusters to make, in three rings", wholeNumber, 3)
+    .option("--state <folder>", "where it keeps everything; default ~/.local/state/starling/local")
+    .option("--clusters <n>", "clusters to make at the first start, in three rings; default 3", wholeNumber)
+    .option("--port <n>", "port of its API; default a free one, the same at every start", wholeNumber)
     .option("--repo <path>", "a git repository of this machine to serve, or an https URL");
-  verb(local, "down", async (session) => (await import("#cli/commands/local.ts")).localDown(session)).description(
-    "Stop it; everything in it is gone.",
-  );
-  verb(local, "status", async (session) => (await import("#cli/commands/local.ts")).localStatus(session)).description(
-    "Whether it is up; exit 1 when it is not.",
-  );
+  verb(local, "down", async (session, _args, options: LocalOptions) =>
+    (await import("#cli/commands/local.ts")).localDown(session, options),
+  )
+    .description("Stop it, and wait until it is gone. What it holds is there at the next start.")
+    .option("--state <folder>", "where it keeps everything");
+  verb(local, "status", async (session, _args, options: LocalOptions) =>
+    (await import("#cli/commands/local.ts")).localStatus(session, options),
+  )
+    .description("What runs, where, and what its clusters show; exit 1 when it is not up.")
+    .option("--state <folder>", "where it keeps everything");
   verb(local, "serve", async (session, _args, options: LocalServeOptions) =>
     (await import("#cli/commands/local.ts")).localServe(session, options),
   )
     .requiredOption("--folder <path>")
-    .option("--clusters <n>", "", wholeNumber, 3)
+    .option("--clusters <n>", "", wholeNumber)
+    .option("--port <n>", "", wholeNumber)
     .option("--repo <path>");
 
   verb(program, "version", async (session) => (await import("#cli/commands/version.ts")).version(session)).description(

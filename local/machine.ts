@@ -186,7 +186,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   };
 }
 
-function newAccessKey(): AccessKey {
+export function newAccessKey(): AccessKey {
   return {
     accessKeyId: `AKLOCAL${randomBytes(6).toString("hex").toUpperCase()}`,
     secretAccessKey: randomBytes(30).toString("base64"),

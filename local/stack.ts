@@ -6,7 +6,7 @@ import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { zeroId } from "#local/git/repository.ts";
-import { createTlsCertificate } from "#local/git/tls-certificate.ts";
+import { createTlsCertificate, type TlsCertificate } from "#local/git/tls-certificate.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
 import { registerClusters } from "#local/register-clusters.ts";
 
@@ -22,11 +22,16 @@ export interface StackOptions extends MachineOptions {
   /** Folder of the git server's repositories. */
   readonly repositories: string;
   readonly clusterState?: string;
+  /** Ports that were free once; any free one when left out. */
+  readonly clusterPort?: number;
+  readonly gitPort?: number;
+  /** The git server's; a new one when left out. */
+  readonly gitTls?: TlsCertificate;
 }
 
 /** @throws Error with what to install when git or an emulator is missing; nothing is left running then. */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const certificate = await createTlsCertificate();
+  const certificate = options.gitTls ?? (await createTlsCertificate());
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const each of stops.splice(0)) await each();
@@ -34,12 +39,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   try {
     const machine = await startMachine({ ...options, gitCa: certificate.cert });
     stops.unshift(() => machine.stop());
-    const clusters = await startClusterHost(
-      options.clusterState === undefined ? {} : { stateDir: options.clusterState },
-    );
+    const clusters = await startClusterHost({
+      ...(options.clusterState === undefined ? {} : { stateDir: options.clusterState }),
+      ...(options.clusterPort === undefined ? {} : { port: options.clusterPort }),
+    });
     stops.push(() => clusters.stop());
     const git: GitServer = await startGitServer({
       root: options.repositories,
+      ...(options.gitPort === undefined ? {} : { port: options.gitPort }),
       tls: certificate,
       async onPush(repository, updates) {
         for (const update of updates) {

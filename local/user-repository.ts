@@ -133,8 +133,8 @@ async function uncommitted(folder: string, path: string | undefined): Promise<st
   return changes === "" ? undefined : `${folder} has changes that are in no commit; they are not rolled out`;
 }
 
-/** A folder may be called anything; a repository's address not. */
-function servedName(folder: string): string {
+/** What a folder is served as: a folder may be called anything, a repository's address not. */
+export function servedName(folder: string): string {
   const name = basename(folder)
     .replace(/\.git$/, "")
     .replaceAll(/[^\w.-]+/g, "-")

@@ -27,7 +27,7 @@ export interface ClusterHostOptions {
   readonly readyAfterMs?: number;
   /** Images that can never be pulled; by default all of `registry.invalid` and all with `does-not-exist` in them. */
   readonly imagePullFails?: (image: string) => boolean;
-  /** One JSON file for each cluster, written by `stop` and read at the start. */
+  /** One JSON file for each cluster, written by `save` and `stop` and read at the start. */
   readonly stateDir?: string;
   /** "off" leaves the API server alone: nothing becomes ready, nothing is collected. */
   readonly controllers?: "on" | "off";
@@ -63,6 +63,8 @@ export interface ClusterHost {
   objects(cluster: string): readonly JsonObject[];
   /** One context for each cluster, named after it. YAML that is also JSON. */
   kubeconfig(): string;
+  /** Writes the state files of clusters that changed since the last time; nothing without a `stateDir`. */
+  save(): Promise<void>;
   /** Closes every connection and the port; writes the state files. */
   stop(): Promise<void>;
 }
@@ -122,6 +124,17 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
     const server = `https://127.0.0.1:${port}/clusters/${encodeURIComponent(name)}`;
     return { name, server, caData: Buffer.from(tls.cert).toString("base64"), token, uid };
   }
+  const savedRevisions = new Map<string, number>();
+  async function save(): Promise<void> {
+    if (options.stateDir === undefined) return;
+    const changed = [...clusters.values()]
+      .map(({ cluster }) => cluster)
+      .filter((cluster) => savedRevisions.get(cluster.options.name) !== cluster.store.revision);
+    const revisions = changed.map(({ options: { name }, store }) => [name, store.revision] as const);
+    await saveState(options.stateDir, { tls, clusters: changed });
+    for (const [name, revision] of revisions) savedRevisions.set(name, revision);
+  }
+
   const controllers = options.controllers ?? "on";
   for (const state of saved?.clusters ?? []) {
     const cluster = new Cluster({ ...state.identity, clock, controllers, caCert: tls.cert }, state.revision);
@@ -160,14 +173,13 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
       return store.resources().flatMap((resource) => store.list(resource));
     },
     kubeconfig: () => kubeconfig([...clusters.values()].map(({ cluster }) => connection(cluster))),
+    save,
     async stop() {
       for (const { scheduler } of clusters.values()) scheduler.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await closed;
-      if (options.stateDir !== undefined) {
-        await saveState(options.stateDir, { tls, clusters: [...clusters.values()].map(({ cluster }) => cluster) });
-      }
+      await save();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
@@ -52,14 +52,19 @@ export async function saveState(
   state: { readonly tls: TlsIdentity; readonly clusters: readonly Cluster[] },
 ): Promise<void> {
   await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, tlsFile), JSON.stringify(state.tls), { mode: 0o600 });
+  await replaceFile(join(directory, tlsFile), JSON.stringify(state.tls));
   for (const { options, store } of state.clusters) {
     const { name, uid, token, version } = options;
     const objects = store
       .resources()
       .flatMap((resource) => store.list(resource).map((object) => [resource, object] as const));
     const saved = { identity: { name, uid, token, version }, revision: store.revision, objects };
-    const file = join(directory, `${encodeURIComponent(name)}${clusterSuffix}`);
-    await writeFile(file, stringifyJson(saved), { mode: 0o600 });
+    await replaceFile(join(directory, `${encodeURIComponent(name)}${clusterSuffix}`), stringifyJson(saved));
   }
+}
+
+/** Whoever dies while writing leaves the old file. */
+async function replaceFile(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.new`, text, { mode: 0o600 });
+  await rename(`${file}.new`, file);
 }

@@ -1,0 +1,80 @@
+/** What a machine in the background says of itself, for whoever comes later: in its folder, while it runs. */
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+
+const machineFileSchema = z.object({
+  pid: z.number().int().positive(),
+  startedAt: z.string(),
+  folder: z.string(),
+  clusters: z.number().int(),
+  endpoint: z.string(),
+  kubeconfig: z.string(),
+  /** Context file with the endpoint and its key. */
+  access: z.string(),
+  /** Where the repository given with `--repo` is served, and the authority of that address. */
+  repository: z.object({ url: z.string(), ca: z.string() }).optional(),
+});
+export type MachineFile = z.infer<typeof machineFileSchema>;
+
+const readyFile = (folder: string) => join(folder, "machine.json");
+const pidFile = (folder: string) => join(folder, "pid");
+
+/**
+ * The machine that is up in this folder; the file of one that died says nothing.
+ * @throws Error when the file cannot be read as one.
+ */
+export function readMachine(folder: string): MachineFile | undefined {
+  if (!existsSync(readyFile(folder))) return undefined;
+  const machine = machineFileSchema.parse(JSON.parse(readFileSync(readyFile(folder), "utf8")));
+  return isServing(machine.pid) ? machine : undefined;
+}
+
+/** Says that the machine is ready; replaced in one step, so that nobody reads half of it. */
+export function writeMachine(machine: MachineFile): void {
+  const path = readyFile(machine.folder);
+  writeFileSync(`${path}.new`, `${JSON.stringify(machine, undefined, 2)}\n`, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+/** The process that has the folder, ready or not. */
+export function holderOf(folder: string): number | undefined {
+  if (!existsSync(pidFile(folder))) return undefined;
+  const pid = Number(readFileSync(pidFile(folder), "utf8"));
+  return Number.isInteger(pid) && pid > 0 && isServing(pid) ? pid : undefined;
+}
+
+/**
+ * Takes the folder for this process: two at once would write one database.
+ * @returns what gives it back. @throws Error naming the process that has it.
+ */
+export function takeFolder(folder: string): () => void {
+  const path = pidFile(folder);
+  const holder = holderOf(folder);
+  if (holder !== undefined) throw new Error(`${folder} is in use by process ${holder}`);
+  rmSync(path, { force: true });
+  rmSync(readyFile(folder), { force: true });
+  const file = openSync(path, "wx", 0o600);
+  writeFileSync(file, String(process.pid));
+  closeSync(file);
+  return () => {
+    rmSync(readyFile(folder), { force: true });
+    rmSync(path, { force: true });
+  };
+}
+
+/** Process ids come again: where the system says what a process runs, it has to be ours. */
+export function isServing(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  try {
+    const commandLine = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    return commandLine.includes("local\0serve");
+  } catch {
+    // No /proc on this system; a process that is a zombie has no command line, but it can be read.
+    return !existsSync("/proc/self/cmdline");
+  }
+}

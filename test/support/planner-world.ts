@@ -122,10 +122,24 @@ export class PlannerWorld {
     return { ...row, dispatches: 1, ...dueAttributes(row, watchdogAt(this.now, 0)) };
   }
 
+  /** Plays everybody, all well, until the rollout is complete. */
+  async rollOut(): Promise<void> {
+    for (let round = 0; round < 60; round++) {
+      await this.plan();
+      await this.renderAll();
+      await this.plan();
+      for (const target of this.targets()) {
+        if (target.state === "Assigned") await this.observe(target.cluster, "Ready");
+      }
+      if (this.newest().phase === "Complete") return;
+    }
+    throw new Error(`the rollout does not complete: ${this.newest().message}`);
+  }
+
   /** Plays the renderer: every rendering asked for is done, or fails. */
-  async renderAll(failure?: string): Promise<void> {
+  async renderAll(failure?: string, of: (row: RenderingRow) => boolean = () => true): Promise<void> {
     for (const row of this.rows<RenderingRow>("Rendering")) {
-      if (row.state !== "Pending") continue;
+      if (row.state !== "Pending" || !of(row)) continue;
       const done =
         failure === undefined
           ? { state: "Done" as const, digest: digestOf(`${row.artifactDigest}${row.path}`), objects: 1 }
@@ -138,9 +152,9 @@ export class PlannerWorld {
   async observe(
     cluster: string,
     phase: Phase,
-    more: { readonly reason?: string; readonly attempt?: number } = {},
+    more: { readonly reason?: string; readonly attempt?: number; readonly name?: string } = {},
   ): Promise<void> {
-    const row = await this.sync(cluster);
+    const row = await this.sync(cluster, more.name);
     if (row === undefined) throw new Error(`nothing was assigned to ${cluster}`);
     const at = this.now.toISOString();
     const applied = {

@@ -116,13 +116,14 @@ function settleCarried(draft: RolloutDraft, known: Known): void {
 }
 
 /**
- * Gives free slots to the next targets of the stage, in order.
+ * Gives free slots to the next targets of the stage, in order. When there are none left, those that bring one along
+ * have their turn all the same: they are changing already, and to what is no longer wanted.
  * @returns "more" when there may be further targets to give slots to than the state held.
  */
 function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "more" | "enough" {
   let slots = freeSlots(draft, state.rollout);
   let waitingRenderings = 0;
-  let unread = false;
+  let full = false;
   const names = namesOf(state.rollout);
   for (const target of draft.inTurn(state.targets)) {
     const current = draft.current(target);
@@ -134,11 +135,9 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
       continue;
     }
     // It has just given its slot back: whether it is still selected, and rendered, is for the next look.
-    if (selected === undefined) {
-      unread = true;
-      continue;
-    }
+    if (selected === undefined) return "more";
     const needsSlot = !draft.isCarried(current.cluster);
+    if (needsSlot && full) continue;
     const rendered = renderingsOf(current, supplies.renderings);
     if (rendered.kind === "failed") {
       draft.move(target, { state: "Failed", reason: rendered.reason });
@@ -146,7 +145,10 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
       continue;
     }
     if (rendered.kind === "pending") {
-      if (needsSlot && waitingRenderings >= Math.max(slots, 1)) break;
+      if (needsSlot && waitingRenderings >= Math.max(slots, 1)) {
+        full = true;
+        continue;
+      }
       waitingRenderings++;
       draft.move(target, { state: "Rendering", reason: "waiting for its rendering" });
       for (const missing of rendered.missing) draft.request(missing, current);
@@ -163,13 +165,16 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
       continue;
     }
     // A carried cluster brings its slot along, unless a stricter bound has taken it away.
-    if (needsSlot ? slots <= 0 : slots < 0) break;
+    if (needsSlot ? slots <= 0 : slots < 0) {
+      full = true;
+      continue;
+    }
     if (needsSlot) slots--;
     const preexisting = syncs.some((sync) => isPreexisting(sync, state.completed));
     draft.assign(current, { assignments: wanted, preexisting });
   }
   const unseen = draft.count("Waiting") > 0 && freeSlots(draft, state.rollout) > 0;
-  return (unseen || unread) && draft.progressed() ? "more" : "enough";
+  return unseen && draft.progressed() ? "more" : "enough";
 }
 
 function namesOf(rollout: RolloutRow): readonly string[] {

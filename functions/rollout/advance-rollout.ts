@@ -164,7 +164,7 @@ function isOpen(target: TargetRow): boolean {
   return target.endedAt === undefined;
 }
 
-/** Asks for renderings that nobody asked for yet; another subject asking at the same time is no matter. */
+/** Asks for renderings; where another subject was first, the renderer adds this one to those that it tells. */
 async function requestRenderings(decision: Advance, ports: PlannerPorts): Promise<readonly Message[]> {
   const now = ports.clock.now();
   const messages: Message[] = [];

@@ -6,7 +6,7 @@ import { resolveCount } from "#shared/domain/kinds/quantities.ts";
 import type { Advance, Assignment, Observations, PlannerState } from "#shared/domain/rollout/decision.ts";
 import { deadlineOf, isChanging, isPreexisting, isUnchanged, judge } from "#shared/domain/rollout/judge.ts";
 import { RolloutDraft } from "#shared/domain/rollout/rollout-draft.ts";
-import { syncName } from "#shared/domain/rows/keys.ts";
+import { type Subject, syncName } from "#shared/domain/rows/keys.ts";
 import type { RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import type { Desired, SyncRow } from "#shared/domain/rows/sync-row.ts";
 
@@ -138,7 +138,7 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
     if (selected === undefined) return "more";
     const needsSlot = !draft.isCarried(current.cluster);
     if (needsSlot && full) continue;
-    const rendered = renderingsOf(current, supplies.renderings);
+    const rendered = renderingsOf(current, state.rollout.subject, supplies.renderings);
     if (rendered.kind === "failed") {
       draft.move(target, { state: "Failed", reason: rendered.reason });
       if (overBudget(draft)) return "more";
@@ -151,7 +151,7 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
       }
       waitingRenderings++;
       draft.move(target, { state: "Rendering", reason: "waiting for its rendering" });
-      for (const missing of rendered.missing) draft.request(missing, current);
+      for (const unasked of rendered.unasked) draft.request(unasked, current);
       continue;
     }
     const wanted = wantedBy(state.rollout, { target: current, syncs, digests: rendered.digests, now: supplies.now });
@@ -194,23 +194,32 @@ function freeSlots(draft: RolloutDraft, rollout: RolloutRow): number {
 
 type Rendered =
   | { readonly kind: "ready"; readonly digests: readonly string[] }
-  | { readonly kind: "pending"; readonly missing: readonly number[] }
+  /** Of the inputs, those whose rendering this subject has not asked for: it would not be told. */
+  | { readonly kind: "pending"; readonly unasked: readonly number[] }
   | { readonly kind: "failed"; readonly reason: string };
 
-function renderingsOf(target: TargetRow, renderings: ReadonlyMap<string, RenderingRow>): Rendered {
+function renderingsOf(target: TargetRow, subject: Subject, renderings: ReadonlyMap<string, RenderingRow>): Rendered {
   const digests: string[] = [];
-  const missing: number[] = [];
+  const unasked: number[] = [];
   let pending = false;
   for (const [index, input] of target.inputs.entries()) {
     if ("problem" in input) return { kind: "failed", reason: `RenderFailed: ${input.problem}` };
     const row = renderings.get(input.digest);
     if (row?.state === "Failed")
       return { kind: "failed", reason: `RenderFailed: ${row.failure?.message ?? "no reason given"}` };
-    if (row === undefined) missing.push(index);
-    if (row?.state === "Done" && row.digest !== undefined) digests.push(row.digest);
-    else pending = true;
+    if (row?.state === "Done" && row.digest !== undefined) {
+      digests.push(row.digest);
+      continue;
+    }
+    pending = true;
+    if (row === undefined || !waitsFor(row, subject)) unasked.push(index);
   }
-  return pending ? { kind: "pending", missing } : { kind: "ready", digests };
+  return pending ? { kind: "pending", unasked } : { kind: "ready", digests };
+}
+
+function waitsFor(row: RenderingRow, { namespace, kind, name }: Subject): boolean {
+  const waiting = row.waiting ?? [];
+  return waiting.some((one) => one.namespace === namespace && one.kind === kind && one.name === name);
 }
 
 interface Wanting {

@@ -33,7 +33,7 @@ export interface Advance {
   readonly assignments: readonly Assignment[];
   /** Syncs that are gone from their clusters: their rows go too. */
   readonly removals: readonly SyncRow[];
-  /** Renderings the next targets wait for and nobody asked for yet. */
+  /** Renderings the next targets wait for and this subject has not asked for yet. */
   readonly requests: readonly RenderingRequest[];
   /** Look again at once: a stage or the rollout was completed, or there are slots for more than were given. */
   readonly again: boolean;

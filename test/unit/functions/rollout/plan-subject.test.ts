@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { PlannerWorld } from "#test/support/planner-world.ts";
+import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 const rings = {
   stages: [{ name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } }, { name: "rest" }],
@@ -37,6 +38,21 @@ describe("a first rollout", () => {
     expect(made.states()).toEqual({ c1: "Rendering", r1: "Waiting", r2: "Waiting", r3: "Waiting" });
     expect(made.rows("Rendering")).toHaveLength(1);
     expect(await made.sync("c1")).toBeUndefined();
+  });
+
+  test("is to be told of a rendering that another subject asked for", async () => {
+    await made.plan();
+    const [row] = made.rows<RenderingRow>("Rendering");
+    if (row === undefined) throw new Error("no rendering was asked for");
+    const message = { to: "render", input: row.input, notify: subject } as const;
+    expect(made.sender.take()).toContainEqual(message);
+    await made.plan();
+    expect(made.sender.take()).toEqual([]);
+
+    const elsewhere: RenderingRow = { ...row, waiting: [{ namespace: "shop", kind: "Sync", name: "other" }] };
+    await made.table.write([{ put: elsewhere }]);
+    await made.plan();
+    expect(made.sender.take()).toEqual([message]);
   });
 
   test("goes stage by stage within the bound", async () => {

@@ -50,7 +50,6 @@ export const message = z.discriminatedUnion("to", [
 export type ResolveMessage = z.infer<typeof resolveMessage>;
 export type RolloutMessage = z.infer<typeof rolloutMessage>;
 export type RenderMessage = z.infer<typeof renderMessage>;
-export type ApplyMessage = z.infer<typeof applyMessage>;
 export type ReportMessage = z.infer<typeof reportMessage>;
 export type Message = z.infer<typeof message> & {
   /** Deliver no earlier than this, 0 to 900 s. Refused on the FIFO queue, which has none. */

@@ -246,7 +246,7 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
   return { messages: [...about, { to: "report", about: { kind: "Rollout", subject, number } }], again: true };
 }
 
-export function describeRevisions(revisions: readonly string[]): string {
+function describeRevisions(revisions: readonly string[]): string {
   const distinct = [...new Set(revisions)];
   if (distinct.length === 0) return "nothing";
   return distinct.length === 1 ? (distinct[0] ?? "") : `${distinct.length} revisions`;

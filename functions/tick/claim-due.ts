@@ -75,7 +75,7 @@ async function claim(
 }
 
 /** What a row that is due waits for. The key says it: docs/architecture.md has the table. */
-export function messageFor(key: RowKey): Message[] {
+function messageFor(key: RowKey): Message[] {
   const [head = "", ...rest] = key.pk.split("#");
   if (head === "CL") return [{ to: "apply", cluster: rest.join("#") }];
   if (head === "REND") return [{ to: "render", input: rest.join("#") }];

@@ -93,7 +93,7 @@ interface SchemaNode {
   readonly anyOf?: readonly SchemaNode[];
 }
 
-export function fieldText(path: readonly PropertyKey[]): string {
+function fieldText(path: readonly PropertyKey[]): string {
   let text = "";
   for (const step of path) text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${String(step)}`;
   return text;

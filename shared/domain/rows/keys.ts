@@ -58,7 +58,7 @@ export const keys = {
   }),
 } as const;
 
-export function rolloutPartition(subject: Subject): string {
+function rolloutPartition(subject: Subject): string {
   return `ROLL#${subject.namespace}#${subject.kind}#${subject.name}`;
 }
 

@@ -49,9 +49,10 @@ export interface MachineOptions {
   readonly clock?: PacedClock;
   /**
    * What an event source or the schedule invokes: by default one sandbox of the function for as long as the machine
-   * runs. `wire` gives a new one, with connections of its own, for tests that let sandboxes die.
+   * runs. `wire` gives a new one, with connections of its own and, where given, a clock that goes wrong: for tests that
+   * let sandboxes die or disagree.
    */
-  readonly sandboxes?: (functionName: string, wire: () => LambdaHandler) => LambdaHandler;
+  readonly sandboxes?: (functionName: string, wire: (options?: WireOptions) => LambdaHandler) => LambdaHandler;
   /** Overrides of the functions' timeouts, for tests that let workers die. */
   readonly timeoutSeconds?: Partial<QueueTimeouts>;
   /** Event sources per queue: 2 gives two planners, two workers and so on at once. */
@@ -164,7 +165,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   stops.unshift(async () => {
     await Promise.all([...sources.values()].flat().map((source) => source.stop()));
   });
-  const tickHandler = parts.sandboxes("tick", () => wireLocalTick(parts)) as () => Promise<void>;
+  const tickHandler = parts.sandboxes("tick", (own) => wireLocalTick(parts, own)) as () => Promise<void>;
   const everyMs = options.tickEveryMs ?? 1000;
   if (everyMs !== "manual") {
     const schedule = startSchedule({ functionName: "tick", timeoutSeconds: 55, everyMs, handler: tickHandler });
@@ -200,7 +201,10 @@ interface FunctionParts {
   readonly sandboxes: NonNullable<MachineOptions["sandboxes"]>;
 }
 
-function wireLocalTick({ environment, newClients, wiring }: FunctionParts): () => Promise<void> {
+function wireLocalTick(
+  { environment, newClients, wiring }: FunctionParts,
+  own: WireOptions | undefined,
+): () => Promise<void> {
   const { queues } = environment;
   return wireTick(
     {
@@ -211,7 +215,7 @@ function wireLocalTick({ environment, newClients, wiring }: FunctionParts): () =
       STARLING_QUEUE_APPLY: queues.apply,
     },
     newClients(),
-    wiring,
+    { ...wiring, ...own },
   );
 }
 
@@ -280,7 +284,7 @@ async function startSources({ environment, newClients, wiring, sandboxes, sqs, t
         sqs,
         queueUrl: environment.queues[name],
         handler: paced(
-          sandboxes(name, () => queueFunction.wire(environment, newClients(), wiring)),
+          sandboxes(name, (own) => queueFunction.wire(environment, newClients(), { ...wiring, ...own })),
           rate,
         ),
         timeoutSeconds: timeouts[name] / rate,

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
 import { createRandom } from "#local/aws/random.ts";
+import { pacedClock } from "#local/paced-clock.ts";
 import { expectSameEnd, fewClusters, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
 import { type DeathPoint, planDeaths } from "#test/support/death-plan.ts";
 import { startWorld, type World, type WorldOptions } from "#test/support/e2e-world.ts";
@@ -25,6 +26,8 @@ const patientTimeouts = { rollout: 300, report: 300, render: 300, resolve: 300, 
 /** Shorter than the first watchdog, so that a death costs one. */
 const shortLeases = { apply: 28, rollout: 28, report: 28, resolve: 28, render: 28 };
 
+/** Much more than the clocks of a cloud are off. */
+const mostOffMs = 3000;
 const sqs = { ...quiet.sqs, maxDelaySeconds: 2, maxReorderMs: 300 };
 const always: Readonly<Record<string, FaultOptions>> = {
   "queues that lose, repeat, delay and reorder messages": {
@@ -131,8 +134,18 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       await expectQuietEnd(made);
     });
 
-    test("two ticks, two planners and two workers at once", async () => {
-      const made = await open({ copies: 2, faults: { ...quiet, sqs: { ...sqs, duplicate: 1 } } });
+    test("two ticks, two planners and two workers at once, whose clocks disagree", async () => {
+      const random = createRandom(seed);
+      const clock = pacedClock(rate);
+      const made = await open({
+        copies: 2,
+        clock,
+        faults: { ...quiet, sqs: { ...sqs, duplicate: 0.5 } },
+        sandboxes(_name, wire) {
+          const offMs = random.integer(-mostOffMs, mostOffMs);
+          return wire({ clock: { now: () => new Date(clock.now().getTime() + offMs) } });
+        },
+      });
       await meanwhile(
         async () => {
           await Promise.all([made.machine.tick(), made.machine.tick()]);

@@ -44,6 +44,8 @@ export interface WorldOptions
   > {
   readonly target?: FleetTarget;
   readonly rate?: number;
+  /** Instead of one that runs at `rate`. */
+  readonly clock?: PacedClock;
   /** Whether the git server tells of pushes; "silent" leaves it to the Source's interval. */
   readonly webhook?: "tells" | "silent";
 }
@@ -88,7 +90,7 @@ export interface World {
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const { target = embeddedFleet, rate = defaultRate, webhook = "tells", ...machineOptions } = options;
-  const clock = pacedClock(rate);
+  const { clock = pacedClock(rate) } = options;
   const troubles: string[] = [];
   const stops: (() => Promise<void>)[] = [];
   const close = async () => {

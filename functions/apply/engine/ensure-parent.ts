@@ -1,4 +1,5 @@
-import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { configMapKind, namespaceKind } from "#functions/apply/engine/core-kinds.ts";
+import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import { type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
 import {
@@ -26,9 +27,6 @@ export interface ParentRequest extends SetKnowledge {
 
 /** How often another writer may come between before we give up; each time the decision is made anew. */
 const maxConflicts = 5;
-
-const namespaceKind = coreKind("Namespace", "namespaces", { namespaced: false });
-const configMapKind = coreKind("ConfigMap", "configmaps", { namespaced: true });
 
 /**
  * Begins an attempt in the cluster: makes sure that it is the cluster it was, and writes who is at work on which
@@ -106,9 +104,4 @@ async function writeParent(
 
 function parentKey(claim: SyncClaim) {
   return { namespace: parentNamespace, name: parentName(claim) };
-}
-
-/** The two kinds that every cluster has; looking them up would cost discovery before the identity is known. */
-function coreKind(kind: string, plural: string, { namespaced }: { readonly namespaced: boolean }): KindInfo {
-  return { group: "", version: "v1", kind, plural, namespaced, verbs: ["get", "create", "update"], hasStatus: false };
 }

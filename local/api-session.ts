@@ -10,7 +10,12 @@ export interface ApiSession {
 }
 
 export function openApiSession(api: Machine["api"]): ApiSession {
-  const signer = new SignatureV4({ service: "execute-api", region: api.region, credentials: api.credentials, sha256: Sha256 });
+  const signer = new SignatureV4({
+    service: "execute-api",
+    region: api.region,
+    credentials: api.credentials,
+    sha256: Sha256,
+  });
 
   async function call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
     const url = new URL(path, api.endpoint);

@@ -15,7 +15,9 @@ export async function registerClusters(
   machine: Pick<Machine, "putSecret">,
   session: ApiSession,
 ): Promise<void> {
-  await Promise.all(clusters.map(({ connection }) => machine.putSecret(tokenSecret(connection.name), connection.token)));
+  await Promise.all(
+    clusters.map(({ connection }) => machine.putSecret(tokenSecret(connection.name), connection.token)),
+  );
   await session.apply(
     clusters.map(({ connection, labels, values }) => ({
       apiVersion: API_VERSION,

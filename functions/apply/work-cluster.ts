@@ -162,7 +162,7 @@ function messagesOf(row: SyncRow, outcome: SyncOutcome, now: Date): Message[] {
     before?.attempt !== observed.attempt || before.phase !== observed.phase || before.reason !== observed.reason;
   const onTheWay = observed.phase === "Applying" || observed.phase === "Verifying";
   const slow = onTheWay && observed.tries === TRIES_WITHOUT_REPORT;
-  if ((changed && !onTheWay) || slow || observed.drift?.at === observed.at) {
+  if ((changed && !onTheWay) || slow || observed.drift?.at !== before?.drift?.at) {
     messages.push({
       to: "report",
       about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },

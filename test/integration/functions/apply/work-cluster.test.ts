@@ -60,7 +60,11 @@ class WorkerWorld {
     return this;
   }
 
-  async assign(name: string, objects: readonly ManifestObject[]): Promise<void> {
+  async assign(
+    name: string,
+    objects: readonly ManifestObject[],
+    apply: Partial<SyncRow["desired"]["apply"]> = {},
+  ): Promise<void> {
     const { digest, bytes } = encodeRendering(objects);
     await this.blobs.putOnce(blobKeys.rendering(digest), bytes);
     const before = await this.sync(name);
@@ -80,7 +84,7 @@ class WorkerWorld {
         attempt: (before?.desired.attempt ?? 0) + 1,
         revision: "main@sha1:1",
         renderDigest: digest,
-        apply: { prune: true, drift: "correct", interval: "10m" },
+        apply: { prune: true, drift: "correct", interval: "10m", ...apply },
         rollout: 1,
         assignedAt: this.clock.now().toISOString(),
       },
@@ -177,6 +181,25 @@ test("a lease that somebody wants at every turn is let go in the end, and they a
   expect(await world.phase("wanted")).toBe("Ready");
   expect((await world.lease())?.owner).toBeUndefined();
   expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
+});
+
+test.each([
+  ["correct", true],
+  ["report", false],
+] as const)("drift that is found is told of, where the answer is: %s", async (drift, corrected) => {
+  const world = await new WorkerWorld().begin();
+  const name = `drift-${drift}`;
+  await world.assign(name, [namespace(name), configMap(`${name}/c`)], { drift });
+  await world.work();
+  expect(await world.phase(name)).toBe("Ready");
+  world.sender.take();
+
+  await cluster.raw("DELETE", `/api/v1/namespaces/${name}/configmaps/c`);
+  world.aheadMs += 700_000;
+  await world.work();
+  expect((await world.sync(name))?.observed?.drift).toMatchObject({ objects: 1, corrected });
+  const about = { kind: "Sync", cluster: "c1", namespace: "tests", name };
+  expect(world.sender.take()).toContainEqual({ to: "report", about });
 });
 
 test("an object that a worker made anew before it died is pruned with the rest", async () => {

@@ -9,7 +9,7 @@ import { dueAtOf } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { Operations } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
-import { isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isOutstanding, orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
@@ -158,11 +158,21 @@ export class PlannerModel {
     this.send([{ to: "rollout", subject }]);
   }
 
-  /** As the API deletes a Cluster whose objects stay: first its rows, then what was assigned to it. */
+  /** As the API deletes a Cluster whose objects stay: first its row, then what was assigned to it is forgotten. */
   async unregister(name: string): Promise<void> {
     await this.world.removeCluster(name);
     const page = await this.table.query({ pk: keys.cluster(name).pk });
-    await this.table.write(page.items.map(({ pk, sk }) => ({ delete: { pk, sk } })));
+    for (const row of page.items as readonly SyncRow[]) {
+      const { observed: _observed, dueShard: _shard, dueKey: _key, ...kept } = row;
+      const at = { rollout: row.desired.rollout, assignedAt: this.world.now.toISOString() };
+      const next: SyncRow = {
+        ...kept,
+        version: row.version + 1,
+        desired: orphaning(row.desired, at),
+        stateSk: `Orphaned#${name}#${row.name}`,
+      };
+      await this.table.write([{ put: next, when: { version: row.version } }]);
+    }
     this.workers.forget(name);
     this.send([{ to: "rollout", subject }]);
   }
@@ -180,10 +190,13 @@ export class PlannerModel {
     const syncs = this.watch.rowsOf<SyncRow>("SyncOnCluster");
     const [head] = this.watch.rowsOf<HeadRow>("Head");
     const isDue = head?.dueKey !== undefined && dueAtOf(head.dueKey) <= this.world.now.toISOString();
-    const waiting = syncs.filter(
-      (row) => isOutstanding(row) && (open === undefined || row.observed?.phase !== "Reachable"),
-    );
-    return !isDue && waiting.length === 0 && (head?.behind ?? []).length === 0;
+    // One that answers again waits for the planner, which a halt or a rendering that failed for it keeps from it.
+    const newest = this.world.rollouts().at(-1)?.number ?? 0;
+    const failed = this.watch.targets(newest).filter((target) => target.state === "Failed");
+    const isKept = ({ cluster, observed }: SyncRow) =>
+      observed?.phase === "Reachable" && (open !== undefined || failed.some((target) => target.cluster === cluster));
+    const waiting = syncs.filter((row) => isOutstanding(row) && !isKept(row));
+    return !isDue && waiting.length === 0 && (open !== undefined || (head?.behind ?? []).length === 0);
   }
 
   /** No more disturbances: messages arrive, clusters answer, time passes. @returns whether it came to rest. */

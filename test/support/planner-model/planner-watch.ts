@@ -110,6 +110,11 @@ export class PlannerWatch {
     return fleet === undefined ? "" : String((fleet as Row & { uid: string }).uid);
   }
 
+  /** The API's own doing, when a Cluster is deleted. */
+  #isForgotten({ cluster, desired }: SyncRow): boolean {
+    return desired.action === "orphan" && !this.#rows.has(keyText(keys.fleet(cluster)));
+  }
+
   #mayChange(row: SyncRow): boolean {
     const { desired, cluster, name } = row;
     if (desired.action === "orphan") return false;
@@ -132,6 +137,7 @@ export class PlannerWatch {
   #checkAssignment(before: SyncRow | undefined, sync: SyncRow, rollouts: readonly Change[]): void {
     const what = `${sync.name} on ${sync.cluster}, attempt ${sync.desired.attempt} of rollout ${sync.desired.rollout}`;
     expect(sync.desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
+    if (this.#isForgotten(sync)) return;
     const group = this.#rows.get(keyText(keys.object(this.#subject.namespace, this.#subject.kind, this.#subject.name)));
     expect((group as SyncGroupRow | undefined)?.operations.suspended, `${what}: suspended`).toBeUndefined();
     const change = rollouts.find(({ after }) => (after as RolloutRow).number === sync.desired.rollout);

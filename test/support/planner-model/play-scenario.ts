@@ -1,0 +1,60 @@
+import { expect } from "vitest";
+import { PlannerModel } from "#test/support/planner-model/planner-model.ts";
+import { Play, type Scenario } from "#test/support/planner-model/planner-steps.ts";
+
+/**
+ * Plays a scenario against what always holds; then lets the disturbances end, and expects the end that a quiet run has:
+ * first a rest, complete or halted with its reason, and after one more revision every cluster at it.
+ */
+export async function playScenario({ steps, begins, ...fleet }: Scenario): Promise<void> {
+  const model = new PlannerModel();
+  const story = new Play(model, fleet);
+  await story.begin(begins);
+  for (const step of steps) await story.step(step);
+
+  expect(await model.calm(), describe(model)).toBe(true);
+  await looksTwice(model);
+  await story.act({ do: "revise", content: 9 });
+  await story.act({ do: "reconcile" });
+  expect(await model.calm(), describe(model)).toBe(true);
+  await looksTwice(model);
+  if (model.isGone() || isDeleting(model)) {
+    expect(model.summary()).toEqual({ syncs: [], status: {} });
+    return;
+  }
+  expect(model.summary()).toEqual(await quietRun(story));
+}
+
+/** The same fleet, group and revision, with nothing in between. */
+async function quietRun(story: Play): Promise<unknown> {
+  const model = new PlannerModel();
+  const quiet = new Play(model, {
+    rings: [],
+    strategy: story.strategy,
+    templates: story.templates,
+    paths: story.paths,
+  });
+  for (const [name, cluster] of story.fleet) await model.setCluster(name, cluster);
+  await quiet.revise(story.commits, 9);
+  await quiet.setGroup();
+  expect(await model.calm()).toBe(true);
+  return model.summary();
+}
+
+/** What was seen once and is seen again writes nothing. */
+async function looksTwice(model: PlannerModel): Promise<void> {
+  await model.plan({});
+  const before = model.table.effects;
+  await model.plan({});
+  expect(model.table.effects - before, "writes of a look that saw nothing new").toBe(0);
+}
+
+function isDeleting(model: PlannerModel): boolean {
+  const [group] = model.watch.rowsOf("SyncGroup") as unknown as { operations: { deletion?: unknown } }[];
+  return group?.operations.deletion !== undefined;
+}
+
+function describe(model: PlannerModel): string {
+  const rollout = model.world.rollouts().at(-1);
+  return `came to rest; rollout ${rollout?.number} is ${rollout?.phase}: ${rollout?.message}`;
+}

@@ -1,0 +1,62 @@
+import { applyOptions } from "#shared/domain/kinds/sync-template.ts";
+import { keys, type Subject, statePartition } from "#shared/domain/rows/keys.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import type { Desired, Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
+
+export function desiredOf(more: Partial<Desired>): Desired {
+  return {
+    action: "apply",
+    attempt: 1,
+    revision: "main@sha1:aaa",
+    renderDigest: "sha256:aaa",
+    apply: applyOptions.parse({}),
+    rollout: 1,
+    assignedAt: at,
+    ...more,
+  };
+}
+
+export function observedOf(more: Partial<Observed>): Observed {
+  return {
+    attempt: 1,
+    phase: "Ready",
+    reason: "Ready",
+    message: "",
+    startedAt: at,
+    since: at,
+    at,
+    tries: 0,
+    objects: { total: 1, ready: 1, failed: 0, foreign: 0 },
+    troubles: [],
+    fence: 1,
+    conditions: [],
+    ...more,
+  };
+}
+
+/** `web.<template>` on a cluster; observed as far as it is given. */
+export function syncRowOf(
+  cluster: string,
+  more: { readonly template?: string; readonly desired?: Partial<Desired>; readonly observed?: Partial<Observed> } = {},
+): SyncRow {
+  const name = `web.${more.template ?? "app"}`;
+  const desired = desiredOf(more.desired ?? {});
+  return {
+    ...keys.sync(cluster, subject.namespace, name),
+    type: "SyncOnCluster",
+    schema: ROW_SCHEMA,
+    version: 1,
+    cluster,
+    namespace: subject.namespace,
+    name,
+    uid: `uid of ${name} on ${cluster}`,
+    subject,
+    desired,
+    ...(more.observed === undefined ? {} : { observed: observedOf({ attempt: desired.attempt, ...more.observed }) }),
+    statePk: statePartition(subject),
+    stateSk: `${more.observed?.phase ?? "Assigned"}#${cluster}#${name}`,
+  };
+}

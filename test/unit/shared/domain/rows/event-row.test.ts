@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { rolloutEvents, syncEvents } from "#shared/domain/rows/event-row.ts";
+import { keyText } from "#shared/domain/rows/row.ts";
+import type { Phase } from "#shared/domain/rows/sync-row.ts";
+import { PlannerWorld } from "#test/support/planner-world.ts";
+import { type observedOf, syncRowOf } from "#test/support/sync-rows.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+
+describe("what a Sync tells of", () => {
+  test.each<[Phase, string[]]>([
+    ["Applying", []],
+    ["Verifying", []],
+    ["Ready", ["info"]],
+    ["Gone", ["info"]],
+    ["Failed", ["error"]],
+    ["Retrying", ["error"]],
+    ["Unreachable", ["error"]],
+    ["Reachable", []],
+  ])("in the phase %s: %s", (phase, severities) => {
+    const events = syncEvents(syncRowOf("c1", { observed: { phase } }));
+    expect(events.map((event) => event.severity)).toEqual(severities);
+  });
+
+  test("nothing, before a worker has said anything", () => {
+    expect(syncEvents(syncRowOf("c1"))).toEqual([]);
+  });
+
+  test("the worst object rather than the sum, with cluster, rollout and revision, for thirty days", () => {
+    const trouble = { object: "Deployment shop/web", reason: "ImagePullBackOff", message: "no such image" };
+    const [event] = syncEvents(
+      syncRowOf("c1", {
+        desired: { rollout: 4, revision: "main@sha1:bbb" },
+        observed: { phase: "Failed", reason: "ObjectsFailed", message: "0 of 3", since: at, troubles: [trouble] },
+      }),
+    );
+    expect(event).toMatchObject({
+      pk: "EVT#shop#Sync#web.app",
+      sk: expect.stringMatching(`^${at}#[0-9a-f]{12}$`),
+      at,
+      reason: "ObjectsFailed",
+      message: "Deployment shop/web: ImagePullBackOff no such image",
+      cluster: "c1",
+      rollout: 4,
+      revision: "main@sha1:bbb",
+      expiresAt: Date.parse(at) / 1000 + 30 * 86_400,
+    });
+  });
+
+  test("told again it is the same row; another cluster, attempt or time is another", () => {
+    const key = (cluster: string, observed: Parameters<typeof observedOf>[0]) =>
+      syncEvents(syncRowOf(cluster, { desired: { attempt: observed.attempt ?? 1 }, observed })).map(keyText)[0];
+    const first = key("c1", { since: at });
+    expect(key("c1", { since: at, at: "2026-11-21T09:00:00.000Z", message: "other words" })).toBe(first);
+    const others = [key("c2", { since: at }), key("c1", { since: at, attempt: 2 }), key("c1", { since: `${at}x` })];
+    expect(new Set([first, ...others]).size).toBe(4);
+  });
+
+  test.each([
+    [{ objects: 2, corrected: true }, "info", "DriftCorrected", "2 objects had drifted, put back"],
+    [{ objects: 1, corrected: false }, "error", "DriftDetected", "1 object had drifted"],
+  ] as const)("drift %j", (drift, severity, reason, message) => {
+    const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift: { at, ...drift } } }));
+    expect(events).toMatchObject([{ severity, reason, message, at }]);
+  });
+});
+
+test("a rollout tells of its newest transitions, each once", async () => {
+  const world = new PlannerWorld();
+  await world.addCluster("a", "all");
+  await world.setSource("aaa");
+  await world.setGroup({});
+  await world.plan();
+  await world.renderAll("no kind");
+  await world.plan();
+  const rollout = world.newest();
+  const events = rolloutEvents(rollout);
+  expect(events.map((event) => [event.severity, event.reason])).toEqual([
+    ["info", "RolloutSealed"],
+    ["info", "RolloutRunning"],
+    ["error", "RolloutHalted"],
+  ]);
+  expect(events.at(-1)?.message).toBe("web-1: 1 cluster failed in stage all: a: RenderFailed: no kind");
+  expect(new Set(events.map(keyText)).size).toBe(3);
+  expect(rolloutEvents({ ...rollout, version: 99 }).map(keyText)).toEqual(events.map(keyText));
+});

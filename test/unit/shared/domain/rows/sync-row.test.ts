@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import { applyOptions } from "#shared/domain/kinds/sync-template.ts";
+import { later } from "#shared/domain/rows/due.ts";
+import { isOutstanding, nextWork, orphaning, type Phase } from "#shared/domain/rows/sync-row.ts";
+import { desiredOf, observedOf } from "#test/support/sync-rows.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+const row = (more: Parameters<typeof observedOf>[0] | undefined, desired = desiredOf({ attempt: 2 })) => ({
+  uid: "u",
+  desired,
+  ...(more === undefined ? {} : { observed: observedOf({ attempt: 2, at, ...more }) }),
+});
+
+describe("a worker's next look", () => {
+  test.each<{
+    readonly name: string;
+    readonly row: Parameters<typeof nextWork>[0];
+    readonly expected: string | undefined;
+  }>([
+    { name: "at a new assignment is at once", row: row(undefined), expected: desiredOf({}).assignedAt },
+    { name: "at one whose observation is older, too", row: row({ attempt: 1 }), expected: desiredOf({}).assignedAt },
+    {
+      name: "at what is forgotten is never",
+      row: row({}, desiredOf({ attempt: 2, action: "orphan" })),
+      expected: undefined,
+    },
+    { name: "at what is gone is never", row: row({ phase: "Gone" }), expected: undefined },
+    { name: "at one that answers again waits for the planner", row: row({ phase: "Reachable" }), expected: undefined },
+    {
+      name: "at what is moving is when it said",
+      row: row({ phase: "Verifying", nextAt: later(at, 4) }),
+      expected: later(at, 4),
+    },
+    {
+      name: "at what somebody asked for is then",
+      row: { ...row({ phase: "Ready" }), reconcileAt: later(at, -9) },
+      expected: later(at, -9),
+    },
+    {
+      name: "at what was asked for and is done, is after its interval",
+      row: {
+        ...row(
+          { phase: "Ready", handledReconcile: later(at, 99) },
+          desiredOf({ attempt: 2, apply: applyOptions.parse({}) }),
+        ),
+        reconcileAt: later(at, 99),
+      },
+      expected: "within 5% of 600 seconds",
+    },
+    {
+      name: "at a settled one is after its interval",
+      row: row({ phase: "Failed" }, desiredOf({ attempt: 2, apply: applyOptions.parse({ interval: "1h" }) })),
+      expected: "within 5% of 3600 seconds",
+    },
+  ])("$name", ({ row, expected }) => {
+    const next = nextWork(row);
+    const interval = /within 5% of (\d+)/.exec(expected ?? "");
+    if (interval === null) {
+      expect(next).toBe(expected);
+      return;
+    }
+    const seconds = Number(interval[1]);
+    expect(next).toBeDefined();
+    expect(next && next >= later(at, seconds * 0.95) && next <= later(at, seconds * 1.05)).toBe(true);
+  });
+
+  test("is spread: Syncs that were looked at together are not looked at together again", () => {
+    const looks = Array.from({ length: 50 }, (_, index) => nextWork({ ...row({ phase: "Ready" }), uid: `u${index}` }));
+    expect(new Set(looks).size).toBeGreaterThan(40);
+  });
+});
+
+test.each<[Phase, boolean]>([
+  ["Applying", true],
+  ["Verifying", true],
+  ["Retrying", true],
+  ["Unreachable", true],
+  ["Reachable", true],
+  ["Ready", false],
+  ["Failed", false],
+  ["Gone", false],
+])("a Sync that is %s is outstanding: %s", (phase, outstanding) => {
+  expect(isOutstanding(row({ phase }))).toBe(outstanding);
+  expect(isOutstanding(row({ phase, attempt: 1 }))).toBe(true);
+  expect(isOutstanding(row({ phase, attempt: 1 }, desiredOf({ attempt: 2, action: "orphan" })))).toBe(false);
+});
+
+test("forgetting a Sync is an assignment of its own, with no rendering", () => {
+  const before = desiredOf({ attempt: 4, renderDigest: "sha256:aa" });
+  expect(orphaning(before, { rollout: 9, assignedAt: at })).toEqual({
+    action: "orphan",
+    attempt: 5,
+    revision: before.revision,
+    apply: before.apply,
+    rollout: 9,
+    assignedAt: at,
+  });
+});

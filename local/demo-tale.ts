@@ -1,10 +1,10 @@
 /** What the demo shows: its own repository's five chapters, or one rollout of the user's. */
+import { deleteConfigMap, provideNamespaces } from "#local/by-hand.ts";
 import type { DemoOptions } from "#local/demo-options.ts";
 import { demoCommits, demoPath } from "#local/demo-repository.ts";
 import { type FleetView, RolloutStory } from "#local/rollout-story.ts";
 import { addFleet, rings, type Stack } from "#local/stack.ts";
 import { adoptRepository, type UserRepository } from "#local/user-repository.ts";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
 
@@ -18,7 +18,6 @@ const defaultNamespace = "default";
 const PATIENT = "60s";
 /** For the revision that is known to be broken, so that nobody waits for it. */
 const IMPATIENT = "6s";
-const CALL_MS = 30_000;
 
 export interface Teller {
   readonly say: (line?: string) => void;
@@ -32,7 +31,10 @@ export async function tellDemo(stack: Stack, options: DemoOptions, teller: Telle
   const repository =
     options.user === undefined ? undefined : await adoptRepository(stack.git, withoutUndefined(options.user));
   const names = await addFleet(stack, options.clusters);
-  const inRings = rings.map((ring) => `${ring} ${names.filter((name) => name.startsWith(ring)).length}`);
+  const inRings = rings
+    .map((ring) => ({ ring, size: names.filter((name) => name.startsWith(ring)).length }))
+    .filter(({ size }) => size > 0)
+    .map(({ ring, size }) => `${ring} ${size}`);
   say("Starling on this machine, with a git server and its own DynamoDB, SQS and S3.");
   say(`Clusters: ${options.clusters}, in rings: ${inRings.join(", ")}.`);
   const story = new RolloutStory({
@@ -51,7 +53,14 @@ export async function tellDemo(stack: Stack, options: DemoOptions, teller: Telle
     sourceOf(repository.url, repository.ref),
     groupOf({ path: options.user.path, progressDeadline: PATIENT, bound }),
   ]);
-  return story.follow();
+  const end = provideNamespaces(stack.clusters, (name) =>
+    story.note(`Namespace ${name} is not in the folder: made by hand, in every cluster`),
+  );
+  try {
+    return await story.follow();
+  } finally {
+    end();
+  }
 }
 
 function withoutUndefined({ ref, ...rest }: NonNullable<DemoOptions["user"]>) {
@@ -81,9 +90,11 @@ async function ownTale(stack: Stack, story: RolloutStory, { say, bound }: Settin
   const second = await git.commitFiles("shop", demoCommits.second, { message: "Roll out 1.1.0" });
   await story.follow(second);
 
-  const victim = stack.clusters.connections().at(-1)?.name ?? "";
+  const last = stack.clusters.connections().at(-1);
+  if (last === undefined) throw new Error("there is no cluster");
+  const victim = last.name;
   story.chapter(`Somebody deletes ConfigMap shop/settings in ${victim} by hand`);
-  await deleteByHand(stack, victim);
+  await deleteConfigMap(last, { namespace: "shop", name: "settings" });
   story.note(`gone: ${describeSettings(stack, victim)}`);
   await session.call("POST", `/v1/namespaces/${demoNamespace}/syncgroups/${demoGroup}/reconcile`, {});
   await story.until(`ConfigMap shop/settings back in ${victim}`, () => settingsOf(stack, victim) !== undefined);
@@ -133,23 +144,6 @@ function groupOf({ path, progressDeadline, bound }: GroupWish): unknown {
       },
     },
   };
-}
-
-async function deleteByHand(stack: Stack, cluster: string): Promise<void> {
-  const connection = stack.clusters.connections().find(({ name }) => name === cluster);
-  if (connection === undefined) throw new Error(`there is no cluster ${cluster}`);
-  const { server, caData, token } = connection;
-  const kube = new KubeConnection({ server, caData, credentials: { token: async () => token } });
-  try {
-    const client = kube.client({ deadlineMs: Date.now() + CALL_MS });
-    const kind = await client.lookup({ group: "", kind: "ConfigMap" });
-    const key = { namespace: "shop", name: "settings" };
-    if (kind.outcome !== "found") throw new Error(`${cluster} serves no ConfigMaps`);
-    const uid = stringAt(await client.get(kind.info, key), "metadata", "uid");
-    if (uid !== undefined) await client.delete(kind.info, key, { uid });
-  } finally {
-    kube.close();
-  }
 }
 
 function settingsOf(stack: Stack, cluster: string) {

@@ -173,7 +173,8 @@ export class RolloutStory {
 }
 
 /** `canary 2/2   early 0/4, 4 changing   broad 0/6`, in columns. */
-function stagesText({ stages }: RolloutStatus): string {
+function stagesText(rollout: RolloutStatus): string {
+  const stages = rollout.stages.filter(({ size }) => size > 0);
   const widest = Math.max(...stages.map(({ size }) => String(size).length));
   const cell = "canary 0/0, 0 changing".length + 3 * (widest - 1) + 2;
   return stages

@@ -1,0 +1,79 @@
+/** What people do to a cluster of this machine with their own hands, not Starling. */
+import type { ClusterConnection, ClusterHost } from "#local/cluster/cluster-host.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import { stringAt } from "#shared/domain/kube-object.ts";
+
+const DEADLINE_MS = 30_000;
+const namespaced = /\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/;
+
+/** As `kubectl delete configmap` does. */
+export async function deleteConfigMap(
+  connection: ClusterConnection,
+  key: { readonly namespace: string; readonly name: string },
+): Promise<void> {
+  await withClient(connection, async (client) => {
+    const kind = await kindOf(client, "ConfigMap");
+    const uid = stringAt(await client.get(kind, key), "metadata", "uid");
+    if (uid !== undefined) await client.delete(kind, key, { uid });
+  });
+}
+
+/**
+ * Makes the namespaces that are asked for and not there, as `kubectl create namespace` does: many repositories expect
+ * somebody to have done that. Starling never does, and tries again what failed for want of one.
+ * @returns what ends it.
+ */
+export function provideNamespaces(clusters: ClusterHost, made: (namespace: string) => void): () => void {
+  const asked = new Set<string>();
+  const told = new Set<string>();
+  return clusters.onRequest(({ cluster, method, path, status }) => {
+    const namespace = namespaced.exec(path)?.[1];
+    const connection = clusters.connections().find(({ name }) => name === cluster);
+    if (status !== 404 || method !== "PATCH" || namespace === undefined || connection === undefined) return;
+    if (asked.has(`${cluster}/${namespace}`)) return;
+    asked.add(`${cluster}/${namespace}`);
+    createNamespace(connection, namespace).then(
+      (isNew) => {
+        if (isNew && !told.has(namespace)) made(namespace);
+        told.add(namespace);
+      },
+      // Whoever needs it says what is missing.
+      () => asked.delete(`${cluster}/${namespace}`),
+    );
+  });
+}
+
+/** @returns false when it is there: then it was something else that was not found. */
+async function createNamespace(connection: ClusterConnection, name: string): Promise<boolean> {
+  return withClient(connection, async (client) => {
+    try {
+      await client.create(await kindOf(client, "Namespace"), {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name },
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof KubeError && error.status === 409) return false;
+      throw error;
+    }
+  });
+}
+
+async function kindOf(client: ClusterClient, kind: string): Promise<KindInfo> {
+  const found = await client.lookup({ group: "", kind });
+  if (found.outcome !== "found") throw new Error(`the cluster serves no ${kind}`);
+  return found.info;
+}
+
+async function withClient<T>(connection: ClusterConnection, act: (client: ClusterClient) => Promise<T>): Promise<T> {
+  const { server, caData, token } = connection;
+  const kube = new KubeConnection({ server, caData, credentials: { token: async () => token } });
+  try {
+    return await act(kube.client({ deadlineMs: Date.now() + DEADLINE_MS }));
+  } finally {
+    kube.close();
+  }
+}

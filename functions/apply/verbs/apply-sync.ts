@@ -1,3 +1,4 @@
+import { placesIn } from "#functions/apply/desired-part.ts";
 import { type ApplySetResult, applySet } from "#functions/apply/engine/apply-set.ts";
 import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
@@ -10,7 +11,7 @@ import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { worstOf } from "#shared/domain/health/status.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { objectIdOf } from "#shared/domain/kube-object.ts";
-import { describeObject, type ObjectId, objectIdKey, placesOf } from "#shared/domain/object-id.ts";
+import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import type { Applied, ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
@@ -52,8 +53,7 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
   }
 
   const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
-  const places = rendering.flatMap((object) => placesOf(objectIdOf(object), defaultNamespace));
-  const kept = new Set(places.map(objectIdKey));
+  const kept = placesIn(rendering, defaultNamespace);
   const unrecorded = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
   const pruned = desired.apply.prune ? await prune(context, { applied, kept, unrecorded, setId }) : undefined;
   const after = changeInventory(applied, {

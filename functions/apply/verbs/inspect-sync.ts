@@ -1,3 +1,4 @@
+import { desiredPart } from "#functions/apply/desired-part.ts";
 import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { checkHealth } from "#functions/apply/engine/check-health.ts";
 import { type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
@@ -20,7 +21,7 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   const { row, client, claim, ports } = context;
   const before = await loadInventory(row, setIdOf(claim), ports.blobs);
   if (row.desired.apply.drift === "off") return withHealth(context, before);
-  const report = await detectDrift(client, before);
+  const report = await detectDrift(client, await desiredPart(row, before, ports.blobs));
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
   if (report.drifted.length === 0) return { ...(await withHealth(context, seen)), ...(await stored(context, seen)) };
   if (row.desired.apply.drift === "report") {
@@ -73,7 +74,8 @@ async function correct(
 
 async function withHealth(context: VerbContext, inventory: Inventory): Promise<VerbResult> {
   const { row, client, ports } = context;
-  const report = await checkHealth(client, { inventory, clock: ports.clock });
+  const desired = await desiredPart(row, inventory, ports.blobs);
+  const report = await checkHealth(client, { inventory: desired, clock: ports.clock });
   return healthFinding(row, seenHealth(report), ports.clock.now());
 }
 

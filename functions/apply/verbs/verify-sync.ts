@@ -1,3 +1,4 @@
+import { desiredPart } from "#functions/apply/desired-part.ts";
 import { checkHealth, type HealthReport } from "#functions/apply/engine/check-health.ts";
 import { loadInventory } from "#functions/apply/sync-blobs.ts";
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
@@ -8,7 +9,8 @@ import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
 /** Looks at everything that was applied, without writing to the cluster. */
 export async function verifySync(context: VerbContext): Promise<VerbResult> {
   const { row, client, claim, ports } = context;
-  const inventory = await loadInventory(row, setIdOf(claim), ports.blobs);
+  const stored = await loadInventory(row, setIdOf(claim), ports.blobs);
+  const inventory = await desiredPart(row, stored, ports.blobs);
   const report = await checkHealth(client, { inventory, clock: ports.clock });
   return healthFinding(row, seenHealth(report), ports.clock.now());
 }

@@ -202,6 +202,25 @@ test.each([
   expect(world.sender.take()).toContainEqual({ to: "report", about });
 });
 
+test.each(["correct", "report", "off"] as const)(
+  "what is kept and not desired may go, where drift is: %s",
+  async (drift) => {
+    const world = await new WorkerWorld().begin();
+    const name = `kept-${drift}`;
+    const path = `/api/v1/namespaces/${name}/configmaps/kept`;
+    await world.assign(name, [namespace(name), configMap(`${name}/kept`)]);
+    await world.work();
+    await world.assign(name, [namespace(name)], { prune: false, drift });
+    await world.work();
+    expect(await cluster.statusOf(path)).toBe(200);
+    await cluster.raw("DELETE", path);
+    world.aheadMs += 700_000;
+    await world.work();
+    expect((await world.sync(name))?.observed).toMatchObject({ phase: "Ready", objects: { total: 1, ready: 1 } });
+    expect((await world.sync(name))?.observed).not.toHaveProperty("drift");
+  },
+);
+
 test("an object that a worker made anew before it died is pruned with the rest", async () => {
   const world = await new WorkerWorld().begin();
   const path = "/api/v1/namespaces/made-anew/configmaps/gone";

@@ -1,0 +1,26 @@
+import { loadRendering } from "#functions/apply/sync-blobs.ts";
+import type { Inventory } from "#shared/domain/inventory.ts";
+import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
+import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { BlobStore } from "#shared/ports.ts";
+
+/** `objectIdKey` of every place that an object of the rendering may have. */
+export function placesIn(
+  rendering: readonly ManifestObject[],
+  defaultNamespace: string | undefined,
+): ReadonlySet<string> {
+  return new Set(rendering.flatMap((object) => placesOf(objectIdOf(object), defaultNamespace).map(objectIdKey)));
+}
+
+/** What of an inventory is to be in the cluster: all of it, but for what `prune: false` keeps and nobody asks for. */
+export async function desiredPart(
+  { desired }: Pick<SyncRow, "desired">,
+  inventory: Inventory,
+  blobs: BlobStore,
+): Promise<Inventory> {
+  const { apply, renderDigest } = desired;
+  if (apply.prune || renderDigest === undefined) return inventory;
+  const places = placesIn(await loadRendering(renderDigest, blobs), apply.defaultNamespace);
+  return { ...inventory, entries: inventory.entries.filter((entry) => places.has(objectIdKey(entry.id))) };
+}

@@ -3,16 +3,24 @@ import { checkHealth, type HealthReport } from "#functions/apply/engine/check-he
 import { loadInventory } from "#functions/apply/sync-blobs.ts";
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { describeObject } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
 
-/** Looks at everything that was applied, without writing to the cluster. */
+/**
+ * Looks at everything that was applied, without writing to the cluster. What was deleted meanwhile would never become
+ * ready by being looked at: the attempt is made again.
+ */
 export async function verifySync(context: VerbContext): Promise<VerbResult> {
   const { row, client, claim, ports } = context;
   const stored = await loadInventory(row, setIdOf(claim), ports.blobs);
   const inventory = await desiredPart(row, stored, ports.blobs);
   const report = await checkHealth(client, { inventory, clock: ports.clock });
-  return healthFinding(row, seenHealth(report), ports.clock.now());
+  const finding = healthFinding(row, seenHealth(report), ports.clock.now());
+  const missing = report.notReady.find(({ status }) => status === "NotFound");
+  if (missing === undefined || row.desired.apply.drift !== "correct") return finding;
+  const message = `${describeObject(missing.id)} was deleted; everything is applied again`;
+  return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message };
 }
 
 export function seenHealth(report: HealthReport): SeenHealth {

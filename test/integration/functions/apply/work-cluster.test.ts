@@ -14,7 +14,13 @@ import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets, type StartedTarget } from "#test/contract/targets.ts";
-import { type ClusterFixture, clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
+import {
+  type ClusterFixture,
+  clusterFixture,
+  configMap,
+  deployment,
+  namespace,
+} from "#test/support/cluster-fixture.ts";
 import { silentLog } from "#test/support/planner-world.ts";
 
 const [target] = clusterTargets;
@@ -200,6 +206,20 @@ test.each([
   expect((await world.sync(name))?.observed?.drift).toMatchObject({ objects: 1, corrected });
   const about = { kind: "Sync", cluster: "c1", namespace: "tests", name };
   expect(world.sender.take()).toContainEqual({ to: "report", about });
+});
+
+test("what is deleted while the rest becomes ready is put back", async () => {
+  const world = await new WorkerWorld().begin();
+  const path = "/api/v1/namespaces/put-back/configmaps/c";
+  await world.assign("put-back", [namespace("put-back"), configMap("put-back/c"), deployment("put-back/web")]);
+  await world.work();
+  expect(await world.phase("put-back")).toBe("Verifying");
+  await cluster.raw("DELETE", path);
+  for (let look = 0; look < 3; look++) {
+    world.aheadMs += 60_000;
+    await world.work();
+  }
+  expect(await cluster.statusOf(path)).toBe(200);
 });
 
 test.each(["correct", "report", "off"] as const)(

@@ -21,14 +21,19 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   const { row, client, claim, ports } = context;
   const before = await loadInventory(row, setIdOf(claim), ports.blobs);
   if (row.desired.apply.drift === "off") return withHealth(context, before);
+  const known = new Set(before.entries.map((entry) => objectIdKey(entry.id)));
   const report = await detectDrift(client, await desiredPart(row, before, ports.blobs));
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
-  if (report.drifted.length === 0) return { ...(await withHealth(context, seen)), ...(await stored(context, seen)) };
+  const foreign = report.foreign.filter((id) => !known.has(objectIdKey(id))).length;
+  const counted = (found: VerbResult): VerbResult =>
+    found.objects === undefined ? found : { ...found, objects: { ...found.objects, foreign } };
+  if (report.drifted.length === 0)
+    return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)) };
   if (row.desired.apply.drift === "report") {
     const found = { drift: driftOf(report, { at: ports.clock.now(), corrected: false }) };
-    return { ...(await withHealth(context, seen)), ...(await stored(context, seen)), ...found };
+    return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)), ...found };
   }
-  return correct(context, { report, seen });
+  return counted(await correct(context, { report, seen }));
 }
 
 async function correct(

@@ -6,7 +6,7 @@ import { MemorySender } from "#shared/adapters/memory-sender.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { labelsOf, type ManifestObject } from "#shared/domain/kube-object.ts";
 import { encodeRendering } from "#shared/domain/rendering.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
@@ -240,6 +240,18 @@ test.each(["correct", "report", "off"] as const)(
     expect((await world.sync(name))?.observed).not.toHaveProperty("drift");
   },
 );
+
+test("what carries the label and is no member is counted", async () => {
+  const world = await new WorkerWorld().begin();
+  await world.assign("counted", [namespace("counted"), configMap("counted/c")]);
+  await world.work();
+  const mine = await cluster.raw("GET", "/api/v1/namespaces/counted/configmaps/c");
+  const body = { ...configMap("counted/copy"), metadata: { name: "copy", labels: labelsOf(mine) } };
+  await cluster.raw("POST", "/api/v1/namespaces/counted/configmaps", { body });
+  world.aheadMs += 700_000;
+  await world.work();
+  expect((await world.sync("counted"))?.observed?.objects).toEqual({ total: 2, ready: 2, failed: 0, foreign: 1 });
+});
 
 test("an object that a worker made anew before it died is pruned with the rest", async () => {
   const world = await new WorkerWorld().begin();

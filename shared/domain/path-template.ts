@@ -2,6 +2,7 @@
  * `{{ cluster.name }}`, `{{ cluster.labels.KEY }}` and `{{ cluster.values.KEY }}` in a template's path, each with an
  * optional `| default(text)`. A closed list of names and no code: a path can choose a folder and nothing else.
  */
+import { ownValue } from "#shared/domain/own-value.ts";
 
 export interface TemplateCluster {
   readonly name: string;
@@ -39,7 +40,11 @@ export function renderPath(text: string, cluster: TemplateCluster): RenderedPath
   const path = text.replaceAll(expression, (_whole, inner: string) => {
     const [, isName, label, value, fallback] = reference.exec(inner) ?? [];
     const found =
-      isName !== undefined ? cluster.name : label !== undefined ? cluster.labels[label] : cluster.values[value ?? ""];
+      isName !== undefined
+        ? cluster.name
+        : label !== undefined
+          ? ownValue(cluster.labels, label)
+          : ownValue(cluster.values, value ?? "");
     if (found === undefined && fallback === undefined) missing.push(inner.trim());
     return found ?? fallback ?? "";
   });

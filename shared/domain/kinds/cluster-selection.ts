@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { nameSchema } from "#shared/domain/kinds/metadata.ts";
+import { ownValue } from "#shared/domain/own-value.ts";
 
 const matchExpression = z.discriminatedUnion("operator", [
   z.strictObject({ key: z.string(), operator: z.literal("In"), values: z.array(z.string()).min(1) }),
@@ -41,9 +42,10 @@ export interface SelectableCluster {
 }
 
 export function matchesSelector(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
-  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (labels[key] !== value) return false;
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {}))
+    if (ownValue(labels, key) !== value) return false;
   for (const expression of selector.matchExpressions ?? []) {
-    const value = labels[expression.key];
+    const value = ownValue(labels, expression.key);
     if (expression.operator === "Exists" && value === undefined) return false;
     if (expression.operator === "DoesNotExist" && value !== undefined) return false;
     if (expression.operator === "In" && (value === undefined || !expression.values.includes(value))) return false;

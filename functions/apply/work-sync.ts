@@ -84,13 +84,20 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
     return { result, contact: { uid: result.clusterUid, version } };
   } catch (error) {
     if (error instanceof KubeError) {
-      const outOfTime = clock.now() >= context.deadline;
-      const result = unansweredFinding(error, outOfTime ? "no time left" : "time left");
+      if (error.status === undefined && clock.now() >= context.deadline) return { result: outOfTime };
+      const result = unansweredFinding(error);
       return { result, ...(result.phase === "Unreachable" ? {} : { contact: {} }) };
     }
     return { result: defectFinding(error, context, cluster) };
   }
 }
+
+/** Our own deadline cut a request short: that says nothing of the cluster, and is no error to tell people of. */
+const outOfTime: VerbResult = {
+  phase: "Applying",
+  reason: "OutOfTime",
+  message: "the time of this run was up; the next one goes on",
+};
 
 /** Without credentials there is no cluster to reach: somebody has to act, and no rollout is to fail for it meanwhile. */
 const credentialCodes: ReadonlySet<string> = new Set(["SecretNotFound", "SecretDenied", "InvalidCredentials"]);
@@ -112,11 +119,10 @@ function defectFinding(error: unknown, context: Omit<VerbContext, "client">, clu
 
 /**
  * Requests without an answer were repeated by the client: a cluster that is silent all that time is away, whatever
- * became of the connections (resets of a dead load balancer, timeouts of a dropped route). Silence that only our own
- * deadline cut short says nothing.
+ * became of the connections (resets of a dead load balancer, timeouts of a dropped route).
  */
-function unansweredFinding(error: KubeError, time: "time left" | "no time left"): VerbResult {
-  const silent = error.status === undefined && error.class === "transient" && time === "time left";
+function unansweredFinding(error: KubeError): VerbResult {
+  const silent = error.status === undefined && error.class === "transient";
   const away = silent || error.class === "unreachable" || error.class === "auth";
   if (away)
     return {

@@ -7,6 +7,7 @@ import type { JsonObject } from "#shared/domain/json.ts";
 import { stringifyJson } from "#shared/domain/json.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
+import type { EventRow } from "#shared/domain/rows/event-row.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { World } from "#test/support/e2e-world.ts";
@@ -19,6 +20,8 @@ export interface NormalForm {
   readonly clusters: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** `cluster path` of every DELETE that an API server took from Starling, each once. */
   readonly deleted: readonly string[];
+  /** What people were told, each once. */
+  readonly events: readonly string[];
 }
 
 export async function normalForm(world: World): Promise<NormalForm> {
@@ -39,11 +42,18 @@ export async function normalForm(world: World): Promise<NormalForm> {
     );
   }
   const rows: (readonly [string, unknown])[] = [];
+  const events = new Set<string>();
   for (const row of await world.rows()) {
+    if (row.type === "Event") events.add(eventText(row as EventRow));
     const form = await normalRow(world, row, uids);
     if (form !== undefined) rows.push([keyOf(row), form]);
   }
-  return { rows: Object.fromEntries(rows.sort(byKey)), clusters, deleted: deletions(world) };
+  return {
+    rows: Object.fromEntries(rows.sort(byKey)),
+    clusters,
+    deleted: deletions(world),
+    events: [...events].sort(),
+  };
 }
 
 function byKey(a: readonly [string, unknown], b: readonly [string, unknown]): number {
@@ -91,7 +101,7 @@ function keyOf(row: Row): string {
 }
 
 async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, string>): Promise<unknown> {
-  // A lease is a matter of the moment; events are compared where no message is lost.
+  // A lease is a matter of the moment.
   if (row.type === "Lease" || row.type === "Event") return undefined;
   if (row.type === "SyncOnCluster") return normalSync(world, row as SyncRow, uids);
   const { transitions, ...rest } = row as Row & { readonly transitions?: readonly { reason: string; phase: string }[] };
@@ -132,6 +142,10 @@ async function inventoryOf(
 async function blob(world: World, key: string): Promise<string> {
   const blobs = new S3BlobStore(world.machine.aws.s3, world.machine.environment.bucket);
   return Buffer.from(await blobs.get(key)).toString("utf8");
+}
+
+function eventText({ pk, severity, cluster, rollout, revision, reason, message }: EventRow): string {
+  return [pk, severity, cluster, rollout, revision, reason, message].join(" | ");
 }
 
 function titleOf(object: JsonObject): string {

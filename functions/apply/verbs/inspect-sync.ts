@@ -49,6 +49,9 @@ async function correct(
     seen.entries.map((entry) => entry.id),
   );
   if (parent.kind === "refused") return refusedFinding(parent);
+  // What is gone, or another's by now, is looked at like something new: it may belong to somebody else.
+  const lost = report.drifted.filter(({ how }) => how === "missing" || how === "replaced").map(({ id }) => id);
+  const held = changeInventory(seen, { recorded: [], settled: lost });
   const drifted = new Set(report.drifted.map((object) => objectIdKey(object.id)));
   const rendering = await loadRendering(renderDigest, ports.blobs);
   const { defaultNamespace } = row.desired.apply;
@@ -59,12 +62,12 @@ async function correct(
     objects,
     setId: seen.setId,
     defaultNamespace,
-    inventory: seen,
+    inventory: held,
     clock: ports.clock,
     deadline,
   });
   const recorded = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
-  const after = changeInventory(seen, { recorded, settled: [], definitions: result.definitions });
+  const after = changeInventory(held, { recorded, settled: [], definitions: result.definitions });
   const done = result.outcome === "applied";
   const failure = result.objects.find((object) => object.outcome === "failed");
   const found = {

@@ -253,6 +253,26 @@ test("what carries the label and is no member is counted", async () => {
   expect((await world.sync("counted"))?.observed?.objects).toEqual({ total: 2, ready: 2, failed: 0, foreign: 1 });
 });
 
+test("what another Sync took while it was gone is left to that one", async () => {
+  const world = await new WorkerWorld().begin();
+  const path = "/api/v1/namespaces/wanted-twice/configmaps/c";
+  await world.assign("first-owner", [namespace("wanted-twice"), configMap("wanted-twice/c", { k: "first" })]);
+  await world.work();
+  await cluster.raw("DELETE", path);
+  await world.assign("next-owner", [configMap("wanted-twice/c", { k: "next" })]);
+  await world.work();
+  for (let look = 0; look < 2; look++) {
+    world.aheadMs += 700_000;
+    await world.work();
+  }
+  expect((await cluster.raw("GET", path)).data).toEqual({ k: "next" });
+  expect(await world.phase("next-owner")).toBe("Ready");
+  expect((await world.sync("first-owner"))?.observed).toMatchObject({
+    phase: "Failed",
+    troubles: [{ object: "ConfigMap wanted-twice/c", reason: "ForeignOwner" }],
+  });
+});
+
 test("an object that a worker made anew before it died is pruned with the rest", async () => {
   const world = await new WorkerWorld().begin();
   const path = "/api/v1/namespaces/made-anew/configmaps/gone";

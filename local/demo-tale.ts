@@ -15,7 +15,7 @@ const source = "shop";
 const defaultNamespace = "default";
 
 /** Long enough for the slowest machine: only an image that never starts may use it up. */
-const PATIENT = "60s";
+const PATIENT = "45s";
 /** For the revision that is known to be broken, so that nobody waits for it. */
 const IMPATIENT = "6s";
 

@@ -1,11 +1,10 @@
 /** `npm run demo`: a fleet on this machine follows a git repository, ring by ring. Nothing is left running at the end. */
-import { rmSync } from "node:fs";
 import { access, constants, mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { type DemoOptions, demoUsage, readDemoOptions } from "#local/demo-options.ts";
 import { demoGroup, demoNamespace, tellDemo } from "#local/demo-tale.ts";
-import { untilEnded } from "#local/end-of-process.ts";
+import { removeAtEnd, untilEnded } from "#local/end-of-process.ts";
 import { type Stack, startStack, writeAccessFiles } from "#local/stack.ts";
 import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import { errorMessage } from "#shared/errors.ts";
@@ -32,7 +31,7 @@ async function main(): Promise<number> {
   }
   if (options.keep !== undefined) await mkdir(options.keep, { recursive: true, mode: 0o700 });
   const scratch = await mkdtemp(join(tmpdir(), "starling-demo-"));
-  process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+  removeAtEnd(scratch);
 
   let stack: Stack | undefined;
   try {

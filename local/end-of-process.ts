@@ -1,4 +1,6 @@
 /** Everything that tells a process in the foreground to end: signals, a reader that left, a parent that died. */
+import { spawn } from "node:child_process";
+import { rmSync } from "node:fs";
 import { constants } from "node:os";
 
 export interface EndOfProcess {
@@ -32,4 +34,18 @@ export function untilEnded(): EndOfProcess {
     if (process.ppid !== parent) end(128 + constants.signals.SIGHUP);
   }, LOOK_AT_PARENT_EVERY_MS).unref();
   return { signal: controller.signal, code: promise };
+}
+
+/**
+ * Removes a folder when this process ends, however it ends: a shell beside it waits for the end of its standard input,
+ * which the kernel closes even after SIGKILL. Needs a POSIX `sh`.
+ */
+export function removeAtEnd(folder: string): void {
+  const child = spawn("sh", ["-c", 'read -r _; rm -rf -- "$0"', folder], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  child.on("error", () => {});
+  child.unref();
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 }

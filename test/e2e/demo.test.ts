@@ -1,13 +1,23 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import { clusterReader, decodeManifests, differences } from "#test/support/cluster-reader.ts";
 import { type DemoProcess, startDemo } from "#test/support/demo-process.ts";
 import { foreignRepository } from "#test/support/foreign-repository.ts";
+import { listens, portsOf, processesWith } from "#test/support/processes.ts";
 
 const run = promisify(execFile);
 const home = mkdtempSync(join(tmpdir(), "starling-demo-test-"));
@@ -16,6 +26,8 @@ const repository = join(home, "books of ours");
 const running = new Set<DemoProcess>();
 let kubectl = "";
 let head = "";
+/** It takes its deadline; it goes on beside the others. */
+let neverStarts: DemoProcess | undefined;
 
 async function git(...args: readonly string[]): Promise<string> {
   const identity = ["-c", "user.name=ana", "-c", "user.email=ana@example.com"];
@@ -49,7 +61,9 @@ afterEach(async () => {
   running.clear();
 });
 
-afterAll(() => {
+afterAll(async () => {
+  neverStarts?.child.kill("SIGTERM");
+  await neverStarts?.ended();
   rmSync(home, { recursive: true, force: true });
 });
 
@@ -92,5 +106,88 @@ describe("the demo on a repository that was not written for it", () => {
     told.child.kill("SIGTERM");
     expect(await told.ended()).toBe(0);
     expect(readdirSync(tmp)).toEqual([]);
+  });
+});
+
+describe("whatever ends the demo, it leaves no process, no port and no file", () => {
+  beforeAll(() => {
+    const beside = join(home, "beside");
+    mkdirSync(beside);
+    neverStarts = startDemo(["--repo", repository, "--path", "broken", "--clusters", "2"], { tmp: beside });
+  });
+
+  const pids = () => processesWith(tmp).map((line) => Number.parseInt(line, 10));
+  const demoItself = () => processesWith(tmp).find((line) => line.includes("local/demo.ts"));
+
+  async function nothingIsLeft(ports: readonly number[]): Promise<void> {
+    await vi.waitFor(() => expect(processesWith(tmp)).toEqual([]), { timeout: 30_000, interval: 50 });
+    for (const port of ports) expect(await listens(port), `port ${port}`).toBe(false);
+    expect(readdirSync(tmp)).toEqual([]);
+  }
+
+  it.each([
+    { moment: "while it starts", seen: undefined, signal: "SIGINT", code: 130 },
+    { moment: "when it has begun", seen: /Starling on this machine/, signal: "SIGTERM", code: 143 },
+    { moment: "while clusters change", seen: /changing {2}|changing$/m, signal: "SIGINT", code: 130 },
+    { moment: "between two rollouts", seen: /^2\. A push/m, signal: "SIGHUP", code: 129 },
+  ] as const)("$signal $moment", async ({ seen, signal, code }) => {
+    const told = demo(["--clusters", "3"]);
+    await (seen === undefined
+      ? vi.waitFor(() => expect(demoItself()).toBeDefined(), { timeout: 30_000, interval: 20 })
+      : told.until(seen));
+    const ports = portsOf(pids());
+    told.child.kill(signal);
+    expect(await told.ended()).toBe(code);
+    await nothingIsLeft(ports);
+  });
+
+  it.each([
+    { whom: "the parent", pidOf: (told: DemoProcess) => told.child.pid },
+    { whom: "the demo itself", pidOf: () => Number.parseInt(demoItself() ?? "", 10) },
+  ])("SIGKILL of $whom", async ({ pidOf }) => {
+    const told = demo(["--clusters", "3"]);
+    await told.until(/changing/);
+    const ports = portsOf(pids());
+    expect(ports.length).toBeGreaterThanOrEqual(4);
+    process.kill(pidOf(told) ?? 0, "SIGKILL");
+    await nothingIsLeft(ports);
+  });
+
+  it("a reader that has read enough", async () => {
+    const told = demo(["--clusters", "3"]);
+    await told.until(/\n/);
+    const ports = portsOf(pids());
+    told.child.stdout?.destroy();
+    expect(await told.ended()).toBe(141);
+    expect(told.err()).toBe("");
+    await nothingIsLeft(ports);
+  });
+});
+
+describe("what the demo says when it cannot", () => {
+  it("names the option, and what there is", async () => {
+    const told = demo(["--repo", repository, "--path", "nope"]);
+    expect(await told.ended()).toBe(1);
+    expect(told.err()).toContain("has no such folder; it has base, broken,");
+    expect(readdirSync(tmp)).toEqual([]);
+  });
+
+  it("names git when it is missing", async () => {
+    const path = join(home, "bin");
+    mkdirSync(path);
+    for (const program of ["sh", "env"])
+      symlinkSync((await run("which", [program])).stdout.trim(), join(path, program));
+    const told = demo([], { path });
+    expect(await told.ended()).toBe(1);
+    expect(told.err()).toContain("git is not on the PATH; install git");
+    expect(readdirSync(tmp)).toEqual([]);
+  });
+
+  it("halts at an image that never starts, with the reason", async () => {
+    expect(await neverStarts?.ended()).toBe(1);
+    const out = neverStarts?.out() ?? "";
+    expect(out.replaceAll(/\s+/g, " ")).toMatch(/halted: 1 cluster failed in stage canary: .* ImagePullBackOff/);
+    expect(out).toMatch(/\nin sync: 0\/2 clusters at trunk@sha1:[0-9a-f]{40}\n$/);
+    for (const line of out.split("\n")) expect(line).toMatch(/^.{0,90}$(?<! )/);
   });
 });

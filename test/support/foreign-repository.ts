@@ -20,7 +20,6 @@ spec:
     - name: v1
       served: true
       storage: true
-      subresources: {status: {}}
       additionalPrinterColumns:
         - {name: Serial, type: integer, jsonPath: .spec.serial}
       schema:
@@ -48,9 +47,6 @@ spec:
                 free:
                   type: object
                   x-kubernetes-preserve-unknown-fields: true
-            status:
-              type: object
-              x-kubernetes-preserve-unknown-fields: true
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

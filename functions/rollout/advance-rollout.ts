@@ -18,7 +18,7 @@ import type { Table, Write } from "#shared/ports.ts";
 
 /** Rows of targets, assignments, removals and checks in one transaction; three more go with them. */
 const ROOM = 96;
-/** Waiting targets looked at in one step. */
+/** Waiting targets looked at in one step: as many as may give their slots back, so that one batch of keys is enough. */
 const FEWEST_NEXT = 20;
 const MOST_NEXT = 100;
 /** Unreachable clusters are asked about this often when nothing else happens. */
@@ -101,7 +101,7 @@ async function readNext(rollout: RolloutRow, table: Table): Promise<readonly Tar
   if (stage === undefined || rollout.phase !== "Running" || stage.counts.Waiting + stage.counts.Rendering === 0)
     return [];
   if (stage.cursor > stage.last) return [];
-  const wanted = Math.min(Math.max(rollout.outstanding.length * 2, FEWEST_NEXT), MOST_NEXT);
+  const wanted = Math.min(Math.max(rollout.outstanding.length, FEWEST_NEXT), MOST_NEXT);
   const next: TargetRow[] = [];
   let waiting = 0;
   let after: string | undefined;

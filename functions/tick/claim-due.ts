@@ -21,8 +21,13 @@ const CONCURRENT_CLAIMS = 25;
  * @returns the number of messages sent.
  */
 export async function claimDue(ports: TickPorts): Promise<number> {
-  const sent = await Promise.all(Array.from({ length: DUE_SHARDS }, (_, shard) => claimShard(dueShard(shard), ports)));
-  return sent.reduce((sum, count) => sum + count, 0);
+  const shards = await Promise.allSettled(
+    Array.from({ length: DUE_SHARDS }, (_, shard) => claimShard(dueShard(shard), ports)),
+  );
+  // Told when all are through: what is left running after an answer stands still with its Lambda.
+  const failure = shards.find((shard) => shard.status === "rejected");
+  if (failure !== undefined) throw failure.reason;
+  return shards.reduce((sum, shard) => sum + (shard.status === "fulfilled" ? shard.value : 0), 0);
 }
 
 async function claimShard(shard: string, ports: TickPorts): Promise<number> {

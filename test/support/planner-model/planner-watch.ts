@@ -7,7 +7,7 @@ import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
 import { keyText, type Row } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 
 const changingStates: readonly TargetState[] = ["Assigned", "Applying", "Verifying"];
@@ -161,6 +161,15 @@ export class PlannerWatch {
 
   #checkTarget(before: TargetRow | undefined, target: TargetRow): void {
     if (before?.state === target.state) return;
+    const isSaid = ["Applying", "Verifying", "Failed", "Unreachable"].includes(target.state);
+    if (isSaid && !/^(DeadlineExceeded|RenderFailed)/.test(target.reason)) {
+      const seen = this.#observationsOf(target);
+      expect(
+        seen.length,
+        `${target.cluster} is ${target.state}, and nobody said so about its attempts`,
+      ).toBeGreaterThan(0);
+      if (target.state === "Failed" || target.state === "Unreachable") expect(seen).toContain(target.state);
+    }
     if (target.state !== "Succeeded" || Object.keys(target.attempts).length === 0) return;
     for (const [name, attempt] of Object.entries(target.attempts)) {
       const row = this.rowsOf<SyncRow>("SyncOnCluster").find(
@@ -178,6 +187,14 @@ export class PlannerWatch {
         digest: row.desired.renderDigest,
       });
     }
+  }
+
+  /** The phases that were observed of the attempts this target is about. */
+  #observationsOf({ cluster, attempts }: TargetRow): Phase[] {
+    const rows = this.rowsOf<SyncRow>("SyncOnCluster").filter((row) => row.cluster === cluster);
+    return rows.flatMap(({ name, observed }) =>
+      observed !== undefined && observed.attempt === attempts[name] ? [observed.phase] : [],
+    );
   }
 
   #checkRollout(before: RolloutRow | undefined, rollout: RolloutRow): void {

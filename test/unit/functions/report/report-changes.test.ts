@@ -1,0 +1,84 @@
+import { beforeEach, expect, test } from "vitest";
+import { reportChanges } from "#functions/report/report-changes.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import type { EventRow } from "#shared/domain/rows/event-row.ts";
+import type { ReportMessage } from "#shared/messages.ts";
+import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
+
+let table: MemoryTable;
+let sender: MemorySender;
+let counted: unknown[];
+beforeEach(() => {
+  table = new MemoryTable();
+  sender = new MemorySender();
+  counted = [];
+});
+
+const metrics = { count: (...said: unknown[]) => void counted.push(said) };
+const report = (messages: readonly ReportMessage[], on = table) =>
+  reportChanges(messages, { table: on, sender, metrics });
+const aboutSync = (cluster: string, name = "web.app"): ReportMessage => ({
+  to: "report",
+  about: { kind: "Sync", cluster, namespace: "shop", name },
+});
+const events = (on = table) => on.all().filter((row): row is EventRow => row.type === "Event");
+
+test("Syncs that changed are told as events and counted, and the planner is woken once", async () => {
+  await table.write([
+    { put: syncRowOf("c1", { observed: { phase: "Ready" } }) },
+    { put: syncRowOf("c2", { observed: { phase: "Failed", reason: "Invalid" } }) },
+    { put: syncRowOf("c3", { observed: { phase: "Verifying" } }) },
+  ]);
+  await report([aboutSync("c1"), aboutSync("c2"), aboutSync("c3"), aboutSync("c3")]);
+  expect(events().map(({ cluster, reason, severity }) => ({ cluster, reason, severity }))).toEqual(
+    expect.arrayContaining([
+      { cluster: "c1", reason: "Ready", severity: "info" },
+      { cluster: "c2", reason: "Invalid", severity: "error" },
+    ]),
+  );
+  expect(events()).toHaveLength(2);
+  expect(counted).toEqual([
+    ["SyncPhase", 1, { phase: "Ready" }],
+    ["SyncPhase", 1, { phase: "Failed" }],
+    ["SyncPhase", 1, { phase: "Verifying" }],
+  ]);
+  expect(sender.take()).toEqual([{ to: "rollout", subject }]);
+});
+
+test("told twice, there is nothing new to read", async () => {
+  await table.write([{ put: syncRowOf("c1", { observed: { phase: "Ready" } }) }]);
+  await report([aboutSync("c1")]);
+  const before = table.all();
+  await report([aboutSync("c1"), aboutSync("c1")]);
+  expect(table.all()).toEqual(before);
+});
+
+test("what is gone meanwhile is nothing to tell", async () => {
+  await report([aboutSync("gone"), { to: "report", about: { kind: "Rollout", subject, number: 9 } }]);
+  expect(table.all()).toEqual([]);
+  expect(sender.take()).toEqual([]);
+});
+
+test("a rollout is told about, and does not wake its own planner", async () => {
+  const world = new PlannerWorld();
+  await world.addCluster("a", "all");
+  await world.setSource("aaa");
+  await world.setGroup({});
+  await world.plan();
+  await report([{ to: "report", about: { kind: "Rollout", subject, number: 1 } }], world.table);
+  expect(new Set(events(world.table).map((event) => event.reason))).toEqual(
+    new Set(["RolloutSealed", "RolloutRunning"]),
+  );
+  expect(counted).toEqual([["RolloutPhase", 1, { phase: "Running" }]]);
+  expect(sender.take()).toEqual([]);
+});
+
+test("more events than a transaction takes are written all the same", async () => {
+  const clusters = Array.from({ length: 150 }, (_, index) => `c${index}`);
+  for (const cluster of clusters) await table.write([{ put: syncRowOf(cluster, { observed: { phase: "Ready" } }) }]);
+  await report(clusters.map((cluster) => aboutSync(cluster)));
+  expect(events()).toHaveLength(150);
+  expect(sender.take()).toHaveLength(1);
+});

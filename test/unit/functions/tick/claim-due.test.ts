@@ -1,0 +1,194 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { claimDue } from "#functions/tick/claim-due.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Table } from "#shared/ports.ts";
+import { DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
+import { silentLog } from "#test/support/planner-world.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+const subject = { namespace: "shop", kind: "SyncGroup" as const, name: "web" };
+
+let table: MemoryTable;
+let sender: MemorySender;
+let now: Date;
+beforeEach(() => {
+  table = new MemoryTable();
+  sender = new MemorySender();
+  now = new Date(at);
+});
+
+const tick = (through: Table = table) =>
+  claimDue({ table: through, sender, clock: { now: () => now }, log: silentLog });
+
+async function due(key: RowKey, seconds: number, more: Partial<Row> = {}): Promise<void> {
+  const row: Row = {
+    ...key,
+    type: "Test",
+    schema: ROW_SCHEMA,
+    version: 1,
+    ...dueAttributes(key, later(at, seconds)),
+    ...more,
+  };
+  await table.write([{ put: row }]);
+}
+
+describe("a tick", () => {
+  test("sends what each row that is due waits for, and leaves the others", async () => {
+    await due(keys.sync("c1", "shop", "web.app"), -1);
+    await due(keys.rendering("sha256:aa"), 0);
+    await due(keys.rollout(subject, 1), 1);
+    expect(await tick()).toBe(2);
+    expect(sender.take()).toEqual(
+      expect.arrayContaining([
+        { to: "apply", cluster: "c1" },
+        { to: "render", input: "sha256:aa" },
+      ]),
+    );
+    expect(await tick()).toBe(0);
+    now = new Date(later(at, 1));
+    expect(await tick()).toBe(1);
+    expect(sender.take()).toEqual([{ to: "rollout", subject }]);
+  });
+
+  test("that finds nothing sends nothing", async () => {
+    expect(await tick()).toBe(0);
+    expect(sender.take()).toEqual([]);
+  });
+
+  test("sends one message for a cluster, however many of its Syncs are due", async () => {
+    const key = (index: number) => keys.sync("c1", "shop", `web.t${index}`);
+    for (let index = 0; index < 30; index++) {
+      // All in one shard, as rows that share a page are.
+      await due(key(index), -1, { dueShard: "DUE#03" });
+    }
+    await tick();
+    const messages = sender.take();
+    expect(messages.length).toBeLessThanOrEqual(2);
+    expect(messages[0]).toEqual({ to: "apply", cluster: "c1" });
+  });
+
+  test("works through any number of pages", async () => {
+    for (let index = 0; index < 300; index++) await due(keys.sync(`c${index}`, "shop", "web.app"), -index);
+    expect(await tick()).toBe(300);
+    expect(new Set(sender.take().map((message) => JSON.stringify(message))).size).toBe(300);
+    expect(await tick()).toBe(0);
+  });
+
+  test("waits longer each time that comes to nothing", async () => {
+    const key = keys.sync("c1", "shop", "web.app");
+    await due(key, 0);
+    const waits: number[] = [];
+    for (let dispatches = 0; dispatches < 8; dispatches++) {
+      expect(await tick()).toBe(1);
+      const row = await table.get(key);
+      expect(row?.dispatches).toBe(dispatches + 1);
+      const next = dueAtOf(row?.dueKey ?? "");
+      expect(next).toBe(watchdogAt(now, dispatches));
+      waits.push((Date.parse(next) - now.getTime()) / 1000);
+      now = new Date(next);
+    }
+    expect(waits).toEqual([30, 60, 120, 240, 480, 900, 900, 900]);
+  });
+
+  test("leaves everything else of the row alone", async () => {
+    const key = keys.sync("c1", "shop", "web.app");
+    await due(key, 0, { statePk: "S", stateSk: "Ready#c1" });
+    const before = await table.get(key);
+    await tick();
+    const { dueKey: _a, dispatches: _b, ...after } = (await table.get(key)) ?? {};
+    const { dueKey: _c, dispatches: _d, ...kept } = before ?? {};
+    expect(after).toEqual(kept);
+  });
+});
+
+describe("two ticks at once", () => {
+  test.each([1, 2, 3, 4, 5])("claim each row once (%i)", async (seed) => {
+    for (let index = 0; index < 20; index++) await due(keys.sync(`c${index}`, "shop", "web.app"), -1);
+    const ports = (jitter: number) => new DisturbedPorts({ table, sender }, { jitter }).table;
+    const sent = await Promise.all([tick(ports(seed)), tick(ports(seed + 100))]);
+    expect(sent[0] + sent[1]).toBe(20);
+    expect(sender.take()).toHaveLength(20);
+    expect((await table.get(keys.sync("c0", "shop", "web.app")))?.dispatches).toBe(1);
+  });
+});
+
+describe("an index that is behind", () => {
+  test("makes no claim on a row that has moved on, is not due any more, or is gone", async () => {
+    const [moved, done, gone] = ["moved", "done", "gone"].map((name) => keys.sync(name, "shop", "web.app")) as [
+      RowKey,
+      RowKey,
+      RowKey,
+    ];
+    for (const key of [moved, done, gone]) await due(key, -1);
+    const older = new MemoryTable();
+    for (const row of table.all()) await older.write([{ put: row }]);
+    await due(moved, 60);
+    await table.update({ update: done, remove: ["dueKey", "dueShard"] });
+    await table.write([{ delete: gone }]);
+    const before = table.all();
+    expect(await tick(lagging(table, older))).toBe(0);
+    expect(table.all()).toEqual(before);
+    expect(sender.take()).toEqual([]);
+  });
+
+  test("shows a row that was claimed before, and it is not claimed again", async () => {
+    await due(keys.sync("c1", "shop", "web.app"), -1);
+    const older = new MemoryTable();
+    for (const row of table.all()) await older.write([{ put: row }]);
+    expect(await tick()).toBe(1);
+    expect(await tick(lagging(table, older))).toBe(0);
+  });
+});
+
+test("a tick that dies before it has sent costs one watchdog", async () => {
+  await due(keys.sync("c1", "shop", "web.app"), -1);
+  const broken = { send: () => Promise.reject(new Error("the process is gone")) };
+  await expect(claimDue({ table, sender: broken, clock: { now: () => now }, log: silentLog })).rejects.toThrow();
+  expect(await tick()).toBe(0);
+  now = new Date(watchdogAt(now, 0));
+  expect(await tick()).toBe(1);
+});
+
+test("a shard that cannot be read does not keep the others from their messages", async () => {
+  for (let index = 0; index < 100; index++) await due(keys.sync(`c${index}`, "shop", "web.app"), -1);
+  const broken = dueAttributes(keys.sync("c0", "shop", "web.app"), at).dueShard;
+  const lame = lagging(table, table);
+  const through: Table = {
+    ...lame,
+    queryIndex: (query) => (query.pk === broken ? Promise.reject(new Error("refused")) : lame.queryIndex(query)),
+  };
+  await expect(tick(through)).rejects.toThrow("refused");
+  const told = sender.take().length;
+  const left = await tick();
+  expect(told).toBeGreaterThan(left);
+  expect(told + left).toBe(100);
+});
+
+test.each<[string, RowKey, Message]>([
+  ["Source", keys.object("shop", "Source", "app"), { to: "resolve", source: { namespace: "shop", name: "app" } }],
+  ["SyncGroup", keys.object("shop", "SyncGroup", "web"), { to: "rollout", subject }],
+  [
+    "Sync of a user",
+    keys.object("shop", "Sync", "x"),
+    { to: "rollout", subject: { ...subject, kind: "Sync", name: "x" } },
+  ],
+  ["head", keys.head(subject), { to: "rollout", subject }],
+  ["rollout", keys.rollout(subject, 3), { to: "rollout", subject }],
+  ["rendering", keys.rendering("sha256:aa"), { to: "render", input: "sha256:aa" }],
+  ["Sync on a cluster", keys.sync("c1", "shop", "web.app"), { to: "apply", cluster: "c1" }],
+])("a %s that is due waits for its function", async (_name, key, message) => {
+  await due(key, 0);
+  await tick();
+  expect(sender.take()).toEqual([message]);
+});
+
+test("a row that nothing is known to wait for is claimed and sends nothing", async () => {
+  await due({ pk: "FLEET", sk: "c1" }, 0);
+  expect(await tick()).toBe(0);
+  expect(sender.take()).toEqual([]);
+});

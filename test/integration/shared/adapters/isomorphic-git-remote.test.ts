@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { serveHttpBackend } from "#local/git/http-backend.ts";
 import { createTlsCertificate } from "#local/git/tls-certificate.ts";
@@ -142,11 +142,17 @@ describe("fetchTree", () => {
   });
 
   test("leaves nothing in the temporary folder", async () => {
-    const before = (await readdir(tmpdir())).filter((name) => name.startsWith("starling-git-"));
-    await remote.fetchTree(repository("fleet"), { oid: first, paths: [] });
-    await expect(remote.fetchTree(repository("fleet"), { oid: "0".repeat(40), paths: [] })).rejects.toThrow();
-    const after = (await readdir(tmpdir())).filter((name) => name.startsWith("starling-git-"));
-    expect(after).toEqual(before);
+    // A folder of its own: other suites fetch at the same time.
+    const own = await mkdtemp(join(tmpdir(), "starling-test-"));
+    vi.stubEnv("TMPDIR", own);
+    try {
+      await remote.fetchTree(repository("fleet"), { oid: first, paths: [] });
+      await expect(remote.fetchTree(repository("fleet"), { oid: "0".repeat(40), paths: [] })).rejects.toThrow();
+      expect(await readdir(own)).toEqual([]);
+    } finally {
+      vi.unstubAllEnvs();
+      await rm(own, { recursive: true, force: true });
+    }
   });
 
   test("a commit that is not there", async () => {

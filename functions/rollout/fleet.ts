@@ -17,6 +17,19 @@ export async function readFleet(table: Table): Promise<readonly FleetRow[]> {
   return fleet;
 }
 
+/** The same blobs, each read once: a rollout is planned in pages, and every page needs the whole list. */
+export function rememberingBlobs(blobs: BlobStore): BlobStore {
+  const known = new Map<string, Promise<Uint8Array>>();
+  return {
+    putOnce: (key, bytes) => blobs.putOnce(key, bytes),
+    get(key) {
+      const bytes = known.get(key) ?? blobs.get(key);
+      known.set(key, bytes);
+      return bytes;
+    },
+  };
+}
+
 /** A list of members as a rollout was planned with: a crash while planning resumes with the same list. */
 export interface StoredMember extends Member {
   readonly leaving?: true;

@@ -3,6 +3,7 @@
  * rollouts, targets and assignments, and works on one subject until there is nothing more to decide for now.
  */
 import { advanceRollout } from "#functions/rollout/advance-rollout.ts";
+import { rememberingBlobs } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import { readSubject } from "#functions/rollout/read-subject.ts";
 import { sealRollout } from "#functions/rollout/seal-rollout.ts";
@@ -16,10 +17,11 @@ const MAX_STEPS = 500;
 const MAX_CONFLICTS = 20;
 
 export async function planSubject(subject: Subject, ports: PlannerPorts): Promise<void> {
+  const steady = { ...ports, blobs: rememberingBlobs(ports.blobs) };
   let conflicts = 0;
   for (let step = 0; step < MAX_STEPS; step++) {
     try {
-      const { messages, again } = await planOnce(subject, ports);
+      const { messages, again } = await planOnce(subject, steady);
       await ports.sender.send(messages);
       if (!again) return;
     } catch (error) {

@@ -42,7 +42,12 @@ export function advance(
   const filled = fillSlots(draft, state, known);
   if (filled === "more" || overBudget(draft)) return draft.result({ again: true });
   if (draft.unfinished() > 0) {
-    if (draft.rollout.reason === STALLED) draft.explain("StageStarted", `stage ${draft.stage().name} goes on`);
+    const away = draft.count("Unreachable");
+    if (draft.changing() === 0 && draft.named() >= MOST_NAMED) {
+      draft.explain(STALLED, `stage ${draft.stage().name} waits: ${away} unreachable, a rollout bears ${MOST_NAMED}`);
+    } else if (draft.rollout.reason === STALLED) {
+      draft.explain("StageStarted", `stage ${draft.stage().name} goes on`);
+    }
     return draft.result({ again: false });
   }
   const unreachable = draft.count("Unreachable");

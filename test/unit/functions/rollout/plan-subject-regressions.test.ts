@@ -1,10 +1,21 @@
 /** Each of these was a defect once: found by the property test of the planner, or by reading it with a hostile eye. */
 import { describe, expect, test } from "vitest";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+
+class CountingBlobs extends MemoryBlobStore {
+  reads = 0;
+
+  override async get(key: string): Promise<Uint8Array> {
+    this.reads++;
+    return super.get(key);
+  }
+}
 
 const ana = (at: Date) => ({ by: "ana", at: at.toISOString() });
 const names = (count: number) => Array.from({ length: count }, (_, index) => `c${String(index).padStart(3, "0")}`);
@@ -322,6 +333,33 @@ describe("looks", () => {
     const states = Object.values(made.states());
     expect(states.filter((state) => state === "Succeeded")).toHaveLength(39);
     expect(made.states()).toMatchObject({ c000: "Rendering" });
+  });
+});
+
+describe("large fleets", () => {
+  test("are planned with one reading of their list, however many pages it takes", async () => {
+    const blobs = new CountingBlobs();
+    const made = new PlannerWorld({ table: new MemoryTable(), blobs });
+    for (const name of names(400)) await made.addCluster(name, "all");
+    await made.setSource("aaa");
+    await made.setGroup({});
+    await made.plan();
+    expect(made.targets()).toHaveLength(400);
+    expect(blobs.reads).toBe(1);
+  });
+
+  test("that do not answer fill no row: the rollout stops in time, and says why", { timeout: 60_000 }, async () => {
+    const made = await world(names(1600), { maxConcurrent: "100%", maxUnreachable: "100%" });
+    await begun(made);
+    expect(made.newest().outstanding).toHaveLength(1500);
+    for (const { cluster } of made.newest().outstanding) await made.observe(cluster, "Unreachable");
+    await made.plan();
+    expect(made.newest()).toMatchObject({ outstanding: [], reason: "TooManyUnreachable" });
+    expect(JSON.stringify(made.newest()).length).toBeLessThan(200_000);
+    for (const name of names(200)) await made.observe(name, "Reachable");
+    await made.plan();
+    expect(made.newest()).toMatchObject({ reason: "StageStarted" });
+    expect(made.newest().outstanding.length).toBe(200);
   });
 });
 

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/kubectl-kustomize.ts";
 import { stringifyJson } from "#shared/domain/json.ts";
@@ -73,10 +73,16 @@ describe("kustomize", () => {
   });
 
   test("leaves nothing behind", async () => {
-    const before = (await readdir(tmpdir())).filter((name) => name.startsWith("starling-render-"));
-    await runner.build(input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap }));
-    const after = (await readdir(tmpdir())).filter((name) => name.startsWith("starling-render-"));
-    expect(after).toEqual(before);
+    // A folder of its own: other suites render at the same time.
+    const own = await mkdtemp(join(tmpdir(), "starling-test-"));
+    vi.stubEnv("TMPDIR", own);
+    try {
+      await runner.build(input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap }));
+      expect(await readdir(own)).toEqual([]);
+    } finally {
+      vi.unstubAllEnvs();
+      await rm(own, { recursive: true, force: true });
+    }
   });
 });
 

@@ -14,6 +14,7 @@ import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
 import { type FaultProxy, startFaultProxy } from "#local/aws/fault-proxy.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
 import { type LambdaHandler, localAccountId, localRegion } from "#local/aws/lambda-context.ts";
+import { Principals } from "#local/aws/principals.ts";
 import { startSchedule } from "#local/aws/scheduler.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
@@ -262,7 +263,7 @@ function openFront({ environment, aws, accessKey, wiring, port }: FrontParts): P
         handler: api as LambdaHandler,
       },
     ],
-    accessKeys: [{ ...accessKey, principalArn }],
+    principals: new Principals([{ ...accessKey, principalArn }]),
     ...(port === undefined ? {} : { port }),
   });
 }

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { RouteMatch } from "#local/aws/http-routes.ts";
 import { localAccountId } from "#local/aws/lambda-context.ts";
-import type { AccessKey } from "#local/aws/sigv4-verifier.ts";
+import type { AccessKey } from "#local/aws/principals.ts";
 
 export interface ArrivedRequest {
   readonly method: string;

@@ -4,12 +4,13 @@ import { invokeFunction } from "#local/aws/function-invocation.ts";
 import { type ArrivedRequest, httpApiEvent } from "#local/aws/http-api-event.ts";
 import { createRouter, type HttpRoute, type RouteMatch } from "#local/aws/http-routes.ts";
 import { localRegion } from "#local/aws/lambda-context.ts";
-import { type AccessKey, verifySigV4 } from "#local/aws/sigv4-verifier.ts";
+import type { AccessKey, Principals } from "#local/aws/principals.ts";
+import { verifySigV4 } from "#local/aws/sigv4-verifier.ts";
 
 export interface HttpFrontOptions {
   readonly routes: readonly HttpRoute[];
   /** Who may sign requests of `iam` routes. */
-  readonly accessKeys: readonly AccessKey[];
+  readonly principals: Pick<Principals, "find">;
   readonly port?: number;
   readonly region?: string;
   readonly now?: () => Date;
@@ -36,7 +37,7 @@ const maxResponseBytes = 6 * 1024 * 1024;
 
 /** An API Gateway HTTP API on 127.0.0.1 that invokes functions; IAM routes verify SigV4 for `execute-api`. */
 export async function startHttpFront(options: HttpFrontOptions): Promise<HttpFront> {
-  const { accessKeys, region = localRegion, now = () => new Date(), onProblem } = options;
+  const { principals, region = localRegion, now = () => new Date(), onProblem } = options;
   const route = createRouter(options.routes);
   const running = new AbortController();
 
@@ -59,7 +60,7 @@ export async function startHttpFront(options: HttpFrontOptions): Promise<HttpFro
     };
     if (match.route.authorization === "none") return invoke(arrived, match, undefined);
     const signed = { method, url, headers, body };
-    const verdict = await verifySigV4(signed, { accessKeys, region, service: "execute-api", now });
+    const verdict = await verifySigV4(signed, { principals, region, service: "execute-api", now });
     if (verdict.verdict === "genuine") return invoke(arrived, match, verdict.accessKey);
     onProblem?.({ routeKey: match.route.routeKey, problem: verdict.reason });
     return message(403, "Forbidden");

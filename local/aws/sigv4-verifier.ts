@@ -2,16 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
-
-/** A principal and the access key it signs with. */
-export interface AccessKey {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  /** Of temporary credentials; requests then carry it as `X-Amz-Security-Token`. */
-  readonly sessionToken?: string;
-  /** E.g. `arn:aws:iam::000000000000:user/ada` or `arn:aws:sts::000000000000:assumed-role/deployer/ci`. */
-  readonly principalArn: string;
-}
+import type { AccessKey, Principals } from "#local/aws/principals.ts";
 
 export interface SignedRequest {
   readonly method: string;
@@ -22,7 +13,7 @@ export interface SignedRequest {
 }
 
 export interface SigV4Options {
-  readonly accessKeys: readonly AccessKey[];
+  readonly principals: Pick<Principals, "find">;
   readonly region: string;
   /** E.g. `execute-api`. */
   readonly service: string;
@@ -52,9 +43,12 @@ export async function verifySigV4(request: SignedRequest, options: SigV4Options)
   if (region !== options.region || service !== options.service) {
     return refused(`The scope is ${region}/${service}, not ${options.region}/${options.service}`);
   }
-  const accessKey = options.accessKeys.find((candidate) => candidate.accessKeyId === accessKeyId);
+  const accessKey = options.principals.find(accessKeyId);
   if (accessKey === undefined) return refused(`The access key ${accessKeyId} is unknown`);
   if (isAmbiguous(request.url)) return refused("The path has empty or dot segments, which a signature does not cover");
+  if (accessKey.expiresAt !== undefined && accessKey.expiresAt <= options.now()) {
+    return refused(`The credentials of ${accessKeyId} expired at ${accessKey.expiresAt.toISOString()}`);
+  }
   const date = parseLongDate(String(headers["x-amz-date"] ?? ""));
   if (date === undefined) return refused("X-Amz-Date is not a date like 20260101T000000Z");
   const skewMs = Math.abs(options.now().getTime() - date.getTime());

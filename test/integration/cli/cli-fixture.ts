@@ -8,6 +8,7 @@ import { runCli } from "#cli/run.ts";
 import { apiHandler } from "#functions/api/api-handler.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
 import type { LambdaHandler } from "#local/aws/lambda-context.ts";
+import { Principals } from "#local/aws/principals.ts";
 import { MemorySender } from "#shared/adapters/memory-sender.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
@@ -72,7 +73,7 @@ export async function startCliFixture(): Promise<CliFixture> {
         }) as unknown as LambdaHandler,
       },
     ],
-    accessKeys: [{ ...key, principalArn: PRINCIPAL }],
+    principals: new Principals([{ ...key, principalArn: PRINCIPAL }]),
   });
   const folder = mkdtempSync(join(tmpdir(), "starling-cli-"));
   const config = join(folder, ".config", "config.json");

@@ -5,6 +5,7 @@ import { SignatureV4 } from "@smithy/signature-v4";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { HttpApiEvent } from "#local/aws/http-api-event.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
+import { Principals } from "#local/aws/principals.ts";
 
 const ada = {
   accessKeyId: "AKIAADA",
@@ -31,7 +32,7 @@ beforeAll(async () => {
     return result === "hang" ? new Promise(() => {}) : result;
   };
   front = await startHttpFront({
-    accessKeys: [ada, ci],
+    principals: new Principals([ada, ci]),
     now: () => now,
     onProblem: ({ problem }) => problems.push(problem),
     routes: [

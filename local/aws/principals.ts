@@ -1,0 +1,42 @@
+import { randomBytes } from "node:crypto";
+
+/** A principal and the access key it signs with. */
+export interface AccessKey {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Of temporary credentials; requests then carry it as `X-Amz-Security-Token`. */
+  readonly sessionToken?: string;
+  /** Of temporary credentials; from then on they are refused as expired. */
+  readonly expiresAt?: Date;
+  /** E.g. `arn:aws:iam::000000000000:user/ada` or `arn:aws:sts::000000000000:assumed-role/deployer/ci`. */
+  readonly principalArn: string;
+}
+
+/** Everybody who may sign requests on this machine: people, the roles of the functions, and sessions of roles. */
+export class Principals {
+  readonly #keys = new Map<string, AccessKey>();
+
+  constructor(keys: readonly AccessKey[] = []) {
+    for (const key of keys) this.#keys.set(key.accessKeyId, key);
+  }
+
+  find(accessKeyId: string): AccessKey | undefined {
+    return this.#keys.get(accessKeyId);
+  }
+
+  add(key: AccessKey): void {
+    this.#keys.set(key.accessKeyId, key);
+  }
+
+  /** Temporary credentials, as STS and Lambda give them. */
+  startSession(session: { readonly principalArn: string; readonly expiresAt: Date }): Required<AccessKey> {
+    const key = {
+      accessKeyId: `ASIA${randomBytes(8).toString("hex").toUpperCase()}`,
+      secretAccessKey: randomBytes(30).toString("base64"),
+      sessionToken: randomBytes(96).toString("base64"),
+      ...session,
+    };
+    this.#keys.set(key.accessKeyId, key);
+    return key;
+  }
+}

@@ -1,4 +1,5 @@
-import type { Cluster, User } from "#local/cluster/cluster.ts";
+import type { User } from "#local/cluster/authentication.ts";
+import type { Cluster } from "#local/cluster/cluster.ts";
 import { readCustom } from "#local/cluster/custom-kind.ts";
 import { deleteCollection, deleteObject } from "#local/cluster/delete-operations.ts";
 import {
@@ -51,7 +52,8 @@ export interface ApiRequest {
   readonly accept: string | undefined;
   readonly contentType: string | undefined;
   readonly userAgent: string;
-  readonly authorization: string | undefined;
+  /** Undefined where the credentials are nobody's. */
+  readonly user: User | undefined;
   readonly body: string;
 }
 
@@ -120,15 +122,6 @@ function json(body: JsonObject, contentType = "application/json"): ApiResponse {
 
 const anonymousPaths = ["/healthz", "/livez", "/readyz", "/version"];
 
-/** Who is asking: the token of the cluster is the administrator's; no token is nobody. @throws StatusError 401. */
-function authenticate(cluster: Cluster, authorization: string | undefined): User {
-  if (authorization === undefined || authorization === "")
-    return { name: "system:anonymous", groups: ["system:unauthenticated"] };
-  const user = cluster.userOf(authorization.replace(/^Bearer\s+/i, ""));
-  if (user === undefined) throw unauthorized();
-  return user;
-}
-
 function verbOf(request: ApiRequest, path: ResourcePath): string {
   switch (request.method) {
     case "POST":
@@ -151,7 +144,7 @@ function authorize(access: AccessRequest, authorizer: Authorizer): void {
   if (resource === undefined) {
     throw new StatusError(
       403,
-      `forbidden: User ${JSON.stringify(user.name)} cannot ${verb} path ${JSON.stringify(access.path)}`,
+      `forbidden: User ${JSON.stringify(user.username)} cannot ${verb} path ${JSON.stringify(access.path)}`,
       {
         reason: "Forbidden",
         details: {},
@@ -162,7 +155,7 @@ function authorize(access: AccessRequest, authorizer: Authorizer): void {
   const shown = group === "" ? plural : `${plural}.${group}`;
   const target = subresource === "" ? plural : `${plural}/${subresource}`;
   const where = namespace === "" ? "at the cluster scope" : `in the namespace ${JSON.stringify(namespace)}`;
-  const message = `${shown}${name === "" ? "" : ` ${JSON.stringify(name)}`} is forbidden: User ${JSON.stringify(user.name)} cannot ${verb} resource ${JSON.stringify(target)} in API group ${JSON.stringify(group)} ${where}`;
+  const message = `${shown}${name === "" ? "" : ` ${JSON.stringify(name)}`} is forbidden: User ${JSON.stringify(user.username)} cannot ${verb} resource ${JSON.stringify(target)} in API group ${JSON.stringify(group)} ${where}`;
   throw new StatusError(403, message, {
     reason: "Forbidden",
     details: { ...(name === "" ? {} : { name }), ...(group === "" ? {} : { group }), kind: plural },
@@ -173,7 +166,8 @@ function authorize(access: AccessRequest, authorizer: Authorizer): void {
 export function handleRequest(cluster: Cluster, request: ApiRequest, authorizer: Authorizer): ApiResponse {
   const warnings: string[] = [];
   try {
-    const user = authenticate(cluster, request.authorization);
+    const { user } = request;
+    if (user === undefined) throw unauthorized();
     const path = parseResourcePath(request.path);
     if (path === undefined) {
       if (!anonymousPaths.includes(request.path)) {

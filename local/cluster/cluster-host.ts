@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Authorizer } from "#local/cluster/api-server.ts";
+import type { Authenticator } from "#local/cluster/authentication.ts";
 import { bootstrap } from "#local/cluster/bootstrap.ts";
 import { Cluster } from "#local/cluster/cluster.ts";
 import { startControllers } from "#local/cluster/controllers/start-controllers.ts";
@@ -16,6 +17,7 @@ import { loadState, saveState, type TlsIdentity } from "#local/cluster/state-fil
 import { createTlsIdentity } from "#local/cluster/tls-identity.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 
+export type { Authenticator, User } from "#local/cluster/authentication.ts";
 export type { Interceptor, RequestRecord } from "#local/cluster/request-listener.ts";
 
 export interface ClusterHostOptions {
@@ -33,6 +35,18 @@ export interface ClusterHostOptions {
   readonly controllers?: "on" | "off";
   /** Decides for users that are no administrators; by default they may do nothing. */
   readonly authorizer?: Authorizer;
+  /** Knows bearer tokens that are not the administrator's; without it they are answered 401. */
+  readonly authenticator?: Authenticator;
+}
+
+/** What is special in one cluster of a host. */
+export interface AddClusterOptions {
+  /** The uid of kube-system; a random one by default. */
+  readonly uid?: string;
+  /** `v1.36.2` by default. */
+  readonly version?: string;
+  /** Instead of the host's. Not saved: a cluster that comes from a state file has the host's. */
+  readonly authenticator?: Authenticator;
 }
 
 export interface ClusterConnection {
@@ -48,7 +62,7 @@ export interface ClusterConnection {
 
 export interface ClusterHost {
   /** Starts a cluster with the namespaces of a new one. @throws Error when the name is taken. */
-  addCluster(name: string, options?: { readonly uid?: string; readonly version?: string }): ClusterConnection;
+  addCluster(name: string, options?: AddClusterOptions): ClusterConnection;
   /** Stops a cluster; requests to it are answered 404. */
   removeCluster(name: string): void;
   connections(): readonly ClusterConnection[];
@@ -109,7 +123,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
   });
   const { port } = server.address() as AddressInfo;
 
-  function host(cluster: Cluster): void {
+  function host(cluster: Cluster, authenticator = options.authenticator): void {
     const scheduler = new Scheduler(clock, (error) => {
       process.emitWarning(error instanceof Error ? error : String(error));
     });
@@ -118,7 +132,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
       readyAfterMs: options.readyAfterMs ?? defaultReadyAfterMs,
       imagePullFails: options.imagePullFails ?? cannotBePulled,
     });
-    clusters.set(cluster.options.name, { cluster, scheduler });
+    clusters.set(cluster.options.name, { cluster, scheduler, authenticator });
   }
   function connection({ options: { name, token, uid } }: Cluster): ClusterConnection {
     const server = `https://127.0.0.1:${port}/clusters/${encodeURIComponent(name)}`;
@@ -143,11 +157,11 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
   }
 
   return {
-    addCluster(name, { uid = randomUUID(), version = defaultVersion } = {}) {
+    addCluster(name, { uid = randomUUID(), version = defaultVersion, authenticator } = {}) {
       if (clusters.has(name)) throw new Error(`cluster ${JSON.stringify(name)} exists already: remove it first`);
       const token = randomBytes(24).toString("base64url");
       const cluster = new Cluster({ name, uid, token, version, clock, controllers, caCert: tls.cert });
-      host(cluster);
+      host(cluster, authenticator);
       bootstrap(cluster);
       return connection(cluster);
     },

@@ -19,14 +19,6 @@ export interface ClusterOptions {
   readonly controllers: "on" | "off";
 }
 
-/** Who a token stands for. */
-export interface User {
-  readonly name: string;
-  readonly groups: readonly string[];
-}
-
-const administrator: User = { name: "admin", groups: ["system:masters", "system:authenticated"] };
-
 export const crdResource = resourceKey("apiextensions.k8s.io", "customresourcedefinitions");
 
 /** One API server: its objects, the kinds it serves, its clock. */
@@ -43,10 +35,6 @@ export class Cluster {
   /** The time in RFC 3339, whole seconds. */
   now(): string {
     return `${new Date(this.options.clock()).toISOString().slice(0, 19)}Z`;
-  }
-
-  userOf(token: string): User | undefined {
-    return token === this.options.token ? administrator : undefined;
   }
 
   /** Serves what an established CustomResourceDefinition declares. */

@@ -7,6 +7,7 @@ import {
   handleRequest,
   parseResourcePath,
 } from "#local/cluster/api-server.ts";
+import { type Authenticator, authenticate, type User } from "#local/cluster/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { StatusError } from "#local/cluster/status-error.ts";
@@ -15,6 +16,8 @@ import { type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 export interface HostedCluster {
   readonly cluster: Cluster;
   readonly scheduler: Scheduler;
+  /** Asked for tokens the cluster does not know itself. */
+  readonly authenticator: Authenticator | undefined;
 }
 
 /** One finished request; watches are recorded when they begin. */
@@ -101,11 +104,12 @@ async function answer(options: ListenerOptions, request: IncomingMessage, respon
   const seen = { cluster: name, method, path };
   const record = recorder(options, { hosted, seen, query, userAgent: request.headers["user-agent"] });
   if (await intercepted(options, { ...seen, phase: "before" }, { response, record })) return;
+  const user = await authenticate(hosted.cluster, request.headers.authorization, hosted.authenticator);
   hosted.scheduler.runDue();
   const result =
     body === undefined
       ? tooLarge()
-      : handleRequest(hosted.cluster, apiRequest(request, { path, query, body }), options.authorizer);
+      : handleRequest(hosted.cluster, apiRequest(request, { path, query, body, user }), options.authorizer);
   if (await intercepted(options, { ...seen, phase: "after" }, { response, record })) return;
   record(result.status);
   if (result.stream === undefined) send(response, result);
@@ -121,7 +125,7 @@ function tooLarge(): ApiResponse {
 
 function apiRequest(
   request: IncomingMessage,
-  parts: { readonly path: string; readonly query: string; readonly body: string },
+  parts: { readonly path: string; readonly query: string; readonly body: string; readonly user: User | undefined },
 ): ApiRequest {
   const { headers } = request;
   return {
@@ -132,7 +136,7 @@ function apiRequest(
     accept: headers.accept,
     contentType: headers["content-type"],
     userAgent: headers["user-agent"] ?? "",
-    authorization: headers.authorization,
+    user: parts.user,
     body: parts.body,
   };
 }

@@ -41,6 +41,23 @@ test("clusters share a port and nothing else", async () => {
   expect(() => host.addCluster("b")).toThrow('cluster "b" exists already');
 });
 
+test("an authenticator knows tokens the cluster does not", async () => {
+  const authenticator = async (token: string, cluster: string) => {
+    if (token === "broken") throw new Error("no answer");
+    return token === `of-${cluster}` ? { username: "jane", groups: ["system:masters"] } : undefined;
+  };
+  const host = await start({ authenticator });
+  const a = host.addCluster("a");
+  const b = host.addCluster("b", { authenticator: async () => ({ username: "joe", groups: [] }) });
+  const statusOf = async (cluster: typeof a, token: string) =>
+    (await clusterRequest(cluster, { path: configMaps, token })).status;
+  expect(await statusOf(a, "of-a")).toBe(200);
+  expect(await statusOf(a, "of-b")).toBe(401);
+  expect(await statusOf(a, "broken")).toBe(401);
+  expect(await statusOf(b, "of-a")).toBe(403);
+  expect(await statusOf(b, b.token)).toBe(200);
+});
+
 test("a kubeconfig has a context for each cluster", async () => {
   const host = await start();
   const { server, caData, token } = host.addCluster("a");

@@ -4,6 +4,8 @@ import { once } from "node:events";
 export interface TetheredProcess {
   /** Undefined while the program runs; afterwards why it ended and the last of what it wrote. */
   exit(): string | undefined;
+  /** The last of what the program wrote. */
+  output(): string;
   stop(): Promise<void>;
 }
 
@@ -46,6 +48,7 @@ export function startTethered({ command, args }: TetheredOptions): TetheredProce
 
   return {
     exit: () => ended,
+    output: () => output.text,
     async stop() {
       if (ended !== undefined) return;
       const exited = once(child, "exit");

@@ -1,8 +1,7 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
+import { startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
+import { findKubeAssets, type KubeAssets } from "#local/cluster/kube-assets.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
-import { startRealApiServer } from "#test/support/real-api-server.ts";
 
 export interface StartedTarget {
   readonly endpoint: KubeEndpoint;
@@ -24,18 +23,21 @@ const embedded: ClusterTarget = {
   },
 };
 
-/** Where the binaries of envtest are, if they are anywhere. */
-function realAssets(): string | undefined {
-  const folders = [process.env.KUBEBUILDER_ASSETS, "/usr/local/kubebuilder/bin"];
-  return folders.find(
-    (folder) => folder !== undefined && existsSync(join(folder, "kube-apiserver")) && existsSync(join(folder, "etcd")),
-  );
+function real(assets: KubeAssets): ClusterTarget {
+  return {
+    name: "kube-apiserver",
+    start: async () => {
+      const { server, caData, token, stop } = await startKubeApiServer({ assets });
+      return { endpoint: { server, caData, credentials: { token: async () => token } }, stop };
+    },
+  };
 }
 
-function real(): readonly ClusterTarget[] {
-  const assets = realAssets();
-  return assets === undefined ? [] : [{ name: "kube-apiserver", start: () => startRealApiServer(assets) }];
-}
+/** The programs of a real one, where they are found as envtest finds them. */
+export const kubeAssets = await findKubeAssets(process.env.KUBEBUILDER_ASSETS);
 
 /** The embedded server always, and a real one where its binaries are at hand: every suite holds on both. */
-export const clusterTargets: readonly ClusterTarget[] = [embedded, ...real()];
+export const clusterTargets: readonly ClusterTarget[] = [
+  embedded,
+  ...(kubeAssets === undefined ? [] : [real(kubeAssets)]),
+];

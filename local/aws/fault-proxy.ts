@@ -40,7 +40,8 @@ export interface Interceptor {
 export interface FaultProxy {
   /** What SDK clients are given as their endpoints. */
   readonly endpoints: Endpoints;
-  setFaults(faults: FaultOptions): void;
+  /** With a seed, chance begins anew: the same calls from here on meet the same faults. */
+  setFaults(faults: FaultOptions, seed?: number): void;
   /** Calls since the start or the last reset, e.g. `{ "dynamodb:UpdateItem": 12, "sqs:ReceiveMessage:empty": 3 }`. */
   calls(): Readonly<Record<string, number>>;
   resetCalls(): void;
@@ -83,7 +84,14 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const interceptors = new Set<Interceptor>();
   let faults = options.faults ?? quiet;
 
-  const context: FaultContext = { random: createRandom(seed), faults: () => faults, injected: injected.add };
+  let random = createRandom(seed);
+  const context: FaultContext = {
+    get random() {
+      return random;
+    },
+    faults: () => faults,
+    injected: injected.add,
+  };
   const clients = {
     dynamodb: createEmulatorClient({ endpoint: targets.dynamodb }),
     sqs: createEmulatorClient({ endpoint: targets.sqs, host: emulatorHost }),
@@ -155,8 +163,9 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const servers = { dynamodb: await listen("dynamodb"), sqs: await listen("sqs"), s3: await listen("s3") };
   return {
     endpoints: { dynamodb: originOf(servers.dynamodb), sqs: originOf(servers.sqs), s3: originOf(servers.s3) },
-    setFaults(next) {
+    setFaults(next, nextSeed) {
       faults = next;
+      if (nextSeed !== undefined) random = createRandom(nextSeed);
     },
     calls: calls.read,
     resetCalls() {

@@ -84,7 +84,9 @@ const cases: readonly (readonly [file: string, line: string, rule: string | unde
   ["cli/commands/a.ts", 'import "#local/b.ts";', restricted],
   ["cli/commands/a.ts", 'import "#test/b.ts";', restricted],
   ["cli/commands/local.ts", 'import "#local/b.ts";', undefined],
+  ["cli/commands/local-up.ts", 'import "#local/b.ts";', undefined],
   ["cli/commands/local.ts", 'import "#functions/api/b.ts";', restricted],
+  ["cli/commands/local-up.ts", 'import "#functions/api/b.ts";', restricted],
 
   ["local/a.ts", 'import "#functions/api/wire.ts";', undefined],
   ["local/a.ts", 'import "#cli/b.ts";', restricted],

@@ -7,6 +7,7 @@ import { clusterDocument } from "#shared/domain/kinds/cluster.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 import { sourceDocument } from "#shared/domain/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/domain/kinds/sync-group.ts";
+import { nearestName } from "#shared/domain/nearest-name.ts";
 
 export const documentSchemas = {
   Source: sourceDocument,
@@ -53,7 +54,7 @@ function headProblem(value: unknown): FieldProblem | undefined {
     return { field: "apiVersion", message: `is ${describe(apiVersion)}; expected "${API_VERSION}"` };
   }
   if (typeof kind !== "string" || !Object.hasOwn(documentSchemas, kind)) {
-    const meant = typeof kind === "string" ? nearest(kind, Object.keys(documentSchemas)) : undefined;
+    const meant = typeof kind === "string" ? nearestName(kind, Object.keys(documentSchemas)) : undefined;
     const known = Object.keys(documentSchemas).join(", ");
     return { field: "kind", message: `is ${describe(kind)}; expected one of ${known}${didYouMean(meant)}` };
   }
@@ -66,7 +67,7 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
     const known = keysKnownAt(root, issue.path);
     return issue.keys.map((key) => ({
       field: field === "" ? key : `${field}.${key}`,
-      message: `is not a field Starling knows${didYouMean(nearest(key, known))}; remove it`,
+      message: `is not a field Starling knows${didYouMean(nearestName(key, known))}; remove it`,
     }));
   }
   const got = valueAt(root, issue.path);
@@ -116,30 +117,4 @@ function lowerFirst(text: string): string {
 
 function didYouMean(name: string | undefined): string {
   return name === undefined ? "" : ` (did you mean ${name}?)`;
-}
-
-/** The known name at most a third of its letters away, ignoring case. */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  let best: { readonly name: string; readonly distance: number } | undefined;
-  for (const candidate of known) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance <= Math.ceil(candidate.length / 3) && (best === undefined || distance < best.distance)) {
-      best = { name: candidate, distance };
-    }
-  }
-  return best?.name;
-}
-
-/** Levenshtein distance, one row at a time. */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, substitution));
-    }
-    previous = current;
-  }
-  return previous[b.length] ?? 0;
 }

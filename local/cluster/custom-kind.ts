@@ -11,7 +11,7 @@ export interface CustomResource {
   readonly schema: StructuralSchema;
   readonly printerColumns: readonly JsonObject[];
   readonly scale: JsonObject | undefined;
-  /** Objects as they were read last: defaults are filled on every read. */
+  /** Objects as they were read last: they are pruned and defaulted on every read. */
   readonly cache: WeakMap<JsonObject, JsonObject>;
 }
 
@@ -115,15 +115,24 @@ export function toCustomObject(
   return { apiVersion, kind, metadata: meta, ...(isJsonObject(filled) ? filled : {}) };
 }
 
-/** A stored custom resource as a version reads it: its apiVersion, and the defaults that came since it was stored. */
+/**
+ * A stored custom resource as a version reads it: its apiVersion, without the fields that the schema has lost since it
+ * was stored, with the defaults that it has gained.
+ */
 export function readCustom(kind: Kind, stored: JsonObject): JsonObject {
   const { custom } = kind;
   if (custom === undefined) return stored;
   const known = custom.cache.get(stored);
   if (known !== undefined) return known;
-  const { metadata, ...content } = stored;
-  const filled = fillDefaults(custom.schema, content);
-  const read = { ...(isJsonObject(filled) ? filled : content), apiVersion: apiVersionOf(kind), metadata };
+  const { apiVersion: _stored, kind: name, metadata, ...content } = stored;
+  const kept = prune(custom.schema, content, { path: "", unknown: [] });
+  const filled = fillDefaults(custom.schema, kept);
+  const read: JsonObject = {
+    apiVersion: apiVersionOf(kind),
+    ...(name === undefined ? {} : { kind: name }),
+    metadata,
+    ...(isJsonObject(filled) ? filled : {}),
+  };
   custom.cache.set(stored, read);
   return read;
 }

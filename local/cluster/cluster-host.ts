@@ -1,11 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
 import type { Authorizer } from "#local/cluster/api-server.ts";
 import type { Authenticator } from "#local/cluster/authentication.ts";
 import { bootstrap } from "#local/cluster/bootstrap.ts";
 import { Cluster } from "#local/cluster/cluster.ts";
+import { type ClusterPort, openClusterPort } from "#local/cluster/cluster-port.ts";
 import { startControllers } from "#local/cluster/controllers/start-controllers.ts";
+import { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";
 import {
   type HostedCluster,
   type Interceptor,
@@ -14,10 +16,11 @@ import {
 } from "#local/cluster/request-listener.ts";
 import { Scheduler } from "#local/cluster/scheduler.ts";
 import { loadState, saveState, type TlsIdentity } from "#local/cluster/state-files.ts";
-import { createTlsIdentity } from "#local/cluster/tls-identity.ts";
+import { createTlsIdentity, expiredTlsIdentity } from "#local/cluster/tls-identity.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 
 export type { Authenticator, User } from "#local/cluster/authentication.ts";
+export { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";
 export type { Interceptor, RequestRecord } from "#local/cluster/request-listener.ts";
 
 export interface ClusterHostOptions {
@@ -51,7 +54,7 @@ export interface AddClusterOptions {
 
 export interface ClusterConnection {
   readonly name: string;
-  /** `https://127.0.0.1:PORT/clusters/NAME`: one port, one path for each cluster. */
+  /** `https://127.0.0.1:PORT/clusters/NAME`: one path for each cluster; the port of all, or one of its own. */
   readonly server: string;
   /** The certificate authority, PEM in base64, as a kubeconfig holds it. */
   readonly caData: string;
@@ -65,7 +68,21 @@ export interface ClusterHost {
   addCluster(name: string, options?: AddClusterOptions): ClusterConnection;
   /** Stops a cluster; requests to it are answered 404. */
   removeCluster(name: string): void;
+  /** Puts another cluster, with nothing in it, behind the address and token of one. It has none of its faults. */
+  replaceCluster(name: string, options?: Pick<AddClusterOptions, "uid">): Promise<ClusterConnection>;
+  /**
+   * Gives a cluster a port of its own, for faults of its network and certificate; kept in its state file.
+   * @returns its connection from now on; the old address is good too.
+   */
+  openPort(name: string): Promise<ClusterConnection>;
   connections(): readonly ClusterConnection[];
+  /**
+   * Replaces every knob of a cluster; `{}` ends all faults. They are not saved.
+   * @throws Error for values outside `clusterFaultsSchema`, and where a knob needs a port that was not opened.
+   */
+  setFaults(cluster: string, faults: ClusterFaults): Promise<void>;
+  /** The knobs of a cluster as they are now: `next` counts what is still to come. */
+  faults(cluster: string): ClusterFaults;
   /** Every request since the start or the last `clearRequests`, in the order of their ends; the oldest go after 200,000. */
   requests(): readonly RequestRecord[];
   clearRequests(): void;
@@ -113,10 +130,12 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
       for (const each of listeners) each(entry);
     },
   });
-  const server = createServer(
-    { key: tls.key, cert: tls.cert, maxHeaderSize: 64 * 1024, keepAliveTimeout: 60_000 },
-    listener,
-  );
+  const serve = ({ key, cert }: TlsIdentity) =>
+    createServer({ key, cert, maxHeaderSize: 64 * 1024, keepAliveTimeout: 60_000 }, listener);
+  const server = serve(tls);
+  /** Never listens: it is given the connections of clusters whose certificate has expired. */
+  let expired: Server | undefined;
+  const ports = new Map<string, ClusterPort>();
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port ?? 0, "127.0.0.1", resolve);
@@ -134,8 +153,30 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
     });
     clusters.set(cluster.options.name, { cluster, scheduler, authenticator });
   }
+  function hosted(name: string): HostedCluster {
+    const found = clusters.get(name);
+    if (found === undefined) throw new Error(`there is no cluster ${JSON.stringify(name)}`);
+    return found;
+  }
+  function create(name: string, identity: { readonly uid: string; readonly version: string; readonly token: string }) {
+    return new Cluster({ name, ...identity, clock, controllers, caCert: tls.cert });
+  }
+  /** Opens the port that is wanted, where it is free, for it is in somebody's kubeconfig. */
+  async function openPort(name: string, wanted = 0): Promise<void> {
+    const accept = (socket: Socket) => {
+      const isExpired = clusters.get(name)?.cluster.faults.current().certificate === "expired";
+      (isExpired ? expired : server)?.emit("connection", socket);
+    };
+    const opened = await openClusterPort({ port: wanted, accept }).catch((error: unknown) => {
+      if (wanted === 0) throw error;
+      return openClusterPort({ port: 0, accept });
+    });
+    ports.set(name, opened);
+    savedRevisions.delete(name);
+  }
   function connection({ options: { name, token, uid } }: Cluster): ClusterConnection {
-    const server = `https://127.0.0.1:${port}/clusters/${encodeURIComponent(name)}`;
+    const own = ports.get(name)?.port ?? port;
+    const server = `https://127.0.0.1:${own}/clusters/${encodeURIComponent(name)}`;
     return { name, server, caData: Buffer.from(tls.cert).toString("base64"), token, uid };
   }
   const savedRevisions = new Map<string, number>();
@@ -145,7 +186,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
       .map(({ cluster }) => cluster)
       .filter((cluster) => savedRevisions.get(cluster.options.name) !== cluster.store.revision);
     const revisions = changed.map(({ options: { name }, store }) => [name, store.revision] as const);
-    await saveState(options.stateDir, { tls, clusters: changed });
+    await saveState(options.stateDir, { tls, clusters: changed, portOf: (name) => ports.get(name)?.port });
     for (const [name, revision] of revisions) savedRevisions.set(name, revision);
   }
 
@@ -154,13 +195,14 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
     const cluster = new Cluster({ ...state.identity, clock, controllers, caCert: tls.cert }, state.revision);
     for (const [resource, object] of state.objects) cluster.store.restore(resource, object);
     host(cluster);
+    if (state.port !== undefined) await openPort(state.identity.name, state.port);
   }
 
   return {
     addCluster(name, { uid = randomUUID(), version = defaultVersion, authenticator } = {}) {
       if (clusters.has(name)) throw new Error(`cluster ${JSON.stringify(name)} exists already: remove it first`);
       const token = randomBytes(24).toString("base64url");
-      const cluster = new Cluster({ name, uid, token, version, clock, controllers, caCert: tls.cert });
+      const cluster = create(name, { uid, version, token });
       host(cluster, authenticator);
       bootstrap(cluster);
       return connection(cluster);
@@ -168,7 +210,42 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
     removeCluster(name) {
       clusters.get(name)?.scheduler.close();
       clusters.delete(name);
+      void ports.get(name)?.close();
+      ports.delete(name);
     },
+    async replaceCluster(name, { uid = randomUUID() } = {}) {
+      const { cluster: former, scheduler, authenticator } = hosted(name);
+      const { version, token } = former.options;
+      scheduler.close();
+      former.faults.set({});
+      savedRevisions.delete(name);
+      const cluster = create(name, { uid, version, token });
+      host(cluster, authenticator);
+      bootstrap(cluster);
+      await ports.get(name)?.setNetwork("open");
+      return connection(cluster);
+    },
+    async openPort(name) {
+      const { cluster } = hosted(name);
+      if (!ports.has(name)) await openPort(name);
+      return connection(cluster);
+    },
+    async setFaults(name, faults) {
+      const { cluster } = hosted(name);
+      const next = clusterFaultsSchema.parse(faults);
+      const own = ports.get(name);
+      if (own === undefined && (next.network ?? next.certificate) !== undefined) {
+        throw new Error(
+          `cluster ${JSON.stringify(name)} has no port of its own: call openPort before faults of its network or certificate are set`,
+        );
+      }
+      if (next.certificate !== undefined) expired ??= serve(await expiredTlsIdentity(tls));
+      const before = cluster.faults.current();
+      cluster.faults.set(next);
+      if (before.network === next.network && before.certificate === next.certificate) return;
+      await own?.setNetwork(next.network ?? "open");
+    },
+    faults: (name) => hosted(name).cluster.faults.current(),
     connections: () => [...clusters.values()].map(({ cluster }) => connection(cluster)),
     requests: () => records,
     clearRequests() {
@@ -192,7 +269,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
       for (const { scheduler } of clusters.values()) scheduler.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
-      await closed;
+      await Promise.all([closed, ...[...ports.values()].map((each) => each.close())]);
       await save();
     },
   };

@@ -1,5 +1,6 @@
 import { ClusterStore } from "#local/cluster/cluster-store.ts";
 import { customKinds } from "#local/cluster/custom-kind.ts";
+import { FaultPlan } from "#local/cluster/faults.ts";
 import { builtinKinds, builtinKindsByResource, type Kind, resourceKey } from "#local/cluster/kinds.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
@@ -21,10 +22,11 @@ export interface ClusterOptions {
 
 export const crdResource = resourceKey("apiextensions.k8s.io", "customresourcedefinitions");
 
-/** One API server: its objects, the kinds it serves, its clock. */
+/** One API server: its objects, the kinds it serves, its clock, what goes wrong with it. */
 export class Cluster {
   readonly options: ClusterOptions;
   readonly store: ClusterStore;
+  readonly faults = new FaultPlan();
   readonly #customKinds = new Map<string, readonly Kind[]>();
 
   constructor(options: ClusterOptions, revision = 1) {

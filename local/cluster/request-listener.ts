@@ -9,6 +9,7 @@ import {
 } from "#local/cluster/api-server.ts";
 import { type Authenticator, authenticate, type User } from "#local/cluster/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
+import type { Disturbance } from "#local/cluster/faults.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { StatusError } from "#local/cluster/status-error.ts";
 import { type JsonObject, stringifyJson } from "#shared/domain/json.ts";
@@ -187,9 +188,14 @@ async function intercepted(
   request: InterceptedRequest,
   out: { readonly response: ServerResponse; readonly record: (status: number) => void },
 ): Promise<boolean> {
-  const interceptor = options.interceptor();
-  const decision = interceptor === undefined ? "pass" : await interceptor(request);
+  const decision = await decide(options, request);
   if (decision === "pass") return false;
+  if (decision === "hold") {
+    out.record(0);
+    const release = options.cluster(request.cluster)?.cluster.faults.hold(() => out.response.destroy());
+    out.response.once("close", () => release?.());
+    return true;
+  }
   if (decision === "reset") {
     out.record(0);
     out.response.destroy();
@@ -199,6 +205,13 @@ async function intercepted(
   const body = typeof decision.body === "string" ? decision.body : stringifyJson(decision.body);
   out.response.writeHead(decision.status, { "content-type": "application/json", ...decision.headers }).end(body);
   return true;
+}
+
+/** The faults of the cluster come first: what they let pass is the interceptor's. */
+async function decide(options: ListenerOptions, request: InterceptedRequest): Promise<Disturbance> {
+  const faulty = await options.cluster(request.cluster)?.cluster.faults.disturb(request);
+  if (faulty !== undefined && faulty !== "pass") return faulty;
+  return (await options.interceptor()?.(request)) ?? "pass";
 }
 
 function warningHeader(text: string): string {

@@ -11,6 +11,8 @@ export interface TlsIdentity {
 
 export interface SavedCluster {
   readonly identity: { readonly name: string; readonly uid: string; readonly token: string; readonly version: string };
+  /** The cluster's own, where it has one. */
+  readonly port: number | undefined;
   readonly revision: number;
   /** Each with its `group/plural`. */
   readonly objects: readonly (readonly [string, JsonObject])[];
@@ -43,13 +45,18 @@ function readCluster(text: string): SavedCluster {
   }
   const { name, uid, token, version } = saved.identity;
   const identity = { name: String(name), uid: String(uid), token: String(token), version: String(version) };
-  return { identity, revision: Number(saved.revision), objects: saved.objects as SavedCluster["objects"] };
+  const port = saved.port === undefined ? undefined : Number(saved.port);
+  return { identity, port, revision: Number(saved.revision), objects: saved.objects as SavedCluster["objects"] };
 }
 
 /** Writes one file for each cluster, and the certificate, so that kubeconfigs keep working. The files hold secrets. */
 export async function saveState(
   directory: string,
-  state: { readonly tls: TlsIdentity; readonly clusters: readonly Cluster[] },
+  state: {
+    readonly tls: TlsIdentity;
+    readonly clusters: readonly Cluster[];
+    readonly portOf: (cluster: string) => number | undefined;
+  },
 ): Promise<void> {
   await mkdir(directory, { recursive: true });
   await replaceFile(join(directory, tlsFile), JSON.stringify(state.tls));
@@ -58,7 +65,9 @@ export async function saveState(
     const objects = store
       .resources()
       .flatMap((resource) => store.list(resource).map((object) => [resource, object] as const));
-    const saved = { identity: { name, uid, token, version }, revision: store.revision, objects };
+    const port = state.portOf(name);
+    const own = port === undefined ? {} : { port };
+    const saved = { identity: { name, uid, token, version }, ...own, revision: store.revision, objects };
     await replaceFile(join(directory, `${encodeURIComponent(name)}${clusterSuffix}`), stringifyJson(saved));
   }
 }

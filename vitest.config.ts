@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 /** One project per level of docs/testing.md; `npm test` runs them all. */
 export default defineConfig({
   test: {
-    reporters: ["default"],
+    reporters: ["default", "./test/support/cluster-checks-reporter.ts"],
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
       { test: { name: "contract", include: ["test/contract/**/*.test.ts"], testTimeout: 30_000, hookTimeout: 60_000 } },

@@ -1,7 +1,8 @@
 /**
  * `node scripts/run.mjs demo|test|bench [arguments]`: the commands of the README, from a fresh clone, under any Node from
  * 20 on and with nothing installed. Installs what package-lock.json names when it is not there yet, then runs the
- * command under the Node 24 that comes with the dependencies.
+ * command under the Node 24 that comes with the dependencies. `test --require-real` fails when no check was made on a
+ * real kube-apiserver.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -46,7 +47,10 @@ if (command === undefined || !Object.hasOwn(commands, command)) {
   process.exit(2);
 }
 await install();
-process.exit(await run(nodeBinary(), [...commands[command], ...rest]));
+const requireReal = command === "test" && rest.includes("--require-real");
+if (requireReal) process.env.STARLING_REQUIRE_REAL = "1";
+const parameters = requireReal ? rest.filter((each) => each !== "--require-real") : rest;
+process.exit(await run(nodeBinary(), [...commands[command], ...parameters]));
 
 /** Leaves node_modules as package-lock.json says; one process at a time. */
 async function install() {

@@ -1,0 +1,48 @@
+import { execFileSync } from "node:child_process";
+import type { Reporter, TestCase, TestModule, TestRunEndReason, TestSuite } from "vitest/node";
+import { defaultKubeAssetsFolder, findKubeAssets } from "#local/cluster/kube-assets.ts";
+
+/** Suites that take a target end their names like this. */
+const targetPattern = /\bon (?:the )?(embedded API server|kube-apiserver)/;
+
+/**
+ * Says at the end of a run how many checks of it were made on the embedded API server and how many on a real one, and
+ * fails the run on no real ones when `STARLING_REQUIRE_REAL` is 1.
+ */
+export default class ClusterChecksReporter implements Reporter {
+  async onTestRunEnd(
+    modules: readonly TestModule[],
+    _errors: readonly unknown[],
+    reason: TestRunEndReason,
+  ): Promise<void> {
+    const passed = modules.flatMap((module) => [...module.children.allTests("passed")]);
+    const embedded = passed.filter((test) => targetOf(test) === "embedded API server").length;
+    const real = passed.filter((test) => targetOf(test) === "kube-apiserver").length;
+    const required = process.env.STARLING_REQUIRE_REAL === "1";
+    if (reason === "interrupted" || (embedded + real === 0 && !required)) return;
+    console.log(`cluster checks: ${embedded} embedded, ${await realPart(real)}`);
+    if (!required || real > 0) return;
+    console.error("failed: checks on a real kube-apiserver were required (--require-real), and there were none");
+    process.exitCode = 1;
+  }
+}
+
+async function realPart(count: number): Promise<string> {
+  const assets = await findKubeAssets(process.env.KUBEBUILDER_ASSETS);
+  if (assets === undefined) {
+    return `${count} real: neither KUBEBUILDER_ASSETS nor ${defaultKubeAssetsFolder} has etcd and kube-apiserver`;
+  }
+  const version = execFileSync(assets.kubeApiServer, ["--version"], { encoding: "utf8" });
+  return `${count} on kube-apiserver ${version.replace("Kubernetes v", "").trim()}`;
+}
+
+/** The innermost suite that names a target decides. */
+function targetOf(test: TestCase): string | undefined {
+  let parent: TestSuite | TestModule = test.parent;
+  while (parent.type === "suite") {
+    const found = targetPattern.exec(parent.name);
+    if (found !== null) return found[1];
+    parent = parent.parent;
+  }
+  return undefined;
+}

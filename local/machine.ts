@@ -9,10 +9,13 @@ import { wireApi } from "#functions/api/wire.ts";
 import { wireTick } from "#functions/tick/wire.ts";
 import { wireWebhook } from "#functions/webhook/wire.ts";
 import { startDynamo } from "#local/aws/dynamo-server.ts";
+import { EksRegister } from "#local/aws/eks-register.ts";
+import { type EksStsServer, startEksAndSts } from "#local/aws/eks-sts-server.ts";
 import { type EventSourceLoop, type InvocationReport, startEventSource } from "#local/aws/event-source-loop.ts";
 import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
 import { type FaultProxy, startFaultProxy } from "#local/aws/fault-proxy.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
+import { IamRoles } from "#local/aws/iam-roles.ts";
 import { type LambdaHandler, localAccountId, localRegion } from "#local/aws/lambda-context.ts";
 import { Principals } from "#local/aws/principals.ts";
 import { startSchedule } from "#local/aws/scheduler.ts";
@@ -80,12 +83,23 @@ export interface Machine {
   /** Where `starling` and git hosts call. */
   readonly api: { readonly endpoint: string; readonly region: string; readonly credentials: AccessKey };
   readonly webhook: { readonly url: string; readonly secret: string };
+  /** The EKS clusters and IAM roles that the functions find. */
+  readonly eks: LocalEks;
   readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
   tick(): Promise<void>;
   putSecret(name: string, value: string): Promise<void>;
   /** Every message of every queue is gone, as after `aws sqs purge-queue`. */
   purgeQueues(): Promise<void>;
   stop(): Promise<void>;
+}
+
+export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
+  readonly clusters: EksRegister;
+  readonly roles: IamRoles;
+  /** Who the functions are to STS. */
+  readonly callerArn: string;
+  /** What tokens and sessions end by. */
+  readonly now: () => Date;
 }
 
 const principalArn = `arn:aws:iam::${localAccountId}:user/local`;
@@ -123,12 +137,15 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     }),
   );
   const accessKey = options.accessKey ?? newAccessKey();
+  const principals = new Principals([{ ...accessKey, principalArn }]);
+  const eksParts = { clusters: new EksRegister(), roles: new IamRoles(), now: clockOf(options) };
+  const eks = await started(startEksAndSts({ ...eksParts, principals }));
   const { dynamodb, sqs, s3 } = proxy.endpoints;
   const newClients = () =>
     awsClients({
       region: localRegion,
       credentials: accessKey,
-      endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint },
+      endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint, sts: eks.endpoint, eks: eks.endpoint },
     });
   const aws = newClients();
   const timeouts = Object.fromEntries(
@@ -156,7 +173,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     openFront({
       environment,
       aws,
-      accessKey,
+      principals,
       wiring,
       ...(options.apiPort === undefined ? {} : { port: options.apiPort }),
     }),
@@ -178,6 +195,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     environment,
     api: { endpoint: front.url, region: localRegion, credentials: accessKey },
     webhook: { url: `${front.url}/hook/github`, secret },
+    eks: { ...eksParts, endpoint: eks.endpoint, calls: eks.calls, callerArn: principalArn },
     sources,
     tick: tickHandler,
     putSecret,
@@ -186,6 +204,10 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     },
     stop: () => stopAll(stops),
   };
+}
+
+function clockOf({ clock }: MachineOptions): () => Date {
+  return clock === undefined ? () => new Date() : () => clock.now();
 }
 
 export function newAccessKey(): AccessKey {
@@ -223,12 +245,12 @@ function wireLocalTick(
 interface FrontParts {
   readonly environment: LocalEnvironment;
   readonly aws: AwsClients;
-  readonly accessKey: AccessKey;
+  readonly principals: Principals;
   readonly wiring: WireOptions;
   readonly port?: number;
 }
 
-function openFront({ environment, aws, accessKey, wiring, port }: FrontParts): Promise<HttpFront> {
+function openFront({ environment, aws, principals, wiring, port }: FrontParts): Promise<HttpFront> {
   const api = wireApi(
     {
       STARLING_TABLE: environment.table,
@@ -263,7 +285,7 @@ function openFront({ environment, aws, accessKey, wiring, port }: FrontParts): P
         handler: api as LambdaHandler,
       },
     ],
-    principals: new Principals([{ ...accessKey, principalArn }]),
+    principals,
     ...(port === undefined ? {} : { port }),
   });
 }

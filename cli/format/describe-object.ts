@@ -61,13 +61,15 @@ export function describeCluster({
   syncs,
   now,
 }: Omit<Described<ClusterObject>, "events"> & { readonly syncs: readonly SyncObject[] }): string {
-  const { endpoint, values } = cluster.spec;
+  const { eks, endpoint, access, values } = cluster.spec;
   const table = getTable("Sync", worstFirst(syncs), { now, width: "normal", namespaces: "all" });
   return [
     headText(cluster, now),
     fieldsText([
-      ["Server", endpoint.server],
-      ["Token", `secret ${endpoint.token.secret}`],
+      ["EKS", eks?.arn],
+      ["Role", access?.role.name],
+      ["Server", endpoint?.server],
+      ["Token", endpoint === undefined ? undefined : `secret ${endpoint.token.secret}`],
       ["Identity", cluster.status.uid === undefined ? "not seen yet" : `kube-system uid ${cluster.status.uid}`],
       ["Kubernetes", cluster.status.version],
       ["Values", pairsText(values)],

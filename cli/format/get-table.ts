@@ -89,7 +89,7 @@ const clusterColumns: readonly Column<ClusterObject>[] = [
   since,
   seen,
   { name: "LABELS", cell: (cluster) => labelsText(cluster.metadata.labels) },
-  { name: "SERVER", cell: (cluster) => cluster.spec.endpoint.server, wideOnly: true },
+  { name: "SERVER", cell: ({ spec }) => spec.eks?.arn ?? spec.endpoint?.server ?? "-", wideOnly: true },
   { name: "UID", cell: (cluster) => cluster.status.uid ?? "-", wideOnly: true },
   remark,
 ];

@@ -3,6 +3,7 @@ import { KubeConnector } from "#functions/apply/kube-connector.ts";
 import { workCluster } from "#functions/apply/work-cluster.ts";
 import { CoalescingSender } from "#shared/adapters/coalescing-sender.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { EksAccess } from "#shared/adapters/eks-access.ts";
 import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
@@ -25,7 +26,11 @@ export function wireApply(env: ApplyEnv, aws: AwsClients, options: WireOptions =
     clock,
     ids: randomIds,
     log,
-    connector: new KubeConnector(new SecretsManagerReader(aws.secrets, clock), clock),
+    connector: new KubeConnector({
+      secrets: new SecretsManagerReader(aws.secrets, clock),
+      eks: new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: env.STARLING_INSTALLATION }),
+      clock,
+    }),
     installation: env.STARLING_INSTALLATION,
   };
   return sqsHandler({

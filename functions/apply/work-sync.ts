@@ -79,6 +79,7 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
   try {
     const client = await context.ports.connector.connect(cluster, context.deadline);
     const result = await verb({ ...context, client });
+    if (result.reason === "IdentityMismatch") context.ports.connector.distrust(cluster);
     if (result.phase === "Unreachable") return { result };
     const version = isSeenLongAgo(cluster, clock.now()) ? await client.serverVersion() : undefined;
     return { result, contact: { uid: result.clusterUid, version } };
@@ -100,7 +101,17 @@ const outOfTime: VerbResult = {
 };
 
 /** Without credentials there is no cluster to reach: somebody has to act, and no rollout is to fail for it meanwhile. */
-const credentialCodes: ReadonlySet<string> = new Set(["SecretNotFound", "SecretDenied", "InvalidCredentials"]);
+const credentialCodes: ReadonlySet<string> = new Set([
+  "SecretNotFound",
+  "SecretDenied",
+  "InvalidCredentials",
+  "RoleDenied",
+  "RegionDisabled",
+  "TokenTooLarge",
+  "EksDenied",
+  "EksClusterNotFound",
+  "EksClusterNotActive",
+]);
 
 /** What failed on our side of the connection; a defect of ours is tried again, and its log has the details. */
 function defectFinding(error: unknown, context: Omit<VerbContext, "client">, cluster: ClusterRow): VerbResult {

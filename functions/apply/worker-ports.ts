@@ -6,6 +6,8 @@ import type { BlobStore, Clock, Ids, Log, MessageSender, Table } from "#shared/p
 export interface ClusterConnector {
   /** @throws StarlingError when the cluster's credentials cannot be read. */
   connect(cluster: ClusterRow, deadline: Date): Promise<ClusterClient>;
+  /** What answered was another cluster: where this one is has to be asked again. */
+  distrust(cluster: ClusterRow): void;
 }
 
 export interface WorkerPorts {

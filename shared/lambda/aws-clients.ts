@@ -1,7 +1,9 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { EKSClient } from "@aws-sdk/client-eks";
 import { S3Client } from "@aws-sdk/client-s3";
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
+import { STSClient } from "@aws-sdk/client-sts";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
 /** Unless told, the SDK waits for ever: one dead connection would cost a function all of its time. */
@@ -17,12 +19,22 @@ export interface AwsClients {
   readonly sqs: SQSClient;
   readonly s3: S3Client;
   readonly secrets: SecretsManagerClient;
+  /** The STS of a region, asked with the function's own credentials: its region's endpoint, never the global one. */
+  sts(scope: { readonly region: string }): STSClient;
+  /** The EKS of a region, asked with the credentials of whoever may see the clusters there. */
+  eks(scope: { readonly region: string; readonly credentials: ClientCredentials }): EKSClient;
+}
+
+export interface ClientCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
 }
 
 export interface AwsClientOptions {
   readonly region: string;
-  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
-  readonly endpoints: Readonly<Record<"dynamo" | "sqs" | "s3" | "secrets", string>>;
+  readonly credentials: ClientCredentials;
+  readonly endpoints: Readonly<Record<"dynamo" | "sqs" | "s3" | "secrets" | "sts" | "eks", string>>;
 }
 
 /** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
@@ -43,5 +55,7 @@ export function awsClients(options?: AwsClientOptions): AwsClients {
     sqs: new SQSClient(at("sqs")),
     s3: new S3Client({ ...at("s3"), ...(options === undefined ? {} : { forcePathStyle: true }) }),
     secrets: new SecretsManagerClient(at("secrets")),
+    sts: ({ region }) => new STSClient({ ...at("sts"), region }),
+    eks: ({ region, credentials }) => new EKSClient({ ...at("eks"), region, credentials }),
   };
 }

@@ -25,13 +25,16 @@ export async function startEmulatedClients(options: Omit<FaultProxyOptions, "tar
       sqs: proxy.endpoints.sqs,
       s3: proxy.endpoints.s3,
       secrets: secrets.endpoint,
+      // Nothing here asks for these.
+      sts: "http://127.0.0.1:9",
+      eks: "http://127.0.0.1:9",
     },
   });
   return {
     aws,
     proxy,
     async stop() {
-      for (const client of Object.values(aws)) client.destroy();
+      for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) client.destroy();
       await proxy.stop();
       await Promise.all([secrets.stop(), sqsAndS3.stop(), dynamo.stop()]);
     },

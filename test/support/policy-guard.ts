@@ -47,20 +47,24 @@ export async function guarded(
   aws: AwsClients,
   role: { readonly statements: readonly Statement[]; readonly onRefusal: (wish: Wish) => void },
 ): Promise<AwsClients> {
+  const region = await aws.sqs.config.region();
+  const credentials = await aws.sqs.config.credentials();
   const clients = awsClients({
-    region: await aws.sqs.config.region(),
-    credentials: await aws.sqs.config.credentials(),
+    region,
+    credentials,
     endpoints: {
       dynamo: await endpointOf(aws.dynamo),
       sqs: await endpointOf(aws.sqs),
       s3: await endpointOf(aws.s3),
       secrets: await endpointOf(aws.secrets),
+      sts: await endpointOf(aws.sts({ region })),
+      eks: await endpointOf(aws.eks({ region, credentials })),
     },
   });
   const check = (request: unknown) => {
     for (const wish of wishesOf(request as HttpRequest)) if (!mayDo(wish, role.statements)) role.onRefusal(wish);
   };
-  for (const client of [clients.dynamo, clients.sqs, clients.s3, clients.secrets] as const) {
+  const watched = <T>(client: T): T => {
     (client as AwsClients["sqs"]).middlewareStack.add(
       (next) => (step) => {
         check(step.request);
@@ -68,8 +72,18 @@ export async function guarded(
       },
       { step: "finalizeRequest", name: "policyGuard" },
     );
-  }
-  return clients;
+    return client;
+  };
+  for (const client of [clients.dynamo, clients.sqs, clients.s3, clients.secrets]) watched(client);
+  return {
+    ...clients,
+    sts: (scope) => watched(clients.sts(scope)),
+    eks(scope) {
+      const client = clients.eks(scope);
+      // What a role may do that is assumed is up to its own account.
+      return scope.credentials.accessKeyId === credentials.accessKeyId ? watched(client) : client;
+    },
+  };
 }
 
 async function endpointOf(client: { readonly config: object }): Promise<string> {
@@ -81,6 +95,8 @@ async function endpointOf(client: { readonly config: object }): Promise<string> 
 
 function wishesOf(request: HttpRequest): readonly Wish[] {
   const target = request.headers["x-amz-target"];
+  if (request.path.startsWith("/clusters/")) return [clusterWish(request)];
+  if (request.method === "POST" && target === undefined) return [roleWish(request)];
   if (target === undefined) return [objectWish(request)];
   const [service = "", operation = ""] = target.split(".");
   const text = typeof request.body === "string" ? request.body : Buffer.from(request.body as Uint8Array).toString();
@@ -136,6 +152,21 @@ function queueWish(operation: string, body: Record<string, unknown>): Wish {
 function objectWish({ method, path }: HttpRequest): Wish {
   const key = decodeURIComponent(path).split("/").slice(2).join("/");
   return { action: method === "GET" ? "s3:GetObject" : "s3:PutObject", resource: `<starling-state-blobs-arn>/${key}` };
+}
+
+/** `/clusters/<name>` */
+function clusterWish({ path }: HttpRequest): Wish {
+  const name = decodeURIComponent(path.split("/")[2] ?? "");
+  return {
+    action: "eks:DescribeCluster",
+    resource: `arn:<AWS::Partition>:eks:us-east-1:<AWS::AccountId>:cluster/${name}`,
+  };
+}
+
+function roleWish({ body }: HttpRequest): Wish {
+  const parameters = new URLSearchParams(typeof body === "string" ? body : Buffer.from(body as Uint8Array).toString());
+  const resource = (parameters.get("RoleArn") ?? "").replace(/^arn:aws:/, "arn:<AWS::Partition>:");
+  return { action: `sts:${parameters.get("Action")}`, resource };
 }
 
 function secretArn(name: string): string {

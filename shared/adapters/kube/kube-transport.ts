@@ -20,6 +20,8 @@ export interface KubeEndpoint {
   readonly maxSockets?: number;
   /** How long a connection may take until it is secure; 5 s unless given. */
   readonly connectTimeoutMs?: number;
+  /** Told of requests that reached nobody, or somebody who is not the server: names, routes, certificates. */
+  readonly onUnreachable?: () => void;
 }
 
 export interface TransportRequest {
@@ -97,7 +99,11 @@ export class KubeTransport {
 
   #exchange(request: TransportRequest, headers: Record<string, string | string[]>): Promise<TransportAnswer> {
     return new Promise((resolve, reject) => {
-      const fail = (cause: unknown) => reject(networkError(request, cause));
+      const fail = (cause: unknown) => {
+        const error = networkError(request, cause);
+        if (error.class === "unreachable") this.#endpoint.onUnreachable?.();
+        reject(error);
+      };
       const signal = AbortSignal.timeout(Math.max(1, request.timeoutMs));
       const sent = sendRequest(
         {

@@ -1,22 +1,60 @@
 import { z } from "zod";
+import { parseEksArn } from "#shared/domain/eks-arn.ts";
 import { API_VERSION, installationMetadata } from "#shared/domain/kinds/metadata.ts";
 
-export const clusterSpec = z.strictObject({
-  endpoint: z.strictObject({
-    server: z
-      .url({ protocol: /^https$/, error: "must be an https URL such as https://10.0.0.1:6443" })
-      .refine((text) => !/\/\/[^/]*@/.test(text), "must not hold a user name or password; use token.secret"),
-    /** PEM certificates of the cluster's authority, base64 as in a kubeconfig. Absent: the public authorities. */
-    caData: z.base64("must be base64, as in a kubeconfig's certificate-authority-data").optional(),
-    token: z.strictObject({
-      /** Name of a secret that holds the bearer token itself. */
-      secret: z.string().min(1),
-    }),
-    tlsServerName: z.string().min(1).optional(),
+const endpointSchema = z.strictObject({
+  server: z
+    .url({ protocol: /^https$/, error: "must be an https URL such as https://10.0.0.1:6443" })
+    .refine((text) => !/\/\/[^/]*@/.test(text), "must not hold a user name or password; use token.secret"),
+  /** PEM certificates of the cluster's authority, base64 as in a kubeconfig. Absent: the public authorities. */
+  caData: z.base64("must be base64, as in a kubeconfig's certificate-authority-data").optional(),
+  token: z.strictObject({
+    /** Name of a secret that holds the bearer token itself. */
+    secret: z.string().min(1),
   }),
-  /** Facts about the cluster that paths may refer to as `{{ cluster.values.NAME }}`. */
-  values: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be an identifier"), z.string()).optional(),
+  tlsServerName: z.string().min(1).optional(),
 });
+
+const eksSchema = z.strictObject({
+  /** Address, authority and credentials follow from it: they are asked of EKS and STS. */
+  arn: z
+    .string()
+    .refine(
+      (text) => parseEksArn(text) !== undefined,
+      "must be the ARN of an EKS cluster such as arn:aws:eks:eu-west-1:111122223333:cluster/prod-1",
+    ),
+});
+
+const roleSchema = z.strictObject({
+  /** In the account of the cluster, with its path where it has one. */
+  name: z
+    .string()
+    .regex(
+      /^([\w+=,.@-]{1,510}\/)*[\w+=,.@-]{1,64}$/,
+      "must be the name of an IAM role in the cluster's account, such as starling-apply",
+    ),
+  externalId: z
+    .string()
+    .regex(/^[\w+=,.@:/-]{2,1224}$/, "must be 2 to 1224 characters of A-Z, a-z, 0-9 and _+=,.@:/-")
+    .optional(),
+});
+
+export const clusterSpec = z
+  .strictObject({
+    eks: eksSchema.optional(),
+    endpoint: endpointSchema.optional(),
+    /** How Starling becomes somebody the cluster knows. Absent: as itself. */
+    access: z.strictObject({ role: roleSchema }).optional(),
+    /** Facts about the cluster that paths may refer to as `{{ cluster.values.NAME }}`. */
+    values: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be an identifier"), z.string()).optional(),
+  })
+  .refine(({ eks, endpoint }) => (eks === undefined) !== (endpoint === undefined), {
+    message: "needs exactly one of eks or endpoint",
+  })
+  .refine(({ endpoint, access }) => endpoint === undefined || access === undefined, {
+    message: "goes with eks only: a cluster with an endpoint is reached with the token of its secret",
+    path: ["access"],
+  });
 export type ClusterSpec = z.infer<typeof clusterSpec>;
 
 export const clusterDocument = z.strictObject({

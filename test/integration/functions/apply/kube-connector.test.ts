@@ -1,5 +1,8 @@
+import { EKSClient } from "@aws-sdk/client-eks";
+import { STSClient } from "@aws-sdk/client-sts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/kube-connector.ts";
+import { EksAccess } from "#shared/adapters/eks-access.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
@@ -39,8 +42,15 @@ function clusterRow(): ClusterRow {
   };
 }
 
+const noEks = new EksAccess({
+  sts: () => new STSClient({ region: "eu-west-1" }),
+  eks: () => new EKSClient({ region: "eu-west-1" }),
+  clock: systemClock,
+  installation: "test",
+});
+
 function clientWith(token: string) {
-  const connector = new KubeConnector({ read: async () => token }, systemClock);
+  const connector = new KubeConnector({ secrets: { read: async () => token }, eks: noEks, clock: systemClock });
   return connector.connect(clusterRow(), new Date(Date.now() + 60_000));
 }
 

@@ -118,7 +118,7 @@ class WorkerWorld {
       clock: this.clock,
       ids: randomIds,
       log: silentLog,
-      connector: { connect: async () => cluster.client },
+      connector: { connect: async () => cluster.client, distrust() {} },
       installation: "installation-1",
       ...instead,
     };
@@ -163,6 +163,7 @@ test("what there was no time for is told of at once", async () => {
       world.aheadMs += 295_000;
       return cluster.client;
     },
+    distrust() {},
   };
   await world.work({ connector });
   expect(await world.phase("second")).toBeUndefined();

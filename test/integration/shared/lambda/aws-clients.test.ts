@@ -24,7 +24,7 @@ test("a request that is never answered is given up, and asked again", async () =
   const { secrets } = awsClients({
     region: "us-east-1",
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
-    endpoints: { dynamo: endpoint, sqs: endpoint, s3: endpoint, secrets: endpoint },
+    endpoints: { dynamo: endpoint, sqs: endpoint, s3: endpoint, secrets: endpoint, sts: endpoint, eks: endpoint },
   });
   const answer = await secrets.send(new GetSecretValueCommand({ SecretId: "a" }));
   expect(answer.SecretString).toBe("value");

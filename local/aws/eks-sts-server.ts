@@ -1,0 +1,216 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { eksOperation } from "#local/aws/eks-operations.ts";
+import { EksRefusal, type EksRegister } from "#local/aws/eks-register.ts";
+import type { IamRoles } from "#local/aws/iam-roles.ts";
+import { verifyPresigned } from "#local/aws/presigned-url.ts";
+import { accountOf } from "#local/aws/principal-arns.ts";
+import type { AccessKey, Principals } from "#local/aws/principals.ts";
+import { readBytes } from "#local/aws/read-bytes.ts";
+import { verifySigV4 } from "#local/aws/sigv4-verifier.ts";
+import {
+  assumeRole,
+  getCallerIdentity,
+  type StsAnswer,
+  StsRefusal,
+  stsErrorJson,
+  stsErrorXml,
+  stsJson,
+  stsXml,
+} from "#local/aws/sts-operations.ts";
+
+/** One request whose signature was right. */
+export interface EksStsCall {
+  readonly service: "sts" | "eks";
+  readonly operation: string;
+  /** Of the signature, as real endpoints have it in their name. */
+  readonly region: string;
+  readonly principalArn: string;
+}
+
+export interface CallFailure {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface EksStsServerOptions {
+  readonly principals: Principals;
+  readonly roles: IamRoles;
+  readonly clusters: EksRegister;
+  /** What sessions and cluster tokens end by; the machine's by default. Signatures of requests go by the machine's. */
+  readonly now?: () => Date;
+  readonly port?: number;
+  /** A failure in place of the answer. */
+  readonly fail?: (call: EksStsCall) => CallFailure | undefined;
+}
+
+export interface EksStsServer {
+  readonly endpoint: string;
+  /** In their order. */
+  calls(): readonly EksStsCall[];
+  stop(): Promise<void>;
+}
+
+interface Arrived {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+interface Signed {
+  readonly service: "sts" | "eks";
+  readonly region: string;
+  readonly accessKey: AccessKey;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** As many calls are remembered. */
+const maxCalls = 10_000;
+const scopeFormat = /Credential=([^/\s]+)\/\d{8}\/([^/\s]+)\/([^/\s]+)\/aws4_request/;
+
+/**
+ * STS (AssumeRole, GetCallerIdentity, also presigned) and EKS (ListClusters, DescribeCluster, access entries) of every
+ * account and region, on one port of 127.0.0.1: which region is meant is in the signature, which account in the caller.
+ */
+export async function startEksAndSts(options: EksStsServerOptions): Promise<EksStsServer> {
+  const { now = () => new Date() } = options;
+  let calls: EksStsCall[] = [];
+
+  function record(call: EksStsCall): void {
+    calls.push(call);
+    if (calls.length > maxCalls) calls = calls.slice(-maxCalls / 2);
+    const failure = options.fail?.(call);
+    if (failure !== undefined) throw new StsRefusal(failure.code, failure.message, failure.status);
+  }
+
+  async function answerSts(arrived: Arrived, parameters: URLSearchParams, signed: Signed): Promise<Answer> {
+    const action = parameters.get("Action") ?? "";
+    record({ service: "sts", operation: action, region: signed.region, principalArn: signed.accessKey.principalArn });
+    const answer = perform(action, parameters, signed.accessKey);
+    return isJson(arrived)
+      ? { status: 200, contentType: "application/json", body: stsJson(action, answer) }
+      : { status: 200, contentType: "text/xml", body: stsXml(action, answer) };
+  }
+
+  function perform(action: string, parameters: URLSearchParams, caller: AccessKey): StsAnswer {
+    if (action === "GetCallerIdentity") return getCallerIdentity(caller);
+    if (action === "AssumeRole") return assumeRole(parameters, caller, { ...options, now: now() });
+    throw new StsRefusal("InvalidAction", `Could not find operation ${action} for version 2011-06-15`, 400);
+  }
+
+  async function answerEks({ method, url, body }: Arrived, { region, accessKey }: Signed): Promise<Answer> {
+    const { pathname, searchParams } = new URL(url, "http://eks");
+    const { principalArn } = accessKey;
+    const operation = eksOperation({
+      method,
+      path: pathname,
+      query: searchParams,
+      body: body.toString(),
+      accountId: accountOf(principalArn),
+      region,
+      partition: principalArn.split(":")[1] ?? "aws",
+    });
+    if (operation === undefined) throw new StsRefusal("UnknownOperationException", `${method} ${pathname}`, 404);
+    record({ service: "eks", operation: operation.name, region, principalArn });
+    return {
+      status: 200,
+      contentType: "application/json",
+      body: JSON.stringify(operation.perform(options.clusters)),
+    };
+  }
+
+  /** @throws StsRefusal when the signature is nobody's. */
+  async function verified(arrived: Arrived): Promise<Signed> {
+    const [, accessKeyId = "", region = "", service = ""] = scopeFormat.exec(arrived.headers.authorization ?? "") ?? [];
+    if (service !== "sts" && service !== "eks") {
+      throw new StsRefusal("MissingAuthenticationToken", "Request is missing Authentication Token");
+    }
+    const accessKey = options.principals.find(accessKeyId);
+    if (accessKey === undefined) {
+      const code = service === "sts" ? "InvalidClientTokenId" : "UnrecognizedClientException";
+      throw new StsRefusal(code, "The security token included in the request is invalid.");
+    }
+    if (accessKey.expiresAt !== undefined && accessKey.expiresAt <= now()) {
+      const code = service === "sts" ? "ExpiredToken" : "ExpiredTokenException";
+      throw new StsRefusal(code, "The security token included in the request is expired");
+    }
+    const verdict = await verifySigV4(arrived, {
+      principals: options.principals,
+      region,
+      service,
+      now: () => new Date(),
+    });
+    if (verdict.verdict === "genuine") return { service, region, accessKey: verdict.accessKey };
+    const code = service === "sts" ? "SignatureDoesNotMatch" : "InvalidSignatureException";
+    throw new StsRefusal(code, verdict.reason);
+  }
+
+  async function answer(arrived: Arrived): Promise<Answer> {
+    const [, search = ""] = arrived.url.split(/\?(.*)/s);
+    const query = new URLSearchParams(search);
+    try {
+      if (query.has("X-Amz-Signature")) {
+        const verdict = verifyPresigned(arrived, { principals: options.principals, now: now() });
+        if (verdict.verdict === "refused") throw new StsRefusal(verdict.code, verdict.reason);
+        return await answerSts(arrived, query, { service: "sts", ...verdict });
+      }
+      const signed = await verified(arrived);
+      if (signed.service === "eks") return await answerEks(arrived, signed);
+      return await answerSts(arrived, new URLSearchParams(arrived.body.toString()), signed);
+    } catch (error) {
+      return errorAnswer(arrived, error);
+    }
+  }
+
+  const server = createServer(async (request, response) => {
+    const { status, contentType, body, headers } = await answer(await arrivedIn(request));
+    response.writeHead(status, { "content-type": contentType, ...headers }).end(body);
+  });
+  server.listen(options.port ?? 0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return {
+    endpoint: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`,
+    calls: () => calls,
+    async stop() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function arrivedIn(request: IncomingMessage): Promise<Arrived> {
+  const { method = "GET", url = "/", headers } = request;
+  return { method, url, headers, body: await readBytes(request) };
+}
+
+function isJson({ headers }: Arrived): boolean {
+  return headers.accept === "application/json";
+}
+
+function errorAnswer(arrived: Arrived, error: unknown): Answer {
+  const refusal =
+    error instanceof StsRefusal
+      ? error
+      : error instanceof EksRefusal
+        ? new StsRefusal(error.code, error.message, error.code === "ResourceNotFoundException" ? 404 : 400)
+        : new StsRefusal("InternalFailure", String(error), 500);
+  const { status, code, message } = refusal;
+  if (scopeFormat.exec(arrived.headers.authorization ?? "")?.[3] === "eks") {
+    const body = JSON.stringify({ message });
+    return { status, contentType: "application/json", headers: { "x-amzn-errortype": code }, body };
+  }
+  return isJson(arrived)
+    ? { status, contentType: "application/json", body: stsErrorJson(refusal) }
+    : { status, contentType: "text/xml", body: stsErrorXml(refusal) };
+}

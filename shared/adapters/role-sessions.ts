@@ -1,0 +1,163 @@
+import { AssumeRoleCommand, type Credentials, type STSClient, STSServiceException } from "@aws-sdk/client-sts";
+import type { SigningCredentials } from "#shared/adapters/eks-token.ts";
+import { errorMessage, StarlingError } from "#shared/errors.ts";
+import type { Clock } from "#shared/ports.ts";
+
+/** Who Starling is to be in a region: a role, or itself where there is none. */
+export interface Identity {
+  readonly region: string;
+  readonly role?: { readonly arn: string; readonly externalId?: string | undefined };
+}
+
+export interface SessionCredentials extends SigningCredentials {
+  /** When they end; those of the function itself end with its sandbox. */
+  readonly expiration?: Date;
+}
+
+export interface RoleSessionOptions {
+  /** Clients with the function's own credentials, one for each region. */
+  readonly sts: (region: string) => STSClient;
+  readonly clock: Clock;
+  /** Shown in the CloudTrail of the account: `starling-<installation>`. */
+  readonly sessionName: string;
+}
+
+interface KeptSession {
+  readonly credentials: SessionCredentials & { readonly expiration: Date };
+  readonly startedAt: number;
+}
+
+/** The most that a role may be assumed for by somebody who is a role himself, as every function is. */
+const sessionSeconds = 3600;
+/** So long before its end a session is replaced: one call for about 50 minutes, and a token from it outlives its use. */
+const renewalSeconds = 600;
+/** A session that is refused is not asked for again sooner: a cluster that knows nobody would cost a call each time. */
+const refusalSeconds = 60;
+
+/**
+ * Temporary credentials of roles, kept for as long as the process lives: one AssumeRole for each role, external id and
+ * region at a time, whoever asks.
+ */
+export class RoleSessions {
+  readonly #options: RoleSessionOptions;
+  readonly #kept = new Map<string, KeptSession>();
+  readonly #coming = new Map<string, Promise<KeptSession>>();
+
+  constructor(options: RoleSessionOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param options.refused - credentials that were not accepted: gives others, where those are not brand new.
+   * @throws StarlingError `RoleDenied`, `RegionDisabled`, `TokenTooLarge`, `StsUnavailable`
+   */
+  async credentials(
+    identity: Identity,
+    options: { readonly refused?: SessionCredentials } = {},
+  ): Promise<SessionCredentials> {
+    if (identity.role === undefined) return this.#options.sts(identity.region).config.credentials();
+    const id = JSON.stringify([identity.role.arn, identity.role.externalId, identity.region]);
+    const kept = this.#kept.get(id);
+    const now = this.#options.clock.now().getTime();
+    if (kept !== undefined && !isDue(kept, now) && !isRefused(kept, options.refused, now)) return kept.credentials;
+    return (await this.#started(id, identity)).credentials;
+  }
+
+  #started(id: string, identity: Identity): Promise<KeptSession> {
+    const coming = this.#coming.get(id);
+    if (coming !== undefined) return coming;
+    const starting = this.#start(identity)
+      .then((session) => {
+        this.#kept.set(id, session);
+        return session;
+      })
+      .finally(() => this.#coming.delete(id));
+    this.#coming.set(id, starting);
+    return starting;
+  }
+
+  async #start({ region, role }: Identity): Promise<KeptSession> {
+    const startedAt = this.#options.clock.now().getTime();
+    try {
+      const { Credentials: given } = await this.#options.sts(region).send(
+        new AssumeRoleCommand({
+          RoleArn: role?.arn,
+          RoleSessionName: sessionNameOf(this.#options.sessionName),
+          DurationSeconds: sessionSeconds,
+          ...(role?.externalId === undefined ? {} : { ExternalId: role.externalId }),
+        }),
+      );
+      return { credentials: credentialsIn(given), startedAt };
+    } catch (error) {
+      throw sessionError(error, { region, arn: role?.arn ?? "", externalId: role?.externalId });
+    }
+  }
+}
+
+/** @throws Error when the answer holds none. */
+function credentialsIn(given: Credentials | undefined): KeptSession["credentials"] {
+  const { AccessKeyId, SecretAccessKey, SessionToken, Expiration } = given ?? {};
+  if (
+    AccessKeyId === undefined ||
+    SecretAccessKey === undefined ||
+    SessionToken === undefined ||
+    Expiration === undefined
+  ) {
+    throw new Error("the answer holds no credentials");
+  }
+  return {
+    accessKeyId: AccessKeyId,
+    secretAccessKey: SecretAccessKey,
+    sessionToken: SessionToken,
+    expiration: Expiration,
+  };
+}
+
+function isDue({ credentials }: KeptSession, now: number): boolean {
+  return credentials.expiration.getTime() - renewalSeconds * 1000 <= now;
+}
+
+function isRefused(session: KeptSession, refused: SessionCredentials | undefined, now: number): boolean {
+  return refused?.accessKeyId === session.credentials.accessKeyId && session.startedAt + refusalSeconds * 1000 <= now;
+}
+
+/** STS takes 2 to 64 characters of these. */
+function sessionNameOf(name: string): string {
+  return name.replaceAll(/[^\w+=,.@-]/g, "-").slice(0, 64);
+}
+
+interface WantedRole {
+  readonly region: string;
+  readonly arn: string;
+  readonly externalId: string | undefined;
+}
+
+function sessionError(error: unknown, { region, arn, externalId }: WantedRole): StarlingError {
+  const name = error instanceof STSServiceException ? error.name : "";
+  const data = { role: arn, region };
+  if (name === "AccessDenied" || name === "AccessDeniedException") {
+    const condition = externalId === undefined ? "without an external id" : "with the external id of spec.access.role";
+    return new StarlingError(
+      `role ${arn} may not be assumed: let its trust policy allow sts:AssumeRole to the role of Starling's apply function, ${condition}, and let that function's policy name it (${errorMessage(error)})`,
+      { code: "RoleDenied", retry: "transient", data, cause: error },
+    );
+  }
+  if (name === "RegionDisabledException") {
+    return new StarlingError(
+      `role ${arn} cannot be assumed in ${region}: STS is not active there for its account; activate the region in the account's IAM settings`,
+      { code: "RegionDisabled", retry: "transient", data, cause: error },
+    );
+  }
+  if (name === "PackedPolicyTooLarge" || name === "PackedPolicyTooLargeException") {
+    return new StarlingError(
+      `role ${arn} cannot be assumed: the session tags that are passed on to it are too large; pass on fewer`,
+      { code: "TokenTooLarge", retry: "permanent", data, cause: error },
+    );
+  }
+  return new StarlingError(`role ${arn} was not assumed: STS in ${region} says ${errorMessage(error)}`, {
+    code: "StsUnavailable",
+    retry: "transient",
+    data,
+    cause: error,
+  });
+}

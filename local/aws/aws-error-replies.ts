@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { AwsService } from "#local/aws/aws-call.ts";
 import type { HttpReply } from "#local/aws/emulator-client.ts";
 
 /** A reply of the JSON protocols (DynamoDB and SQS), headers included. */
@@ -46,4 +47,23 @@ export function s3Error({ status, code, message, elements = {} }: S3Error): Http
     headers: { "content-type": "application/xml", "content-length": body.length, "x-amz-request-id": requestId },
     body,
   };
+}
+
+/** A failure of the service itself, which the SDK repeats. */
+export function serverError(service: AwsService): HttpReply {
+  if (service === "s3") {
+    return s3Error({
+      status: 500,
+      code: "InternalError",
+      message: "We encountered an internal error. Please try again.",
+    });
+  }
+  const types = {
+    dynamodb: "com.amazonaws.dynamodb.v20120810#InternalServerError",
+    sqs: "com.amazonaws.sqs#ServiceUnavailable",
+  };
+  return jsonReply(service === "sqs" ? 503 : 500, {
+    __type: types[service],
+    message: "The request processing has failed",
+  });
 }

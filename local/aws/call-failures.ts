@@ -8,6 +8,15 @@ export interface FailCallOptions {
    * and in standard retry mode the SDK's next attempt succeeds.
    */
   readonly everyAttempt?: true;
+  /** How the caller learns of it: its connection breaks, or the service answers 500 or 503. Default `"reset"`. */
+  readonly as?: FailureForm;
+}
+
+export type FailureForm = "reset" | "serverError";
+
+export interface FailureVerdict {
+  readonly when: "before" | "after";
+  readonly as: FailureForm;
 }
 
 export interface PlannedFailure {
@@ -19,7 +28,7 @@ export interface PlannedFailure {
 export interface CallFailures {
   plan(n: number, when: "before" | "after", options?: FailCallOptions): PlannedFailure;
   /** To be asked once per call, in the order of arrival. */
-  verdict(call: AwsCall): "before" | "after" | undefined;
+  verdict(call: AwsCall): FailureVerdict | undefined;
 }
 
 interface Plan {
@@ -33,15 +42,16 @@ interface Plan {
 export function createCallFailures(): CallFailures {
   const plans = new Set<Plan>();
 
-  function judge(plan: Plan, call: AwsCall): "before" | "after" | undefined {
+  function judge(plan: Plan, call: AwsCall): FailureVerdict | undefined {
+    const { as = "reset", everyAttempt } = plan.options;
     if (plan.hit !== undefined) {
-      return plan.options.everyAttempt && plan.hit === call.invocationId ? "before" : undefined;
+      return everyAttempt && plan.hit === call.invocationId ? { when: "before", as } : undefined;
     }
     if (plan.options.where?.(call) === false) return undefined;
     plan.left -= 1;
     if (plan.left > 0) return undefined;
     plan.hit = call.invocationId;
-    return plan.when;
+    return { when: plan.when, as };
   }
 
   return {

@@ -1,16 +1,25 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AwsCall, type AwsService, readCall } from "#local/aws/aws-call.ts";
-import { createCallFailures, type FailCallOptions, type PlannedFailure } from "#local/aws/call-failures.ts";
+import { serverError } from "#local/aws/aws-error-replies.ts";
+import {
+  createCallFailures,
+  type FailCallOptions,
+  type FailureVerdict,
+  type PlannedFailure,
+} from "#local/aws/call-failures.ts";
 import { type ConsumedCapacity, createCapacityMeter } from "#local/aws/capacity-meter.ts";
 import { createDynamoFront } from "#local/aws/dynamo-front.ts";
 import { createEmulatorClient, type HttpReply } from "#local/aws/emulator-client.ts";
 import type { FaultContext, ServiceFront } from "#local/aws/fault-context.ts";
 import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
+import type { Principals } from "#local/aws/principals.ts";
 import { emulatorHost } from "#local/aws/queue-urls.ts";
 import { createRandom } from "#local/aws/random.ts";
 import { readBytes } from "#local/aws/read-bytes.ts";
 import { createS3Front } from "#local/aws/s3-front.ts";
+import { refuseExpired } from "#local/aws/sessions.ts";
+import { createSilences } from "#local/aws/silences.ts";
 import { createSqsFront } from "#local/aws/sqs-front.ts";
 
 export type Endpoints = Readonly<Record<AwsService, string>>;
@@ -27,6 +36,8 @@ export interface FaultProxyOptions {
   readonly rate?: number;
   /** `"measured"` sums the capacity units of DynamoDB calls, at the price of parsing them. Default `"unmeasured"`. */
   readonly capacity?: "measured" | "unmeasured";
+  /** Whose temporary credentials expire, by their time or by a fault; without it, nobody's. */
+  readonly principals?: Principals;
 }
 
 /** Hooks around a call, which may be asynchronous. The call waits for them: what never resolves stops the world there. */
@@ -49,7 +60,7 @@ export interface FaultProxy {
   injected(): Readonly<Record<string, number>>;
   /** Zero unless measured. */
   capacity(): ConsumedCapacity;
-  /** Breaks the connection of exactly the n-th call from now (1 = the next), before or after its effect. */
+  /** Fails exactly the n-th call from now (1 = the next), before or after its effect. */
   failCall(n: number, when: "before" | "after", options?: FailCallOptions): PlannedFailure;
   /** Adds hooks around every call; gives a function that removes them. */
   intercept(interceptor: Interceptor): () => void;
@@ -77,7 +88,7 @@ const keepAliveTimeoutMs = 120_000;
  * a call and is counted. What it does not repeat, a TransactionConflict above all, its caller has to.
  */
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
-  const { targets, seed, ports = {}, capacity = "unmeasured", rate = 1 } = options;
+  const { targets, seed, principals, ports = {}, capacity = "unmeasured", rate = 1 } = options;
   const calls = createTally();
   const injected = createTally();
   const failures = createCallFailures();
@@ -100,6 +111,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const dynamo = createDynamoFront({ context, forward: clients.dynamodb.send });
   const meter = createCapacityMeter(dynamo.answer);
   const sqs = createSqsFront({ context, forward: clients.sqs.send, rate });
+  const silences = createSilences(context);
   const fronts: Readonly<Record<AwsService, ServiceFront>> = {
     dynamodb: capacity === "measured" ? meter.answer : dynamo.answer,
     sqs: sqs.answer,
@@ -108,22 +120,35 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
 
   async function perform(call: AwsCall): Promise<HttpReply> {
     const verdict = failures.verdict(call);
-    if (verdict === "before") throw new ConnectionReset();
+    if (verdict?.when === "before") return fail(call, verdict);
     for (const interceptor of interceptors) {
       if ((await interceptor.before?.(call)) === "reset") throw new ConnectionReset();
     }
     if (breaks(call, "resetBefore")) throw new ConnectionReset();
+    if ((await silences.before(call)) === "reset") throw new ConnectionReset();
+    const refusal = refuseExpired(call, { context, principals });
+    if (refusal !== undefined) return refusal;
+    const errs = breaks(call, "serverError");
+    if (errs && random.chance(0.5)) return serverError(call.service);
     const reply = await fronts[call.service](call);
     let reset = breaks(call, "resetAfter");
     for (const interceptor of interceptors) {
       if ((await interceptor.after?.(call, reply)) === "reset") reset = true;
     }
+    if ((await silences.after(call)) === "reset") reset = true;
     if (reset) throw new ConnectionReset(reply);
-    if (verdict === "after") throw new ConnectionReset(reply);
-    return reply;
+    if (verdict !== undefined) return fail(call, verdict, reply);
+    return errs ? fail(call, { as: "serverError" }, reply) : reply;
   }
 
-  function breaks({ service }: AwsCall, fault: "resetBefore" | "resetAfter"): boolean {
+  /** @param undelivered - of a call that had its effect. */
+  function fail(call: AwsCall, { as }: Pick<FailureVerdict, "as">, undelivered?: HttpReply): HttpReply {
+    if (as === "reset") throw new ConnectionReset(undelivered);
+    if (undelivered !== undefined && call.service === "sqs") sqs.undelivered(call, undelivered);
+    return serverError(call.service);
+  }
+
+  function breaks({ service }: AwsCall, fault: "resetBefore" | "resetAfter" | "serverError"): boolean {
     if (!context.random.chance(faults[service][fault])) return false;
     injected.add(`${service}:${fault}`);
     return true;
@@ -180,6 +205,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
       return () => void interceptors.delete(interceptor);
     },
     async stop() {
+      silences.stop();
       dynamo.stop();
       sqs.stop();
       for (const server of Object.values(servers)) {

@@ -28,6 +28,12 @@ export class Principals {
     this.#keys.set(key.accessKeyId, key);
   }
 
+  /** Ends temporary credentials before their time. */
+  expire(accessKeyId: string): void {
+    const key = this.#keys.get(accessKeyId);
+    if (key?.sessionToken !== undefined) this.#keys.set(accessKeyId, { ...key, expiresAt: new Date(0) });
+  }
+
   /** Temporary credentials, as STS and Lambda give them. */
   startSession(session: { readonly principalArn: string; readonly expiresAt: Date }): Required<AccessKey> {
     const key = {

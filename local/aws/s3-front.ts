@@ -15,7 +15,7 @@ export function createS3Front(options: { readonly context: FaultContext; readonl
 
   async function answer(call: AwsCall): Promise<HttpReply> {
     const { random, injected } = context;
-    const { slowDown, conditionalConflict } = context.faults().s3;
+    const { slowDown, conditionalConflict, preconditionFailed: rivalled } = context.faults().s3;
     if (random.chance(slowDown)) {
       injected("s3:slowDown");
       return s3Error({ status: 503, code: "SlowDown", message: "Please reduce your request rate." });
@@ -29,7 +29,22 @@ export function createS3Front(options: { readonly context: FaultContext; readonl
         message: "The conditional request cannot succeed due to a conflicting operation against this resource.",
       });
     }
-    return oneAtATime(`${call.request.bucket}/${call.request.key}`, () => writeConditionally(call));
+    const rival = conditionOf(call) !== undefined && random.chance(rivalled);
+    const write = rival ? writeAfterRival : writeConditionally;
+    return oneAtATime(`${call.request.bucket}/${call.request.key}`, () => write(call));
+  }
+
+  /** A rival creates the very object that this call would; one that overwrote it has put it back since. */
+  async function writeAfterRival(call: AwsCall): Promise<HttpReply> {
+    const condition = conditionOf(call);
+    const refusal = condition === undefined ? undefined : await check(call, condition);
+    if (condition === undefined || refusal !== undefined) return refusal ?? forward(call.http);
+    context.injected("s3:preconditionFailed");
+    if (condition.header === "If-None-Match") {
+      const written = await forward(call.http);
+      if (written.status >= 300) return written;
+    }
+    return preconditionFailed(condition.header);
   }
 
   async function writeConditionally(call: AwsCall): Promise<HttpReply> {

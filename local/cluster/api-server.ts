@@ -116,6 +116,11 @@ function pageNotFound(): ApiResponse {
   return text(404, "404 page not found\n");
 }
 
+/** kube-aggregator, proxyHandler: for an APIService whose Available is False. */
+function serviceUnavailable(): ApiResponse {
+  return text(503, "service unavailable\n");
+}
+
 function json(body: JsonObject, contentType = "application/json"): ApiResponse {
   return { status: 200, contentType, body, warnings: [] };
 }
@@ -219,6 +224,7 @@ function documentAt(cluster: Cluster, request: ApiRequest): ApiResponse | undefi
     return json(aggregatedDiscovery(cluster, root === "api" ? "core" : "named"), representation.contentType);
   }
   const core = root === "api";
+  if (!core && cluster.faults.isUnavailable(first, second ?? "")) return serviceUnavailable();
   const document =
     !core && second === undefined
       ? groupOf(cluster, first)
@@ -244,6 +250,7 @@ interface ResourceCall {
 
 function handleResource(call: ResourceCall): ApiResponse {
   const { cluster, path, request } = call;
+  if (cluster.faults.isUnavailable(path.group, path.version)) return serviceUnavailable();
   const kind = cluster.kindOf(path.group, path.version, path.plural);
   if (kind === undefined || isMisplaced(call, kind)) return unknownResource(call, kind);
   const { subresource } = path;

@@ -1,3 +1,4 @@
+import { askWebhooks } from "#local/cluster/admission.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
 import { apiVersionOf, type Kind } from "#local/cluster/kinds.ts";
@@ -109,12 +110,17 @@ export function deleteObject(request: DeleteRequest): JsonObject {
   }
   if (live === undefined) throw notFound(resourceSubject(kind, name));
   checkPreconditions(kind, live, options);
+  admitDelete(request, options);
   if (isOrphaningJob(kind, options)) {
     request.warnings.push(
       "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
     );
   }
   return deleteStored(request, live, options);
+}
+
+function admitDelete({ cluster, kind, namespace }: DeleteRequest, { dryRun }: DeleteOptions): void {
+  askWebhooks({ webhooks: cluster.faults.webhooks, operation: "DELETE", kind, namespace, subresource: "", dryRun });
 }
 
 function isOrphaningJob(kind: Kind, options: DeleteOptions): boolean {
@@ -228,6 +234,7 @@ export function deleteCollection(request: DeleteRequest): JsonObject {
   const objects = cluster.store
     .list(resourceOf(kind), kind.namespaced ? request.namespace : undefined)
     .filter(selected);
+  if (objects.length > 0) admitDelete(request, options);
   for (const object of objects) deleteStored(request, object, options);
   const metadata = { resourceVersion: String(cluster.store.revision) };
   const items = kind.custom === undefined ? objects.map(withoutType) : objects;

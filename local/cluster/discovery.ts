@@ -12,6 +12,9 @@ function groupsOf(cluster: Cluster): ReadonlyMap<string, readonly string[]> {
     groups.set(group, versions);
     if (!versions.includes(version)) versions.push(version);
   }
+  for (const { group, version } of cluster.faults.unavailableApis()) {
+    groups.set(group, [...new Set([...(groups.get(group) ?? []), version])]);
+  }
   for (const versions of groups.values()) versions.sort(compareVersions);
   return groups;
 }
@@ -119,7 +122,10 @@ function aggregatedResource(kind: Kind): JsonObject {
   };
 }
 
-/** Aggregated discovery (KEP-3352): of the core group, or of all named groups. */
+/**
+ * Aggregated discovery (KEP-3352): of the core group, or of all named groups. An API whose server is away is listed as
+ * it was last seen, and as stale.
+ */
 export function aggregatedDiscovery(cluster: Cluster, which: "core" | "named"): JsonObject {
   const groups = [...groupsOf(cluster)].filter(([group]) => (group === "") === (which === "core"));
   const items = groups.map(([group, versions]) => ({
@@ -127,7 +133,7 @@ export function aggregatedDiscovery(cluster: Cluster, which: "core" | "named"): 
     versions: versions.map((version) => ({
       version,
       resources: kindsIn(cluster, group, version).map(aggregatedResource),
-      freshness: "Current",
+      freshness: cluster.faults.isUnavailable(group, version) ? "Stale" : "Current",
     })),
   }));
   return { kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items };

@@ -1,4 +1,5 @@
 import { randomInt, randomUUID } from "node:crypto";
+import { type AdmissionRequest, askWebhooks, rewriteByWebhooks } from "#local/cluster/admission.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
 import { customErrors } from "#local/cluster/custom-validation.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
@@ -148,6 +149,19 @@ function validate(request: WriteRequest, object: JsonObject, live: JsonObject | 
   request.warnings.push(...(strategyOf(kind).warn?.(object) ?? []));
 }
 
+function admissionOf(request: WriteRequest, operation: AdmissionRequest["operation"]): AdmissionRequest {
+  const { kind, namespace, subresource, dryRun } = request;
+  return { webhooks: request.cluster.faults.webhooks, operation, kind, namespace, subresource, dryRun };
+}
+
+/** What webhooks make of an object; the fields they set are nobody's. */
+function rewritten(request: WriteRequest, operation: AdmissionRequest["operation"], object: JsonObject): JsonObject {
+  const next = rewriteByWebhooks(admissionOf(request, operation), object);
+  return next === object
+    ? object
+    : toServerObject({ ...request, fieldValidation: "Ignore", warnings: [] }, next, "client");
+}
+
 /** POST to a collection. */
 export function createObject(request: WriteRequest): Written {
   const body = parseBody(request);
@@ -166,7 +180,7 @@ export function insert(request: WriteRequest, decoded: JsonObject): Written {
   const given = stringAt(decoded, "metadata", "name") ?? "";
   const name = given === "" && generateName !== "" ? `${generateName}${generatedSuffix()}` : given;
   admitToNamespace(request, name);
-  const named = withMetadata(decoded, {
+  const named = withMetadata(rewritten(request, "CREATE", decoded), {
     name,
     uid: randomUUID(),
     creationTimestamp: cluster.now(),
@@ -179,6 +193,7 @@ export function insert(request: WriteRequest, decoded: JsonObject): Written {
   const bare = withoutStatus(request, named);
   const prepared = strategyOf(kind).prepare?.(bare, { cluster, live: undefined }) ?? bare;
   validate(request, prepared, undefined);
+  askWebhooks(admissionOf(request, "CREATE"));
   const existing = cluster.store.get(resourceOf(kind), objectKey(request.namespace, name));
   if (existing !== undefined) {
     const deleting = valueAt(existing, "metadata", "deletionTimestamp") !== undefined;
@@ -282,7 +297,7 @@ export function overwrite(request: WriteRequest, live: JsonObject, next: JsonObj
   checkNamespace(request, next);
   checkVersion(request, live, next);
   const before = metadataOf(live);
-  const kept = withMetadata(keepForeignParts(request, live, next), {
+  const kept = withMetadata(keepForeignParts(request, live, rewritten(request, "UPDATE", next)), {
     name: request.name,
     namespace: before.namespace,
     uid: metadataOf(next).uid ?? before.uid,
@@ -298,6 +313,7 @@ export function overwrite(request: WriteRequest, live: JsonObject, next: JsonObj
   const counted = withMetadata(prepared, { generation: nextGeneration(kind, live, prepared) });
   if (request.subresource === "") validate(request, counted, live);
   else validateStatus(request, counted, live);
+  askWebhooks(admissionOf(request, "UPDATE"));
   if (sameIgnoringTimes(live, counted)) return { status: 200, object: live };
   if (isFinished(request, counted)) return { status: 200, object: finishDelete(request, counted) };
   return { status: 200, object: request.dryRun ? counted : store(request, counted) };

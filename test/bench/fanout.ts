@@ -5,15 +5,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { registerClusters } from "#local/register-clusters.ts";
 import { type Stack, startStack } from "#local/stack.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
-import type { BenchResult } from "#test/bench/main.ts";
+import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import { rounded } from "#test/bench/figures.ts";
 
-const sizes = [10, 100, 300] as const;
+const defaultSizes = [10, 100, 300] as const;
 /** AWS ticks once a minute; a rollout that needed it more often would hide lost messages. */
 const TICK_MS = 60_000;
 const LONGEST_MS = 600_000;
 const LOOK_EVERY_MS = 500;
 
-interface Figures {
+interface Fanout extends Figures {
   readonly clusters: number;
   readonly seconds: number;
   readonly targetsPerSecond: number;
@@ -29,26 +30,30 @@ interface Figures {
  * One Sync of 20 objects, two of them Deployments, to 10, 100 and 300 clusters at once: what a target costs in calls,
  * and that it costs the same in a large fleet as in a small one.
  */
-export async function fanout(say: (line: string) => void): Promise<BenchResult> {
-  const figures: Figures[] = [];
+export async function fanout({ clusters: sizes = defaultSizes, say }: BenchOptions): Promise<BenchResult> {
+  const figures: Fanout[] = [];
   for (const clusters of sizes) {
     const measured = await measure(clusters);
     say(`${clusters} clusters: ${JSON.stringify(measured)}`);
     figures.push(measured);
   }
-  const total = (of: Figures | undefined) =>
-    Object.values(of?.callsPerTarget ?? {}).reduce((sum, calls) => sum + calls, 0);
+  const largest = figures.at(-1);
+  const ratios = figures
+    .filter((of) => of !== largest)
+    .map((of) => [`callsPerTarget${largest?.clusters}vs${of.clusters}`, rounded(total(largest) / total(of))] as const);
   return {
     target: "embedded",
-    ratios: {
-      callsPerTarget300vs10: rounded(total(figures.at(-1)) / total(figures[0])),
-      callsPerTarget300vs100: rounded(total(figures.at(-1)) / total(figures[1])),
-    },
+    ratios: Object.fromEntries(ratios),
     figures: Object.fromEntries(figures.map((of) => [String(of.clusters), of])),
+    failures: [],
   };
 }
 
-async function measure(clusters: number): Promise<Figures> {
+function total(of: Fanout | undefined): number {
+  return Object.values(of?.callsPerTarget ?? {}).reduce((sum, calls) => sum + calls, 0);
+}
+
+async function measure(clusters: number): Promise<Fanout> {
   const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
   const stack = await startStack({ repositories: scratch, tickEveryMs: TICK_MS, capacity: "measured" });
   try {
@@ -171,8 +176,4 @@ function objects(revision: string): string {
     },
   }));
   return [namespace, account, ...configs, ...workloads].map((object) => JSON.stringify(object)).join("\n---\n");
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 1000) / 1000;
 }

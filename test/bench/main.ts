@@ -1,37 +1,78 @@
 /**
- * `npm run bench -- NAME [--json]`. A benchmark prints ratios measured side by side in one run, because machines differ;
- * with `--json` the last line is one object `{bench, machine, target, ratios, figures}`.
+ * `npm run bench -- NAME [--json] [options]`. A benchmark prints ratios measured side by side in one run, because
+ * machines differ; with `--json` the last line is one object, described in docs/benchmarks.md.
  */
 import { cpus, totalmem } from "node:os";
+import { parseArgs } from "node:util";
 import { errorMessage } from "#shared/errors.ts";
+import { apply } from "#test/bench/apply.ts";
+import type { Bench, BenchOptions, TargetName } from "#test/bench/bench.ts";
+import { bestTarget } from "#test/bench/children.ts";
 import { fanout } from "#test/bench/fanout.ts";
+import { tableOf } from "#test/bench/table.ts";
 
-export interface BenchResult {
-  /** What stood for the clusters: `embedded`, or the version of a real API server. */
-  readonly target: string;
-  readonly ratios: Readonly<Record<string, number>>;
-  readonly figures: Readonly<Record<string, unknown>>;
-}
+const benches: Readonly<Record<string, Bench>> = { apply, fanout };
 
-const benches: Readonly<Record<string, (say: (line: string) => void) => Promise<BenchResult>>> = { fanout };
+const usage = `usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--target kube-apiserver|embedded]
+  [--objects N] [--rounds N] [--changes N] [--seed N] [--clusters N[,N...]]`;
 
 async function main(): Promise<void> {
-  const [name = "", ...flags] = process.argv.slice(2);
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      json: { type: "boolean", default: false },
+      target: { type: "string" },
+      objects: { type: "string" },
+      rounds: { type: "string" },
+      changes: { type: "string" },
+      seed: { type: "string" },
+      clusters: { type: "string" },
+    },
+  });
+  const [name = "", ...others] = positionals;
   const bench = Object.hasOwn(benches, name) ? benches[name] : undefined;
-  if (bench === undefined || flags.some((flag) => flag !== "--json")) {
-    throw new Error(`usage: npm run bench -- ${Object.keys(benches).join("|")} [--json]`);
-  }
-  const result = await bench((line) => process.stderr.write(`${line}\n`));
-  const machine = {
-    cpus: cpus().length,
-    model: cpus()[0]?.model ?? "",
-    memoryGiB: Math.round(totalmem() / 2 ** 30),
-    node: process.version,
+  if (bench === undefined || others.length > 0) throw new Error(usage);
+  const numbers = {
+    ...numberOption("objects", values.objects),
+    ...numberOption("rounds", values.rounds),
+    ...numberOption("changes", values.changes),
+    ...numberOption("seed", values.seed),
   };
-  const { target, ratios, figures } = result;
-  if (flags.includes("--json"))
-    process.stdout.write(`${JSON.stringify({ bench: name, machine, target, ratios, figures })}\n`);
-  else process.stdout.write(`${JSON.stringify({ ratios, figures }, null, 2)}\n`);
+  const options: BenchOptions = {
+    target: await targetOption(values.target),
+    ...numbers,
+    ...(values.clusters === undefined
+      ? {}
+      : { clusters: values.clusters.split(",").map((size) => whole("clusters", size)) }),
+    say: (line) => process.stderr.write(`${line}\n`),
+  };
+  quietPowertools();
+  const { target, ratios, figures, failures } = await bench(options);
+  const machine = { cpus: cpus().length, model: cpus()[0]?.model ?? "", memoryGiB: Math.round(totalmem() / 2 ** 30) };
+  const report = { bench: name, target, node: process.version, machine, ratios, figures, failures };
+  process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : tableOf(report));
+  if (failures.length > 0) process.exitCode = 1;
+}
+
+async function targetOption(given: string | undefined): Promise<TargetName> {
+  if (given === undefined) return bestTarget();
+  if (given === "embedded" || given === "kube-apiserver") return given;
+  throw new Error(`--target is ${JSON.stringify(given)}; it is kube-apiserver or embedded\n${usage}`);
+}
+
+function numberOption<K extends string>(name: K, given: string | undefined): Partial<Record<K, number>> {
+  return given === undefined ? {} : ({ [name]: whole(name, given) } as Partial<Record<K, number>>);
+}
+
+function whole(name: string, given: string): number {
+  if (/^\d{1,7}$/.test(given)) return Number(given);
+  throw new Error(`--${name} is ${JSON.stringify(given)}; it takes a whole number\n${usage}`);
+}
+
+/** The functions' logs and metrics are CloudWatch's business. */
+function quietPowertools(): void {
+  process.env.POWERTOOLS_LOG_LEVEL ??= "SILENT";
+  process.env.POWERTOOLS_METRICS_DISABLED ??= "true";
 }
 
 main().catch((error: unknown) => {

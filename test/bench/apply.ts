@@ -1,0 +1,143 @@
+import { type ManifestObject, stringMapAt } from "#shared/domain/kube-object.ts";
+import { partOfLabel } from "#shared/domain/membership.ts";
+import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import { median, medianRatio, spread } from "#test/bench/figures.ts";
+import { applyRequest, type Ground, onGround } from "#test/bench/ground.ts";
+import type { RawCluster } from "#test/bench/kube-requests.ts";
+import type { Kubectl } from "#test/bench/kubectl.ts";
+import { measured } from "#test/bench/measure.ts";
+import { pathOfObject } from "#test/bench/object-paths.ts";
+import { benchObjects, leavingObjects } from "#test/bench/objects.ts";
+
+const namespaces = { starling: "bench-starling", raw: "bench-raw", kubectl: "bench-kubectl" } as const;
+const concurrencies = [4, 8, 16, 32, 64] as const;
+
+interface Sample {
+  readonly ms: number;
+  readonly cpuMs: number;
+  readonly requests?: number;
+}
+
+/** Applies a new revision of every object; what it has to prepare is done before the clock starts. */
+interface Contender {
+  readonly name: string;
+  run(revision: string): Promise<Sample>;
+}
+
+/**
+ * Every object of a set changes, and is applied: by the apply function as a whole, rows and blobs included, which in
+ * the same run prunes five objects that left; by the best of five raw loops of PATCHes, which is what the server can
+ * do; and by kubectl. In turns, each on objects of its own.
+ */
+export function apply({ target, objects = 500, rounds = 5, say }: BenchOptions): Promise<BenchResult> {
+  return onGround({ target, namespaces: Object.values(namespaces) }, async (ground) => {
+    const contenders: readonly Contender[] = [
+      starling(ground, objects),
+      ...concurrencies.map((concurrency) => rawLoop(ground, { objects, concurrency })),
+      kubectlApply(ground.kubectl, objects),
+    ];
+    const samples = new Map<string, Sample[]>(contenders.map(({ name }) => [name, []]));
+    for (let round = 0; round <= rounds; round += 1) {
+      const turn = contenders.map((_, index) => (index + round) % contenders.length);
+      for (const index of turn) {
+        const contender = contenders[index];
+        if (contender === undefined) continue;
+        const sample = await contender.run(`${round}-${index}`);
+        // The first round makes the objects, the connections and the caches.
+        if (round > 0) samples.get(contender.name)?.push(sample);
+        say(`${round === 0 ? "first" : `round ${round}`}: ${contender.name} ${Math.round(sample.ms)} ms`);
+      }
+    }
+    return result(samples, ground.target);
+  });
+}
+
+function result(samples: ReadonlyMap<string, readonly Sample[]>, target: string): BenchResult {
+  const times = (name: string) => (samples.get(name) ?? []).map(({ ms }) => ms);
+  const loops = concurrencies.map((concurrency) => rawName(concurrency));
+  const [best = ""] = loops.toSorted((a, b) => median(times(a)) - median(times(b)));
+  const figures: Record<string, Figures> = {};
+  for (const [name, of] of samples) {
+    const requests = of.flatMap((sample) => sample.requests ?? []);
+    figures[name] = {
+      ...spread(times(name)),
+      cpuMs: Math.round(median(of.map(({ cpuMs }) => cpuMs))),
+      ...(requests.length === 0 ? {} : { requests: median(requests) }),
+    };
+  }
+  return {
+    target,
+    ratios: {
+      vsRawPatch: medianRatio(times("starling"), times(best)),
+      vsKubectl: medianRatio(times("starling"), times("kubectl")),
+    },
+    figures,
+    failures: [],
+  };
+}
+
+function starling({ worker, cluster, address }: Ground, objects: number): Contender {
+  let before = "0";
+  return {
+    name: "starling",
+    async run(revision) {
+      const at = (of: string) => ({ namespace: namespaces.starling, revision: of });
+      const leaving = leavingObjects(at(before));
+      await worker.assign([...benchObjects(objects, at(before)), ...leaving]);
+      await worker.invoke();
+      await worker.checkApplied();
+      await worker.assign(benchObjects(objects, at(revision)));
+      before = revision;
+      const { ms, cpuMs, requests } = await measured(() => worker.invoke());
+      await worker.checkApplied();
+      for (const object of leaving) await checkGone(cluster, object);
+      return { ms, cpuMs, requests: requests.get(new URL(address.server).host) ?? 0 };
+    },
+  };
+}
+
+async function checkGone(cluster: RawCluster, object: ManifestObject): Promise<void> {
+  const gone = await cluster.send({ method: "GET", path: pathOfObject(object) }).then(
+    () => false,
+    (error: Error) => error.message.includes("answered 404"),
+  );
+  if (!gone) throw new Error(`${object.kind} ${object.metadata.name} left the source and was not pruned`);
+}
+
+/** The bodies are those of the apply function, the set's label included. */
+function rawLoop(
+  { cluster, worker }: Ground,
+  { objects, concurrency }: { readonly objects: number; readonly concurrency: number },
+): Contender {
+  return {
+    name: rawName(concurrency),
+    async run(revision) {
+      const set = benchObjects(objects, { namespace: namespaces.raw, revision });
+      const requests = set.map((object) => applyRequest(withLabel(object, worker.setId)));
+      const { ms, cpuMs } = await measured(() => cluster.sendAll(requests, concurrency));
+      return { ms, cpuMs, requests: requests.length };
+    },
+  };
+}
+
+function rawName(concurrency: number): string {
+  return `raw PATCH x${concurrency}`;
+}
+
+function withLabel(object: ManifestObject, setId: string): ManifestObject {
+  const { metadata } = object;
+  return {
+    ...object,
+    metadata: { ...metadata, labels: { ...stringMapAt(object, "metadata", "labels"), [partOfLabel]: setId } },
+  };
+}
+
+function kubectlApply(kubectl: Kubectl, objects: number): Contender {
+  return {
+    name: "kubectl",
+    async run(revision) {
+      const file = await kubectl.write("set", benchObjects(objects, { namespace: namespaces.kubectl, revision }));
+      return kubectl.run(["apply", "--server-side", "--force-conflicts", "-f", file]);
+    },
+  };
+}

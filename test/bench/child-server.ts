@@ -1,0 +1,64 @@
+/** Servers in a process of their own, so that their time is not counted as a client's; it ends with its parent. */
+import { CreateQueueCommand } from "@aws-sdk/client-sqs";
+import { startDynamo } from "#local/aws/dynamo-server.ts";
+import { quiet } from "#local/aws/fault-options.ts";
+import { startFaultProxy } from "#local/aws/fault-proxy.ts";
+import { startSecrets } from "#local/aws/secrets-server.ts";
+import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
+import { startClusterHost } from "#local/cluster/cluster-host.ts";
+import { createBucket, createTable } from "#local/resources.ts";
+import { awsClients } from "#shared/lambda/aws-clients.ts";
+import type { AwsAddresses, ClusterAddress } from "#test/bench/children.ts";
+
+const nobody = "http://127.0.0.1:9";
+
+interface Server<T> {
+  readonly address: T;
+  stop(): Promise<void>;
+}
+
+async function startAws(): Promise<Server<AwsAddresses>> {
+  const dynamo = await startDynamo();
+  const sqsAndS3 = await startSqsAndS3();
+  const secrets = await startSecrets();
+  const proxy = await startFaultProxy({
+    targets: { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint },
+    seed: 1,
+    faults: quiet,
+  });
+  const { dynamodb, sqs, s3 } = proxy.endpoints;
+  const options = {
+    region: "us-east-1",
+    credentials: { accessKeyId: "bench", secretAccessKey: "bench" },
+    // No cluster of a benchmark is an EKS one.
+    endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint, sts: nobody, eks: nobody },
+  };
+  const aws = awsClients(options);
+  await createTable(aws);
+  await createBucket(aws);
+  const queue = async (QueueName: string) => (await aws.sqs.send(new CreateQueueCommand({ QueueName }))).QueueUrl ?? "";
+  const queues = { apply: await queue("apply"), report: await queue("report") };
+  for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) client.destroy();
+  return {
+    address: { ...options, queues },
+    async stop() {
+      await proxy.stop();
+      await Promise.all([secrets.stop(), sqsAndS3.stop(), dynamo.stop()]);
+    },
+  };
+}
+
+/** Without controllers, as a kube-apiserver alone. */
+async function startEmbedded(): Promise<Server<ClusterAddress>> {
+  const host = await startClusterHost({ controllers: "off" });
+  const { server, caData, token, uid } = host.addCluster("bench");
+  return { address: { server, caData, token, uid }, stop: () => host.stop() };
+}
+
+const server = process.argv[2] === "aws" ? await startAws() : await startEmbedded();
+process.on("disconnect", () => {
+  server.stop().finally(() => process.exit());
+});
+// Ctrl-C reaches the whole group: the parent still has to finish with this one.
+process.on("SIGINT", () => {});
+process.send?.(server.address);

@@ -1,0 +1,75 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
+import { findKubeAssets } from "#local/cluster/kube-assets.ts";
+import type { AwsClientOptions } from "#shared/lambda/aws-clients.ts";
+import type { TargetName } from "#test/bench/bench.ts";
+
+/** Where the emulators answer, as `awsClients` takes it, and the queues that are there. */
+export interface AwsAddresses extends AwsClientOptions {
+  readonly queues: Readonly<Record<"apply" | "report", string>>;
+}
+
+export interface ClusterAddress {
+  readonly server: string;
+  /** PEM in base64. */
+  readonly caData: string;
+  readonly token: string;
+  /** Of kube-system. */
+  readonly uid: string;
+}
+
+export interface Started<T> {
+  readonly address: T;
+  stop(): Promise<void>;
+}
+
+export interface StartedTarget extends Started<ClusterAddress> {
+  readonly name: TargetName;
+}
+
+/** The table, the bucket and the queues behind real emulators. */
+export function startAwsProcess(): Promise<Started<AwsAddresses>> {
+  return startChild<AwsAddresses>("aws");
+}
+
+/** One empty cluster, without controllers. @throws Error when the binaries of a real one are not at hand. */
+export async function startTarget(name: TargetName): Promise<StartedTarget> {
+  if (name === "embedded") return { name, ...(await startChild<ClusterAddress>("cluster")) };
+  const assets = await findAssets();
+  if (assets === undefined) {
+    throw new Error(
+      "no kube-apiserver: put etcd and kube-apiserver into /usr/local/kubebuilder/bin, point KUBEBUILDER_ASSETS to them, or run with --target embedded",
+    );
+  }
+  const { stop, ...address } = await startKubeApiServer({ assets });
+  return { name, address, stop };
+}
+
+/** A real API server where its binaries are at hand. */
+export async function bestTarget(): Promise<TargetName> {
+  return (await findAssets()) === undefined ? "embedded" : "kube-apiserver";
+}
+
+function findAssets() {
+  return findKubeAssets(process.env.KUBEBUILDER_ASSETS);
+}
+
+async function startChild<T>(role: "aws" | "cluster"): Promise<Started<T>> {
+  const child = fork(fileURLToPath(new URL("child-server.ts", import.meta.url)), [role], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  const exited = once(child, "exit");
+  const [address] = await Promise.race([
+    once(child, "message"),
+    exited.then(([code]) => Promise.reject(new Error(`the process of the ${role} emulator ended with ${code}`))),
+  ]);
+  return {
+    address: address as T,
+    async stop() {
+      if (child.connected) child.disconnect();
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import { Agent, request as sendRequest } from "node:https";
+import { text } from "node:stream/consumers";
+import type { ClusterAddress } from "#test/bench/children.ts";
+
+export interface RawRequest {
+  readonly method: "GET" | "PATCH" | "PUT" | "POST" | "DELETE";
+  readonly path: string;
+  readonly contentType?: string;
+  readonly body?: string;
+}
+
+/** Requests to an API server with `node:https` and kept connections, and nothing else: no client, no retries. */
+export class RawCluster {
+  readonly #agent: Agent;
+  readonly #base: URL;
+  readonly #token: string;
+
+  constructor({ server, caData, token }: ClusterAddress) {
+    this.#agent = new Agent({ keepAlive: true, ca: Buffer.from(caData, "base64").toString("utf8") });
+    this.#base = new URL(server);
+    this.#token = token;
+  }
+
+  /** @throws Error for any answer but 2xx. */
+  send({ method, path, contentType, body }: RawRequest): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const headers = {
+      authorization: `Bearer ${this.#token}`,
+      accept: "application/json",
+      ...(contentType === undefined ? {} : { "content-type": contentType }),
+      ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }),
+    };
+    const { hostname, port, pathname } = this.#base;
+    const sent = sendRequest(
+      { agent: this.#agent, hostname, port, path: pathname.replace(/\/$/, "") + path, method, headers },
+      (response) => {
+        text(response).then((answer) => {
+          const { statusCode = 0 } = response;
+          if (statusCode >= 200 && statusCode < 300) resolve(answer);
+          else reject(new Error(`${method} ${path} answered ${statusCode}: ${answer.slice(0, 500)}`));
+        }, reject);
+      },
+    );
+    sent.on("error", reject);
+    sent.end(body);
+    return promise;
+  }
+
+  /** All of them, so many at once. */
+  async sendAll(requests: readonly RawRequest[], concurrency: number): Promise<void> {
+    let next = 0;
+    const lane = async () => {
+      for (let request = requests[next++]; request !== undefined; request = requests[next++]) await this.send(request);
+    };
+    await Promise.all(Array.from({ length: concurrency }, lane));
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}

@@ -1,0 +1,90 @@
+import { spawn } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable, type Stream } from "node:stream";
+import { text } from "node:stream/consumers";
+import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { stringifyJson } from "#shared/domain/json.ts";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import type { ClusterAddress } from "#test/bench/children.ts";
+
+export interface KubectlRun {
+  readonly ms: number;
+  /** User and system time of kubectl and what it starts. */
+  readonly cpuMs: number;
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** kubectl for one cluster; what it caches of discovery is kept, as on anybody's machine. */
+export class Kubectl {
+  readonly #binary: string;
+  readonly #folder: string;
+
+  private constructor(binary: string, folder: string) {
+    this.#binary = binary;
+    this.#folder = folder;
+  }
+
+  /** @param folder - an empty one for its files. */
+  static async prepare({ server, caData, token }: ClusterAddress, folder: string): Promise<Kubectl> {
+    const binary = await locateKubectl(process.env.PATH ?? "");
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      "current-context": "bench",
+      contexts: [{ name: "bench", context: { cluster: "bench", user: "bench" } }],
+      clusters: [{ name: "bench", cluster: { server, "certificate-authority-data": caData } }],
+      users: [{ name: "bench", user: { token } }],
+    };
+    await writeFile(join(folder, "kubeconfig"), JSON.stringify(config), { mode: 0o600 });
+    return new Kubectl(binary, folder);
+  }
+
+  /** @returns a file with all of them, for `-f`. */
+  async write(name: string, objects: readonly ManifestObject[]): Promise<string> {
+    const file = join(this.#folder, `${name}.yaml`);
+    await writeFile(file, objects.map((object) => stringifyJson(object)).join("\n---\n"));
+    return file;
+  }
+
+  /** @throws Error for an exit code that is not among those expected. */
+  async run(args: readonly string[], expected: readonly number[] = [0]): Promise<KubectlRun> {
+    const flags = [`--kubeconfig=${join(this.#folder, "kubeconfig")}`, `--cache-dir=${join(this.#folder, "cache")}`];
+    // The shell's `times` is the plain way to a child's processor time; its second line is that of the children.
+    const script = '"$0" "$@"; code=$?; times >&3; exit $code';
+    const started = performance.now();
+    const child = spawn("sh", ["-c", script, this.#binary, ...flags, ...args], {
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+      cwd: this.#folder,
+    });
+    const [, out, err, clock] = child.stdio;
+    const [stdout, stderr, times, code] = await Promise.all([
+      read(out),
+      read(err),
+      read(clock),
+      new Promise<number>((resolve, reject) => {
+        child.on("error", reject);
+        child.on("close", (exitCode) => resolve(exitCode ?? -1));
+      }),
+    ]);
+    const ms = performance.now() - started;
+    if (!expected.includes(code)) throw new Error(`kubectl ${args[0]} ended with ${code}: ${stderr.slice(0, 1000)}`);
+    return { ms, cpuMs: childrenMs(times), code, stdout, stderr };
+  }
+}
+
+async function read(stream: Stream | null | undefined): Promise<string> {
+  return stream instanceof Readable ? text(stream) : "";
+}
+
+/** `0m0.010s 0m0.000s` on the second line. */
+function childrenMs(times: string): number {
+  const [, children = ""] = times.split("\n");
+  let ms = 0;
+  for (const [, minutes = "0", seconds = "0"] of children.matchAll(/(\d+)m([\d.]+)s/g)) {
+    ms += Number(minutes) * 60_000 + Number(seconds) * 1000;
+  }
+  return ms;
+}

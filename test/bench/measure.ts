@@ -1,0 +1,32 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ClientRequest } from "node:http";
+
+export interface Measurement {
+  readonly ms: number;
+  /** User and system time of this process. */
+  readonly cpuMs: number;
+  /** Requests begun, by the host and port they went to. */
+  readonly requests: ReadonlyMap<string, number>;
+}
+
+const requestStarted = "http.client.request.start";
+
+/** What a piece of work of this process takes, with the HTTP requests it makes. */
+export async function measured(work: () => Promise<void>): Promise<Measurement> {
+  const requests = new Map<string, number>();
+  const count = (message: unknown) => {
+    const host = String((message as { readonly request: ClientRequest }).request.getHeader("host"));
+    requests.set(host, (requests.get(host) ?? 0) + 1);
+  };
+  subscribe(requestStarted, count);
+  try {
+    const cpu = process.cpuUsage();
+    const started = performance.now();
+    await work();
+    const ms = performance.now() - started;
+    const { user, system } = process.cpuUsage(cpu);
+    return { ms, cpuMs: (user + system) / 1000, requests };
+  } finally {
+    unsubscribe(requestStarted, count);
+  }
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from "node:crypto";
+import { CreateSecretCommand } from "@aws-sdk/client-secrets-manager";
+import { wireApply } from "#functions/apply/wire.ts";
+import { createLambdaContext } from "#local/aws/lambda-context.ts";
+import { bucketName, tableName } from "#local/resources.ts";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { type Inventory, readInventory } from "#shared/domain/inventory.ts";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import { encodeRendering } from "#shared/domain/rendering.ts";
+import { keys, statePartition } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { awsClients } from "#shared/lambda/aws-clients.ts";
+import type { SqsHandler } from "#shared/lambda/sqs-handler.ts";
+import type { AwsAddresses, ClusterAddress } from "#test/bench/children.ts";
+
+const cluster = "bench";
+const installation = "bench";
+const namespace = "bench";
+const secret = "starling/clusters/bench";
+/** Of the control stack. */
+const timeoutSeconds = 300;
+
+/**
+ * One cluster's worker: the whole apply function before the emulators, and the rows that others write for it. Only
+ * `invoke` is what the function does; everything else belongs to the planner and is not to be measured.
+ */
+export class BenchWorker {
+  readonly setId: string;
+  readonly #name: string;
+  readonly #aws: ReturnType<typeof awsClients>;
+  readonly #table: DynamoTable;
+  readonly #blobs: S3BlobStore;
+  readonly #handler: SqsHandler;
+
+  constructor(address: AwsAddresses, name: string) {
+    this.#name = name;
+    this.#aws = awsClients(address);
+    this.#table = new DynamoTable(this.#aws.dynamo, tableName);
+    this.#blobs = new S3BlobStore(this.#aws.s3, bucketName);
+    this.setId = setIdOf({ syncNamespace: namespace, syncName: name });
+    this.#handler = wireApply(workerEnvironment(address), this.#aws);
+  }
+
+  /** Makes the cluster known, as `api` would. */
+  async register({ server, caData, token }: ClusterAddress): Promise<void> {
+    await this.#aws.secrets.send(new CreateSecretCommand({ Name: secret, SecretString: token }));
+    const row: ClusterRow = {
+      ...keys.cluster(cluster),
+      type: "Cluster",
+      schema: ROW_SCHEMA,
+      version: 1,
+      uid: randomUUID(),
+      name: cluster,
+      labels: {},
+      annotations: {},
+      generation: 1,
+      createdAt: new Date().toISOString(),
+      spec: { endpoint: { server, caData, token: { secret } } },
+      operations: {},
+      status: { conditions: [] },
+    };
+    await this.#table.write([{ put: row }]);
+  }
+
+  /** A new attempt at these objects, as the planner would assign it. */
+  async assign(objects: readonly ManifestObject[], drift: "correct" | "report" = "correct"): Promise<void> {
+    const { digest, bytes } = encodeRendering(objects);
+    await this.#blobs.putOnce(blobKeys.rendering(digest), bytes);
+    const before = await this.#row();
+    const subject = { namespace, kind: "Sync", name: this.#name } as const;
+    const row: SyncRow = {
+      ...before,
+      ...this.#key(),
+      type: "SyncOnCluster",
+      schema: ROW_SCHEMA,
+      version: (before?.version ?? 0) + 1,
+      cluster,
+      namespace,
+      name: this.#name,
+      uid: `bench-${this.#name}`,
+      subject,
+      desired: {
+        action: "apply",
+        attempt: (before?.desired.attempt ?? 0) + 1,
+        revision: `main@${digest}`,
+        renderDigest: digest,
+        apply: { prune: true, drift, interval: "1h" },
+        rollout: 1,
+        assignedAt: new Date().toISOString(),
+      },
+      statePk: statePartition(subject),
+      stateSk: `Assigned#${cluster}#${this.#name}`,
+    };
+    await this.#table.write([{ put: row, ...(before === undefined ? {} : { when: { version: before.version } }) }]);
+  }
+
+  /** Makes the Sync due for a look, as `starling reconcile` does. */
+  async requestLook(): Promise<void> {
+    const before = await this.#row();
+    if (before === undefined) throw new Error(`the Sync ${this.#name} was never assigned`);
+    const row: SyncRow = { ...before, version: before.version + 1, reconcileAt: new Date().toISOString() };
+    await this.#table.write([{ put: row, when: { version: before.version } }]);
+  }
+
+  /** One invocation for the cluster. */
+  async invoke(): Promise<void> {
+    const { batchItemFailures } = await this.#handler(
+      workerEvent(),
+      createLambdaContext({ functionName: "apply", timeoutSeconds }),
+    );
+    if (batchItemFailures.length > 0) throw new Error("the apply function gave its message back");
+  }
+
+  async observed(): Promise<Observed> {
+    const observed = (await this.#row())?.observed;
+    if (observed === undefined) throw new Error(`the Sync ${this.#name} was never looked at`);
+    return observed;
+  }
+
+  /** @throws Error unless the newest attempt was carried out whole. */
+  async checkApplied(): Promise<void> {
+    const row = await this.#row();
+    const { applied, phase, reason, message, troubles } = await this.observed();
+    if (applied?.attempt === row?.desired.attempt && applied?.renderDigest === row?.desired.renderDigest) return;
+    throw new Error(`not applied: ${phase}, ${reason}: ${message} ${JSON.stringify(troubles.slice(0, 3))}`);
+  }
+
+  async inventory(): Promise<Inventory> {
+    const digest = (await this.observed()).inventory;
+    if (digest === undefined) throw new Error(`the Sync ${this.#name} has no inventory`);
+    const bytes = await this.#blobs.get(blobKeys.inventory(cluster, digest));
+    return readInventory(Buffer.from(bytes).toString("utf8"), this.setId);
+  }
+
+  close(): void {
+    const { dynamo, sqs, s3, secrets } = this.#aws;
+    for (const client of [dynamo, sqs, s3, secrets]) client.destroy();
+  }
+
+  #key() {
+    return keys.sync(cluster, namespace, this.#name);
+  }
+
+  #row(): Promise<SyncRow | undefined> {
+    return this.#table.get<SyncRow>(this.#key());
+  }
+}
+
+export function workerEnvironment({ queues }: AwsAddresses) {
+  return {
+    STARLING_TABLE: tableName,
+    STARLING_BUCKET: bucketName,
+    STARLING_INSTALLATION: installation,
+    STARLING_QUEUE_APPLY: queues.apply,
+    STARLING_QUEUE_REPORT: queues.report,
+  };
+}
+
+/** The event of a message that the cluster has work. */
+export function workerEvent() {
+  return { Records: [{ messageId: randomUUID(), body: JSON.stringify({ to: "apply", cluster }) }] };
+}

@@ -18,6 +18,7 @@ const group = (more: Record<string, unknown> = {}) => ({
   metadata,
   spec: { clusters: { all: true }, templates: [{ name: "app", source: "app" }], ...more },
 });
+const eks = { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/prod-1" };
 const endpoint = { server: "https://10.0.0.1:6443", token: { secret: "starling/eu-1" } };
 
 function problems(value: unknown): readonly string[] {
@@ -56,6 +57,8 @@ describe("a document that is right", () => {
       document: { spec: { path: "deploy", apply: { prune: true } } },
     });
     expect(parseDocument(cluster({ endpoint }))).toEqual({ ok: true, document: cluster({ endpoint }) });
+    const byIam = cluster({ eks, access: { role: { name: "starling-apply", externalId: "fleet-7" } } });
+    expect(parseDocument(byIam)).toEqual({ ok: true, document: byIam });
   });
 });
 
@@ -192,6 +195,29 @@ describe("a document that is wrong", () => {
       "a server without TLS",
       cluster({ endpoint: { ...endpoint, server: "http://10.0.0.1" } }),
       ['spec.endpoint.server: must be an https URL such as https://10.0.0.1:6443 (got "http://10.0.0.1")'],
+    ],
+    ["a cluster that is nowhere", cluster({}), ["spec: needs exactly one of eks or endpoint (got {})"]],
+    [
+      "a cluster in two places",
+      cluster({ eks, endpoint }),
+      [expect.stringMatching(/^spec: needs exactly one of eks or endpoint \(got /)],
+    ],
+    [
+      "an ARN of something else",
+      cluster({ eks: { arn: "arn:aws:iam::111122223333:role/a" } }),
+      [
+        'spec.eks.arn: must be the ARN of an EKS cluster such as arn:aws:eks:eu-west-1:111122223333:cluster/prod-1 (got "arn:aws:iam::111122223333:role/a")',
+      ],
+    ],
+    [
+      "a role by its ARN",
+      cluster({ eks, access: { role: { name: "arn:aws:iam::111122223333:role/a" } } }),
+      [expect.stringMatching(/^spec\.access\.role\.name: must be the name of an IAM role in the cluster's account/)],
+    ],
+    [
+      "a role for an endpoint",
+      cluster({ endpoint, access: { role: { name: "a" } } }),
+      [expect.stringMatching(/^spec\.access: goes with eks only/)],
     ],
     [
       "several things at once",

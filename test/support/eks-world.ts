@@ -1,0 +1,108 @@
+/** Accounts with EKS clusters and roles, and a clock that is put forward by hand. */
+import type { STSClient } from "@aws-sdk/client-sts";
+import { type EksCluster, EksRegister } from "#local/aws/eks-register.ts";
+import { type CallFailure, type EksStsCall, type EksStsServer, startEksAndSts } from "#local/aws/eks-sts-server.ts";
+import { IamRoles } from "#local/aws/iam-roles.ts";
+import { type AccessKey, Principals } from "#local/aws/principals.ts";
+import { EksAccess } from "#shared/adapters/eks-access.ts";
+import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
+
+export const homeAccount = "111122223333";
+export const spokeAccount = "444455556666";
+export const applyArn = `arn:aws:sts::${homeAccount}:assumed-role/starling-control-apply/apply`;
+export const spokeRole = `arn:aws:iam::${spokeAccount}:role/starling-apply`;
+export const externalId = "fleet-7";
+
+export interface EksWorld {
+  readonly principals: Principals;
+  readonly roles: IamRoles;
+  readonly clusters: EksRegister;
+  readonly server: EksStsServer;
+  /** Of Starling's apply function. */
+  readonly own: AccessKey;
+  readonly aws: AwsClients;
+  readonly clock: { now(): Date };
+  /** Puts the clock forward. */
+  pass(minutes: number): void;
+  /** What happens to calls from now on. */
+  fail(failure: ((call: EksStsCall) => CallFailure | undefined) | undefined): void;
+  /** `sts AssumeRole` of the calls so far, in their order. */
+  operations(): readonly string[];
+  addCluster(arn: string, more?: Partial<EksCluster>): EksCluster;
+  /** What a new sandbox of the apply function has. */
+  access(): EksAccess;
+  stop(): Promise<void>;
+}
+
+export async function startEksWorld(): Promise<EksWorld> {
+  let aheadMs = 0;
+  let failure: ((call: EksStsCall) => CallFailure | undefined) | undefined;
+  const clock = { now: () => new Date(Date.now() + aheadMs) };
+  const own = { accessKeyId: "AKIAAPPLY", secretAccessKey: "apply", principalArn: applyArn };
+  const principals = new Principals([own]);
+  const roles = new IamRoles();
+  roles.put({ arn: spokeRole, trusts: [{ principalArn: applyArn, externalId }] });
+  const clusters = new EksRegister();
+  const server = await startEksAndSts({ principals, roles, clusters, now: clock.now, fail: (call) => failure?.(call) });
+  const nowhere = "http://127.0.0.1:9";
+  const aws = awsClients({
+    region: "us-east-1",
+    credentials: own,
+    endpoints: {
+      dynamo: nowhere,
+      sqs: nowhere,
+      s3: nowhere,
+      secrets: nowhere,
+      sts: server.endpoint,
+      eks: server.endpoint,
+    },
+  });
+  const opened: STSClient[] = [];
+  return {
+    principals,
+    roles,
+    clusters,
+    server,
+    own,
+    aws,
+    clock,
+    pass(minutes) {
+      aheadMs += minutes * 60_000;
+    },
+    fail(next) {
+      failure = next;
+    },
+    operations: () => server.calls().map(({ service, operation }) => `${service} ${operation}`),
+    addCluster(arn, more = {}) {
+      const [, , , region = "", accountId = "", resource = ""] = arn.split(":");
+      const cluster: EksCluster = {
+        arn,
+        name: resource.replace("cluster/", ""),
+        region,
+        accountId,
+        status: "ACTIVE",
+        version: "1.36",
+        endpoint: "https://127.0.0.1:9",
+        caData: "QQ==",
+        tags: {},
+        createdAt: new Date("2026-01-01T00:00:00Z"),
+        accessEntries: [],
+        ...more,
+      };
+      clusters.put(cluster);
+      return cluster;
+    },
+    access() {
+      const sts: AwsClients["sts"] = (scope) => {
+        const client = aws.sts(scope);
+        opened.push(client);
+        return client;
+      };
+      return new EksAccess({ sts, eks: aws.eks, clock, installation: "test" });
+    },
+    async stop() {
+      for (const client of opened) client.destroy();
+      await server.stop();
+    },
+  };
+}

@@ -1,17 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { workCluster } from "#functions/apply/work-cluster.ts";
-import type { ClusterConnector, WorkerPorts } from "#functions/apply/worker-ports.ts";
-import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
-import { randomIds } from "#shared/adapters/system.ts";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { labelsOf, type ManifestObject } from "#shared/domain/kube-object.ts";
-import { encodeRendering } from "#shared/domain/rendering.ts";
+import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
+import { labelsOf } from "#shared/domain/kube-object.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
-import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets, type StartedTarget } from "#test/contract/targets.ts";
 import {
@@ -21,7 +11,7 @@ import {
   deployment,
   namespace,
 } from "#test/support/cluster-fixture.ts";
-import { silentLog } from "#test/support/planner-world.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const [target] = clusterTargets;
 let started: StartedTarget;
@@ -36,94 +26,8 @@ afterAll(async () => {
   await started.stop();
 });
 
-const clusterRow: ClusterRow = {
-  ...keys.cluster("c1"),
-  type: "Cluster",
-  schema: ROW_SCHEMA,
-  version: 1,
-  uid: "uid-c1",
-  name: "c1",
-  labels: {},
-  annotations: {},
-  generation: 1,
-  createdAt: "2026-11-20T08:00:00.000Z",
-  spec: { endpoint: { server: "https://c1.example.com", token: { secret: "c1" } } },
-  operations: {},
-  status: { conditions: [] },
-};
-
-/** A worker on one cluster, its rows in memory. */
-class WorkerWorld {
-  readonly table = new MemoryTable();
-  readonly blobs = new MemoryBlobStore();
-  readonly sender = new MemorySender();
-  /** Milliseconds by which the clock is ahead. */
-  aheadMs = 0;
-  readonly clock = { now: () => new Date(Date.now() + this.aheadMs) };
-
-  async begin(): Promise<this> {
-    await this.table.write([{ put: clusterRow }]);
-    return this;
-  }
-
-  async assign(
-    name: string,
-    objects: readonly ManifestObject[],
-    apply: Partial<SyncRow["desired"]["apply"]> = {},
-  ): Promise<void> {
-    const { digest, bytes } = encodeRendering(objects);
-    await this.blobs.putOnce(blobKeys.rendering(digest), bytes);
-    const before = await this.sync(name);
-    const row: SyncRow = {
-      ...before,
-      ...keys.sync("c1", "tests", name),
-      type: "SyncOnCluster",
-      schema: ROW_SCHEMA,
-      version: (before?.version ?? 0) + 1,
-      cluster: "c1",
-      namespace: "tests",
-      name,
-      uid: `uid-of-${name}`,
-      subject: { namespace: "tests", kind: "Sync", name },
-      desired: {
-        action: "apply",
-        attempt: (before?.desired.attempt ?? 0) + 1,
-        revision: "main@sha1:1",
-        renderDigest: digest,
-        apply: { prune: true, drift: "correct", interval: "10m", ...apply },
-        rollout: 1,
-        assignedAt: this.clock.now().toISOString(),
-      },
-    };
-    await this.table.write([{ put: row }]);
-  }
-
-  async sync(name: string): Promise<SyncRow | undefined> {
-    return this.table.get<SyncRow>(keys.sync("c1", "tests", name));
-  }
-
-  async phase(name: string): Promise<string | undefined> {
-    return (await this.sync(name))?.observed?.phase;
-  }
-
-  async lease(): Promise<(Row & { readonly owner?: string }) | undefined> {
-    return this.table.get(keys.lease("c1"));
-  }
-
-  async work(instead: { readonly table?: Table; readonly connector?: ClusterConnector } = {}): Promise<void> {
-    const ports: WorkerPorts = {
-      table: this.table,
-      blobs: this.blobs,
-      sender: this.sender,
-      clock: this.clock,
-      ids: randomIds,
-      log: silentLog,
-      connector: { connect: async () => cluster.client, distrust() {} },
-      installation: "installation-1",
-      ...instead,
-    };
-    await workCluster("c1", { remainingMs: 300_000 }, ports);
-  }
+function begin(): Promise<WorkerWorld> {
+  return new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
 }
 
 /** The table, with some of its methods replaced. */
@@ -137,7 +41,7 @@ function tableWith(table: Table, methods: Partial<Table>): Table {
 }
 
 test("a lease whose answer was lost, and that the SDK asked for again, is ours", async () => {
-  const world = await new WorkerWorld().begin();
+  const world = await begin();
   await world.assign("lost-answer", [namespace("lost-answer")]);
   let lost = false;
   const table = tableWith(world.table, {
@@ -155,7 +59,7 @@ test("a lease whose answer was lost, and that the SDK asked for again, is ours",
 });
 
 test("what there was no time for is told of at once", async () => {
-  const world = await new WorkerWorld().begin();
+  const world = await begin();
   await world.assign("first", [namespace("no-time-1")]);
   await world.assign("second", [namespace("no-time-2")]);
   const connector: ClusterConnector = {
@@ -171,7 +75,7 @@ test("what there was no time for is told of at once", async () => {
 });
 
 test("a lease that somebody wants at every turn is let go in the end, and they are told", async () => {
-  const world = await new WorkerWorld().begin();
+  const world = await begin();
   await world.assign("wanted", [namespace("wanted")]);
   const want = () => world.table.update({ update: keys.lease("c1"), add: { wanted: 1 } });
   const table = tableWith(world.table, {
@@ -194,7 +98,7 @@ test.each([
   ["correct", true],
   ["report", false],
 ] as const)("drift that is found is told of, where the answer is: %s", async (drift, corrected) => {
-  const world = await new WorkerWorld().begin();
+  const world = await begin();
   const name = `drift-${drift}`;
   await world.assign(name, [namespace(name), configMap(`${name}/c`)], { drift });
   await world.work();
@@ -210,7 +114,7 @@ test.each([
 });
 
 test("what is deleted while the rest becomes ready is put back", async () => {
-  const world = await new WorkerWorld().begin();
+  const world = await begin();
   const path = "/api/v1/namespaces/put-back/configmaps/c";
   await world.assign("put-back", [namespace("put-back"), configMap("put-back/c"), deployment("put-back/web")]);
   await world.work();
@@ -226,7 +130,7 @@ test("what is deleted while the rest becomes ready is put back", async () => {
 test.each(["correct", "report", "off"] as const)(
   "what is kept and not desired may go, where drift is: %s",
   async (drift) => {
-    const world = await new WorkerWorld().begin();
+    const world = await begin();
     const name = `kept-${drift}`;
     const path = `/api/v1/namespaces/${name}/configmaps/kept`;
     await world.assign(name, [namespace(name), configMap(`${name}/kept`)]);
@@ -243,7 +147,7 @@ test.each(["correct", "report", "off"] as const)(
 );
 
 test("what carries the label and is no member is counted", async () => {
-  const world = await new WorkerWorld().begin();
+  const world = await begin();
   await world.assign("counted", [namespace("counted"), configMap("counted/c")]);
   await world.work();
   const mine = await cluster.raw("GET", "/api/v1/namespaces/counted/configmaps/c");
@@ -255,7 +159,7 @@ test("what carries the label and is no member is counted", async () => {
 });
 
 test("what another Sync took while it was gone is left to that one", async () => {
-  const world = await new WorkerWorld().begin();
+  const world = await begin();
   const path = "/api/v1/namespaces/wanted-twice/configmaps/c";
   await world.assign("first-owner", [namespace("wanted-twice"), configMap("wanted-twice/c", { k: "first" })]);
   await world.work();
@@ -275,7 +179,7 @@ test("what another Sync took while it was gone is left to that one", async () =>
 });
 
 test("an object that a worker made anew before it died is pruned with the rest", async () => {
-  const world = await new WorkerWorld().begin();
+  const world = await begin();
   const path = "/api/v1/namespaces/made-anew/configmaps/gone";
   const kept = [namespace("made-anew"), configMap("made-anew/kept")];
   await world.assign("made-anew", [...kept, configMap("made-anew/gone")]);

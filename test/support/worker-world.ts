@@ -1,0 +1,111 @@
+/** A worker of one cluster, its rows in memory. */
+import { workCluster } from "#functions/apply/work-cluster.ts";
+import type { ClusterConnector, WorkerPorts } from "#functions/apply/worker-ports.ts";
+import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
+import { MemorySender } from "#shared/adapters/memory-sender.ts";
+import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { encodeRendering } from "#shared/domain/rendering.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
+import { silentLog } from "#test/support/planner-world.ts";
+
+const clusterRow: ClusterRow = {
+  ...keys.cluster("c1"),
+  type: "Cluster",
+  schema: ROW_SCHEMA,
+  version: 1,
+  uid: "uid-c1",
+  name: "c1",
+  labels: {},
+  annotations: {},
+  generation: 1,
+  createdAt: "2026-11-20T08:00:00.000Z",
+  spec: { endpoint: { server: "https://c1.example.com", token: { secret: "c1" } } },
+  operations: {},
+  status: { conditions: [] },
+};
+
+/** The planner's part is the test's: it assigns. Syncs are of the namespace `tests`, the cluster is `c1`. */
+export class WorkerWorld {
+  readonly #connector: ClusterConnector;
+  readonly table = new MemoryTable();
+  readonly blobs = new MemoryBlobStore();
+  readonly sender = new MemorySender();
+  /** Milliseconds by which the clock is ahead. */
+  aheadMs = 0;
+  readonly clock = { now: () => new Date(Date.now() + this.aheadMs) };
+
+  constructor(connector: ClusterConnector) {
+    this.#connector = connector;
+  }
+
+  async begin(): Promise<this> {
+    await this.table.write([{ put: clusterRow }]);
+    return this;
+  }
+
+  async assign(
+    name: string,
+    objects: readonly ManifestObject[],
+    apply: Partial<SyncRow["desired"]["apply"]> = {},
+  ): Promise<void> {
+    const { digest, bytes } = encodeRendering(objects);
+    await this.blobs.putOnce(blobKeys.rendering(digest), bytes);
+    const before = await this.sync(name);
+    const row: SyncRow = {
+      ...before,
+      ...keys.sync("c1", "tests", name),
+      type: "SyncOnCluster",
+      schema: ROW_SCHEMA,
+      version: (before?.version ?? 0) + 1,
+      cluster: "c1",
+      namespace: "tests",
+      name,
+      uid: `uid-of-${name}`,
+      subject: { namespace: "tests", kind: "Sync", name },
+      desired: {
+        action: "apply",
+        attempt: (before?.desired.attempt ?? 0) + 1,
+        revision: "main@sha1:1",
+        renderDigest: digest,
+        apply: { prune: true, drift: "correct", interval: "10m", ...apply },
+        rollout: 1,
+        assignedAt: this.clock.now().toISOString(),
+      },
+    };
+    await this.table.write([{ put: row }]);
+  }
+
+  async sync(name: string): Promise<SyncRow | undefined> {
+    return this.table.get<SyncRow>(keys.sync("c1", "tests", name));
+  }
+
+  async phase(name: string): Promise<string | undefined> {
+    return (await this.sync(name))?.observed?.phase;
+  }
+
+  async lease(): Promise<(Row & { readonly owner?: string }) | undefined> {
+    return this.table.get(keys.lease("c1"));
+  }
+
+  async work(instead: { readonly table?: Table; readonly connector?: ClusterConnector } = {}): Promise<void> {
+    const ports: WorkerPorts = {
+      table: this.table,
+      blobs: this.blobs,
+      sender: this.sender,
+      clock: this.clock,
+      ids: randomIds,
+      log: silentLog,
+      connector: this.#connector,
+      installation: "installation-1",
+      ...instead,
+    };
+    await workCluster("c1", { remainingMs: 300_000 }, ports);
+  }
+}

@@ -1,3 +1,4 @@
+import { type Access, accessOf, forbiddenAccess } from "#local/cluster/access.ts";
 import type { User } from "#local/cluster/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { readCustom } from "#local/cluster/custom-kind.ts";
@@ -13,35 +14,21 @@ import {
   resourceList,
   versionDocument,
 } from "#local/cluster/discovery.ts";
+import { type HeaderValues, impersonate } from "#local/cluster/impersonation.ts";
 import { hasSubresource, type Kind } from "#local/cluster/kinds.ts";
 import { negotiate, type Representation } from "#local/cluster/negotiation.ts";
 import { resourceSubject } from "#local/cluster/object-meta.ts";
 import { isApply, patchObject } from "#local/cluster/patch-operations.ts";
+import { decide } from "#local/cluster/rbac.ts";
 import { listObjects, present, type ReadRequest, readObject } from "#local/cluster/read-operations.ts";
+import { isWatch, parseResourcePath, type ResourcePath } from "#local/cluster/resource-path.ts";
+import { createReview, createToken, isReview } from "#local/cluster/reviews.ts";
 import { readScale, writeScale } from "#local/cluster/scale.ts";
 import { methodNotAllowed, noSuchResource, notFound, StatusError, unauthorized } from "#local/cluster/status-error.ts";
 import { checkWatch, type EventSink, watchObjects } from "#local/cluster/watch.ts";
-import { createObject, replaceObject } from "#local/cluster/write-operations.ts";
+import { createObject, liveOf, replaceObject } from "#local/cluster/write-operations.ts";
 import { readWriteOptions, type WriteRequest, type Written } from "#local/cluster/write-request.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
-
-/** What a caller wants to do, for whoever decides whether it may. */
-export interface AccessRequest {
-  readonly user: User;
-  readonly verb: string;
-  readonly path: string;
-  /** Undefined on paths that name no resource. */
-  readonly resource?: {
-    readonly group: string;
-    readonly plural: string;
-    readonly subresource: string;
-    readonly namespace: string;
-    readonly name: string;
-  };
-}
-
-/** Undefined allows; a text says why not. */
-export type Authorizer = (request: AccessRequest) => "allow" | "deny";
 
 export interface ApiRequest {
   readonly method: string;
@@ -54,6 +41,7 @@ export interface ApiRequest {
   readonly userAgent: string;
   /** Undefined where the credentials are nobody's. */
   readonly user: User | undefined;
+  readonly headers: HeaderValues;
   readonly body: string;
 }
 
@@ -65,47 +53,6 @@ export interface ApiResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** Set for a watch: called once the headers are out. */
   readonly stream?: (sink: EventSink) => () => void;
-}
-
-/** A path that names a resource, decoded. */
-export interface ResourcePath {
-  readonly group: string;
-  readonly version: string;
-  readonly namespace: string | undefined;
-  readonly plural: string;
-  readonly name: string;
-  readonly subresource: string;
-}
-
-/** Reads `/api/v1/...` and `/apis/GROUP/VERSION/...`; undefined for all other paths. */
-export function parseResourcePath(path: string): ResourcePath | undefined {
-  // As Go does, the path is decoded before it is split: an encoded slash is a slash.
-  // The deprecated `/api/v1/watch/...` reads as what it watches.
-  const parts = decodePath(path)
-    .replace(/^\/|\/$/g, "")
-    .replace(deprecatedWatch, "$1")
-    .split("/");
-  const core = parts[0] === "api";
-  if (!core && parts[0] !== "apis") return undefined;
-  const group = core ? "" : (parts[1] ?? "");
-  const version = parts[core ? 1 : 2] ?? "";
-  const rest = parts.slice(core ? 2 : 3);
-  const [first] = rest;
-  if (first === undefined) return undefined;
-  const nested = first === "namespaces" && rest.length > 2 && !(core && ["status", "finalize"].includes(rest[2] ?? ""));
-  const [plural = "", name = "", ...subresource] = nested ? rest.slice(2) : rest;
-  return { group, version, namespace: nested ? rest[1] : undefined, plural, name, subresource: subresource.join("/") };
-}
-
-const deprecatedWatch = /^(api\/[^/]+\/|apis\/[^/]+\/[^/]+\/)watch\//;
-
-function decodePath(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    // A stray % is no encoding; such a name exists nowhere.
-    return path;
-  }
 }
 
 function text(status: number, body: string): ApiResponse {
@@ -125,66 +72,31 @@ function json(body: JsonObject, contentType = "application/json"): ApiResponse {
   return { status: 200, contentType, body, warnings: [] };
 }
 
-const anonymousPaths = ["/healthz", "/livez", "/readyz", "/version"];
+/** Open to everybody whatever the roles say (--authorization-always-allow-paths). */
+const openPaths = ["/healthz", "/livez", "/readyz"];
 
-function verbOf(request: ApiRequest, path: ResourcePath): string {
-  switch (request.method) {
-    case "POST":
-      return "create";
-    case "PUT":
-      return "update";
-    case "PATCH":
-      return "patch";
-    case "DELETE":
-      return path.name === "" ? "deletecollection" : "delete";
-    default:
-      if (path.name === "" && isWatch(request)) return "watch";
-      return path.name === "" ? "list" : "get";
-  }
+/** What is asked and by whom, after impersonation. @throws StatusError 401, or 403 where they may not. */
+function authorize(cluster: Cluster, request: ApiRequest, path: ResourcePath | undefined): Access {
+  if (request.user === undefined) throw unauthorized();
+  const asked = accessOf(request, path, request.user);
+  const access = { ...asked, user: impersonate(cluster.store, asked, request.headers) };
+  if (!openPaths.includes(request.path)) requireAccess(cluster, access);
+  return access;
 }
 
-function authorize(access: AccessRequest, authorizer: Authorizer): void {
-  if (access.user.groups.includes("system:masters") || authorizer(access) === "allow") return;
-  const { resource, user, verb } = access;
-  if (resource === undefined) {
-    throw new StatusError(
-      403,
-      `forbidden: User ${JSON.stringify(user.username)} cannot ${verb} path ${JSON.stringify(access.path)}`,
-      {
-        reason: "Forbidden",
-        details: {},
-      },
-    );
-  }
-  const { group, plural, subresource, namespace, name } = resource;
-  const shown = group === "" ? plural : `${plural}.${group}`;
-  const target = subresource === "" ? plural : `${plural}/${subresource}`;
-  const where = namespace === "" ? "at the cluster scope" : `in the namespace ${JSON.stringify(namespace)}`;
-  const message = `${shown}${name === "" ? "" : ` ${JSON.stringify(name)}`} is forbidden: User ${JSON.stringify(user.username)} cannot ${verb} resource ${JSON.stringify(target)} in API group ${JSON.stringify(group)} ${where}`;
-  throw new StatusError(403, message, {
-    reason: "Forbidden",
-    details: { ...(name === "" ? {} : { name }), ...(group === "" ? {} : { group }), kind: plural },
-  });
+function requireAccess(cluster: Cluster, access: Access): void {
+  const { allowed, reason } = decide(cluster.store, access);
+  if (!allowed) throw forbiddenAccess(access, reason);
 }
 
 /** Answers one request; errors become Status objects. */
-export function handleRequest(cluster: Cluster, request: ApiRequest, authorizer: Authorizer): ApiResponse {
+export function handleRequest(cluster: Cluster, request: ApiRequest): ApiResponse {
   const warnings: string[] = [];
   try {
-    const { user } = request;
-    if (user === undefined) throw unauthorized();
     const path = parseResourcePath(request.path);
-    if (path === undefined) {
-      if (!anonymousPaths.includes(request.path)) {
-        authorize({ user, verb: request.method.toLowerCase(), path: request.path }, authorizer);
-      }
-      return handleOther(cluster, request);
-    }
-    const { group, plural, subresource, name } = path;
-    const namespace = path.namespace ?? (group === "" && plural === "namespaces" ? path.name : "");
-    const resource = { group, plural, subresource, namespace, name };
-    authorize({ user, verb: verbOf(request, path), path: request.path, resource }, authorizer);
-    return handleResource({ cluster, request, path, warnings });
+    const access = authorize(cluster, request, path);
+    if (path === undefined) return handleOther(cluster, request);
+    return handleResource({ cluster, request, path, access, warnings });
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     const yaml = (request.accept ?? "").startsWith("application/yaml");
@@ -195,7 +107,7 @@ export function handleRequest(cluster: Cluster, request: ApiRequest, authorizer:
 
 function handleOther(cluster: Cluster, request: ApiRequest): ApiResponse {
   const { path } = request;
-  if (["/healthz", "/livez", "/readyz"].includes(path)) return text(200, "ok");
+  if (openPaths.includes(path)) return text(200, "ok");
   const document = documentAt(cluster, request);
   if (document === undefined) return unknownPath(cluster, path);
   if (request.method !== "GET") throw methodNotAllowed();
@@ -245,6 +157,7 @@ interface ResourceCall {
   readonly cluster: Cluster;
   readonly request: ApiRequest;
   readonly path: ResourcePath;
+  readonly access: Access;
   readonly warnings: string[];
 }
 
@@ -260,9 +173,10 @@ function handleResource(call: ResourceCall): ApiResponse {
   }
   const representation = negotiate(request.accept);
   if (kind.group === "" && kind.plural === "endpoints") call.warnings.push(endpointsWarning);
+  if (isReview(kind) && path.name !== "") throw noSuchResource();
   if (request.method === "GET") return handleRead(call, kind, representation);
   const { status, object } = handleWrite(call, kind);
-  const plain = object.kind === "Status" || object.kind === "Scale";
+  const plain = ["Status", "Scale", "TokenRequest"].includes(String(object.kind));
   const body = plain
     ? object
     : present({ cluster, kind, query: request.query, representation }, readCustom(kind, object));
@@ -270,7 +184,7 @@ function handleResource(call: ResourceCall): ApiResponse {
 }
 
 const endpointsWarning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
-const servedSubresources = ["status", "scale", "finalize"];
+const servedSubresources = ["status", "scale", "finalize", "token"];
 
 /** Reads over all namespaces are the only use of a namespaced kind without a namespace. */
 function isMisplaced({ path, request }: ResourceCall, kind: Kind): boolean {
@@ -291,6 +205,7 @@ function isCustomGroup(cluster: Cluster, group: string): boolean {
 
 function handleRead(call: ResourceCall, kind: Kind, representation: Representation): ApiResponse {
   const { cluster, path, request } = call;
+  if (!kind.verbs.includes("get") || path.subresource === "token") throw methodNotAllowed();
   const { query } = request;
   const read: ReadRequest = { cluster, kind, namespace: path.namespace, query, representation };
   const { contentType } = representation;
@@ -305,13 +220,8 @@ function handleRead(call: ResourceCall, kind: Kind, representation: Representati
   return { ...json(readObject(read, path.name), contentType), warnings: call.warnings };
 }
 
-function isWatch({ path, query }: ApiRequest): boolean {
-  const watch = query.get("watch");
-  return watch === "true" || watch === "1" || deprecatedWatch.test(path.slice(1));
-}
-
 function handleWrite(call: ResourceCall, kind: Kind): Written {
-  const { cluster, path, request, warnings } = call;
+  const { cluster, path, request, access, warnings } = call;
   const { method, query } = request;
   const namespace = path.namespace ?? "";
   if (method === "DELETE" && path.subresource === "") {
@@ -320,7 +230,8 @@ function handleWrite(call: ResourceCall, kind: Kind): Written {
     if (!kind.verbs.includes("deletecollection")) throw methodNotAllowed();
     return { status: 200, object: deleteCollection(remove) };
   }
-  const allowed = path.name === "" ? method === "POST" : method === "PUT" || method === "PATCH";
+  const posted = path.name === "" || path.subresource === "token";
+  const allowed = posted ? method === "POST" : method === "PUT" || method === "PATCH";
   if (!allowed) throw methodNotAllowed();
   const apply = isApply(request.contentType);
   const options = readWriteOptions(query, {
@@ -329,9 +240,10 @@ function handleWrite(call: ResourceCall, kind: Kind): Written {
     userAgent: request.userAgent,
   });
   const { contentType, body } = request;
-  const write: WriteRequest = {
+  const write = {
     ...options,
     cluster,
+    user: access.user,
     kind,
     namespace,
     name: path.name,
@@ -339,8 +251,11 @@ function handleWrite(call: ResourceCall, kind: Kind): Written {
     contentType,
     body,
     warnings,
-  };
+  } satisfies WriteRequest;
   if (path.subresource === "scale") return writeScale(write, method === "PUT" ? "replace" : "patch");
+  if (path.subresource === "token") return createToken(write);
+  if (isReview(kind)) return createReview(write);
   if (method === "POST") return createObject(write);
+  if (apply && liveOf(write) === undefined) requireAccess(cluster, { ...access, verb: "create" });
   return method === "PUT" ? replaceObject(write) : patchObject(write);
 }

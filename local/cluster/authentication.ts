@@ -1,4 +1,5 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
+import { serviceAccountOfToken } from "#local/cluster/service-account-tokens.ts";
 
 /** Who a request comes from, as TokenReview and SelfSubjectReview describe it (`userInfo`). */
 export interface User {
@@ -20,19 +21,20 @@ const anonymous: User = { username: "system:anonymous", groups: ["system:unauthe
 const administrator: User = { username: "admin", groups: ["system:masters", authenticated] };
 
 /**
- * Who is asking: no credentials are the anonymous user, the token of the cluster is the administrator's, any other
- * token is the authenticator's to judge. Undefined where the credentials are nobody's.
+ * Who is asking: no credentials are the anonymous user, the token of the cluster is the administrator's, then come the
+ * tokens of service accounts; any other is the authenticator's to judge. Undefined where the credentials are nobody's.
  */
 export async function authenticate(
-  { options }: Cluster,
+  cluster: Cluster,
   authorization: string | undefined,
   authenticator: Authenticator | undefined,
 ): Promise<User | undefined> {
   if (authorization === undefined || authorization === "") return anonymous;
   const token = /^Bearer\s+(\S+)\s*$/i.exec(authorization)?.[1];
   if (token === undefined) return anonymous;
-  if (token === options.token) return administrator;
-  const user = await authenticator?.(token, options.name).catch(() => undefined);
+  if (token === cluster.options.token) return administrator;
+  const account = serviceAccountOfToken(cluster, token);
+  const user = account ?? (await authenticator?.(token, cluster.options.name).catch(() => undefined));
   return user && withGroup(user, authenticated);
 }
 

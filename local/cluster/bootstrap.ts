@@ -1,29 +1,32 @@
 import { randomUUID } from "node:crypto";
+import { bootstrapPolicy } from "#local/cluster/bootstrap-policy.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
+import { objectKey } from "#local/cluster/cluster-store.ts";
 import { apiVersionOf, builtinKindsByResource } from "#local/cluster/kinds.ts";
-import { withMetadata } from "#local/cluster/object-meta.ts";
+import { nameOf, withMetadata } from "#local/cluster/object-meta.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 
 const systemNamespaces = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
-/** Fills a new cluster with what every cluster has at its start. */
+/** Gives a cluster what every cluster has at its start, where it is missing. */
 export function bootstrap(cluster: Cluster): void {
   for (const name of systemNamespaces) {
-    put(cluster, "/namespaces", {
-      metadata: {
-        name,
-        uid: name === "kube-system" ? cluster.options.uid : randomUUID(),
-        labels: { "kubernetes.io/metadata.name": name },
-      },
+    const uid = name === "kube-system" ? cluster.options.uid : randomUUID();
+    putMissing(cluster, "/namespaces", {
+      metadata: { name, uid, labels: { "kubernetes.io/metadata.name": name } },
       spec: { finalizers: ["kubernetes"] },
       status: { phase: "Active" },
     });
   }
+  for (const [resource, object] of bootstrapPolicy) {
+    putMissing(cluster, resource, withMetadata(object, { uid: randomUUID() }));
+  }
 }
 
-function put(cluster: Cluster, resource: string, object: JsonObject): void {
+function putMissing(cluster: Cluster, resource: string, object: JsonObject): void {
   const kind = builtinKindsByResource.get(resource);
   if (kind === undefined) throw new Error(`no built-in resource ${resource}`);
+  if (cluster.store.get(resource, objectKey("", nameOf(object))) !== undefined) return;
   const complete = { apiVersion: apiVersionOf(kind), kind: kind.kind, ...object };
   const stamped = withMetadata(complete, {
     creationTimestamp: cluster.now(),

@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import type { Authorizer } from "#local/cluster/api-server.ts";
 import type { Authenticator } from "#local/cluster/authentication.ts";
 import { bootstrap } from "#local/cluster/bootstrap.ts";
 import { Cluster } from "#local/cluster/cluster.ts";
@@ -36,8 +35,6 @@ export interface ClusterHostOptions {
   readonly stateDir?: string;
   /** "off" leaves the API server alone: nothing becomes ready, nothing is collected. */
   readonly controllers?: "on" | "off";
-  /** Decides for users that are no administrators; by default they may do nothing. */
-  readonly authorizer?: Authorizer;
   /** Knows bearer tokens that are not the administrator's; without it they are answered 401. */
   readonly authenticator?: Authenticator;
 }
@@ -122,7 +119,6 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
   const listener = requestListener({
     cluster: (name) => clusters.get(name),
     clock,
-    authorizer: options.authorizer ?? (() => "deny"),
     interceptor: () => interceptor,
     record(entry) {
       records.push(entry);
@@ -152,6 +148,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
       imagePullFails: options.imagePullFails ?? cannotBePulled,
     });
     clusters.set(cluster.options.name, { cluster, scheduler, authenticator });
+    bootstrap(cluster);
   }
   function hosted(name: string): HostedCluster {
     const found = clusters.get(name);
@@ -204,7 +201,6 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
       const token = randomBytes(24).toString("base64url");
       const cluster = create(name, { uid, version, token });
       host(cluster, authenticator);
-      bootstrap(cluster);
       return connection(cluster);
     },
     removeCluster(name) {
@@ -221,7 +217,6 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
       savedRevisions.delete(name);
       const cluster = create(name, { uid, version, token });
       host(cluster, authenticator);
-      bootstrap(cluster);
       await ports.get(name)?.setNetwork("open");
       return connection(cluster);
     },

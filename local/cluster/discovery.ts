@@ -72,7 +72,7 @@ function resourceEntries(kind: Kind): JsonObject[] {
   const { plural, singular, namespaced, verbs } = kind;
   const own = { name: plural, singularName: singular, namespaced, kind: kind.kind, verbs, ...names(kind) };
   return [
-    { ...own, storageVersionHash: storageVersionHash(kind) },
+    kind.verbs.includes("get") ? { ...own, storageVersionHash: storageVersionHash(kind) } : own,
     ...kind.subresources.map((each) => subresourceEntry(kind, each)),
   ];
 }

@@ -45,7 +45,7 @@ const readWrite = ["get", "patch", "update"];
 const status = "status";
 const scale = "scale";
 
-/** Flags: `c` cluster-scoped, `d` DELETE answers the object, `g` generation, `a` generation counts annotations, `n` no deletecollection, `r` PUT needs a resourceVersion. */
+/** Flags: `c` cluster-scoped, `d` DELETE answers the object, `g` generation, `a` generation counts annotations, `n` no deletecollection, `r` PUT needs a resourceVersion, `v` is only created and answered, never stored. */
 type Row = readonly [
   groupVersion: string,
   kind: string,
@@ -87,6 +87,11 @@ const rows: readonly Row[] = [
   ["apps/v1", "StatefulSet", "statefulsets", "g", "sts", "all", "scale status"],
   ["batch/v1", "CronJob", "cronjobs", "g", "cj", "all", "status"],
   ["batch/v1", "Job", "jobs", "g", "", "all", "status"],
+  ["authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", "cv", "", "", ""],
+  ["authorization.k8s.io/v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", "v", "", "", ""],
+  ["authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", "cv", "", "", ""],
+  ["authorization.k8s.io/v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", "cv", "", "", ""],
+  ["authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", "cv", "", "", ""],
   ["autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "", "hpa", "all", "status"],
   ["networking.k8s.io/v1", "IngressClass", "ingressclasses", "cg", "", "", ""],
   ["networking.k8s.io/v1", "Ingress", "ingresses", "g", "ing", "", "status"],
@@ -172,6 +177,8 @@ function subresourceOf(name: string, kind: string): Subresource {
 
 const goGroups: Readonly<Record<string, string>> = {
   "": "core",
+  "authentication.k8s.io": "authentication",
+  "authorization.k8s.io": "authorization",
   "rbac.authorization.k8s.io": "rbac",
   "networking.k8s.io": "networking",
   "storage.k8s.io": "storage",
@@ -184,6 +191,11 @@ const goGroups: Readonly<Record<string, string>> = {
 
 function words(text: string): string[] {
   return text === "" ? [] : text.split(" ");
+}
+
+function verbsOf(flags: string): readonly string[] {
+  if (flags.includes("v")) return ["create"];
+  return flags.includes("n") ? noCollectionDelete : allVerbs;
 }
 
 function generationOf(flags: string): Kind["generation"] {
@@ -207,7 +219,7 @@ function readRow([groupVersion, kind, plural, flags, shortNames, categories, sub
     shortNames: words(shortNames),
     categories: words(categories),
     namespaced: !flags.includes("c"),
-    verbs: flags.includes("n") ? noCollectionDelete : allVerbs,
+    verbs: verbsOf(flags),
     subresources: words(subresources).map((name) => subresourceOf(name, kind)),
     generation: generationOf(flags),
     deleteAnswersObject: flags.includes("d"),
@@ -218,6 +230,9 @@ function readRow([groupVersion, kind, plural, flags, shortNames, categories, sub
 
 /** The built-in kinds, shared by every cluster. */
 export const builtinKinds: readonly Kind[] = rows.map(readRow);
+
+/** What the subresource `token` of a ServiceAccount speaks. */
+export const tokenRequestKind = readRow(["authentication.k8s.io/v1", "TokenRequest", "tokenrequests", "v", "", "", ""]);
 
 /** `apps/deployments`: the key of a resource over all its versions. */
 export function resourceKey(group: string, plural: string): string {

@@ -1,15 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { dump } from "js-yaml";
-import {
-  type ApiRequest,
-  type ApiResponse,
-  type Authorizer,
-  handleRequest,
-  parseResourcePath,
-} from "#local/cluster/api-server.ts";
+import { type ApiRequest, type ApiResponse, handleRequest } from "#local/cluster/api-server.ts";
 import { type Authenticator, authenticate, type User } from "#local/cluster/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import type { Disturbance } from "#local/cluster/faults.ts";
+import { parseResourcePath } from "#local/cluster/resource-path.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { StatusError } from "#local/cluster/status-error.ts";
 import { type JsonObject, stringifyJson } from "#shared/domain/json.ts";
@@ -58,7 +53,6 @@ export type Interceptor = (request: InterceptedRequest) => Interception | Promis
 export interface ListenerOptions {
   readonly cluster: (name: string) => HostedCluster | undefined;
   readonly clock: () => number;
-  readonly authorizer: Authorizer;
   readonly interceptor: () => Interceptor | undefined;
   readonly record: (record: RequestRecord) => void;
 }
@@ -108,9 +102,7 @@ async function answer(options: ListenerOptions, request: IncomingMessage, respon
   const user = await authenticate(hosted.cluster, request.headers.authorization, hosted.authenticator);
   hosted.scheduler.runDue();
   const result =
-    body === undefined
-      ? tooLarge()
-      : handleRequest(hosted.cluster, apiRequest(request, { path, query, body, user }), options.authorizer);
+    body === undefined ? tooLarge() : handleRequest(hosted.cluster, apiRequest(request, { path, query, body, user }));
   if (await intercepted(options, { ...seen, phase: "after" }, { response, record })) return;
   record(result.status);
   if (result.stream === undefined) send(response, result);
@@ -138,6 +130,7 @@ function apiRequest(
     contentType: headers["content-type"],
     userAgent: headers["user-agent"] ?? "",
     user: parts.user,
+    headers: request.headersDistinct,
     body: parts.body,
   };
 }

@@ -22,6 +22,7 @@ import {
   withMetadata,
 } from "#local/cluster/object-meta.ts";
 import { parseObjectBody } from "#local/cluster/request-body.ts";
+import { checkGrants } from "#local/cluster/role-grants.ts";
 import {
   alreadyExists,
   badRequest,
@@ -62,7 +63,8 @@ export function requireLive(request: WriteRequest): JsonObject {
   throw notFound(resourceSubject(request.kind, request.name));
 }
 
-function parseBody(request: WriteRequest): JsonObject {
+/** The object that a POST or PUT sends. @throws StatusError 400 or 415. */
+export function parseBody(request: WriteRequest): JsonObject {
   const { kind } = request;
   const { value, duplicates } = parseObjectBody(request.body, request.contentType, kind.kind);
   const body = isJsonObject(value) ? value : {};
@@ -180,6 +182,7 @@ export function insert(request: WriteRequest, decoded: JsonObject): Written {
   const given = stringAt(decoded, "metadata", "name") ?? "";
   const name = given === "" && generateName !== "" ? `${generateName}${generatedSuffix()}` : given;
   admitToNamespace(request, name);
+  checkGrants(request, withMetadata(decoded, { name }), undefined);
   const named = withMetadata(rewritten(request, "CREATE", decoded), {
     name,
     uid: randomUUID(),
@@ -308,6 +311,7 @@ export function overwrite(request: WriteRequest, live: JsonObject, next: JsonObj
     generation: before.generation,
     selfLink: undefined,
   });
+  checkGrants(request, kept, live);
   const strategy = request.subresource === "" ? strategyOf(kind) : {};
   const prepared = strategy.prepare?.(kept, { cluster, live }) ?? kept;
   const counted = withMetadata(prepared, { generation: nextGeneration(kind, live, prepared) });

@@ -1,3 +1,4 @@
+import type { User } from "#local/cluster/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { toCustomObject } from "#local/cluster/custom-kind.ts";
 import { DecodeError, toGoObject } from "#local/cluster/go-object.ts";
@@ -14,6 +15,8 @@ import { valueAt } from "#shared/domain/kube-object.ts";
 /** A request that may change an object. */
 export interface WriteRequest {
   readonly cluster: Cluster;
+  /** Undefined for the controllers of the cluster itself. */
+  readonly user?: User;
   readonly kind: Kind;
   /** "" for cluster-scoped kinds. */
   readonly namespace: string;

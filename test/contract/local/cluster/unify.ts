@@ -112,6 +112,9 @@ export interface UnifyOptions {
   readonly path?: string;
 }
 
+/** Lists whose order is not stable. */
+const setPath = /\.(causes|resourceRules|nonResourceRules)$/;
+
 /** Every difference between a recorded value and an answer, each with its path. */
 export function differences(expected: Json | undefined, actual: Json | undefined, options: UnifyOptions): string[] {
   const { path = "" } = options;
@@ -120,7 +123,7 @@ export function differences(expected: Json | undefined, actual: Json | undefined
     return differences(expected, actual.name, options);
   if (typeof expected === "string") return textDifferences(expected, actual, options);
   if (path.endsWith(".managedFields") && Array.isArray(expected)) return managerDifferences(expected, actual, options);
-  if (path.endsWith(".causes") && Array.isArray(expected)) return setDifferences(expected, actual, options);
+  if (setPath.test(path) && Array.isArray(expected)) return setDifferences(expected, actual, options);
   if (options.partial && Array.isArray(expected) && Array.isArray(actual) && expected.every(isNamed)) {
     return namedDifferences(expected, actual, options);
   }

@@ -8,7 +8,7 @@ import { sendGithubPush } from "#local/git/github-push.ts";
 import { zeroId } from "#local/git/repository.ts";
 import { createTlsCertificate, type TlsCertificate } from "#local/git/tls-certificate.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
-import { registerClusters } from "#local/register-clusters.ts";
+import { localEksAuthenticator, registerEksClusters } from "#local/register-eks-clusters.ts";
 
 export interface Stack {
   readonly machine: Machine;
@@ -40,6 +40,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const machine = await startMachine({ ...options, gitCa: certificate.cert });
     stops.unshift(() => machine.stop());
     const clusters = await startClusterHost({
+      authenticator: localEksAuthenticator(machine.eks),
       ...(options.clusterState === undefined ? {} : { stateDir: options.clusterState }),
       ...(options.clusterPort === undefined ? {} : { port: options.clusterPort }),
     });
@@ -78,7 +79,7 @@ export async function addFleet(stack: Stack, count: number): Promise<readonly st
     const name = `${ring}-${String(number).padStart(String(count).length, "0")}`;
     return { connection: existing.get(name) ?? stack.clusters.addCluster(name), labels: { ring } };
   });
-  await registerClusters(registered, stack.machine, stack.session);
+  await registerEksClusters(registered, stack.machine, stack.session);
   return registered.map(({ connection }) => connection.name);
 }
 
@@ -97,12 +98,18 @@ export interface KeptFiles {
 
 /** Writes what points kubectl and `starling` at this machine; readable by their owner only, they hold tokens. */
 export async function writeAccessFiles(stack: Stack, folder: string, namespace: string): Promise<KeptFiles> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const context = await writeContextFile(stack, folder, namespace);
   const kubeconfig = join(folder, "kubeconfig");
-  const context = join(folder, "starling.json");
+  await writeFile(kubeconfig, stack.clusters.kubeconfig(), { mode: 0o600 });
+  return { kubeconfig, context };
+}
+
+/** Only what points `starling` here. @returns the file's path. */
+export async function writeContextFile(stack: Stack, folder: string, namespace: string): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, "starling.json");
   const { endpoint, region, credentials } = stack.machine.api;
   const contexts = { local: { endpoint, region, namespace, credentials } };
-  await writeFile(kubeconfig, stack.clusters.kubeconfig(), { mode: 0o600 });
-  await writeFile(context, `${JSON.stringify({ contexts, current: "local" }, null, 2)}\n`, { mode: 0o600 });
-  return { kubeconfig, context };
+  await writeFile(path, `${JSON.stringify({ contexts, current: "local" }, null, 2)}\n`, { mode: 0o600 });
+  return path;
 }

@@ -1,0 +1,100 @@
+import type { ApiSession } from "#local/api-session.ts";
+import { clusterAdminPolicy } from "#local/aws/eks-register.ts";
+import { localAccountId, localRegion } from "#local/aws/lambda-context.ts";
+import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
+import { eksAuthenticator } from "#local/cluster/eks-authenticator.ts";
+import type { LocalEks, Machine } from "#local/machine.ts";
+import { type RegisteredCluster, registerClusters } from "#local/register-clusters.ts";
+import { parseEksArn } from "#shared/domain/eks-arn.ts";
+import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
+import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+
+/** Two accounts, as in a fleet of any size: Starling's own, and one that it comes into by a role of its. */
+const home = { accountId: localAccountId, region: localRegion };
+const spoke = { accountId: "111111111111", region: "eu-west-1" };
+const role = { name: "starling-apply", externalId: "starling-on-this-machine" };
+/** Who Starling is in a cluster. */
+const group = "starling";
+
+/** The EKS cluster that an embedded cluster is: the last character of its name says in which account, at every start. */
+function placeOf(cluster: string): { readonly arn: string; readonly account: "home" | "spoke" } {
+  const account = (cluster.codePointAt(cluster.length - 1) ?? 0) % 2 === 0 ? "home" : "spoke";
+  const { accountId, region } = account === "home" ? home : spoke;
+  return { arn: `arn:aws:eks:${region}:${accountId}:cluster/${cluster}`, account };
+}
+
+/** Lets those into the embedded clusters whom their access entries name. */
+export function localEksAuthenticator(eks: LocalEks): ReturnType<typeof eksAuthenticator> {
+  return eksAuthenticator({
+    clusters: eks.clusters,
+    stsEndpoint: eks.endpoint,
+    now: eks.now,
+    arnOf: (cluster) => placeOf(cluster).arn,
+  });
+}
+
+/**
+ * Registers clusters of this machine as EKS clusters of two accounts, and with Starling by their ARN: no secret holds a
+ * token. One whose address has changed since is registered by that address: EKS is asked once an hour, and faults of the
+ * new port are to be felt now.
+ */
+export async function registerEksClusters(
+  clusters: readonly RegisteredCluster[],
+  machine: Pick<Machine, "putSecret" | "eks">,
+  session: ApiSession,
+): Promise<void> {
+  const { eks } = machine;
+  const roleArn = `arn:aws:iam::${spoke.accountId}:role/${role.name}`;
+  eks.roles.put({ arn: roleArn, trusts: [{ principalArn: eks.callerArn, externalId: role.externalId }] });
+  const hasMoved = ({ connection: { name, server } }: RegisteredCluster) => {
+    const known = eks.clusters.find(placeOf(name).arn);
+    return known !== undefined && known.endpoint !== server;
+  };
+  const moved = clusters.filter(hasMoved);
+  const byArn = clusters.filter((cluster) => !moved.includes(cluster));
+  for (const { connection } of byArn) {
+    const { account } = placeOf(connection.name);
+    createEksCluster(eks, connection, account === "home" ? eks.callerArn : roleArn);
+  }
+  if (moved.length > 0) await registerClusters(moved, machine, session);
+  if (byArn.length === 0) return;
+  await session.apply(
+    byArn.map(({ connection: { name }, labels, values }) => ({
+      apiVersion: API_VERSION,
+      kind: "Cluster",
+      metadata: { name, ...(labels === undefined ? {} : { labels }) },
+      spec: { ...specOf(name), ...(values === undefined ? {} : { values }) },
+    })),
+  );
+}
+
+function specOf(cluster: string): Pick<ClusterSpec, "eks" | "access"> {
+  const { arn, account } = placeOf(cluster);
+  return account === "home" ? { eks: { arn } } : { eks: { arn }, access: { role } };
+}
+
+function createEksCluster(eks: LocalEks, connection: ClusterConnection, principalArn: string): void {
+  const place = parseEksArn(placeOf(connection.name).arn);
+  if (place === undefined) throw new Error(`${connection.name} cannot be the name of an EKS cluster`);
+  const { arn, name, region, accountId } = place;
+  eks.clusters.put({
+    arn,
+    name,
+    region,
+    accountId,
+    status: "ACTIVE",
+    version: "1.36",
+    endpoint: connection.server,
+    caData: connection.caData,
+    tags: {},
+    createdAt: eks.now(),
+    accessEntries: [
+      {
+        principalArn,
+        username: "starling:{{SessionName}}",
+        kubernetesGroups: [group],
+        policies: [clusterAdminPolicy],
+      },
+    ],
+  });
+}

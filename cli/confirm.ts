@@ -1,4 +1,3 @@
-import type { ApiFailure } from "#cli/api-client.ts";
 import { CliFailure } from "#cli/failure.ts";
 import type { Session } from "#cli/session.ts";
 
@@ -6,7 +5,11 @@ import type { Session } from "#cli/session.ts";
  * Says what a change takes with it and asks; `--yes` answers, and without a terminal nobody can.
  * @throws CliFailure when the answer is no.
  */
-export async function confirmConsequences(session: Session, asked: ApiFailure, withYes: string): Promise<void> {
+export async function confirmConsequences(
+  session: Session,
+  asked: { readonly message: string },
+  withYes: string,
+): Promise<void> {
   session.io.err(`${asked.message}\n`);
   if (session.options.yes === true) return;
   if (!session.io.canAsk) {

@@ -5,7 +5,9 @@ import type { DeleteOptions } from "#cli/commands/delete.ts";
 import type { DescribeOptions } from "#cli/commands/describe.ts";
 import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
-import type { LocalOptions, LocalServeOptions, LocalUpOptions } from "#cli/commands/local.ts";
+import type { FaultsSetOptions } from "#cli/commands/local-faults.ts";
+import type { LocalOptions } from "#cli/commands/local-folder.ts";
+import type { LocalServeOptions, LocalUpOptions } from "#cli/commands/local-up.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
 import type { RolloutListOptions, RolloutStatusOptions } from "#cli/commands/rollout.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
@@ -38,11 +40,12 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   /** Adds a verb whose action gets the session, its arguments and its own options. */
   function verb<Options>(parent: Command, name: string, action: Action<Options>): Command {
     const command = parent.command(name, { hidden: name === "serve" }).configureHelp({ showGlobalOptions: false });
-    return command.action(async (...given: unknown[]) => {
+    return command.action(async () => {
       const args = command.processedArgs.flat().filter((arg): arg is string => typeof arg === "string");
+      // Flags of the parents too: whichever of them knows a flag takes it.
       const options = command.optsWithGlobals<GlobalOptions>();
       const session = openSession(io, options);
-      finish(exitCodes[await action(session, args, given.at(-2) as Options)]);
+      finish(exitCodes[await action(session, args, options as Options)]);
     });
   }
 
@@ -197,32 +200,7 @@ function runVerbs(program: Command, verb: AddVerb): void {
     .description("Choose the current context.")
     .addArgument(new Argument("<name>"));
 
-  const local = program.command("local").description("Starling on this machine: emulators, clusters, a git server.");
-  verb(local, "up", async (session, _args, options: LocalUpOptions) =>
-    (await import("#cli/commands/local.ts")).localUp(session, options),
-  )
-    .description("Start it in the background and make it the current context.")
-    .option("--state <folder>", "where it keeps everything; default ~/.local/state/starling/local")
-    .option("--clusters <n>", "clusters to make at the first start, in three rings; default 3", wholeNumber)
-    .option("--port <n>", "port of its API; default a free one, the same at every start", wholeNumber)
-    .option("--repo <path>", "a git repository of this machine to serve, or an https URL");
-  verb(local, "down", async (session, _args, options: LocalOptions) =>
-    (await import("#cli/commands/local.ts")).localDown(session, options),
-  )
-    .description("Stop it, and wait until it is gone. What it holds is there at the next start.")
-    .option("--state <folder>", "where it keeps everything");
-  verb(local, "status", async (session, _args, options: LocalOptions) =>
-    (await import("#cli/commands/local.ts")).localStatus(session, options),
-  )
-    .description("What runs, where, and what its clusters show; exit 1 when it is not up.")
-    .option("--state <folder>", "where it keeps everything");
-  verb(local, "serve", async (session, _args, options: LocalServeOptions) =>
-    (await import("#cli/commands/local.ts")).localServe(session, options),
-  )
-    .requiredOption("--folder <path>")
-    .option("--clusters <n>", "", wholeNumber)
-    .option("--port <n>", "", wholeNumber)
-    .option("--repo <path>");
+  localVerbs(program, verb);
 
   verb(program, "version", async (session) => (await import("#cli/commands/version.ts")).version(session)).description(
     "Version of this command.",
@@ -233,6 +211,72 @@ function runVerbs(program: Command, verb: AddVerb): void {
   )
     .description("A completion script: source <(starling completion bash)")
     .addArgument(new Argument("<shell>").choices(["bash"]));
+}
+
+const stateHelp = "where it keeps everything; default ~/.local/state/starling/local";
+
+function localVerbs(program: Command, verb: AddVerb): void {
+  const local = program.command("local").description("Starling on this machine: emulators, clusters, a git server.");
+  verb(local, "up", async (session, _args, options: LocalUpOptions) =>
+    (await import("#cli/commands/local-up.ts")).localUp(session, options),
+  )
+    .description("Start it in the background and make it the current context. It keeps one kind of clusters in sync.")
+    .option("--state <folder>", stateHelp)
+    .option("--clusters <n>", "embedded clusters, in three rings; default 3", wholeNumber)
+    .option("--kubeconfig <file>", "a cluster of your own: the one of --context in this file")
+    .option("--envtest", "a real kube-apiserver, from KUBEBUILDER_ASSETS or /usr/local/kubebuilder/bin")
+    .option("--port <n>", "port of its API; default a free one, the same at every start", wholeNumber)
+    .option("--git-port <n>", "port of its git server, likewise", wholeNumber)
+    .option("--cluster-port <n>", "port of its clusters' API servers, likewise", wholeNumber)
+    .option("--repo <path>", "a git repository of this machine to serve, or an https URL")
+    .option("--foreground", "stay until Ctrl-C, which stops it");
+  verb(local, "down", async (session, _args, options: LocalOptions) =>
+    (await import("#cli/commands/local.ts")).localDown(session, options),
+  )
+    .description("Stop it, and wait until it is gone. What it holds is there at the next start.")
+    .option("--state <folder>", stateHelp);
+  verb(local, "status", async (session, _args, options: LocalOptions) =>
+    (await import("#cli/commands/local.ts")).localStatus(session, options),
+  )
+    .description("What runs, where, and what its clusters show; exit 1 when it is not up.")
+    .option("--state <folder>", stateHelp);
+  verb(local, "kubeconfig", async (session, _args, options: LocalOptions) =>
+    (await import("#cli/commands/local.ts")).localKubeconfig(session, options),
+  )
+    .description("The kubeconfig of its clusters, one context for each.")
+    .option("--state <folder>", stateHelp);
+  faultVerbs(local, verb);
+  verb(local, "serve", async (session, _args, options: LocalServeOptions) =>
+    (await import("#cli/commands/local-up.ts")).localServe(session, options),
+  )
+    .requiredOption("--folder <path>")
+    .requiredOption("--plan <json>")
+    .option("--attached");
+}
+
+function faultVerbs(local: Command, verb: AddVerb): void {
+  const targetHelp = "aws, or clusters/NAME";
+  const faults = verb(local, "faults", async (session, _args, options: LocalOptions) =>
+    (await import("#cli/commands/local-faults.ts")).localFaults(session, options),
+  )
+    .description("What goes wrong on purpose, until it is cleared or the machine stops.")
+    .option("--state <folder>", stateHelp);
+  verb(faults, "set", async (session, args, options: FaultsSetOptions) =>
+    (await import("#cli/commands/local-faults.ts")).localFaultsSet(session, args, options),
+  )
+    .description(
+      "Let something go wrong: set aws hostile, set clusters/canary-1 latency=500ms; without settings, lists them.",
+    )
+    .addArgument(new Argument("<target>", targetHelp))
+    .addArgument(new Argument("[settings...]", "NAME=VALUE, NAME=off, or a weather of aws: quiet, everyday, hostile"))
+    .option("--seed <n>", "of what is left to chance; printed by faults")
+    .option("--state <folder>", stateHelp);
+  verb(faults, "clear", async (session, args, options: LocalOptions) =>
+    (await import("#cli/commands/local-faults.ts")).localFaultsClear(session, args[0], options),
+  )
+    .description("End the faults of one target, or all.")
+    .addArgument(new Argument("[target]", targetHelp))
+    .option("--state <folder>", stateHelp);
 }
 
 function repeated(value: string, before: readonly string[] = []): readonly string[] {

@@ -2,14 +2,22 @@
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { controlAddressSchema } from "#local/control-server.ts";
+import { LocalFailure, quoted } from "#local/local-failure.ts";
+import { clusterChoiceSchema, portsSchema } from "#local/state-folder.ts";
 
 const machineFileSchema = z.object({
   pid: z.number().int().positive(),
   startedAt: z.string(),
   folder: z.string(),
   clusters: z.number().int(),
+  kept: clusterChoiceSchema,
   endpoint: z.string(),
+  /** Of the API, the git server and the clusters; the last is absent where the cluster is the user's own. */
+  ports: portsSchema.partial({ clusters: true }),
   kubeconfig: z.string(),
+  /** The way in for `starling local faults`; its token is a secret. */
+  control: controlAddressSchema,
   /** Context file with the endpoint and its key. */
   access: z.string(),
   /** Where the repository given with `--repo` is served, and the authority of that address. */
@@ -46,12 +54,15 @@ export function holderOf(folder: string): number | undefined {
 
 /**
  * Takes the folder for this process: two at once would write one database.
- * @returns what gives it back. @throws Error naming the process that has it.
+ * @returns what gives it back. @throws LocalFailure naming the process that has it.
  */
 export function takeFolder(folder: string): () => void {
   const path = pidFile(folder);
   const holder = holderOf(folder);
-  if (holder !== undefined) throw new Error(`${folder} is in use by process ${holder}`);
+  if (holder !== undefined) {
+    const next = `starling local status --state ${quoted(folder)}`;
+    throw new LocalFailure(`${folder} is in use by process ${holder}`, { exit: "unknown", next });
+  }
   rmSync(path, { force: true });
   rmSync(readyFile(folder), { force: true });
   const file = openSync(path, "wx", 0o600);

@@ -1,123 +1,135 @@
 /** Starling on this machine with a memory: what `starling local up` runs in the background. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { z } from "zod";
+import { quiet } from "#local/aws/fault-options.ts";
+import { requireFreePorts } from "#local/choose-ports.ts";
+import { type ControlServer, startControlServer } from "#local/control-server.ts";
+import { createFaultControl } from "#local/faults/fault-control.ts";
 import { createTlsCertificate } from "#local/git/tls-certificate.ts";
+import { type KeptClusters, keepClusters, requireClusters } from "#local/kept-clusters.ts";
 import { newAccessKey } from "#local/machine.ts";
 import { type MachineFile, takeFolder, writeMachine } from "#local/machine-file.ts";
-import { addFleet, type Stack, startStack, writeAccessFiles } from "#local/stack.ts";
+import { addFleet, type Stack, startStack, writeAccessFiles, writeContextFile } from "#local/stack.ts";
+import {
+  clusterChoiceSchema,
+  clustersOf,
+  type Identity,
+  portsSchema,
+  prepareFolder,
+  readIdentity,
+  writeIdentity,
+} from "#local/state-folder.ts";
 import { adoptRepository, servedName } from "#local/user-repository.ts";
+
+/** What a start is asked for; what is left out is what the folder has, or a default. */
+export const servePlanSchema = z.strictObject({
+  clusters: clusterChoiceSchema.optional(),
+  /** Free ones by default; the same at every start. */
+  ports: portsSchema.partial(),
+  /** A git repository to serve, or to follow where it is. */
+  repo: z.string().optional(),
+});
+export type ServePlan = z.infer<typeof servePlanSchema>;
 
 export interface ServeOptions {
   /** Where everything is kept. */
   readonly folder: string;
-  /** Default 3, or as many as the folder has. */
-  readonly clusters?: number;
-  /** Of the API; default a free one, the same at every start. */
-  readonly port?: number;
-  /** A git repository to serve, or to follow where it is. */
-  readonly repo?: string;
+  readonly plan: ServePlan;
   readonly signal: AbortSignal;
 }
 
-/** What has to be the same at the next start, because rows, kubeconfigs and clones name it. */
-const identitySchema = z.object({
-  accessKey: z.object({ accessKeyId: z.string(), secretAccessKey: z.string() }),
-  gitTls: z.object({ key: z.string(), cert: z.string() }),
-  clusters: z.number().int(),
-  ports: z.object({ api: z.number().int(), git: z.number().int(), clusters: z.number().int() }).optional(),
-  repository: z.string().optional(),
-});
-type Identity = z.infer<typeof identitySchema>;
-
 const NAMESPACE = "default";
 const DEFAULT_CLUSTERS = 3;
+const SEED = 1;
 /** What a killed machine may forget of its clusters; Starling puts it back. */
 const SAVE_EVERY_MS = 5000;
 
 /**
  * Runs until the signal, and leaves no process. Rows, blobs, secrets, repositories and the clusters' objects are there at
- * the next start; messages are not, and the tick sends what they said again.
- * @throws Error naming the port that is taken, or what the folder does not fit.
+ * the next start; messages are not, and the tick sends what they said again. Nor are faults.
+ * @throws LocalFailure saying what is missing, taken or does not fit, and what to do.
  */
-export async function serveLocal(options: ServeOptions): Promise<void> {
-  const { folder, signal } = options;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+export async function serveLocal({ folder, plan, signal }: ServeOptions): Promise<void> {
+  prepareFolder(folder);
   const giveBack = takeFolder(folder);
-  let stack: Stack | undefined;
+  const stops: (() => Promise<void>)[] = [];
   try {
-    const identity = await identityOf(options);
-    stack = await start(folder, { identity, port: options.port });
-    await addFleet(stack, identity.clusters);
-    const repository = await serveRepository(stack, { wanted: options.repo, known: identity.repository });
+    const identity = await identityOf(folder, plan);
+    await requireFreePorts(identity.ports);
+    await requireClusters(identity.clusters);
+    const stack = await startStack(stackOptions(folder, identity));
+    stops.unshift(() => stack.stop());
+    const kept = await keepClusters(stack, { choice: identity.clusters, folder, port: identity.ports.clusters });
+    // Those who call the clusters stop before the clusters do.
+    stops.push(() => kept.stop());
+    const repository = await serveRepository(stack, { wanted: plan.repo, known: identity.repository });
     writeIdentity(folder, {
       ...identity,
-      ports: portsOf(stack),
+      ports: portsOf(stack, kept),
       ...(repository === undefined ? {} : { repository: repository.url }),
     });
-    await stack.clusters.save();
-    writeMachine(await describe(stack, { folder, identity, repository }));
+    const control = await startControlServer(faultControl(stack, folder, identity));
+    stops.unshift(() => control.stop());
+    writeMachine(await describe(stack, { folder, identity, repository, kept, control }));
     await untilAborted(signal, stack);
   } finally {
-    await stack?.stop();
+    for (const stop of stops) await stop();
     giveBack();
   }
 }
 
-async function identityOf({ folder, clusters }: ServeOptions): Promise<Identity> {
-  const path = join(folder, "identity.json");
-  if (!existsSync(path)) {
-    const gitTls = await createTlsCertificate();
-    return { accessKey: newAccessKey(), gitTls, clusters: clusters ?? DEFAULT_CLUSTERS };
-  }
-  const known = identitySchema.parse(JSON.parse(readFileSync(path, "utf8")));
-  if (clusters === undefined || clusters === known.clusters) return known;
-  throw new Error(
-    `--clusters is ${clusters}, and ${folder} has ${known.clusters}; leave it out, or keep others with --state DIR`,
-  );
-}
-
-/** Holds keys: its owner's only. */
-function writeIdentity(folder: string, identity: Identity): void {
-  writeFileSync(join(folder, "identity.json"), `${JSON.stringify(identity, undefined, 2)}\n`, { mode: 0o600 });
-}
-
-interface Start {
-  readonly identity: Identity;
-  readonly port: number | undefined;
-}
-
-async function start(folder: string, { identity, port }: Start): Promise<Stack> {
-  const { ports, accessKey, gitTls } = identity;
-  const apiPort = port ?? ports?.api;
-  try {
-    return await startStack({
-      repositories: join(folder, "repositories"),
-      stateDir: join(folder, "aws"),
-      clusterState: join(folder, "clusters"),
-      accessKey,
-      gitTls,
-      ...(apiPort === undefined ? {} : { apiPort }),
-      ...(ports === undefined ? {} : { gitPort: ports.git, clusterPort: ports.clusters }),
-    });
-  } catch (error) {
-    const { code, port: taken } = error as { code?: string; port?: number };
-    if (code !== "EADDRINUSE") throw error;
-    const remedy =
-      taken === apiPort
-        ? "end it, or choose another with --port"
-        : `end it: the Sources and Clusters in ${folder} name this port`;
-    throw new Error(`port ${taken} of 127.0.0.1 is taken by another process; ${remedy}`, { cause: error });
-  }
-}
-
-function portsOf(stack: Stack): NonNullable<Identity["ports"]> {
-  const port = (url: string | undefined) => Number(new URL(url ?? "").port);
+async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
+  const known = readIdentity(folder);
+  const clusters = clustersOf(folder, { known: known?.clusters, wanted: plan.clusters });
   return {
-    api: port(stack.machine.api.endpoint),
-    git: port(stack.git.url("any")),
-    clusters: port(stack.clusters.connections()[0]?.server),
+    accessKey: known?.accessKey ?? newAccessKey(),
+    gitTls: known?.gitTls ?? (await createTlsCertificate()),
+    clusters: clusters ?? { kind: "embedded", count: DEFAULT_CLUSTERS },
+    ports: { ...known?.ports, ...plan.ports },
+    ...(known?.repository === undefined ? {} : { repository: known.repository }),
   };
+}
+
+function stackOptions(
+  folder: string,
+  { accessKey, gitTls, clusters, ports }: Identity,
+): Parameters<typeof startStack>[0] {
+  return {
+    repositories: join(folder, "repositories"),
+    stateDir: join(folder, "aws"),
+    clusterState: join(folder, "clusters"),
+    accessKey,
+    gitTls,
+    seed: SEED,
+    faults: quiet,
+    ...(ports.api === undefined ? {} : { apiPort: ports.api }),
+    ...(ports.git === undefined ? {} : { gitPort: ports.git }),
+    ...(ports.clusters === undefined || clusters.kind !== "embedded" ? {} : { clusterPort: ports.clusters }),
+  };
+}
+
+function portsOf(stack: Stack, { port }: KeptClusters): MachineFile["ports"] {
+  return {
+    api: Number(new URL(stack.machine.api.endpoint).port),
+    git: Number(new URL(stack.git.url("any")).port),
+    ...(port === undefined ? {} : { clusters: port }),
+  };
+}
+
+function faultControl(stack: Stack, folder: string, { clusters }: Identity) {
+  return createFaultControl({
+    proxy: stack.machine.proxy,
+    clusters: stack.clusters,
+    faults: quiet,
+    seed: SEED,
+    async openPort(cluster) {
+      await stack.clusters.openPort(cluster);
+      // Whoever knows its address learns the new one: Starling, and whoever reads the kubeconfig.
+      if (clusters.kind === "embedded") await addFleet(stack, clusters.count);
+      await writeAccessFiles(stack, folder, NAMESPACE);
+    },
+  });
 }
 
 interface Repository {
@@ -132,31 +144,45 @@ interface RepositoryWish {
 
 /** A repository that was copied once has what was pushed to it since: it is never copied again. */
 async function serveRepository({ git }: Stack, { wanted, known }: RepositoryWish): Promise<Repository | undefined> {
-  if (wanted === undefined) return known === undefined ? undefined : { url: known };
-  if (known !== undefined && (known === wanted || basename(known, ".git") === servedName(resolve(wanted))))
-    return { url: known };
+  if (known !== undefined && (wanted === undefined || isSame(known, wanted))) return { url: servedAt(git, known) };
+  if (wanted === undefined) return undefined;
   const { url } = await adoptRepository(git, { repo: wanted });
   return { url };
+}
+
+function isSame(known: string, wanted: string): boolean {
+  return known === wanted || basename(known, ".git") === servedName(resolve(wanted));
+}
+
+/** The git server may have another port than at the last start; a repository far away has not moved. */
+function servedAt(git: Stack["git"], known: string): string {
+  const { hostname, pathname } = new URL(known);
+  return hostname === "127.0.0.1" ? git.url(pathname.slice(1).replace(/\.git$/, "")) : known;
 }
 
 interface Described {
   readonly folder: string;
   readonly identity: Identity;
   readonly repository: Repository | undefined;
+  readonly kept: KeptClusters;
+  readonly control: ControlServer;
 }
 
-async function describe(stack: Stack, { folder, identity, repository }: Described): Promise<MachineFile> {
-  const files = await writeAccessFiles(stack, folder, NAMESPACE);
+async function describe(stack: Stack, described: Described): Promise<MachineFile> {
+  const { folder, identity, repository, kept, control } = described;
   const ca = join(folder, "git-ca.pem");
   writeFileSync(ca, identity.gitTls.cert);
   return {
     pid: process.pid,
     startedAt: new Date().toISOString(),
     folder,
-    clusters: identity.clusters,
+    clusters: kept.count,
+    kept: identity.clusters,
     endpoint: stack.machine.api.endpoint,
-    kubeconfig: files.kubeconfig,
-    access: files.context,
+    ports: portsOf(stack, kept),
+    kubeconfig: kept.kubeconfig,
+    control: { url: control.url, token: control.token },
+    access: await writeContextFile(stack, folder, NAMESPACE),
     ...(repository === undefined ? {} : { repository: { url: repository.url, ca } }),
   };
 }

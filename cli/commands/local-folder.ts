@@ -1,0 +1,105 @@
+/** Where the machine in the background keeps everything, and what is known of it from there. */
+import { join, resolve } from "node:path";
+import { type Context, readContexts, writeContexts } from "#cli/contexts.ts";
+import { CliFailure } from "#cli/failure.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import type { Session } from "#cli/session.ts";
+import { LocalFailure, quoted } from "#local/local-failure.ts";
+import { type MachineFile, readMachine } from "#local/machine-file.ts";
+import { errorMessage } from "#shared/errors.ts";
+
+export const localContext = "local";
+export const maxClusters = 300;
+
+export interface LocalOptions {
+  /** Folder that everything is kept in. */
+  readonly state?: string;
+}
+
+export function stateFolder(session: Session, { state }: LocalOptions): string {
+  if (state !== undefined) return resolve(session.io.cwd, state);
+  const { XDG_STATE_HOME, HOME } = session.io.env;
+  return join(XDG_STATE_HOME ?? join(HOME ?? ".", ".local", "state"), "starling", "local");
+}
+
+/** ` --state DIR` for the next command to type, when it is not the default. */
+export function stateFlag(session: Session, folder: string): string {
+  return folder === stateFolder(session, {}) ? "" : ` --state ${quoted(folder)}`;
+}
+
+export function logFile(folder: string): string {
+  return join(folder, "log");
+}
+
+/** The machine that is up in this folder. @throws CliFailure when its file cannot be read. */
+export function machineIn(folder: string): MachineFile | undefined {
+  try {
+    return readMachine(folder);
+  } catch (error) {
+    const path = join(folder, "machine.json");
+    throw new CliFailure(`cannot read ${path}: ${errorMessage(error)}`, {
+      exit: "unknown",
+      next: `rm ${quoted(path)}`,
+    });
+  }
+}
+
+/** @throws CliFailure when none is up in this folder. */
+export function runningMachine(session: Session, folder: string): MachineFile {
+  const machine = machineIn(folder);
+  if (machine !== undefined) return machine;
+  throw new CliFailure(`local is down: nothing runs in ${folder}`, {
+    exit: "no",
+    next: `starling local up${stateFlag(session, folder)}`,
+  });
+}
+
+export function contextOf(machine: MachineFile): Context {
+  const given = readContexts({ env: { STARLING_CONFIG: machine.access } }).contexts[localContext];
+  if (given === undefined) {
+    throw new CliFailure(`${machine.access} has no context`, { exit: "unknown", next: "starling local down" });
+  }
+  return given;
+}
+
+export function adoptContext(session: Session, machine: MachineFile): void {
+  const file = readContexts(session.io);
+  const contexts = { ...file.contexts, [localContext]: contextOf(machine) };
+  writeContexts(session.io, { contexts, current: localContext });
+}
+
+/** Only when it is the context of this machine: another one may be up with its state elsewhere. */
+export function forgetContext(session: Session, machine: Pick<MachineFile, "endpoint"> | undefined): void {
+  const file = readContexts(session.io);
+  const { [localContext]: gone, ...contexts } = file.contexts;
+  if (gone === undefined || (machine !== undefined && gone.endpoint !== machine.endpoint)) return;
+  const { current, ...rest } = file;
+  const kept = current === undefined || current === localContext ? {} : { current };
+  writeContexts(session.io, { ...rest, contexts, ...kept });
+}
+
+/** A machine as other programs may read it: without the token of its control server. */
+export function publicMachine({ control, ...machine }: MachineFile): object {
+  return { ...machine, control: { url: control.url } };
+}
+
+/** The first line, or all of it as JSON or YAML. */
+export function printMachine(session: Session, machine: MachineFile): void {
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    session.io.out(serialise(publicMachine(machine), output));
+    return;
+  }
+  const clusters = `${machine.clusters} ${machine.clusters === 1 ? "cluster" : "clusters"}`;
+  session.io.out(`local is up: ${machine.endpoint}, ${clusters}, process ${machine.pid}\n`);
+}
+
+/** Runs something of `local`, with its failures as the command's. */
+export async function withLocalFailures<Result>(action: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await action();
+  } catch (error) {
+    if (error instanceof LocalFailure) throw new CliFailure(error.message, { exit: error.exit, next: error.next });
+    throw error;
+  }
+}

@@ -1,0 +1,333 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import {
+  adoptContext,
+  forgetContext,
+  type LocalOptions,
+  localContext,
+  logFile,
+  machineIn,
+  maxClusters,
+  printMachine,
+  stateFlag,
+  stateFolder,
+  withLocalFailures,
+} from "#cli/commands/local-folder.ts";
+import { confirmConsequences } from "#cli/confirm.ts";
+import { contextPath } from "#cli/contexts.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
+import type { Session } from "#cli/session.ts";
+import { portFlags } from "#local/choose-ports.ts";
+import { ownCluster } from "#local/kept-clusters.ts";
+import { contextsOf } from "#local/kubeconfig-file.ts";
+import { LocalFailure, quoted } from "#local/local-failure.ts";
+import type { MachineFile } from "#local/machine-file.ts";
+import { accountText, removalCommand, serverVersion } from "#local/own-cluster.ts";
+import {
+  type ClusterChoice,
+  clustersOf,
+  type Identity,
+  type Ports,
+  prepareFolder,
+  readIdentity,
+} from "#local/state-folder.ts";
+import type { ServePlan } from "#local/up.ts";
+import { errorMessage } from "#shared/errors.ts";
+
+/** A kube-apiserver takes its time on a busy machine; the emulators need two seconds. */
+const START_SECONDS = 150;
+const STOP_SECONDS = 30;
+const POLL_MS = 100;
+const MAX_PORT = 65_535;
+const LOG_LINES_SHOWN = 10;
+
+export interface LocalUpOptions extends LocalOptions {
+  readonly clusters?: number;
+  readonly kubeconfig?: string;
+  readonly envtest?: boolean;
+  readonly port?: number;
+  readonly gitPort?: number;
+  readonly clusterPort?: number;
+  readonly repo?: string;
+  readonly foreground?: boolean;
+}
+
+/** Starts Starling on this machine, in the background unless asked otherwise, and makes it the current context. */
+export async function localUp(session: Session, options: LocalUpOptions): Promise<ExitReason> {
+  const plan = await withLocalFailures(() => planOf(session, options));
+  const folder = stateFolder(session, options);
+  const running = machineIn(folder);
+  if (running !== undefined) return isUpAlready(session, running, { options, plan });
+  const known = await withLocalFailures(() => {
+    prepareFolder(folder);
+    return readIdentity(folder);
+  });
+  const clusters = await withLocalFailures(() => clustersOf(folder, { known: known?.clusters, wanted: plan.clusters }));
+  refuseClusterPort(clusters, plan);
+  if (clusters?.kind === "kubeconfig") await askForAccount(session, { clusters, known, options });
+  warnOfGitPort(session, { known, plan });
+  session.note(`starting Starling on this machine; its state is in ${folder}`);
+  const child = spawnMachine(folder, { plan, attached: options.foreground === true });
+  const machine = await untilReady(session, { folder, child });
+  adoptContext(session, machine);
+  printMachine(session, machine);
+  sayWhatNext(session, machine);
+  if (options.foreground === true) return stayWith(session, { machine, child });
+  child.disconnect();
+  return "done";
+}
+
+function isUpAlready(
+  session: Session,
+  running: MachineFile,
+  { options, plan }: { readonly options: LocalUpOptions; readonly plan: ServePlan },
+): Promise<ExitReason> {
+  return withLocalFailures(() => {
+    clustersOf(running.folder, { known: running.kept, wanted: plan.clusters });
+    const state = stateFlag(session, running.folder);
+    for (const [name, flag] of Object.entries(portFlags)) {
+      const wanted = plan.ports[name as keyof Ports];
+      const has = running.ports[name as keyof Ports];
+      if (wanted === undefined || wanted === has) continue;
+      throw usageFailure(`${flag} is ${wanted}, and what is up has ${has ?? "none"}`, `starling local down${state}`);
+    }
+    if (options.foreground === true) {
+      throw usageFailure(`it is up already, in the background: process ${running.pid}`, `starling local down${state}`);
+    }
+    session.note("it is up already");
+    adoptContext(session, running);
+    printMachine(session, running);
+    return "done" as const;
+  });
+}
+
+const kindsHelp = "--clusters, --kubeconfig and --envtest exclude each other";
+
+/** @throws CliFailure for flags that do not go together, and values out of range. */
+function planOf(session: Session, options: LocalUpOptions): ServePlan {
+  const { clusters, kubeconfig, envtest, repo, port: api, gitPort: git, clusterPort } = options;
+  const given = [clusters, kubeconfig, envtest].filter((flag) => flag !== undefined);
+  if (given.length > 1) throw usageFailure(kindsHelp, "starling local up --clusters 3");
+  if (clusters !== undefined && clusters > maxClusters) {
+    throw usageFailure(`--clusters is ${clusters}; at most ${maxClusters}`, "starling local up --clusters 12");
+  }
+  const ports = {
+    ...(api === undefined ? {} : { api }),
+    ...(git === undefined ? {} : { git }),
+    ...(clusterPort === undefined ? {} : { clusters: clusterPort }),
+  };
+  refuseBadPorts(ports);
+  const choice = choiceOf(session, options);
+  return {
+    ports,
+    ...(choice === undefined ? {} : { clusters: choice }),
+    ...(repo === undefined ? {} : { repo: /^https:\/\//.test(repo) ? repo : resolve(session.io.cwd, repo) }),
+  };
+}
+
+function choiceOf(session: Session, options: LocalUpOptions): ClusterChoice | undefined {
+  const { clusters, kubeconfig, envtest } = options;
+  const { context } = session.options;
+  if (kubeconfig === undefined) {
+    if (context !== undefined) {
+      const next = `starling local up --kubeconfig ~/.kube/config --context ${quoted(context)}`;
+      throw usageFailure("--context names a context of --kubeconfig here, and there is none", next);
+    }
+    if (envtest === true) return { kind: "envtest" };
+    return clusters === undefined ? undefined : { kind: "embedded", count: clusters };
+  }
+  const path = resolve(session.io.cwd, kubeconfig);
+  if (context !== undefined) return { kind: "kubeconfig", path, context };
+  const contexts = contextsOf(path);
+  const known = contexts.length === 0 ? "it has none" : `it has ${contexts.join(", ")}`;
+  const next = `starling local up --kubeconfig ${quoted(kubeconfig)} --context ${quoted(contexts[0] ?? "NAME")}`;
+  throw usageFailure(`which context of ${path}? ${known}`, next);
+}
+
+function refuseBadPorts(ports: Partial<Ports>): void {
+  const seen = new Map<number, string>();
+  for (const [name, port] of Object.entries(ports)) {
+    const flag = portFlags[name as keyof Ports];
+    if (port > MAX_PORT)
+      throw usageFailure(`${flag} is ${port}; at most ${MAX_PORT}`, `starling local up ${flag} 8080`);
+    const other = seen.get(port);
+    if (other !== undefined) {
+      throw usageFailure(`${other} and ${flag} are both ${port}`, `starling local up ${other} ${port}`);
+    }
+    seen.set(port, flag);
+  }
+}
+
+function refuseClusterPort(clusters: ClusterChoice | undefined, { ports }: ServePlan): void {
+  if (clusters?.kind !== "kubeconfig" || ports.clusters === undefined) return;
+  const message = `--cluster-port is ${ports.clusters}, and the cluster of context ${clusters.context} has a port already`;
+  throw usageFailure(message, "the same command without --cluster-port");
+}
+
+interface Asked {
+  readonly clusters: ClusterChoice & { readonly kind: "kubeconfig" };
+  readonly known: Identity | undefined;
+  readonly options: LocalUpOptions;
+}
+
+/** Nothing is made in a cluster of somebody's before they were told what; once they agreed, the folder remembers it. */
+async function askForAccount(session: Session, { clusters, known, options }: Asked): Promise<void> {
+  const { cluster, own } = await withLocalFailures(() => ownCluster(clusters));
+  if (known !== undefined) return;
+  const version = await withLocalFailures(() => serverVersion(own));
+  const lines = [
+    `context ${clusters.context} of ${clusters.path} (${cluster.server}, Kubernetes ${version.replace(/^v/, "")})`,
+    "in this cluster is made:",
+    ...accountText.map((line) => `  ${line}`),
+    `to take it away again: ${removalCommand({ kubeconfig: clusters.path, context: clusters.context })}`,
+  ];
+  const state = options.state === undefined ? "" : ` --state ${quoted(options.state)}`;
+  const where = `--kubeconfig ${quoted(clusters.path)} --context ${quoted(clusters.context)}`;
+  await confirmConsequences(session, { message: lines.join("\n") }, `starling local up${state} ${where} --yes`);
+}
+
+/** Sources name the git server with its port. */
+function warnOfGitPort(
+  session: Session,
+  { known, plan }: { readonly known: Identity | undefined; readonly plan: ServePlan },
+): void {
+  const [before, after] = [known?.ports.git, plan.ports.git];
+  if (before === undefined || after === undefined || before === after) return;
+  session.note(`warning: Sources that name https://127.0.0.1:${before}/ have to be applied again with port ${after}`);
+}
+
+function sayWhatNext(session: Session, machine: MachineFile): void {
+  session.note(`context ${localContext} is current in ${contextPath(session.io)}`);
+  if (machine.repository !== undefined) {
+    const push = `GIT_SSL_CAINFO=${quoted(machine.repository.ca)} git push ${machine.repository.url}`;
+    session.note(`repository ${machine.repository.url}\n  push to it: ${push}`);
+  }
+  session.note(`  next: starling get clusters\n        export KUBECONFIG=${quoted(machine.kubeconfig)}`);
+}
+
+interface Spawning {
+  readonly plan: ServePlan;
+  /** Ends with this process, however this process ends. */
+  readonly attached: boolean;
+}
+
+function spawnMachine(folder: string, { plan, attached }: Spawning): ChildProcess {
+  const log = openSync(logFile(folder), "w", 0o600);
+  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+  const given = ["--folder", folder, "--plan", JSON.stringify(plan), ...(attached ? ["--attached"] : [])];
+  const child = spawn(process.execPath, [main, "local", "serve", ...given], {
+    detached: true,
+    stdio: ["ignore", log, log, "ipc"],
+    cwd: folder,
+  });
+  closeSync(log);
+  child.unref();
+  return child;
+}
+
+const refusalSchema = z.object({
+  message: z.string(),
+  exit: z.enum(["no", "wrongInput", "unknown"]),
+  next: z.string().optional(),
+});
+type Refusal = z.infer<typeof refusalSchema>;
+
+interface Starting {
+  readonly folder: string;
+  readonly child: ChildProcess;
+}
+
+/** @throws CliFailure with what the machine says when it does not start; it is gone then, also when we are interrupted. */
+async function untilReady(session: Session, { folder, child }: Starting): Promise<MachineFile> {
+  let refusal: Refusal | undefined;
+  child.on("message", (said) => {
+    refusal = refusalSchema.safeParse(said).data ?? refusal;
+  });
+  const closed = new AbortController();
+  child.once("exit", () => closed.abort());
+  const deadline = Date.now() + START_SECONDS * 1000;
+  try {
+    for (;;) {
+      const machine = machineIn(folder);
+      if (machine !== undefined) return machine;
+      if (closed.signal.aborted || Date.now() > deadline) throw didNotStart(folder, refusal);
+      await session.pause(POLL_MS);
+    }
+  } catch (error) {
+    if (!closed.signal.aborted) await endChild(child);
+    throw error;
+  }
+}
+
+function didNotStart(folder: string, refusal: Refusal | undefined): CliFailure {
+  const next = `less ${quoted(logFile(folder))}`;
+  if (refusal !== undefined) {
+    return new CliFailure(refusal.message, { exit: refusal.exit, next: refusal.next ?? next });
+  }
+  const lines = readFileSync(logFile(folder), "utf8").trim().split("\n").slice(-LOG_LINES_SHOWN);
+  return new CliFailure(`it was not ready in ${START_SECONDS} seconds`, { exit: "unknown", lines, next });
+}
+
+/** Asks it to end, and sees to it that it does. */
+async function endChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill("SIGTERM");
+  const kill = setTimeout(() => child.kill("SIGKILL"), STOP_SECONDS * 1000);
+  await exited;
+  clearTimeout(kill);
+}
+
+/** Until Ctrl-C, or until somebody stops it with `local down`. */
+async function stayWith(
+  session: Session,
+  { machine, child }: { readonly machine: MachineFile; readonly child: ChildProcess },
+): Promise<ExitReason> {
+  session.note(`it runs until Ctrl-C; what it has to say is in ${logFile(machine.folder)}`);
+  const exited = once(child, "exit");
+  child.ref();
+  try {
+    const interrupted = new Promise<never>((_resolve, reject) => {
+      session.signal.addEventListener("abort", () => reject(session.signal.reason), { once: true });
+    });
+    const [code] = await Promise.race([exited, interrupted]);
+    if (code !== 0) throw didNotStart(machine.folder, { message: `it ended with ${code}`, exit: "unknown" });
+    session.io.out("local is down\n");
+    return "done";
+  } finally {
+    await endChild(child);
+    forgetContext(session, machine);
+  }
+}
+
+export interface LocalServeOptions {
+  readonly folder: string;
+  readonly plan: string;
+  readonly attached?: boolean;
+}
+
+/** What `up` runs in the background: the machine itself, until it is told to end. Tells `up` why it does not start. */
+export async function localServe(session: Session, options: LocalServeOptions): Promise<ExitReason> {
+  const { servePlanSchema, serveLocal } = await import("#local/up.ts");
+  const left = new AbortController();
+  if (options.attached === true) process.once("disconnect", () => left.abort());
+  try {
+    await serveLocal({
+      folder: options.folder,
+      plan: servePlanSchema.parse(JSON.parse(options.plan)),
+      signal: AbortSignal.any([session.io.interrupted, left.signal]),
+    });
+    return "done";
+  } catch (error) {
+    const refusal: Refusal =
+      error instanceof LocalFailure
+        ? { message: error.message, exit: error.exit, next: error.next }
+        : { message: `it did not start: ${errorMessage(error)}`, exit: "unknown" };
+    if (process.connected) process.send?.(refusal);
+    throw error;
+  }
+}

@@ -1,0 +1,129 @@
+import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
+import type { FaultProxy } from "#local/aws/fault-proxy.ts";
+import type { ClusterFaults, ClusterHost } from "#local/cluster/cluster-host.ts";
+import { awsSettings, awsWords, withAwsSettings } from "#local/faults/aws-fault-settings.ts";
+import {
+  clusterKnobs,
+  clusterSettings,
+  concernsConnections,
+  withClusterSettings,
+} from "#local/faults/cluster-fault-settings.ts";
+import { LocalFailure } from "#local/local-failure.ts";
+import { nearestName } from "#shared/domain/nearest-name.ts";
+
+/** The faults of one target. */
+export interface TargetFaults {
+  /** `aws`, or `clusters/NAME`. */
+  readonly target: string;
+  /** Of the chance that decides; the same calls in the same order meet the same faults. */
+  readonly seed: number;
+  /** What `set` would have to be given to come here from no faults; empty: none. */
+  readonly settings: readonly string[];
+  /** How often each fault was injected since the start; AWS only. */
+  readonly injected?: Readonly<Record<string, number>>;
+}
+
+export interface FaultChange {
+  readonly target: string;
+  readonly settings: readonly string[];
+  /** Begins chance anew; kept when left out. */
+  readonly seed?: number;
+}
+
+/** The failure knobs of a machine that runs. They are gone when it ends. */
+export interface FaultControl {
+  list(): readonly TargetFaults[];
+  /** @throws LocalFailure for targets, faults and values that there are not. */
+  set(change: FaultChange): Promise<TargetFaults>;
+  /** Of one target, or of all. @throws LocalFailure when there is no such target. */
+  clear(target?: string): Promise<readonly TargetFaults[]>;
+}
+
+export interface FaultControlOptions {
+  readonly proxy: Pick<FaultProxy, "setFaults" | "injected">;
+  readonly clusters: Pick<ClusterHost, "connections" | "faults" | "setFaults">;
+  /** What the machine was started with. */
+  readonly faults: FaultOptions;
+  readonly seed: number;
+  /** Gives a cluster a port of its own, and everybody who should its new address. */
+  readonly openPort: (cluster: string) => Promise<void>;
+}
+
+const AWS = "aws";
+const PREFIX = "clusters/";
+const MAX_NAMED = 10;
+
+export function createFaultControl(options: FaultControlOptions): FaultControl {
+  const { proxy, clusters } = options;
+  let aws = { faults: options.faults, seed: options.seed };
+
+  const names = () => clusters.connections().map(({ name }) => name);
+
+  function awsFaults(): TargetFaults {
+    const { faults, seed } = aws;
+    return { target: AWS, seed, settings: awsSettings(faults), injected: proxy.injected() };
+  }
+
+  function clusterFaults(name: string): TargetFaults {
+    const { seed = 1, ...faults } = clusters.faults(name);
+    return { target: `${PREFIX}${name}`, seed, settings: clusterSettings(faults) };
+  }
+
+  function setAws(faults: FaultOptions, seed: number | undefined): TargetFaults {
+    aws = { faults, seed: seed ?? aws.seed };
+    proxy.setFaults(faults, seed);
+    return awsFaults();
+  }
+
+  async function setCluster(name: string, faults: ClusterFaults): Promise<TargetFaults> {
+    if (concernsConnections(faults)) await options.openPort(name);
+    await clusters.setFaults(name, faults);
+    return clusterFaults(name);
+  }
+
+  /** The name of the cluster; undefined for AWS. */
+  function clusterOf(target: string): string | undefined {
+    if (target === AWS) return undefined;
+    const name = target.replace(/^clusters?\//, "");
+    const known = names();
+    if (name !== target && known.includes(name)) return name;
+    throw unknownTarget(target, known);
+  }
+
+  return {
+    list: () => [awsFaults(), ...names().map(clusterFaults)],
+    async set({ target, settings, seed }) {
+      const name = clusterOf(target);
+      if (settings.length === 0 && seed === undefined) throw nothingToSet(target, name === undefined);
+      if (name === undefined) return setAws(withAwsSettings(aws.faults, settings), seed);
+      const next = withClusterSettings(clusters.faults(name), { target: `${PREFIX}${name}`, settings });
+      return setCluster(name, seed === undefined ? next : { ...next, seed });
+    },
+    async clear(target) {
+      const name = target === undefined ? undefined : clusterOf(target);
+      if (name !== undefined) return [await setCluster(name, {})];
+      const cleared = [setAws(quiet, undefined)];
+      if (target !== undefined) return cleared;
+      return [...cleared, ...(await Promise.all(names().map((each) => setCluster(each, {}))))];
+    },
+  };
+}
+
+function unknownTarget(target: string, names: readonly string[]): LocalFailure {
+  const known = [AWS, ...names.map((name) => `${PREFIX}${name}`)];
+  const nearCluster = nearestName(target.replace(/^clusters?\//, ""), names);
+  const near = nearestName(target, [AWS]) ?? (nearCluster === undefined ? undefined : `${PREFIX}${nearCluster}`);
+  const more = known.length > MAX_NAMED ? ` and ${known.length - MAX_NAMED} more` : "";
+  const list = `${known.slice(0, MAX_NAMED).join(", ")}${more}`;
+  const remark = names.length === 0 ? "; only embedded clusters have knobs" : "";
+  const message = `there are no faults of "${target}"${near === undefined ? "" : ` (did you mean ${near}?)`}; there are those of ${list}${remark}`;
+  return new LocalFailure(message, { exit: "wrongInput", next: `starling local faults set ${near ?? AWS} NAME=VALUE` });
+}
+
+function nothingToSet(target: string, isAws: boolean): LocalFailure {
+  const words = isAws ? awsWords : clusterKnobs;
+  return new LocalFailure(`set what of ${target}? there is ${words.join(", ")}`, {
+    exit: "wrongInput",
+    next: `starling local faults set ${target} ${isAws ? "hostile --seed 7" : "latency=500ms"}`,
+  });
+}

@@ -1,0 +1,179 @@
+/** The clusters a machine in the background keeps in sync, of whichever kind was chosen. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type KubeApiServer, startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
+import { defaultKubeAssetsFolder, findKubeAssets, type KubeAssets } from "#local/cluster/kube-assets.ts";
+import { clusterNameOf, type KubeconfigCluster, readKubeconfigCluster } from "#local/kubeconfig-file.ts";
+import { LocalFailure } from "#local/local-failure.ts";
+import { createToken, keepTokenFresh, makeAccount, type OwnCluster } from "#local/own-cluster.ts";
+import { addFleet, type Stack } from "#local/stack.ts";
+import type { ClusterChoice } from "#local/state-folder.ts";
+import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { errorMessage } from "#shared/errors.ts";
+
+export interface KeptClusters {
+  readonly count: number;
+  /** Of their API servers; undefined when they are not on this machine's loopback interface by Starling's doing. */
+  readonly port: number | undefined;
+  /** A file kubectl can use: one made here, or the user's. */
+  readonly kubeconfig: string;
+  stop(): Promise<void>;
+}
+
+export interface KeepOptions {
+  readonly choice: ClusterChoice;
+  /** State folder; what it holds is used again. */
+  readonly folder: string;
+  readonly port: number | undefined;
+}
+
+const ENVTEST_NAME = "envtest";
+const CHECK_TOKEN_EVERY_MS = 30_000;
+
+/**
+ * Looks whether what the clusters need is there, before anything is started.
+ * @throws LocalFailure saying where it was looked for, and what to do.
+ */
+export async function requireClusters(choice: ClusterChoice): Promise<void> {
+  if (choice.kind === "kubeconfig") await ownCluster(choice);
+  if (choice.kind === "envtest") await requireAssets();
+}
+
+/** Starts or finds the clusters, and registers them. @throws LocalFailure when that fails. */
+export async function keepClusters(stack: Stack, { choice, folder, port }: KeepOptions): Promise<KeptClusters> {
+  switch (choice.kind) {
+    case "embedded":
+      return keepEmbedded(stack, { count: choice.count, folder });
+    case "envtest":
+      return keepApiServer(stack, { folder, port });
+    case "kubeconfig":
+      return keepOwn(stack, choice);
+  }
+}
+
+async function keepEmbedded(stack: Stack, { count, folder }: { readonly count: number; readonly folder: string }) {
+  const kubeconfig = join(folder, "kubeconfig");
+  await addFleet(stack, count);
+  await stack.clusters.save();
+  await writeKubeconfig(kubeconfig, stack.clusters.kubeconfig());
+  const port = Number(new URL(stack.clusters.connections()[0]?.server ?? "").port);
+  return { count, port, kubeconfig, async stop() {} };
+}
+
+/** Its objects live in etcd's folder; a start with the same folder has the same authority, tokens and uid. */
+async function keepApiServer(
+  stack: Stack,
+  { folder, port }: { readonly folder: string; readonly port: number | undefined },
+): Promise<KeptClusters> {
+  const assets = await requireAssets();
+  const server = await startKubeApiServer({
+    assets,
+    folder: join(folder, "kube-apiserver"),
+    controllers: assets.kubeControllerManager === undefined ? "off" : "on",
+    ...(port === undefined ? {} : { port }),
+  });
+  try {
+    await register(stack, { name: ENVTEST_NAME, cluster: server, token: server.token });
+    const kubeconfig = join(folder, "kubeconfig");
+    await writeKubeconfig(kubeconfig, adminKubeconfig(server));
+    return { count: 1, port: Number(new URL(server.server).port), kubeconfig, stop: () => server.stop() };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+async function keepOwn(stack: Stack, choice: ClusterChoice & { readonly kind: "kubeconfig" }): Promise<KeptClusters> {
+  const { cluster, own } = await ownCluster(choice);
+  const name = clusterNameOf(choice.context);
+  await makeAccount(own);
+  const current = await createToken(own);
+  await register(stack, { name, cluster, token: current.token });
+  const renewal = keepTokenFresh({
+    current,
+    create: (signal) => createToken(own, signal),
+    store: (token) => stack.machine.putSecret(tokenSecret(name), token),
+    now: Date.now,
+    checkEveryMs: CHECK_TOKEN_EVERY_MS,
+    onTrouble: (error) => console.error(`the token for ${choice.context} was not renewed: ${errorMessage(error)}`),
+  });
+  return {
+    count: 1,
+    port: undefined,
+    kubeconfig: choice.path,
+    stop: () => renewal.stop(),
+  };
+}
+
+/** @throws LocalFailure when the kubeconfig does not say how to reach it, or there is no kubectl. */
+export async function ownCluster({
+  path,
+  context,
+}: {
+  readonly path: string;
+  readonly context: string;
+}): Promise<{ readonly cluster: KubeconfigCluster; readonly own: OwnCluster }> {
+  const cluster = readKubeconfigCluster(path, context);
+  try {
+    const kubectl = await locateKubectl(process.env.PATH ?? "");
+    return { cluster, own: { kubectl, kubeconfig: path, context } };
+  } catch (cause) {
+    const next = "install kubectl (kubernetes.io/docs/tasks/tools), then: starling local up";
+    throw new LocalFailure(errorMessage(cause), { exit: "unknown", next, cause });
+  }
+}
+
+async function requireAssets(): Promise<KubeAssets> {
+  const next = "KUBEBUILDER_ASSETS=DIR starling local up --envtest   (setup-envtest use -p path prints a DIR)";
+  let found: KubeAssets | undefined;
+  try {
+    found = await findKubeAssets(process.env.KUBEBUILDER_ASSETS);
+  } catch (cause) {
+    throw new LocalFailure(errorMessage(cause), { exit: "unknown", next, cause });
+  }
+  if (found !== undefined) return found;
+  const message = `no etcd and kube-apiserver in ${defaultKubeAssetsFolder}, and KUBEBUILDER_ASSETS names no other folder`;
+  throw new LocalFailure(message, { exit: "unknown", next });
+}
+
+interface Registration {
+  readonly name: string;
+  readonly cluster: KubeconfigCluster;
+  readonly token: string;
+}
+
+/** As its operator would: the token in a secret, the rest as a Cluster. */
+async function register({ machine, session }: Stack, { name, cluster, token }: Registration): Promise<void> {
+  const { server, caData, tlsServerName } = cluster;
+  await machine.putSecret(tokenSecret(name), token);
+  const endpoint = {
+    server,
+    token: { secret: tokenSecret(name) },
+    ...(caData === undefined ? {} : { caData }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+  };
+  await session.apply([{ apiVersion: API_VERSION, kind: "Cluster", metadata: { name }, spec: { endpoint } }]);
+}
+
+function tokenSecret(cluster: string): string {
+  return `starling/clusters/${cluster}`;
+}
+
+function adminKubeconfig({ server, caData, token }: KubeApiServer): string {
+  const [name, user] = [ENVTEST_NAME, "admin"];
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name, cluster: { server, "certificate-authority-data": caData } }],
+    users: [{ name: user, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user } }],
+    "current-context": name,
+  };
+  return `${JSON.stringify(config, undefined, 2)}\n`;
+}
+
+/** Holds a token: its owner's only. */
+async function writeKubeconfig(path: string, config: string): Promise<void> {
+  await writeFile(path, config, { mode: 0o600 });
+}

@@ -3,7 +3,7 @@ import type { ClusterConnection, ClusterHost } from "#local/cluster/cluster-host
 import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
+import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 
 const DEADLINE_MS = 30_000;
 const namespaced = /\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/;
@@ -46,14 +46,28 @@ export function provideNamespaces(clusters: ClusterHost, made: (namespace: strin
 }
 
 /** @returns false when it is there: then it was something else that was not found. */
-async function createNamespace(connection: ClusterConnection, name: string): Promise<boolean> {
+function createNamespace(connection: ClusterConnection, name: string): Promise<boolean> {
+  return createObject(connection, { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+}
+
+/** As `kubectl create clusterrolebinding GROUP --clusterrole=cluster-admin --group=GROUP` does. */
+export async function letGroupAdminister(connection: ClusterConnection, group: string): Promise<void> {
+  await createObject(connection, {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: group },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: group }],
+  });
+}
+
+/** @returns false when one of that name is there. */
+async function createObject(connection: ClusterConnection, object: ManifestObject): Promise<boolean> {
+  const slash = object.apiVersion.indexOf("/");
+  const group = slash < 0 ? "" : object.apiVersion.slice(0, slash);
   return withClient(connection, async (client) => {
     try {
-      await client.create(await kindOf(client, "Namespace"), {
-        apiVersion: "v1",
-        kind: "Namespace",
-        metadata: { name },
-      });
+      await client.create(await kindOf(client, object.kind, group), object);
       return true;
     } catch (error) {
       if (error instanceof KubeError && error.status === 409) return false;
@@ -62,8 +76,8 @@ async function createNamespace(connection: ClusterConnection, name: string): Pro
   });
 }
 
-async function kindOf(client: ClusterClient, kind: string): Promise<KindInfo> {
-  const found = await client.lookup({ group: "", kind });
+async function kindOf(client: ClusterClient, kind: string, group = ""): Promise<KindInfo> {
+  const found = await client.lookup({ group, kind });
   if (found.outcome !== "found") throw new Error(`the cluster serves no ${kind}`);
   return found.info;
 }

@@ -1,6 +1,7 @@
 import type { ApiSession } from "#local/api-session.ts";
-import { clusterAdminPolicy } from "#local/aws/eks-register.ts";
+import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks-register.ts";
 import { localAccountId, localRegion } from "#local/aws/lambda-context.ts";
+import { letGroupAdminister } from "#local/by-hand.ts";
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import { eksAuthenticator } from "#local/cluster/eks-authenticator.ts";
 import type { LocalEks, Machine } from "#local/machine.ts";
@@ -53,9 +54,18 @@ export async function registerEksClusters(
   const moved = clusters.filter(hasMoved);
   const byArn = clusters.filter((cluster) => !moved.includes(cluster));
   for (const { connection } of byArn) {
-    const { account } = placeOf(connection.name);
-    createEksCluster(eks, connection, account === "home" ? eks.callerArn : roleArn);
+    const isHome = placeOf(connection.name).account === "home";
+    createEksCluster(
+      eks,
+      connection,
+      isHome
+        ? { principalArn: eks.callerArn, policies: [] }
+        : { principalArn: roleArn, policies: [clusterAdminPolicy] },
+    );
   }
+  // Either way of letting somebody in is taken: a policy of EKS in one account, RBAC of the cluster in the other.
+  const byRbac = byArn.filter(({ connection }) => placeOf(connection.name).account === "home");
+  await Promise.all(byRbac.map(({ connection }) => letGroupAdminister(connection, group)));
   if (moved.length > 0) await registerClusters(moved, machine, session);
   if (byArn.length === 0) return;
   await session.apply(
@@ -73,7 +83,11 @@ function specOf(cluster: string): Pick<ClusterSpec, "eks" | "access"> {
   return account === "home" ? { eks: { arn } } : { eks: { arn }, access: { role } };
 }
 
-function createEksCluster(eks: LocalEks, connection: ClusterConnection, principalArn: string): void {
+function createEksCluster(
+  eks: LocalEks,
+  connection: ClusterConnection,
+  access: Pick<AccessEntry, "principalArn" | "policies">,
+): void {
   const place = parseEksArn(placeOf(connection.name).arn);
   if (place === undefined) throw new Error(`${connection.name} cannot be the name of an EKS cluster`);
   const { arn, name, region, accountId } = place;
@@ -88,13 +102,6 @@ function createEksCluster(eks: LocalEks, connection: ClusterConnection, principa
     caData: connection.caData,
     tags: {},
     createdAt: eks.now(),
-    accessEntries: [
-      {
-        principalArn,
-        username: "starling:{{SessionName}}",
-        kubernetesGroups: [group],
-        policies: [clusterAdminPolicy],
-      },
-    ],
+    accessEntries: [{ ...access, username: "starling:{{SessionName}}", kubernetesGroups: [group] }],
   });
 }

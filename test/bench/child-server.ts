@@ -5,7 +5,7 @@ import { quiet } from "#local/aws/fault-options.ts";
 import { startFaultProxy } from "#local/aws/fault-proxy.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
-import { startClusterHost } from "#local/cluster/cluster-host.ts";
+import { type ClusterFaults, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { createBucket, createTable } from "#local/resources.ts";
 import { awsClients } from "#shared/lambda/aws-clients.ts";
 import type { AwsAddresses, ClusterAddress } from "#test/bench/children.ts";
@@ -52,6 +52,9 @@ async function startAws(): Promise<Server<AwsAddresses>> {
 async function startEmbedded(): Promise<Server<ClusterAddress>> {
   const host = await startClusterHost({ controllers: "off" });
   const { server, caData, token, uid } = host.addCluster("bench");
+  process.on("message", (faults: ClusterFaults) => {
+    host.setFaults("bench", faults).then(() => process.send?.("done"));
+  });
   return { address: { server, caData, token, uid }, stop: () => host.stop() };
 }
 

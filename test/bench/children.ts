@@ -1,6 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { ClusterFaults } from "#local/cluster/cluster-host.ts";
 import { startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
 import { findKubeAssets } from "#local/cluster/kube-assets.ts";
 import type { AwsClientOptions } from "#shared/lambda/aws-clients.ts";
@@ -26,7 +27,8 @@ export interface Started<T> {
 }
 
 export interface StartedTarget extends Started<ClusterAddress> {
-  readonly name: TargetName;
+  /** Knobs of an embedded cluster; a real one has none. */
+  readonly setFaults?: (faults: ClusterFaults) => Promise<void>;
 }
 
 /** The table, the bucket and the queues behind real emulators. */
@@ -36,7 +38,10 @@ export function startAwsProcess(): Promise<Started<AwsAddresses>> {
 
 /** One empty cluster, without controllers. @throws Error when the binaries of a real one are not at hand. */
 export async function startTarget(name: TargetName): Promise<StartedTarget> {
-  if (name === "embedded") return { name, ...(await startChild<ClusterAddress>("cluster")) };
+  if (name === "embedded") {
+    const { ask, ...started } = await startChild<ClusterAddress>("cluster");
+    return { ...started, setFaults: ask };
+  }
   const assets = await findAssets();
   if (assets === undefined) {
     throw new Error(
@@ -44,7 +49,7 @@ export async function startTarget(name: TargetName): Promise<StartedTarget> {
     );
   }
   const { stop, ...address } = await startKubeApiServer({ assets });
-  return { name, address, stop };
+  return { address, stop };
 }
 
 /** A real API server where its binaries are at hand. */
@@ -56,7 +61,12 @@ function findAssets() {
   return findKubeAssets(process.env.KUBEBUILDER_ASSETS);
 }
 
-async function startChild<T>(role: "aws" | "cluster"): Promise<Started<T>> {
+interface StartedChild<T> extends Started<T> {
+  /** Sends a message, and waits until it is done. */
+  ask(message: object): Promise<void>;
+}
+
+async function startChild<T>(role: "aws" | "cluster"): Promise<StartedChild<T>> {
   const child = fork(fileURLToPath(new URL("child-server.ts", import.meta.url)), [role], {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
@@ -67,6 +77,11 @@ async function startChild<T>(role: "aws" | "cluster"): Promise<Started<T>> {
   ]);
   return {
     address: address as T,
+    async ask(message) {
+      const done = once(child, "message");
+      child.send(message);
+      await done;
+    },
     async stop() {
       if (child.connected) child.disconnect();
       await exited;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { stringifyJson } from "#shared/domain/json.ts";
 import { fieldManager, type ManifestObject } from "#shared/domain/kube-object.ts";
 import type { TargetName } from "#test/bench/bench.ts";
-import { type ClusterAddress, startAwsProcess, startTarget } from "#test/bench/children.ts";
+import { type ClusterAddress, type StartedTarget, startAwsProcess, startTarget } from "#test/bench/children.ts";
 import { RawCluster, type RawRequest } from "#test/bench/kube-requests.ts";
 import { Kubectl } from "#test/bench/kubectl.ts";
 import { pathOfObject } from "#test/bench/object-paths.ts";
@@ -20,6 +20,8 @@ export interface Ground {
   readonly worker: BenchWorker;
   readonly cluster: RawCluster;
   readonly kubectl: Kubectl;
+  /** Knobs of an embedded cluster; a real one has none. */
+  readonly setFaults: StartedTarget["setFaults"] | undefined;
 }
 
 /** Starts everything in processes of its own, does the work, and leaves nothing. */
@@ -31,7 +33,7 @@ export async function onGround<T>(
   try {
     const folder = await mkdtemp(join(tmpdir(), "starling-bench-"));
     stops.unshift(() => rm(folder, { recursive: true, force: true }));
-    const { address, stop } = await startTarget(options.target);
+    const { address, stop, setFaults } = await startTarget(options.target);
     stops.unshift(stop);
     const aws = await startAwsProcess();
     stops.unshift(() => aws.stop());
@@ -43,7 +45,7 @@ export async function onGround<T>(
     for (const object of groundObjects(options.namespaces)) await cluster.send(applyRequest(object));
     const kubectl = await Kubectl.prepare(address, folder);
     const target = `${options.target} ${await serverVersion(cluster)}`;
-    return await work({ target, address, worker, cluster, kubectl });
+    return await work({ target, address, worker, cluster, kubectl, setFaults });
   } finally {
     for (const stop of stops) await stop();
   }

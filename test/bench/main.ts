@@ -8,10 +8,11 @@ import { errorMessage } from "#shared/errors.ts";
 import { apply } from "#test/bench/apply.ts";
 import type { Bench, BenchOptions, TargetName } from "#test/bench/bench.ts";
 import { bestTarget } from "#test/bench/children.ts";
+import { drift } from "#test/bench/drift.ts";
 import { fanout } from "#test/bench/fanout.ts";
 import { tableOf } from "#test/bench/table.ts";
 
-const benches: Readonly<Record<string, Bench>> = { apply, fanout };
+const benches: Readonly<Record<string, Bench>> = { apply, drift, fanout };
 
 const usage = `usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--target kube-apiserver|embedded]
   [--objects N] [--rounds N] [--changes N] [--seed N] [--clusters N[,N...]]`;

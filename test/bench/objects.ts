@@ -50,17 +50,17 @@ const mixture: readonly (readonly [share: number, make: Maker])[] = [
   [2, cronJob],
   [2, clusterRole],
   [2, clusterRoleBinding],
-  [1, (name, place) => custom("Widget", name, place)],
-  [1, (name, place) => custom("Gauge", name, place)],
+  [2, (name, place) => custom("Widget", name, place)],
 ];
 
-/** So many objects in the mixture, every one of which a new revision changes. */
+/** So many objects in the mixture, the last one a Gauge; a new revision changes every one of them. */
 export function benchObjects(count: number, place: Place): readonly ManifestObject[] {
   const makers = mixture.flatMap(([share, make]) => Array.from({ length: share }, () => make));
   return Array.from({ length: count }, (_, index) => {
     // A stride that 100 does not divide by: few objects are of every kind too.
     const make = makers[(index * 37) % makers.length] ?? configMap;
-    return make(`bench-${String(index).padStart(4, "0")}`, place);
+    const name = `bench-${String(index).padStart(4, "0")}`;
+    return index === count - 1 ? custom("Gauge", name, place) : make(name, place);
   });
 }
 
@@ -124,10 +124,15 @@ function deployment(name: string, place: Place): ManifestObject {
     resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "256Mi" } },
     readinessProbe: { httpGet: { path: "/healthz", port: "http" }, periodSeconds: 5 },
   };
+  const initContainers = ["prepare", "migrate"].map((step) => ({
+    name: step,
+    image: "registry.example.com/web:1",
+    args: [step],
+  }));
   const spec = {
     replicas: 0,
     selector: { matchLabels: labels },
-    template: { metadata: { labels }, spec: { containers: [container] } },
+    template: { metadata: { labels }, spec: { initContainers, containers: [container] } },
   };
   return object("apps/v1", "Deployment", metadata(name, place), { spec });
 }

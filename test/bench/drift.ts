@@ -1,0 +1,209 @@
+import { detectDrift } from "#functions/apply/engine/detect-drift.ts";
+import { createRandom, type Random } from "#local/aws/random.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { listAt, type ManifestObject, objectIdOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { describeObject } from "#shared/domain/object-id.ts";
+import type { BenchOptions, BenchResult } from "#test/bench/bench.ts";
+import { median, medianRatio, spread } from "#test/bench/figures.ts";
+import { applyRequest, type Ground, onGround } from "#test/bench/ground.ts";
+import { measured } from "#test/bench/measure.ts";
+import { benchObjects, definition } from "#test/bench/objects.ts";
+import { type Plant, plants } from "#test/bench/plants.ts";
+
+const namespace = "bench-starling";
+/** kubectl diff: 0 without differences, 1 with some. */
+const diffCodes = [0, 1];
+
+interface Sample {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
+
+interface Look extends Sample {
+  readonly requests: number;
+  /** Objects that the Sync's row says have drifted. */
+  readonly found: number;
+}
+
+interface Round {
+  readonly unchanged: Look;
+  /** Controllers wrote to every Deployment since the last look; that is no drift. */
+  readonly statusWritten: Look;
+  readonly drifted: Look;
+  readonly kubectl: Sample;
+  readonly planted: ReadonlyMap<string, string>;
+  readonly failures: readonly string[];
+}
+
+/**
+ * A set in sync, of which some objects drift, each in one of the ways of `plants`: the apply function has to find those
+ * and no others, and none when there are none. Compared with `kubectl diff --server-side` of the same set.
+ */
+export function drift(options: BenchOptions): Promise<BenchResult> {
+  const { target, objects = 500, rounds = 5, changes = plants.length, seed = 1, say } = options;
+  return onGround({ target, namespaces: [namespace] }, async (ground) => {
+    const set = benchObjects(objects, { namespace, revision: "1" });
+    const plan = { set, file: await ground.kubectl.write("set", set), changes, random: createRandom(seed) };
+    const all: Round[] = [];
+    for (let number = 0; number <= rounds; number += 1) {
+      const round = await driftRound(ground, plan);
+      all.push(round);
+      say(`${number === 0 ? "first" : `round ${number}`}: ${round.planted.size} planted, ${round.drifted.found} found`);
+    }
+    // The first round makes connections and caches.
+    const counted = all.slice(1);
+    const times = (of: (round: Round) => Sample) => counted.map((round) => of(round).ms);
+    const look = (of: (round: Round) => Look) => ({
+      ...sampleFigures(counted.map(of)),
+      requests: median(counted.map((round) => of(round).requests)),
+      found: counted.map((round) => of(round).found).join(" "),
+    });
+    return {
+      target: ground.target,
+      ratios: {
+        vsKubectl: medianRatio(
+          times(({ unchanged }) => unchanged),
+          times(({ kubectl }) => kubectl),
+        ),
+      },
+      figures: {
+        unchanged: look((round) => round.unchanged),
+        "status written": look((round) => round.statusWritten),
+        drifted: look((round) => round.drifted),
+        "kubectl diff": sampleFigures(counted.map(({ kubectl }) => kubectl)),
+        planted: { seed, objects, each: counted.map(({ planted }) => planted.size).join(" ") },
+      },
+      failures: all.flatMap(({ failures }) => failures),
+    };
+  });
+}
+
+function sampleFigures(samples: readonly Sample[]) {
+  return { ...spread(samples.map(({ ms }) => ms)), cpuMs: Math.round(median(samples.map(({ cpuMs }) => cpuMs))) };
+}
+
+interface Plan {
+  readonly set: readonly ManifestObject[];
+  /** The set, for kubectl. */
+  readonly file: string;
+  readonly changes: number;
+  readonly random: Random;
+}
+
+async function driftRound(ground: Ground, plan: Plan): Promise<Round> {
+  await bringInSync(ground, plan.set);
+  await writeStatuses(ground, "seen again");
+  const statusWritten = await look(ground);
+  const unchanged = await look(ground);
+  const diff = ["diff", "--server-side", "--force-conflicts", "-f", plan.file];
+  const kubectl = await ground.kubectl.run(diff, diffCodes);
+  const planted = await plantDrift(ground, plan);
+  const misjudged = await compareFound(ground, planted);
+  const drifted = await look(ground);
+  const failures = [
+    ...miscount("status written", statusWritten, 0),
+    ...miscount("unchanged", unchanged, 0),
+    ...miscount("drifted", drifted, planted.size),
+    ...misjudged,
+  ];
+  return { unchanged, statusWritten, drifted, kubectl, planted, failures };
+}
+
+function miscount(name: string, { found }: Look, wanted: number): readonly string[] {
+  return found === wanted ? [] : [`${name}: ${found} objects found, ${wanted} expected`];
+}
+
+/** Applies everything anew, and plays the Deployments' controller, until the Sync is Ready. */
+async function bringInSync(ground: Ground, set: readonly ManifestObject[]): Promise<void> {
+  const { worker, cluster } = ground;
+  await cluster.send(applyRequest(definition("Gauge", ["size", "extra"])));
+  await worker.assign(set, "report");
+  await worker.invoke();
+  await worker.checkApplied();
+  await writeStatuses(ground, "available");
+  await worker.requestLook();
+  await worker.invoke();
+  const { phase, reason, message } = await worker.observed();
+  if (phase !== "Ready") throw new Error(`the set did not become ready: ${phase}, ${reason}: ${message}`);
+}
+
+/** A Deployment without replicas is available as soon as its controller has said so. */
+async function writeStatuses({ cluster }: Ground, message: string): Promise<void> {
+  const time = new Date().toISOString().replace(/\.\d+/, "");
+  const condition = (type: string, reason: string) => ({
+    ...{ type, reason, message, status: "True", lastUpdateTime: time, lastTransitionTime: time },
+  });
+  const conditions = [
+    condition("Available", "MinimumReplicasAvailable"),
+    condition("Progressing", "NewReplicaSetAvailable"),
+  ];
+  const deployments = `/apis/apps/v1/namespaces/${namespace}/deployments`;
+  const list = parseJson(await cluster.send({ method: "GET", path: deployments }));
+  const requests = listAt(list, "items").map((item) => ({
+    method: "PATCH" as const,
+    path: `${deployments}/${stringAt(item, "metadata", "name")}/status?fieldManager=kube-controller-manager`,
+    contentType: "application/merge-patch+json",
+    body: stringifyJson({ status: { observedGeneration: valueAt(item, "metadata", "generation"), conditions } }),
+  }));
+  await cluster.sendAll(requests, 8);
+}
+
+async function look({ worker, address }: Ground): Promise<Look> {
+  const before = (await worker.observed()).drift?.at;
+  await worker.requestLook();
+  const { ms, cpuMs, requests } = await measured(() => worker.invoke());
+  const { drift: after } = await worker.observed();
+  const found = after === undefined || after.at === before ? 0 : after.objects;
+  return { ms, cpuMs, found, requests: requests.get(new URL(address.server).host) ?? 0 };
+}
+
+/** @returns what was done to whom, by `describeObject`. Every way once before any comes again. */
+async function plantDrift(ground: Ground, { set, changes, random }: Plan): Promise<ReadonlyMap<string, string>> {
+  const planted = new Map<string, string>();
+  const left = shuffled(set, random);
+  let ways: Plant[] = [];
+  let first = true;
+  while (planted.size < changes) {
+    if (ways.length === 0) {
+      ways = shuffled(plants, random).filter(({ once }) => first || once === undefined);
+      first = false;
+      if (!ways.some(({ kinds }) => left.some(({ kind }) => kinds.includes(kind)))) break;
+    }
+    const way = ways.pop();
+    const index = left.findIndex(({ kind }) => way?.kinds.includes(kind));
+    const [object] = index < 0 ? [] : left.splice(index, 1);
+    if (way === undefined || object === undefined) continue;
+    await way.plant(ground, object);
+    planted.set(describeObject(objectIdOf(object)), way.name);
+  }
+  return planted;
+}
+
+function shuffled<T>(items: readonly T[], random: Random): T[] {
+  const rest = [...items];
+  const order: T[] = [];
+  while (rest.length > 0) order.push(...rest.splice(random.integer(0, rest.length - 1), 1));
+  return order;
+}
+
+/** The row has a number; which objects they are is asked of what the function asks. */
+async function compareFound(
+  { address, worker }: Ground,
+  planted: ReadonlyMap<string, string>,
+): Promise<readonly string[]> {
+  const { server, caData, token } = address;
+  const connection = new KubeConnection({ server, caData, credentials: { token: async () => token } });
+  try {
+    const client = connection.client({ deadlineMs: Date.now() + 60_000 });
+    const report = await detectDrift(client, await worker.inventory());
+    const found = new Set(report.drifted.map(({ id }) => describeObject(id)));
+    return [
+      ...[...planted].filter(([name]) => !found.has(name)).map(([name, way]) => `not found: ${name}, where ${way}`),
+      ...[...found].filter((name) => !planted.has(name)).map((name) => `found without a cause: ${name}`),
+      ...report.unread.map(({ kind, failure }) => `not read: ${kind}: ${failure.message}`),
+    ];
+  } finally {
+    connection.close();
+  }
+}

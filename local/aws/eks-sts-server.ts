@@ -26,6 +26,7 @@ export interface EksStsCall {
   /** Of the signature, as real endpoints have it in their name. */
   readonly region: string;
   readonly principalArn: string;
+  readonly accessKeyId: string;
 }
 
 export interface CallFailure {
@@ -93,7 +94,8 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
 
   async function answerSts(arrived: Arrived, parameters: URLSearchParams, signed: Signed): Promise<Answer> {
     const action = parameters.get("Action") ?? "";
-    record({ service: "sts", operation: action, region: signed.region, principalArn: signed.accessKey.principalArn });
+    const { region, accessKey } = signed;
+    record({ service: "sts", operation: action, region, ...accessKeyOf(accessKey) });
     const answer = perform(action, parameters, signed.accessKey);
     return isJson(arrived)
       ? { status: 200, contentType: "application/json", body: stsJson(action, answer) }
@@ -119,7 +121,7 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
       partition: principalArn.split(":")[1] ?? "aws",
     });
     if (operation === undefined) throw new StsRefusal("UnknownOperationException", `${method} ${pathname}`, 404);
-    record({ service: "eks", operation: operation.name, region, principalArn });
+    record({ service: "eks", operation: operation.name, region, ...accessKeyOf(accessKey) });
     return {
       status: 200,
       contentType: "application/json",
@@ -192,6 +194,10 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
 async function arrivedIn(request: IncomingMessage): Promise<Arrived> {
   const { method = "GET", url = "/", headers } = request;
   return { method, url, headers, body: await readBytes(request) };
+}
+
+function accessKeyOf({ principalArn, accessKeyId }: AccessKey): Pick<EksStsCall, "principalArn" | "accessKeyId"> {
+  return { principalArn, accessKeyId };
 }
 
 function isJson({ headers }: Arrived): boolean {

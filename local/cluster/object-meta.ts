@@ -44,7 +44,7 @@ const qualifiedNameMessage =
 
 type NameRule = (name: string) => string | undefined;
 
-function subdomainRule(name: string): string | undefined {
+export function subdomainRule(name: string): string | undefined {
   if (name.length > 253) return "must be no more than 253 characters";
   return subdomain.test(name) ? undefined : subdomainMessage;
 }
@@ -55,7 +55,7 @@ export function labelRule(name: string): string | undefined {
   return label.test(name) ? undefined : labelMessage;
 }
 
-function pathSegmentRule(name: string): string | undefined {
+export function pathSegmentRule(name: string): string | undefined {
   if (name === "." || name === "..") return `may not be '${name}'`;
   for (const forbidden of ["/", "%"]) if (name.includes(forbidden)) return `may not contain '${forbidden}'`;
   return undefined;

@@ -2,6 +2,7 @@ import { crdErrors, prepareCrd } from "#local/cluster/crd-strategy.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import type { Kind } from "#local/cluster/kinds.ts";
 import { withMetadata } from "#local/cluster/object-meta.ts";
+import { rbacStrategies } from "#local/cluster/rbac-strategy.ts";
 import { allocateService, serviceErrors } from "#local/cluster/service-strategy.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
 import { all, immutable, immutableAt, type Strategy, type StrategyContext } from "#local/cluster/strategy.ts";
@@ -90,35 +91,6 @@ function immutableData(object: JsonObject, { live }: StrategyContext): FieldErro
   return errors;
 }
 
-function roleErrors(object: JsonObject): FieldError[] {
-  return listAt(object, "rules").flatMap((rule, index) => {
-    if (listAt(rule, "verbs").length > 0) return [];
-    return [fieldErrors.required(`rules[${index}].verbs`, "verbs must contain at least one value")];
-  });
-}
-
-/** The role of a binding as Go prints the struct. */
-function printedRole(object: JsonObject): JsonObject {
-  const [APIGroup, Kind, Name] = ["apiGroup", "kind", "name"].map((key) => valueAt(object, "roleRef", key) ?? "");
-  return { APIGroup, Kind, Name };
-}
-
-const bindableKinds = ["Role", "ClusterRole"];
-
-/** Which roles a binding may name, and that it keeps naming it. */
-function roleRefErrors(kinds: readonly string[]): NonNullable<Strategy["validate"]> {
-  return (object, { live }) => {
-    const errors: FieldError[] = [];
-    const kind = stringAt(object, "roleRef", "kind") ?? "";
-    if (!kinds.includes(kind)) errors.push(fieldErrors.unsupported("roleRef.kind", kind, kinds));
-    if ((stringAt(object, "roleRef", "name") ?? "") === "") errors.push(fieldErrors.required("roleRef.name"));
-    if (live !== undefined && !deepEqual(object.roleRef, live.roleRef)) {
-      errors.push(fieldErrors.invalid("roleRef", printedRole(object), "cannot change roleRef"));
-    }
-    return errors;
-  };
-}
-
 /** Storage in use is protected until a controller lets it go (admission plugin StorageObjectInUseProtection). */
 function protect(finalizer: string): NonNullable<Strategy["prepare"]> {
   return (object, { live }) => {
@@ -176,6 +148,7 @@ function scheduleErrors(object: JsonObject): FieldError[] {
 /** By `group/plural`. */
 const strategies: Readonly<Record<string, Strategy>> = {
   ...workloadStrategies,
+  ...rbacStrategies,
   "/namespaces": { prepare: prepareNamespace },
   "/configmaps": { validate: all(configMapErrors, immutableData) },
   "/secrets": { validate: all(secretErrors, immutableData) },
@@ -185,10 +158,6 @@ const strategies: Readonly<Record<string, Strategy>> = {
   "batch/cronjobs": { validate: scheduleErrors },
   "policy/poddisruptionbudgets": { validate: budgetErrors },
   "networking.k8s.io/ingresses": { validate: ingressErrors },
-  "rbac.authorization.k8s.io/roles": { validate: roleErrors },
-  "rbac.authorization.k8s.io/clusterroles": { validate: roleErrors },
-  "rbac.authorization.k8s.io/rolebindings": { validate: roleRefErrors(bindableKinds) },
-  "rbac.authorization.k8s.io/clusterrolebindings": { validate: roleRefErrors(["ClusterRole"]) },
   "storage.k8s.io/storageclasses": {
     validate: immutableAt("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
   },

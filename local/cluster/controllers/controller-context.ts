@@ -8,6 +8,7 @@ import { toGoPart } from "#local/cluster/go-object.ts";
 import { apiVersionOf, builtinKindsByResource, type Kind } from "#local/cluster/kinds.ts";
 import { trackUpdate, withManagedFields } from "#local/cluster/managed-fields.ts";
 import { metadataOf, nameOf, withMetadata } from "#local/cluster/object-meta.ts";
+import { applyParsed } from "#local/cluster/patch-operations.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { fieldsContext, toServerObject, type WriteRequest } from "#local/cluster/write-request.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
@@ -25,6 +26,8 @@ export interface ControllerContext extends ControllerSettings {
   readonly owners: OwnerIndex;
   /** Creates an object of a built-in kind, unless it exists; answers the stored one. */
   create(resource: string, object: JsonObject): JsonObject;
+  /** Applies an object of a built-in kind, as `manager`. */
+  apply(resource: string, object: JsonObject, manager: string): void;
   /** Stores an object that exists; one whose last finalizer went is removed. */
   write(resource: string, object: JsonObject): void;
   /** Replaces the status and adds annotations, where they differ. */
@@ -80,6 +83,12 @@ export function controllerContext(cluster: Cluster, settings: ControllerSettings
           generation: kind.generation === "none" ? undefined : 1,
         }),
       );
+    },
+    apply(resource, object, manager) {
+      const kind = kindOf(resource);
+      if (kind === undefined) throw new Error(`controllers apply objects of served kinds only, not ${resource}`);
+      const config = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
+      applyParsed(request(kind, object, { manager, subresource: "" }), config, undefined);
     },
     write(resource, object) {
       const live = store.get(resource, keyOf(object));

@@ -1,5 +1,6 @@
 import { type Cluster, crdResource } from "#local/cluster/cluster.ts";
 import { type Change, keyOf } from "#local/cluster/cluster-store.ts";
+import { aggregatedRoles, aggregateRules } from "#local/cluster/controllers/cluster-role-controller.ts";
 import {
   type ControllerContext,
   type ControllerSettings,
@@ -26,6 +27,7 @@ import {
   volumeResource,
 } from "#local/cluster/controllers/storage-controller.ts";
 import { enqueue } from "#local/cluster/controllers/workload.ts";
+import { clusterRoleResource } from "#local/cluster/rbac.ts";
 import { matchesLabels } from "#local/cluster/table.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
@@ -41,6 +43,7 @@ const reconcilers: Readonly<Record<string, Reconcile>> = {
   [jobResource]: reconcileJob,
   [serviceResource]: reconcileService,
   [namespaceResource]: reconcileNamespace,
+  [clusterRoleResource]: aggregateRules,
   [budgetResource]: countBudget,
   [claimResource]: releaseStorage,
   [volumeResource]: releaseStorage,
@@ -98,6 +101,7 @@ function reconcileChanged(context: ControllerContext, { resource, object, type }
     wakeSelectors(context, object, namespace);
     for (const claim of type === "DELETED" ? claims(object) : []) wake(context, claimResource, `${namespace}/${claim}`);
   }
+  if (resource === clusterRoleResource) for (const each of aggregatedRoles(context)) wake(context, resource, each);
   if (context.cluster.isTerminating(namespace)) wake(context, namespaceResource, `/${namespace}`);
 }
 

@@ -3,11 +3,8 @@
  * Everything listens on the loopback interface, and everything ends with `stop`.
  */
 import { randomBytes } from "node:crypto";
-import { CreateSecretCommand, PutSecretValueCommand, ResourceExistsException } from "@aws-sdk/client-secrets-manager";
 import { PurgeQueueCommand } from "@aws-sdk/client-sqs";
-import { wireApi } from "#functions/api/wire.ts";
-import { wireTick } from "#functions/tick/wire.ts";
-import { wireWebhook } from "#functions/webhook/wire.ts";
+import { putSecret } from "#local/aws/create-resources.ts";
 import { startDynamo } from "#local/aws/dynamo-server.ts";
 import { EksRegister } from "#local/aws/eks-register.ts";
 import { type EksStsServer, startEksAndSts } from "#local/aws/eks-sts-server.ts";
@@ -18,24 +15,20 @@ import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
 import { IamRoles } from "#local/aws/iam-roles.ts";
 import { type LambdaHandler, localAccountId, localRegion } from "#local/aws/lambda-context.ts";
 import { Principals } from "#local/aws/principals.ts";
+import { renewedCredentials } from "#local/aws/renewed-credentials.ts";
 import { startSchedule } from "#local/aws/scheduler.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
-import { type LocalEnvironment, queueFunctions } from "#local/functions.ts";
+import { type Deployment, deploy, only, roleArnOf, sessionArnOf } from "#local/deployment.ts";
+import { functionCode } from "#local/function-code.ts";
 import type { PacedClock } from "#local/paced-clock.ts";
-import {
-  bucketName,
-  createBucket,
-  createQueues,
-  createTable,
-  type QueueTimeouts,
-  tableName,
-} from "#local/resources.ts";
+import { defaultTickEveryMs, overridePlan } from "#local/plan-overrides.ts";
+import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
+import { readPlan } from "#local/template/read-plan.ts";
+import { synthesize } from "#local/template/synthesize.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 import type { QueueName } from "#shared/messages.ts";
-
-export const webhookSecretName = "starling/webhook";
 
 export interface MachineOptions {
   /** Rows, blobs and secrets are kept here; left out, they live in memory. */
@@ -52,15 +45,15 @@ export interface MachineOptions {
    */
   readonly clock?: PacedClock;
   /**
-   * What an event source or the schedule invokes: by default one sandbox of the function for as long as the machine
-   * runs. `wire` gives a new one, with connections of its own and, where given, a clock that goes wrong: for tests that
-   * let sandboxes die or disagree.
+   * A new sandbox of a function, by default what `wire` gives: the function with connections of its own and, where
+   * given, a clock that goes wrong or clients that are watched. For tests that let sandboxes die or disagree.
    */
-  readonly sandboxes?: (functionName: string, wire: (options?: WireOptions) => LambdaHandler) => LambdaHandler;
-  /** Overrides of the functions' timeouts, for tests that let workers die. */
-  readonly timeoutSeconds?: Partial<QueueTimeouts>;
+  readonly sandboxes?: (functionName: string, wire: (own?: SandboxOptions) => LambdaHandler) => LambdaHandler;
+  /** Overrides of the functions' timeouts and of the visibility in their queues, for tests that let workers die. */
+  readonly timeoutSeconds?: Partial<Readonly<Record<QueueName, number>>>;
   /** Event sources per queue: 2 gives two planners, two workers and so on at once. */
   readonly copies?: number;
+  /** First part of the stacks' names and of what clusters are told; as in the app's context. */
   readonly installation?: string;
   /** PEM certificates of this machine's git hosts. */
   readonly gitCa?: string;
@@ -70,16 +63,26 @@ export interface MachineOptions {
   readonly onInvocation?: (report: InvocationReport) => void;
 }
 
+export interface SandboxOptions extends WireOptions {
+  /** What is to be done to the clients of this sandbox. */
+  readonly aws?: (clients: AwsClients) => AwsClients;
+}
+
 export interface AccessKey {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
 }
 
 export interface Machine {
-  /** Through the fault proxy, as the functions see them. */
+  /** Through the fault proxy, as the functions see them, but with the credentials of people. */
   readonly aws: AwsClients;
   readonly proxy: FaultProxy;
-  readonly environment: LocalEnvironment;
+  /** What the stacks are made of. */
+  readonly plan: MachinePlan;
+  /** What of the stacks is called how. */
+  readonly environment: Pick<Deployment, "table" | "bucket" | "queues">;
+  /** Everybody whose signature is known: people, and the sessions of the functions' roles. */
+  readonly principals: Principals;
   /** Where `starling` and git hosts call. */
   readonly api: { readonly endpoint: string; readonly region: string; readonly credentials: AccessKey };
   readonly webhook: { readonly url: string; readonly secret: string };
@@ -96,7 +99,7 @@ export interface Machine {
 export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
   readonly clusters: EksRegister;
   readonly roles: IamRoles;
-  /** Who the functions are to STS. */
+  /** The role of the function that reaches clusters. */
   readonly callerArn: string;
   /** What tokens and sessions end by. */
   readonly now: () => Date;
@@ -122,85 +125,101 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     stops.unshift(() => part.stop());
     return part;
   };
-  const [dynamo, sqsAndS3, secrets] = await Promise.all([
+  const context = options.installation === undefined ? {} : { installation: options.installation };
+  const [stacks, dynamo, sqsAndS3, secrets] = await Promise.all([
+    synthesize(context),
     started(startDynamo(state)),
     started(startSqsAndS3(state)),
     started(startSecrets(state)),
   ]);
+  const plan = overridePlan(readPlan(stacks), options);
+  const rate = options.clock?.rate ?? 1;
+  const accessKey = options.accessKey ?? newAccessKey();
+  const principals = new Principals([{ ...accessKey, principalArn }]);
   const proxy = await started(
     startFaultProxy({
       targets: { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint },
       seed: options.seed ?? 1,
       faults: quiet,
-      rate: options.clock?.rate ?? 1,
+      rate,
       capacity: options.capacity ?? "unmeasured",
+      principals,
     }),
   );
-  const accessKey = options.accessKey ?? newAccessKey();
-  const principals = new Principals([{ ...accessKey, principalArn }]);
   const eksParts = { clusters: new EksRegister(), roles: new IamRoles(), now: clockOf(options) };
   const eks = await started(startEksAndSts({ ...eksParts, principals }));
   const { dynamodb, sqs, s3 } = proxy.endpoints;
-  const newClients = () =>
-    awsClients({
-      region: localRegion,
-      credentials: accessKey,
-      endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint, sts: eks.endpoint, eks: eks.endpoint },
-    });
-  const aws = newClients();
-  const timeouts = Object.fromEntries(
-    Object.entries(queueFunctions).map(([name, { timeoutSeconds }]) => [
-      name,
-      options.timeoutSeconds?.[name as QueueName] ?? timeoutSeconds,
-    ]),
-  ) as unknown as QueueTimeouts;
-  await Promise.all([createTable(aws), createBucket(aws)]);
-  const queues = await createQueues(aws.sqs, timeouts, options.clock?.rate ?? 1);
-  proxy.setFaults(options.faults ?? quiet);
-  const environment: LocalEnvironment = {
-    table: tableName,
-    bucket: bucketName,
-    installation: options.installation ?? "local",
-    queues,
-    ...(options.gitCa === undefined ? {} : { gitCa: options.gitCa }),
+  const endpoints = {
+    dynamo: dynamodb,
+    sqs,
+    s3,
+    secrets: secrets.endpoint,
+    sts: eks.endpoint,
+    eks: eks.endpoint,
   };
-
+  const aws = awsClients({ region: localRegion, credentials: accessKey, endpoints });
   const secret = randomBytes(24).toString("base64url");
-  const putSecret = (name: string, value: string) => storeSecret(aws, name, value);
-  await putSecret(webhookSecretName, JSON.stringify([secret]));
+  const deployment = await deploy(aws, plan, { rate, secretValue: JSON.stringify([secret]) });
+  proxy.setFaults(options.faults ?? quiet);
+
   const wiring: WireOptions = options.clock === undefined ? {} : { clock: options.clock };
-  const front = await started(
-    openFront({
-      environment,
-      aws,
-      principals,
-      wiring,
-      ...(options.apiPort === undefined ? {} : { port: options.apiPort }),
-    }),
-  );
-  const parts = { environment, newClients, wiring, sandboxes: options.sandboxes ?? ((_name, wire) => wire()) };
-  const sources = await startSources({ ...parts, sqs: aws.sqs, timeouts, options });
+  const custom = options.sandboxes ?? ((_name, wire) => wire());
+  const newSandbox = (lambda: FunctionPlan): LambdaHandler => {
+    const wire = functionCode(lambda.folder);
+    return custom(lambda.folder, ({ aws: watch = (clients: AwsClients) => clients, ...own } = {}) => {
+      const credentials = renewedCredentials(principals, sessionArnOf(lambda));
+      const clients = watch(awsClients({ region: localRegion, credentials, endpoints }));
+      return wire(deployment.variables(lambda), clients, { ...wiring, ...own });
+    });
+  };
+  const parts: Parts = { plan, deployment, newSandbox, rate, options };
+  const front = await started(openFront(parts, principals));
+  const sources = await startSources(parts, aws.sqs);
   stops.unshift(async () => {
     await Promise.all([...sources.values()].flat().map((source) => source.stop()));
   });
-  const tickHandler = parts.sandboxes("tick", (own) => wireLocalTick(parts, own)) as () => Promise<void>;
-  const everyMs = options.tickEveryMs ?? 1000;
+  const everyMinute = only(plan.schedules, "schedule");
+  const tick = functionOf(plan, everyMinute.function);
+  const tickHandler = newSandbox(tick) as (event: unknown) => Promise<void>;
+  const everyMs = options.tickEveryMs ?? defaultTickEveryMs;
   if (everyMs !== "manual") {
-    const schedule = startSchedule({ functionName: "tick", timeoutSeconds: 55, everyMs, handler: tickHandler });
+    const schedule = startSchedule({
+      functionName: tick.folder,
+      timeoutSeconds: tick.timeoutSeconds,
+      everyMs,
+      event: everyMinute.input,
+      handler: tickHandler,
+    });
     stops.unshift(() => schedule.stop());
   }
   return {
     aws,
     proxy,
-    environment,
+    plan,
+    environment: deployment,
+    principals,
     api: { endpoint: front.url, region: localRegion, credentials: accessKey },
     webhook: { url: `${front.url}/hook/github`, secret },
-    eks: { ...eksParts, endpoint: eks.endpoint, calls: eks.calls, callerArn: principalArn },
+    eks: {
+      ...eksParts,
+      endpoint: eks.endpoint,
+      calls: eks.calls,
+      callerArn: roleArnOf(
+        only(
+          plan.functions.filter(({ folder }) => folder === "apply"),
+          "apply",
+        ),
+      ),
+    },
     sources,
-    tick: tickHandler,
-    putSecret,
+    tick: () => tickHandler(everyMinute.input),
+    async putSecret(name, value) {
+      await putSecret(aws.secrets, { name, value });
+    },
     async purgeQueues() {
-      await Promise.all(Object.values(queues).map((QueueUrl) => aws.sqs.send(new PurgeQueueCommand({ QueueUrl }))));
+      await Promise.all(
+        Object.values(deployment.queues).map((QueueUrl) => aws.sqs.send(new PurgeQueueCommand({ QueueUrl }))),
+      );
     },
     stop: () => stopAll(stops),
   };
@@ -217,109 +236,52 @@ export function newAccessKey(): AccessKey {
   };
 }
 
-interface FunctionParts {
-  readonly environment: LocalEnvironment;
-  readonly newClients: () => AwsClients;
-  readonly wiring: WireOptions;
-  readonly sandboxes: NonNullable<MachineOptions["sandboxes"]>;
-}
-
-function wireLocalTick(
-  { environment, newClients, wiring }: FunctionParts,
-  own: WireOptions | undefined,
-): () => Promise<void> {
-  const { queues } = environment;
-  return wireTick(
-    {
-      STARLING_TABLE: environment.table,
-      STARLING_QUEUE_RESOLVE: queues.resolve,
-      STARLING_QUEUE_RENDER: queues.render,
-      STARLING_QUEUE_ROLLOUT: queues.rollout,
-      STARLING_QUEUE_APPLY: queues.apply,
-    },
-    newClients(),
-    { ...wiring, ...own },
-  );
-}
-
-interface FrontParts {
-  readonly environment: LocalEnvironment;
-  readonly aws: AwsClients;
-  readonly principals: Principals;
-  readonly wiring: WireOptions;
-  readonly port?: number;
-}
-
-function openFront({ environment, aws, principals, wiring, port }: FrontParts): Promise<HttpFront> {
-  const api = wireApi(
-    {
-      STARLING_TABLE: environment.table,
-      STARLING_QUEUE_RESOLVE: environment.queues.resolve,
-      STARLING_QUEUE_ROLLOUT: environment.queues.rollout,
-    },
-    aws,
-    wiring,
-  );
-  const webhook = wireWebhook(
-    {
-      STARLING_TABLE: environment.table,
-      STARLING_QUEUE_RESOLVE: environment.queues.resolve,
-      STARLING_WEBHOOK_SECRET: webhookSecretName,
-    },
-    aws,
-  );
-  return startHttpFront({
-    routes: [
-      {
-        routeKey: "POST /hook/{provider}",
-        functionName: "webhook",
-        timeoutSeconds: 10,
-        authorization: "none",
-        handler: webhook as LambdaHandler,
-      },
-      {
-        routeKey: "ANY /v1/{proxy+}",
-        functionName: "api",
-        timeoutSeconds: 29,
-        authorization: "iam",
-        handler: api as LambdaHandler,
-      },
-    ],
-    principals,
-    ...(port === undefined ? {} : { port }),
-  });
-}
-
-interface SourceParts extends FunctionParts {
-  readonly sqs: AwsClients["sqs"];
-  readonly timeouts: QueueTimeouts;
+interface Parts {
+  readonly plan: MachinePlan;
+  readonly deployment: Deployment;
+  readonly newSandbox: (lambda: FunctionPlan) => LambdaHandler;
+  readonly rate: number;
   readonly options: MachineOptions;
 }
 
-async function startSources({ environment, newClients, wiring, sandboxes, sqs, timeouts, options }: SourceParts) {
-  const rate = options.clock?.rate ?? 1;
+function functionOf(plan: MachinePlan, name: string): FunctionPlan {
+  return only(
+    plan.functions.filter((candidate) => candidate.name === name),
+    name,
+  );
+}
+
+function openFront({ plan, newSandbox, options }: Parts, principals: Principals): Promise<HttpFront> {
+  return startHttpFront({
+    routes: plan.routes.map(({ routeKey, authorization, function: name }) => {
+      const lambda = functionOf(plan, name);
+      const { folder: functionName, timeoutSeconds } = lambda;
+      return { routeKey, authorization, functionName, timeoutSeconds, handler: newSandbox(lambda) };
+    }),
+    principals,
+    ...(options.apiPort === undefined ? {} : { port: options.apiPort }),
+  });
+}
+
+async function startSources({ plan, deployment, newSandbox, rate, options }: Parts, sqs: AwsClients["sqs"]) {
   const sources = new Map<QueueName, readonly EventSourceLoop[]>();
-  for (const [key, queueFunction] of Object.entries(queueFunctions)) {
-    const name = key as QueueName;
+  for (const source of plan.eventSources) {
+    const lambda = functionOf(plan, source.function);
     const copies = Array.from({ length: options.copies ?? 1 }, () =>
       startEventSource({
-        functionName: name,
+        functionName: lambda.folder,
         sqs,
-        queueUrl: environment.queues[name],
-        handler: paced(
-          sandboxes(name, (own) => queueFunction.wire(environment, newClients(), { ...wiring, ...own })),
-          rate,
-        ),
-        timeoutSeconds: timeouts[name] / rate,
-        batchSize: queueFunction.batchSize,
-        maximumConcurrency: queueFunction.maximumConcurrency,
-        ...(queueFunction.batchingWindowSeconds === undefined
-          ? {}
-          : { batchingWindowSeconds: queueFunction.batchingWindowSeconds / rate }),
+        queueUrl: deployment.queue(source.queue).url,
+        handler: paced(newSandbox(lambda), rate),
+        timeoutSeconds: lambda.timeoutSeconds / rate,
+        batchSize: source.batchSize,
+        maximumConcurrency: source.maximumConcurrency,
+        batchingWindowSeconds: source.batchingWindowSeconds / rate,
+        reportBatchItemFailures: source.reportBatchItemFailures,
         ...(options.onInvocation === undefined ? {} : { onInvocation: options.onInvocation }),
       }),
     );
-    sources.set(name, await Promise.all(copies));
+    sources.set(lambda.folder as QueueName, await Promise.all(copies));
   }
   return sources;
 }
@@ -329,15 +291,6 @@ function paced(handler: LambdaHandler, rate: number): LambdaHandler {
   if (rate === 1) return handler;
   return (event, context) =>
     handler(event, { ...context, getRemainingTimeInMillis: () => context.getRemainingTimeInMillis() * rate });
-}
-
-async function storeSecret(aws: AwsClients, name: string, value: string): Promise<void> {
-  try {
-    await aws.secrets.send(new CreateSecretCommand({ Name: name, SecretString: value }));
-  } catch (error) {
-    if (!(error instanceof ResourceExistsException)) throw error;
-    await aws.secrets.send(new PutSecretValueCommand({ SecretId: name, SecretString: value }));
-  }
 }
 
 async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {

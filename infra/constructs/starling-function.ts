@@ -1,7 +1,14 @@
 import { fileURLToPath } from "node:url";
 import { type Duration, RemovalPolicy } from "aws-cdk-lib";
 import { PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import { Architecture, type ILayerVersion, LoggingFormat, RecursiveLoop, Runtime } from "aws-cdk-lib/aws-lambda";
+import {
+  Architecture,
+  CfnFunction,
+  type ILayerVersion,
+  LoggingFormat,
+  RecursiveLoop,
+  Runtime,
+} from "aws-cdk-lib/aws-lambda";
 import { SqsEventSource } from "aws-cdk-lib/aws-lambda-event-sources";
 import { LogLevel, NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
@@ -25,8 +32,8 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   readonly env: Env;
   /** What it may use, by the variable that names it. */
   readonly access: AccessFor<Env>;
-  /** Secrets whose names come from rows: those below this prefix. */
-  readonly secretsBelow?: { readonly arnPrefix: string; readonly reason: string };
+  /** What it may use that rows name, and no variable. */
+  readonly namedByRows?: readonly { readonly action: string; readonly arns: string; readonly reason: string }[];
   readonly timeout: Duration;
   readonly memoryMiB: number;
   readonly layer?: ILayerVersion;
@@ -57,13 +64,10 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
         if (access.wildcardReason !== undefined) acknowledgeWildcards(role, statement, access.wildcardReason);
       }
     }
-    if (props.secretsBelow !== undefined) {
-      const statement = new PolicyStatement({
-        actions: ["secretsmanager:GetSecretValue"],
-        resources: [`${props.secretsBelow.arnPrefix}*`],
-      });
+    for (const { action, arns, reason } of props.namedByRows ?? []) {
+      const statement = new PolicyStatement({ actions: [action], resources: [arns] });
       role.addToPrincipalPolicy(statement);
-      acknowledgeWildcards(role, statement, props.secretsBelow.reason);
+      acknowledgeWildcards(role, statement, reason);
     }
 
     this.lambda = new NodejsFunction(this, "Function", {
@@ -94,6 +98,10 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
         logLevel: LogLevel.ERROR,
       },
     });
+    const { defaultChild } = this.lambda.node;
+    if (!(defaultChild instanceof CfnFunction)) throw new Error("a NodejsFunction holds no CfnFunction");
+    // The asset is a digest: only this says whose code it is, to local/template/read-plan.ts above all.
+    defaultChild.addMetadata("starling:folder", props.folder);
   }
 
   /** Feeds it from the queue, `maxConcurrency` batches at a time; a message that fails goes back alone. */

@@ -33,7 +33,8 @@ export interface ClientCredentials {
 
 export interface AwsClientOptions {
   readonly region: string;
-  readonly credentials: ClientCredentials;
+  /** Or what gives those that are good now. */
+  readonly credentials: ClientCredentials | (() => Promise<ClientCredentials>);
   readonly endpoints: Readonly<Record<"dynamo" | "sqs" | "s3" | "secrets" | "sts" | "eks", string>>;
 }
 

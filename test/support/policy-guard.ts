@@ -2,7 +2,7 @@
  * IAM on one machine: clients that check each of their requests against the policies of the synthesized stacks, as a
  * function's role would have it. Emulators allow everything, so a permission that is missing shows nowhere else.
  */
-import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
+import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import { listOf, type Statement, textOf } from "#test/synth/synthesized.ts";
 
 /** One thing a request wants to do, in the terms of a policy. */
@@ -42,55 +42,33 @@ function matches(pattern: string, text: string): boolean {
   return new RegExp(`^${literal.join(".*")}$`, "s").test(text);
 }
 
-/** Clients of the same endpoints and credentials as `aws`; every wish that the statements do not grant is told. */
-export async function guarded(
+/** Clients that tell every wish of theirs which the statements do not grant. */
+export function guarded(
   aws: AwsClients,
   role: { readonly statements: readonly Statement[]; readonly onRefusal: (wish: Wish) => void },
-): Promise<AwsClients> {
-  const region = await aws.sqs.config.region();
-  const credentials = await aws.sqs.config.credentials();
-  const clients = awsClients({
-    region,
-    credentials,
-    endpoints: {
-      dynamo: await endpointOf(aws.dynamo),
-      sqs: await endpointOf(aws.sqs),
-      s3: await endpointOf(aws.s3),
-      secrets: await endpointOf(aws.secrets),
-      sts: await endpointOf(aws.sts({ region })),
-      eks: await endpointOf(aws.eks({ region, credentials })),
-    },
-  });
-  const check = (request: unknown) => {
-    for (const wish of wishesOf(request as HttpRequest)) if (!mayDo(wish, role.statements)) role.onRefusal(wish);
-  };
-  const watched = <T>(client: T): T => {
+): AwsClients {
+  const watched = <T>(client: T, mine: () => Promise<boolean> = async () => true): T => {
     (client as AwsClients["sqs"]).middlewareStack.add(
-      (next) => (step) => {
-        check(step.request);
+      (next) => async (step) => {
+        const wishes = (await mine()) ? wishesOf(step.request as HttpRequest) : [];
+        for (const wish of wishes) if (!mayDo(wish, role.statements)) role.onRefusal(wish);
         return next(step);
       },
       { step: "finalizeRequest", name: "policyGuard" },
     );
     return client;
   };
-  for (const client of [clients.dynamo, clients.sqs, clients.s3, clients.secrets]) watched(client);
+  for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) watched(client);
   return {
-    ...clients,
-    sts: (scope) => watched(clients.sts(scope)),
-    eks(scope) {
-      const client = clients.eks(scope);
-      // What a role may do that is assumed is up to its own account.
-      return scope.credentials.accessKeyId === credentials.accessKeyId ? watched(client) : client;
-    },
+    ...aws,
+    sts: (scope) => watched(aws.sts(scope)),
+    // What a role may do that is assumed is up to its own account.
+    eks: (scope) =>
+      watched(aws.eks(scope), async () => {
+        const { accessKeyId } = await aws.sqs.config.credentials();
+        return scope.credentials.accessKeyId === accessKeyId;
+      }),
   };
-}
-
-async function endpointOf(client: { readonly config: object }): Promise<string> {
-  const config = client.config as AwsClients["sqs"]["config"];
-  const endpoint = await config.endpoint?.();
-  if (endpoint === undefined) throw new Error("a client of the machine has no endpoint of its own");
-  return `${endpoint.protocol}//${endpoint.hostname}:${endpoint.port ?? 80}`;
 }
 
 function wishesOf(request: HttpRequest): readonly Wish[] {
@@ -142,10 +120,11 @@ function tableWishes(operation: string, body: Record<string, unknown>): readonly
   return [wish(operation, pkOf(body.Item ?? body.Key))];
 }
 
+/** Queues are called `<stack>-<logical id>` here; the hash of the logical id is left out, as it is in the statements. */
 function queueWish(operation: string, body: Record<string, unknown>): Wish {
-  const queue = new URL(String(body.QueueUrl)).pathname.split("/").at(-1)?.replace(".fifo", "") ?? "";
-  const name = `${queue[0]?.toUpperCase()}${queue.slice(1)}`;
-  return { action: `sqs:${operation.replace(/Batch$/, "")}`, resource: `<WiringTo${name}Queue>` };
+  const queue = new URL(String(body.QueueUrl)).pathname.split("/").at(-1) ?? "";
+  const name = /(WiringTo[A-Za-z]+?Queue)[0-9A-F]+(\.fifo)?$/.exec(queue)?.[1] ?? queue;
+  return { action: `sqs:${operation.replace(/Batch$/, "")}`, resource: `<${name}>` };
 }
 
 /** `https://host/<bucket>/<folder>/<name>` */
@@ -169,7 +148,8 @@ function roleWish({ body }: HttpRequest): Wish {
   return { action: `sts:${parameters.get("Action")}`, resource };
 }
 
-function secretArn(name: string): string {
-  if (name === "starling/webhook") return "<starling-state-webhook-secret-arn>";
-  return `arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:${name}-AbCdEf`;
+/** Functions know the webhook's secret by its ARN, and the others by their names. */
+function secretArn(id: string): string {
+  if (id.includes(":secret:starling/webhook-")) return "<starling-state-webhook-secret-arn>";
+  return `arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:${id}-AbCdEf`;
 }

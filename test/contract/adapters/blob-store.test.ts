@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createBucket } from "#local/aws/create-resources.ts";
 import { quiet, type S3Faults } from "#local/aws/fault-options.ts";
-import { bucketName, createBucket } from "#local/resources.ts";
 import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
 import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import type { BlobStore } from "#shared/ports.ts";
@@ -69,8 +69,8 @@ describe("S3BlobStore", () => {
   let blobs: BlobStore;
   beforeAll(async () => {
     emulated = await startEmulatedClients({ seed: 11 });
-    await createBucket(emulated.aws);
-    blobs = new S3BlobStore(emulated.aws.s3, bucketName);
+    await createBucket(emulated.aws.s3, "blobs");
+    blobs = new S3BlobStore(emulated.aws.s3, "blobs");
   });
   afterAll(() => emulated.stop());
   afterEach(() => emulated.proxy.setFaults(quiet));

@@ -4,8 +4,11 @@ import { createServer, type Server } from "node:http";
 import { text } from "node:stream/consumers";
 import { DeleteMessageCommand, type Message as Received, ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createQueues } from "#local/aws/create-resources.ts";
 import { quiet } from "#local/aws/fault-options.ts";
-import { createQueues } from "#local/resources.ts";
+import { urlsByWorker } from "#local/deployment.ts";
+import { readPlan } from "#local/template/read-plan.ts";
+import { synthesize } from "#local/template/synthesize.ts";
 import { MemorySender } from "#shared/adapters/memory-sender.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import type { Message, QueueName } from "#shared/messages.ts";
@@ -33,8 +36,8 @@ describe("SqsSender", () => {
   let sender: SqsSender;
   beforeAll(async () => {
     emulated = await startEmulatedClients({ seed: 13 });
-    const seconds = { resolve: 30, render: 30, rollout: 30, apply: 30, report: 30 };
-    urls = await createQueues(emulated.aws.sqs, seconds, 1);
+    const plan = readPlan(await synthesize());
+    urls = urlsByWorker(plan, await createQueues(emulated.aws.sqs, plan.queues, 1));
     sender = new SqsSender(emulated.aws.sqs, urls);
   });
   afterAll(() => emulated.stop());

@@ -1,7 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createTable } from "#local/aws/create-resources.ts";
 import { type DynamoFaults, quiet } from "#local/aws/fault-options.ts";
-import { createTable, tableName } from "#local/resources.ts";
+import { only } from "#local/deployment.ts";
+import { readPlan } from "#local/template/read-plan.ts";
+import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
@@ -19,8 +22,9 @@ describe("DynamoTable", () => {
   let table: Table;
   beforeAll(async () => {
     emulated = await startEmulatedClients({ seed: 7 });
-    await createTable(emulated.aws);
-    table = new DynamoTable(emulated.aws.dynamo, tableName);
+    const deployed = only(readPlan(await synthesize()).tables, "table");
+    await createTable(emulated.aws.dynamo, deployed);
+    table = new DynamoTable(emulated.aws.dynamo, deployed.name);
   });
   afterAll(() => emulated.stop());
   afterEach(() => emulated.proxy.setFaults(quiet));

@@ -2,23 +2,14 @@
  * The policies of the stacks let the functions do their work: the whole path from a document to a fleet and back, each
  * function with clients that check every request against its synthesized role.
  */
-import { createHmac } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { wireApi } from "#functions/api/wire.ts";
-import { wireTick } from "#functions/tick/wire.ts";
-import { wireWebhook } from "#functions/webhook/wire.ts";
 import type { ApiSession } from "#local/api-session.ts";
-import { type EventSourceLoop, startEventSource } from "#local/aws/event-source-loop.ts";
-import { queueFunctions } from "#local/functions.ts";
-import { webhookSecretName } from "#local/machine.ts";
 import { addFleet, type Stack, startStack } from "#local/stack.ts";
-import type { AwsClients } from "#shared/lambda/aws-clients.ts";
-import type { QueueName } from "#shared/messages.ts";
-import { guarded, mayDo } from "#test/support/policy-guard.ts";
+import { guarded, mayDo, type Wish } from "#test/support/policy-guard.ts";
 import { functionNamed, roleOf, type Statement, statementsByRole, synthesize } from "#test/synth/synthesized.ts";
 
 const { resources } = synthesize({ bundle: "templates" });
@@ -36,89 +27,24 @@ function statementsOf(folder: string): readonly Statement[] {
 const refused = new Set<string>();
 let folder = "";
 let stack: Stack;
-let loops: readonly EventSourceLoop[] = [];
-let ticking = true;
-let ticks: Promise<void> = Promise.resolve();
 let api: ApiSession;
-let push: (body: object) => Promise<{ readonly statusCode: number }>;
-
-function clientsOf(name: string, aws: AwsClients): Promise<AwsClients> {
-  return guarded(aws, {
-    statements: statementsOf(name),
-    onRefusal: (wish) => refused.add(`${name}: ${wish.action} ${wish.resource} ${wish.partition ?? ""}`.trim()),
-  });
-}
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "starling-policies-"));
-  stack = await startStack({ repositories: folder, tickEveryMs: "manual" });
-  const { machine } = stack;
-  const { environment } = machine;
-  const { table: STARLING_TABLE, queues } = environment;
-  await Promise.all([...machine.sources.values()].flat().map((source) => source.pause()));
-  loops = await Promise.all(
-    Object.entries(queueFunctions).map(async ([name, { wire, timeoutSeconds, batchSize }]) =>
-      startEventSource({
-        functionName: name,
-        sqs: machine.aws.sqs,
-        queueUrl: queues[name as QueueName],
-        handler: wire(environment, await clientsOf(name, machine.aws)),
-        timeoutSeconds,
-        batchSize,
-      }),
-    ),
-  );
-  const shared = { STARLING_TABLE, STARLING_QUEUE_RESOLVE: queues.resolve };
-  const handler = wireApi({ ...shared, STARLING_QUEUE_ROLLOUT: queues.rollout }, await clientsOf("api", machine.aws));
-  const call: ApiSession["call"] = async (method, path, body) => {
-    const url = new URL(path, "http://api");
-    const event = {
-      rawPath: url.pathname,
-      rawQueryString: url.search.slice(1),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      requestContext: { http: { method }, authorizer: { iam: { userArn: "arn:aws:iam::123456789012:user/jane" } } },
-    };
-    const answer = await handler(event, {});
-    if (answer.statusCode >= 300) throw new Error(`${method} ${path}: ${answer.statusCode} ${answer.body}`);
-    return JSON.parse(answer.body);
-  };
-  api = {
-    call,
-    async apply(documents) {
-      await call("POST", "/v1/apply", { documents, confirm: true });
+  stack = await startStack({
+    repositories: folder,
+    tickEveryMs: 500,
+    sandboxes(name, wire) {
+      const statements = statementsOf(name);
+      const onRefusal = ({ action, resource, partition = "" }: Wish) =>
+        refused.add(`${name}: ${action} ${resource} ${partition}`.trim());
+      return wire({ aws: (clients) => guarded(clients, { statements, onRefusal }) });
     },
-  };
-  const webhook = wireWebhook(
-    { ...shared, STARLING_WEBHOOK_SECRET: webhookSecretName },
-    await clientsOf("webhook", machine.aws),
-  );
-  push = (body) => {
-    const text = JSON.stringify(body);
-    const signature = createHmac("sha256", machine.webhook.secret).update(text).digest("hex");
-    const headers = { "x-github-event": "push", "x-hub-signature-256": `sha256=${signature}` };
-    return webhook({ headers, body: text }, {});
-  };
-  const tick = wireTick(
-    {
-      ...shared,
-      STARLING_QUEUE_RENDER: queues.render,
-      STARLING_QUEUE_ROLLOUT: queues.rollout,
-      STARLING_QUEUE_APPLY: queues.apply,
-    },
-    await clientsOf("tick", machine.aws),
-  );
-  ticks = (async () => {
-    while (ticking) {
-      await tick();
-      await sleep(500);
-    }
-  })();
+  });
+  api = stack.session;
 });
 
 afterAll(async () => {
-  ticking = false;
-  await ticks;
-  await Promise.all(loops.map((loop) => loop.stop()));
   await stack.stop();
   await rm(folder, { recursive: true, force: true });
 });
@@ -148,7 +74,7 @@ describe("a role lets its function do its work", () => {
   test("from documents to a fleet, a push, the verbs, every answer, and the end of it all", async () => {
     await stack.machine.putSecret("starling/git/shop", JSON.stringify({ username: "u", password: "p" }));
     await stack.git.createRepository("shop/app", configMap("one"));
-    await addFleet({ ...stack, session: api }, 2);
+    await addFleet(stack, 2);
     const version = { apiVersion: "starling.dev/v1alpha1" };
     await api.apply([
       {
@@ -174,8 +100,6 @@ describe("a role lets its function do its work", () => {
     await until("the first revision", () => clustersWith("one") === 2);
 
     await stack.git.commitFiles("shop/app", configMap("two"), { message: "two" });
-    const answer = await push({ ref: "refs/heads/main", repository: { clone_url: stack.git.url("shop/app") } });
-    expect(answer.statusCode).toBe(202);
     await until("the second revision", () => clustersWith("two") === 2);
 
     const post = (path: string) => api.call("POST", path, { reason: "a test" });

@@ -1,0 +1,36 @@
+/** Where this machine is meant to differ from the stacks: all of it, in one place. */
+import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
+
+export interface PlanOverrides {
+  /** PEM certificates of this machine's git hosts. */
+  readonly gitCa?: string;
+  /** Timeouts of functions by folder, and of the visibility in their queues, for tests that let workers die. */
+  readonly timeoutSeconds?: Readonly<Record<string, number>>;
+}
+
+/** Between ticks, where the stacks say a minute: somebody is watching. */
+export const defaultTickEveryMs = 1000;
+
+/** This machine's git hosts and clusters are all on the loopback interface. */
+const LOOPBACK = "127.0.0.0/8,localhost,::1/128";
+
+export function overridePlan(plan: MachinePlan, { gitCa, timeoutSeconds = {} }: PlanOverrides): MachinePlan {
+  const additions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    resolve: { STARLING_GIT_ALLOW: LOOPBACK, ...(gitCa === undefined ? {} : { STARLING_GIT_CA: gitCa }) },
+  };
+  const overridden = (lambda: FunctionPlan): FunctionPlan => ({
+    ...lambda,
+    environment: { ...lambda.environment, ...additions[lambda.folder] },
+    timeoutSeconds: timeoutSeconds[lambda.folder] ?? lambda.timeoutSeconds,
+  });
+  return {
+    ...plan,
+    functions: plan.functions.map(overridden),
+    queues: plan.queues.map((queue) => {
+      const worker = plan.eventSources.find((source) => source.queue === queue.name)?.function;
+      const folder = plan.functions.find(({ name }) => name === worker)?.folder ?? "";
+      const seconds = timeoutSeconds[folder];
+      return seconds === undefined ? queue : { ...queue, visibilityTimeoutSeconds: seconds };
+    }),
+  };
+}

@@ -1,0 +1,27 @@
+/** The parts of a CloudFormation template that this machine reads. */
+export interface Template {
+  readonly Resources: Readonly<Record<string, TemplateResource>>;
+  readonly Outputs?: Readonly<Record<string, TemplateOutput>>;
+}
+
+export interface TemplateResource {
+  readonly Type: string;
+  readonly Properties?: Readonly<Record<string, unknown>>;
+  readonly Metadata?: Readonly<Record<string, unknown>>;
+}
+
+export interface TemplateOutput {
+  readonly Value: unknown;
+  readonly Export?: { readonly Name: unknown };
+}
+
+/** Templates by the names of their stacks. */
+export type Stacks = Readonly<Record<string, Template>>;
+
+/** Pseudo parameters, e.g. `AWS::Region`. */
+export type PseudoParameters = Readonly<Record<`AWS::${"AccountId" | "Region" | "Partition" | "URLSuffix"}`, string>>;
+
+/** Physical name of a resource: CloudFormation adds random letters to this, which no two resources of a machine need. */
+export function physicalName(stack: string, logicalId: string): string {
+  return `${stack}-${logicalId}`;
+}

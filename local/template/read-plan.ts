@@ -1,0 +1,195 @@
+import type { z } from "zod";
+import { physicalName, type Stacks, type Template, type TemplateResource } from "#local/template/cloudformation.ts";
+import type { FunctionPlan, MachinePlan, Planned, QueuePlan } from "#local/template/machine-plan.ts";
+import {
+  bucketProperties,
+  eventSourceProperties,
+  functionProperties,
+  integrationProperties,
+  queueProperties,
+  routeProperties,
+  scheduleProperties,
+  secretProperties,
+  tableProperties,
+} from "#local/template/resource-schemas.ts";
+
+/** Metadata by which infra/constructs/starling-function.ts says whose code a function is. */
+const FOLDER = "starling:folder";
+
+const modelled = new Set([
+  "AWS::DynamoDB::GlobalTable",
+  "AWS::S3::Bucket",
+  "AWS::SecretsManager::Secret",
+  "AWS::SQS::Queue",
+  "AWS::IAM::Role",
+  "AWS::Lambda::Function",
+  "AWS::Lambda::EventSourceMapping",
+  "AWS::ApiGatewayV2::Route",
+  "AWS::ApiGatewayV2::Integration",
+  "AWS::Scheduler::Schedule",
+]);
+
+/** Who may do what, what is written down, and what has no counterpart on one machine. */
+const withoutEffect = new Set([
+  "AWS::ApiGatewayV2::Api",
+  "AWS::ApiGatewayV2::Stage",
+  "AWS::CloudWatch::Alarm",
+  "AWS::CloudWatch::Dashboard",
+  "AWS::IAM::Policy",
+  "AWS::Lambda::LayerVersion",
+  "AWS::Lambda::Permission",
+  "AWS::Logs::LogGroup",
+  "AWS::S3::BucketPolicy",
+  "AWS::SQS::QueuePolicy",
+]);
+
+interface Found extends Planned {
+  readonly resource: TemplateResource;
+}
+
+/**
+ * What the templates of the stacks say is to be made. Intrinsics in environments and exports are left for
+ * resolve-value.ts: they name resources that are still to be made.
+ * @throws Error that names a resource or property which this machine does not know, or a reference to nothing.
+ */
+export function readPlan(stacks: Stacks): MachinePlan {
+  const found = Object.entries(stacks).flatMap(([stack, template]) => resourcesOf(stack, template));
+  const ofType = (type: string) => found.filter(({ resource }) => resource.Type === type);
+  const target = (from: Found, type: string) => referenceFrom(from, ofType(type));
+  const integrated = new Map(
+    ofType("AWS::ApiGatewayV2::Integration").map((integration) => {
+      const { IntegrationUri } = propertiesOf(integration, integrationProperties);
+      return [integration.name, target(integration, "AWS::Lambda::Function")(IntegrationUri)];
+    }),
+  );
+
+  return {
+    tables: ofType("AWS::DynamoDB::GlobalTable").map((table) => {
+      const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes } = propertiesOf(table, tableProperties);
+      return { ...identity(table), AttributeDefinitions, KeySchema, GlobalSecondaryIndexes };
+    }),
+    buckets: ofType("AWS::S3::Bucket").map((bucket) => {
+      propertiesOf(bucket, bucketProperties);
+      return { ...identity(bucket), name: bucket.name.toLowerCase() };
+    }),
+    secrets: ofType("AWS::SecretsManager::Secret").map((secret) => ({
+      ...identity(secret),
+      secretName: propertiesOf(secret, secretProperties).Name,
+    })),
+    queues: ofType("AWS::SQS::Queue").map((queue) => queuePlan(queue, target(queue, "AWS::SQS::Queue"))),
+    functions: ofType("AWS::Lambda::Function").map((each) => functionPlan(each, target(each, "AWS::IAM::Role"))),
+    eventSources: ofType("AWS::Lambda::EventSourceMapping").map((source) => {
+      const properties = propertiesOf(source, eventSourceProperties);
+      return {
+        queue: target(source, "AWS::SQS::Queue")(properties.EventSourceArn),
+        function: target(source, "AWS::Lambda::Function")(properties.FunctionName),
+        batchSize: properties.BatchSize,
+        batchingWindowSeconds: properties.MaximumBatchingWindowInSeconds,
+        maximumConcurrency: properties.ScalingConfig.MaximumConcurrency,
+        reportBatchItemFailures: properties.FunctionResponseTypes.length > 0,
+      };
+    }),
+    routes: ofType("AWS::ApiGatewayV2::Route").map((route) => {
+      const { RouteKey, AuthorizationType, Target } = propertiesOf(route, routeProperties);
+      const integration = target(route, "AWS::ApiGatewayV2::Integration")(Target);
+      return {
+        routeKey: RouteKey,
+        function: integrated.get(integration) ?? "",
+        authorization: AuthorizationType === "NONE" ? "none" : "iam",
+      };
+    }),
+    schedules: ofType("AWS::Scheduler::Schedule").map((schedule) => {
+      const { ScheduleExpression, Target } = propertiesOf(schedule, scheduleProperties);
+      return {
+        ...identity(schedule),
+        function: target(schedule, "AWS::Lambda::Function")(Target.Arn),
+        everySeconds: ScheduleExpression,
+        input: JSON.parse(Target.Input ?? "{}") as unknown,
+      };
+    }),
+    exports: Object.entries(stacks).flatMap(([stack, { Outputs = {} }]) =>
+      Object.values(Outputs).flatMap(({ Value, Export }) =>
+        Export === undefined ? [] : [{ stack, name: String(Export.Name), value: Value }],
+      ),
+    ),
+  };
+}
+
+function queuePlan(queue: Found, dead: (logicalId: string) => string): QueuePlan {
+  const properties = propertiesOf(queue, queueProperties);
+  const { ContentBasedDeduplication, DeduplicationScope, FifoThroughputLimit, RedrivePolicy } = properties;
+  return {
+    ...identity(queue),
+    fifo: properties.FifoQueue,
+    visibilityTimeoutSeconds: properties.VisibilityTimeout,
+    retentionSeconds: properties.MessageRetentionPeriod,
+    delaySeconds: properties.DelaySeconds,
+    ...(ContentBasedDeduplication === undefined ? {} : { contentBasedDeduplication: ContentBasedDeduplication }),
+    ...(DeduplicationScope === undefined ? {} : { deduplicationScope: DeduplicationScope }),
+    ...(FifoThroughputLimit === undefined ? {} : { throughputLimit: FifoThroughputLimit }),
+    ...(RedrivePolicy === undefined
+      ? {}
+      : {
+          redrive: {
+            queue: dead(RedrivePolicy.deadLetterTargetArn),
+            maxReceiveCount: RedrivePolicy.maxReceiveCount,
+          },
+        }),
+  };
+}
+
+function functionPlan(found: Found, role: (logicalId: string) => string): FunctionPlan {
+  const properties = propertiesOf(found, functionProperties);
+  const folder = found.resource.Metadata?.[FOLDER];
+  if (typeof folder !== "string") {
+    throw new Error(
+      `${found.name} does not say whose code it is: its Metadata has no ${FOLDER}; make it with StarlingFunction`,
+    );
+  }
+  return {
+    ...identity(found),
+    folder,
+    timeoutSeconds: properties.Timeout,
+    memoryMiB: properties.MemorySize,
+    recursiveLoop: properties.RecursiveLoop === "Allow" ? "allow" : "terminate",
+    role: role(properties.Role),
+    environment: properties.Environment.Variables,
+  };
+}
+
+function resourcesOf(stack: string, template: Template): readonly Found[] {
+  return Object.entries(template.Resources).map(([logicalId, resource]) => {
+    if (!modelled.has(resource.Type) && !withoutEffect.has(resource.Type)) {
+      throw new Error(
+        `${logicalId} in ${stack} is a ${resource.Type}, which this machine does not have. Model it in ` +
+          "local/template/read-plan.ts, or name it there among the types without effect",
+      );
+    }
+    return { stack, logicalId, name: physicalName(stack, logicalId), resource };
+  });
+}
+
+function identity({ stack, logicalId, name }: Found): Planned {
+  return { stack, logicalId, name };
+}
+
+function propertiesOf<T>({ logicalId, stack, resource }: Found, schema: z.ZodType<T>): T {
+  const parsed = schema.safeParse(resource.Properties ?? {});
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(({ path, message }) => `${["Properties", ...path].join(".")}: ${message}`);
+  throw new Error(
+    `${logicalId} in ${stack} (${resource.Type}) is not as this machine knows it: ${problems.join("; ")}. ` +
+      "What it shall do here is for local/template/resource-schemas.ts to say",
+  );
+}
+
+/** Physical name of what a resource refers to by logical id. */
+function referenceFrom(from: Found, candidates: readonly Found[]): (logicalId: string) => string {
+  return (logicalId) => {
+    const found = candidates.find((candidate) => candidate.stack === from.stack && candidate.logicalId === logicalId);
+    if (found !== undefined) return found.name;
+    throw new Error(
+      `${from.logicalId} in ${from.stack} refers to ${logicalId}, which is no resource of the right type`,
+    );
+  };
+}

@@ -1,0 +1,96 @@
+import type { PseudoParameters } from "#local/template/cloudformation.ts";
+
+/** What `Ref` and `Fn::GetAtt` of one resource give. */
+export interface ResourceValues {
+  readonly ref: string;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+export interface ValueScope {
+  readonly pseudo: PseudoParameters;
+  /** A resource of the template that the value stands in. */
+  resource(logicalId: string): ResourceValues | undefined;
+  /** What a stack exports by this name. */
+  exported(name: string): string | undefined;
+}
+
+type Intrinsic = (argument: unknown, scope: ValueScope) => string;
+
+const intrinsics: Readonly<Record<string, Intrinsic>> = {
+  Ref: (argument, scope) => ref(text(argument, "Ref"), scope),
+  "Fn::GetAtt": getAtt,
+  "Fn::Join": join,
+  "Fn::Sub": substitute,
+  "Fn::ImportValue": importValue,
+};
+
+/**
+ * The text that CloudFormation would put in the place of a value.
+ * @throws Error that names the intrinsic, resource, attribute or export that nothing here answers to.
+ */
+export function resolveValue(value: unknown, scope: ValueScope): string {
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return String(value);
+  const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  const [[name, argument] = ["", undefined]] = entries;
+  const intrinsic = entries.length === 1 ? intrinsics[name] : undefined;
+  if (intrinsic !== undefined) return intrinsic(argument, scope);
+  throw new Error(
+    `${JSON.stringify(value)} is no value that this machine resolves; it knows ${Object.keys(intrinsics).join(", ")}. ` +
+      "Use one of them in infra/, or add the intrinsic to local/template/resolve-value.ts",
+  );
+}
+
+function ref(name: string, scope: ValueScope): string {
+  if (name.startsWith("AWS::")) {
+    const parameter = (scope.pseudo as Readonly<Record<string, string>>)[name];
+    if (parameter !== undefined) return parameter;
+    throw new Error(
+      `Ref ${name}: this machine has no such pseudo parameter, only ${Object.keys(scope.pseudo).join(", ")}`,
+    );
+  }
+  return known(name, scope).ref;
+}
+
+function getAtt(argument: unknown, scope: ValueScope): string {
+  const [logicalId = "", ...path] = typeof argument === "string" ? argument.split(".") : (argument as string[]);
+  const attribute = path.join(".");
+  const { attributes } = known(logicalId, scope);
+  const found = attributes[attribute];
+  if (found !== undefined) return found;
+  const has = Object.keys(attributes).join(", ") || "none";
+  throw new Error(`Fn::GetAtt ${logicalId}.${attribute}: on this machine ${logicalId} has the attributes: ${has}`);
+}
+
+function known(logicalId: string, scope: ValueScope): ResourceValues {
+  const found = scope.resource(logicalId);
+  if (found !== undefined) return found;
+  throw new Error(`The template refers to ${logicalId}, which is nothing that this machine makes`);
+}
+
+function join(argument: unknown, scope: ValueScope): string {
+  const [separator, parts] = argument as [string, readonly unknown[]];
+  return parts.map((part) => resolveValue(part, scope)).join(separator);
+}
+
+function substitute(argument: unknown, scope: ValueScope): string {
+  const [pattern, variables] = Array.isArray(argument)
+    ? (argument as [string, Readonly<Record<string, unknown>>])
+    : [text(argument, "Fn::Sub"), {}];
+  return pattern.replaceAll(/\$\{(!?)([^}]+)\}/g, (_whole, literal: string, name: string) => {
+    if (literal === "!") return `\${${name}}`;
+    if (name in variables) return resolveValue(variables[name], scope);
+    return name.includes(".") ? getAtt(name, scope) : ref(name, scope);
+  });
+}
+
+function importValue(argument: unknown, scope: ValueScope): string {
+  const name = resolveValue(argument, scope);
+  const found = scope.exported(name);
+  if (found === undefined) throw new Error(`Fn::ImportValue ${name}: no stack of this machine exports that`);
+  return found;
+}
+
+function text(argument: unknown, intrinsic: string): string {
+  if (typeof argument === "string") return argument;
+  throw new Error(`${intrinsic} of ${JSON.stringify(argument)}: it takes a text`);
+}

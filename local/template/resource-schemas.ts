@@ -1,0 +1,137 @@
+/**
+ * Properties of the resources that this machine makes. A property that is in none of these schemas is refused: what is
+ * deployed would not be what is tested. Those that are `unmodelled` have no effect here, for the reason given.
+ */
+import { z } from "zod";
+
+const tags = z.unknown().optional();
+
+/** Encryption, backups and protection from deletion change nothing that a function can see. */
+const unseen = z.unknown().optional();
+
+/** A lifetime longer than any run of this machine, or housekeeping that the emulators do not do. */
+const housekeeping = z.unknown().optional();
+
+/** `{"Ref": "X"}` as `X`. */
+const refOf = z.strictObject({ Ref: z.string() }).transform(({ Ref }) => Ref);
+
+/** `{"Fn::GetAtt": ["X", "Arn"]}` as `X`. */
+const arnOf = z
+  .strictObject({ "Fn::GetAtt": z.tuple([z.string(), z.literal("Arn")]) })
+  .transform((value) => value["Fn::GetAtt"][0]);
+
+const keySchema = z.array(z.strictObject({ AttributeName: z.string(), KeyType: z.enum(["HASH", "RANGE"]) }));
+
+export const tableProperties = z.strictObject({
+  AttributeDefinitions: z.array(z.strictObject({ AttributeName: z.string(), AttributeType: z.enum(["S", "N", "B"]) })),
+  KeySchema: keySchema,
+  GlobalSecondaryIndexes: z
+    .array(
+      z.strictObject({
+        IndexName: z.string(),
+        KeySchema: keySchema,
+        Projection: z.strictObject({
+          ProjectionType: z.enum(["ALL", "KEYS_ONLY", "INCLUDE"]),
+          NonKeyAttributes: z.array(z.string()).optional(),
+        }),
+      }),
+    )
+    .default([]),
+  BillingMode: z.literal("PAY_PER_REQUEST"),
+  /** One region: with more, writes of one are seen in another later, which nothing here does. */
+  Replicas: z.array(z.unknown()).length(1),
+  SSESpecification: unseen,
+  TimeToLiveSpecification: housekeeping,
+  Tags: tags,
+});
+
+export const bucketProperties = z.strictObject({
+  BucketEncryption: unseen,
+  PublicAccessBlockConfiguration: unseen,
+  VersioningConfiguration: unseen,
+  LifecycleConfiguration: housekeeping,
+  Tags: tags,
+});
+
+export const secretProperties = z.strictObject({ Name: z.string(), Description: z.string().optional(), Tags: tags });
+
+export const queueProperties = z.strictObject({
+  FifoQueue: z.boolean().default(false),
+  ContentBasedDeduplication: z.boolean().optional(),
+  DeduplicationScope: z.enum(["queue", "messageGroup"]).optional(),
+  FifoThroughputLimit: z.enum(["perQueue", "perMessageGroupId"]).optional(),
+  // The defaults are SQS's own.
+  VisibilityTimeout: z.int().default(30),
+  MessageRetentionPeriod: z.int().default(345_600),
+  DelaySeconds: z.int().default(0),
+  RedrivePolicy: z.strictObject({ deadLetterTargetArn: arnOf, maxReceiveCount: z.int() }).optional(),
+  SqsManagedSseEnabled: unseen,
+  Tags: tags,
+});
+
+export const functionProperties = z.strictObject({
+  Timeout: z.int(),
+  MemorySize: z.int(),
+  Role: arnOf,
+  RecursiveLoop: z.enum(["Allow", "Terminate"]).default("Terminate"),
+  Environment: z.strictObject({ Variables: z.record(z.string(), z.unknown()) }).default({ Variables: {} }),
+  /** Its code runs from the folder that the metadata names, in this Node. */
+  Code: z.unknown(),
+  Handler: z.literal("index.handler"),
+  Runtime: z.literal("nodejs24.x"),
+  Architectures: z.unknown(),
+  /** The programs of a layer are looked for on this machine. */
+  Layers: z.unknown().optional(),
+  LoggingConfig: z.unknown(),
+  Tags: tags,
+});
+
+export const eventSourceProperties = z.strictObject({
+  EventSourceArn: arnOf,
+  FunctionName: refOf,
+  BatchSize: z.int().default(10),
+  MaximumBatchingWindowInSeconds: z.int().default(0),
+  // Without one, Lambda goes up to the account's concurrency.
+  ScalingConfig: z.strictObject({ MaximumConcurrency: z.int() }),
+  FunctionResponseTypes: z.array(z.literal("ReportBatchItemFailures")).default([]),
+  Tags: tags,
+});
+
+export const routeProperties = z.strictObject({
+  ApiId: z.unknown(),
+  RouteKey: z.string(),
+  AuthorizationType: z.enum(["AWS_IAM", "NONE"]),
+  /** `integrations/<integration>` */
+  Target: z
+    .strictObject({ "Fn::Join": z.tuple([z.literal(""), z.tuple([z.literal("integrations/"), refOf])]) })
+    .transform((value) => value["Fn::Join"][1][1]),
+});
+
+export const integrationProperties = z.strictObject({
+  ApiId: z.unknown(),
+  IntegrationType: z.literal("AWS_PROXY"),
+  IntegrationUri: arnOf,
+  PayloadFormatVersion: z.literal("2.0"),
+});
+
+const unitSeconds = { minute: 60, hour: 3600, day: 86_400 } as const;
+
+export const scheduleProperties = z.strictObject({
+  ScheduleExpression: z.string().transform((expression, context) => {
+    const match = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression);
+    if (match === null) {
+      context.addIssue(`${expression}: this machine keeps rate(...) only`);
+      return z.NEVER;
+    }
+    return Number(match[1]) * unitSeconds[match[2] as keyof typeof unitSeconds];
+  }),
+  FlexibleTimeWindow: z.strictObject({ Mode: z.literal("OFF") }),
+  Target: z.strictObject({
+    Arn: arnOf,
+    Input: z.string().optional(),
+    RoleArn: z.unknown(),
+    /** For invocations that Lambda does not take; on this machine it takes every one. */
+    DeadLetterConfig: z.unknown(),
+    RetryPolicy: z.unknown(),
+  }),
+});

@@ -6,6 +6,7 @@ import { Wiring } from "#infra/wiring.ts";
 export interface ControlStackProps extends StackProps {
   readonly installation: string;
   readonly state: StateStack;
+  readonly clusterRoles?: string;
   readonly gitAllow?: string;
   readonly gitCa?: string;
 }
@@ -14,13 +15,14 @@ export interface ControlStackProps extends StackProps {
 export class ControlStack extends Stack {
   constructor(scope: Construct, id: string, props: ControlStackProps) {
     super(scope, id, props);
-    const { installation, state, gitAllow, gitCa } = props;
+    const { installation, state, clusterRoles = `${installation}-*`, gitAllow, gitCa } = props;
     this.addStackDependency(state, "it imports what the state stack exports");
     const wiring = new Wiring(this, "Wiring", {
       installation,
       table: state.table,
       blobs: state.blobs,
       webhookSecretArn: state.webhookSecretArn,
+      clusterRoles,
       ...(gitAllow === undefined ? {} : { gitAllow }),
       ...(gitCa === undefined ? {} : { gitCa }),
     });

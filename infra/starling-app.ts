@@ -6,11 +6,13 @@ import { StateStack } from "#infra/state-stack.ts";
 /**
  * The app with its two stacks, for no account and no region in particular. Context:
  * - `installation` (default `starling`): name of the stacks, and first part of the names of its secrets;
+ * - `clusterRoles` (default `<installation>-*`): names of the IAM roles that Clusters may be reached by;
  * - `gitAllow`, `gitCa`: see functions/resolve/env.ts.
  */
 export function starlingApp(props?: AppProps): { app: App; state: StateStack; control: ControlStack } {
   const app = new App(props);
   const installation = contextText(app, "installation") ?? "starling";
+  const clusterRoles = contextText(app, "clusterRoles");
   const gitAllow = contextText(app, "gitAllow");
   const gitCa = contextText(app, "gitCa");
   const state = new StateStack(app, `${installation}-state`, {
@@ -22,6 +24,7 @@ export function starlingApp(props?: AppProps): { app: App; state: StateStack; co
     installation,
     state,
     description: "Starling: functions, queues, schedule and endpoints",
+    ...(clusterRoles === undefined ? {} : { clusterRoles }),
     ...(gitAllow === undefined ? {} : { gitAllow }),
     ...(gitCa === undefined ? {} : { gitCa }),
   });

@@ -26,6 +26,8 @@ export interface WiringProps {
   readonly table: Named;
   readonly blobs: Named;
   readonly webhookSecretArn: string;
+  /** Names of the roles that may be assumed in the accounts of clusters; ends in a `*`, or is one name. */
+  readonly clusterRoles: string;
   /** Private hosts and address ranges that git may be fetched from; none by default. */
   readonly gitAllow?: string;
   /** PEM certificates to trust for git besides the public authorities. */
@@ -116,10 +118,13 @@ export class Wiring extends Construct {
         ...(props.gitAllow === undefined ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow) }),
         ...(props.gitCa === undefined ? {} : { STARLING_GIT_CA: plain(props.gitCa) }),
       },
-      secretsBelow: {
-        arnPrefix: `${secrets}/git/`,
-        reason: "Sources name their own credentials, which are all below this prefix and hold nothing else.",
-      },
+      namedByRows: [
+        {
+          action: "secretsmanager:GetSecretValue",
+          arns: `${secrets}/git/*`,
+          reason: "Sources name their own credentials, which are all below this prefix and hold nothing else.",
+        },
+      ],
       timeout: toResolve.functionTimeout,
       memoryMiB: 2048,
     });
@@ -185,10 +190,24 @@ export class Wiring extends Construct {
         STARLING_QUEUE_APPLY: toApply.send(),
         STARLING_QUEUE_REPORT: toReport.send(),
       },
-      secretsBelow: {
-        arnPrefix: `${secrets}/clusters/`,
-        reason: "Clusters name their own tokens, which are all below this prefix and hold nothing else.",
-      },
+      namedByRows: [
+        {
+          action: "secretsmanager:GetSecretValue",
+          arns: `${secrets}/clusters/*`,
+          reason: "Clusters name their own tokens, which are all below this prefix and hold nothing else.",
+        },
+        {
+          action: "sts:AssumeRole",
+          arns: `arn:${Aws.PARTITION}:iam::*:role/${props.clusterRoles}`,
+          reason:
+            "Clusters are in accounts that join later; each lets Starling in by a role of this name that trusts it.",
+        },
+        {
+          action: "eks:DescribeCluster",
+          arns: `arn:${Aws.PARTITION}:eks:*:${Aws.ACCOUNT_ID}:cluster/*`,
+          reason: "Clusters of this account are registered later, in any region; reading where one is opens none.",
+        },
+      ],
       timeout: toApply.functionTimeout,
       memoryMiB: 1024,
       inMessageCircle: true,

@@ -68,11 +68,11 @@ describe("every policy", () => {
     expect(all.flatMap(({ Action }) => listOf(Action)).filter((action) => action.includes("*"))).toEqual([]);
   });
 
-  test("a wildcard in a resource stands for a folder of the bucket or a kind of secret", () => {
+  test("a wildcard in a resource stands for a folder of the bucket, a kind of secret, or what clusters are reached by", () => {
     const wild = all.flatMap(({ Resource: on }) => listOf(on).map(textOf)).filter((resource) => resource.includes("*"));
     for (const resource of wild) {
       expect(resource).toMatch(
-        /^(<starling-state-blobs-arn>\/(artifacts|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*)$/,
+        /^(<starling-state-blobs-arn>\/(artifacts|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*|arn:<AWS::Partition>:iam::\*:role\/starling-\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
       );
     }
   });
@@ -152,6 +152,20 @@ describe("who may do what", () => {
     ["apply", [`secretsmanager:GetSecretValue ${secrets}/clusters/*`]],
     ["report", []],
   ])("%s reads these secrets", (folder, expected) => expect(grantsOf(folder, "secretsmanager")).toEqual(expected));
+
+  test.each(folders)(
+    "%s asks STS and EKS for nothing, unless it is apply: roles of one name, and where clusters are",
+    (folder) => {
+      const expected =
+        folder !== "apply"
+          ? []
+          : [
+              "eks:DescribeCluster arn:<AWS::Partition>:eks:*:<AWS::AccountId>:cluster/*",
+              "sts:AssumeRole arn:<AWS::Partition>:iam::*:role/starling-*",
+            ];
+      expect([...grantsOf(folder, "eks"), ...grantsOf(folder, "sts")]).toEqual(expected);
+    },
+  );
 
   test.each<[Folder, readonly string[]]>([
     ["api", []],

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
-import { getCACertificates } from "node:tls";
+import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import type { GitHttpRequest, GitHttpResponse, HttpClient } from "isomorphic-git";
 import { type AddressRules, guardedLookup, refuseLiteralAddress } from "#shared/adapters/address-rules.ts";
 import { StarlingError } from "#shared/errors.ts";
@@ -85,7 +85,7 @@ export class GitHttp implements HttpClient {
       agent: false,
       lookup: guardedLookup(rules),
       signal: this.#signal,
-      ...(ca === undefined ? {} : { ca: [...getCACertificates("default"), ca] }),
+      ...(ca === undefined ? {} : { secureContext: trusting(ca) }),
     };
     return new Promise((resolve, reject) => {
       const request = url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);
@@ -118,6 +118,17 @@ export class GitHttp implements HttpClient {
   #tookTooLong(): StarlingError {
     return failure(`the git server did not answer within ${this.#options.timeoutSeconds} s`);
   }
+}
+
+const contexts = new Map<string, SecureContext>();
+
+/** The machine's certificates and these: reading them all takes longer than the rest of a handshake. */
+function trusting(ca: string): SecureContext {
+  const known = contexts.get(ca);
+  if (known !== undefined) return known;
+  const context = createSecureContext({ ca: [...getCACertificates("default"), ca] });
+  contexts.set(ca, context);
+  return context;
 }
 
 function failure(message: string): StarlingError {

@@ -4,9 +4,19 @@ import type { Machine } from "#local/machine.ts";
 
 /** Calls the api function of this machine as people do: signed, over HTTP. */
 export interface ApiSession {
-  /** @throws Error with the API's message when it refuses. */
+  /** @throws ApiAnswer with the API's message when it refuses. */
   call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T>;
   apply(documents: readonly unknown[]): Promise<void>;
+}
+
+/** What the API says when it does not do as it was asked. */
+export class ApiAnswer extends Error {
+  readonly status: number;
+
+  constructor(request: string, answer: { readonly status: number; readonly text: string }) {
+    super(`${request} answered ${answer.status}: ${answer.text}`);
+    this.status = answer.status;
+  }
 }
 
 export function openApiSession(api: Machine["api"]): ApiSession {
@@ -32,8 +42,9 @@ export function openApiSession(api: Machine["api"]): ApiSession {
     });
     const { host: _host, ...sent } = headers;
     const answer = await fetch(url, { method, headers: sent, ...(text === undefined ? {} : { body: text }) });
+    const { status } = answer;
     const answered = await answer.text();
-    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${answered}`);
+    if (status >= 300) throw new ApiAnswer(`${method} ${path}`, { status, text: answered });
     return JSON.parse(answered) as T;
   }
 

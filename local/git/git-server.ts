@@ -4,6 +4,7 @@ import { access, mkdir } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { join } from "node:path";
+import { type Cut, cutAnswer } from "#local/git/cut-answer.ts";
 import { runGit } from "#local/git/git-command.ts";
 import { serveHttpBackend } from "#local/git/http-backend.ts";
 import {
@@ -29,6 +30,8 @@ export interface GitServerOptions {
   readonly credentials?: { readonly username: string; readonly password: string };
   /** Called after a push, and after a commit made here, with the refs it moved. */
   readonly onPush?: (repository: string, updates: readonly RefUpdate[]) => void | Promise<void>;
+  /** Asked about every request, of which it is told method and path: how its answer is to fail, if at all. */
+  readonly disturb?: (request: { readonly method: string; readonly path: string }) => Cut | undefined;
 }
 
 export interface FileCommit extends CommitOptions {
@@ -92,6 +95,8 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
+    const cut = options.disturb?.({ method: request.method ?? "GET", path: request.url ?? "/" });
+    if (cut !== undefined && cutAnswer(response, cut) === "over") return;
     serve(request, response).catch((error: unknown) => {
       if (!response.headersSent) response.writeHead(500);
       response.end(`${error instanceof Error ? error.message : error}\n`);

@@ -7,16 +7,16 @@ import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
 import { createRandom } from "#local/aws/random.ts";
 import { pacedClock } from "#local/paced-clock.ts";
-import { expectSameEnd, fewClusters, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
+import { awaitEnd, fewClusters, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
 import { type DeathPoint, planDeaths } from "#test/support/death-plan.ts";
 import { startWorld, type World, type WorldOptions } from "#test/support/e2e-world.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { type MortalSandboxes, mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
+import { runSeed } from "#test/support/run-seed.ts";
 
-/** A failing run is repeated with the seed it printed. */
-const seed = Number(process.env.STARLING_E2E_SEED ?? Date.now() % 1_000_000);
+const seed = runSeed();
 /** Each fault by itself, and a death at every call instead of a spread of them. */
 const long = process.env.STARLING_E2E_LONG !== undefined;
 const patienceSeconds = long ? 900 : 120;
@@ -80,19 +80,19 @@ describe.each(fleetTargets)("on $name", (fleet) => {
   let mortal: MortalSandboxes | undefined;
 
   async function open(options: WorldOptions = {}): Promise<World> {
-    world = await startWorld({ seed, rate, target: fleet, timeoutSeconds: patientTimeouts, ...options });
+    world = await startWorld({ seed, rate, faults: quiet, target: fleet, timeoutSeconds: patientTimeouts, ...options });
     return world;
   }
 
   async function expectQuietEnd(made: World, events: "all" | "some"): Promise<void> {
     made.machine.proxy.setFaults(quiet);
-    await expectSameEnd(made, quietEnd, events);
+    const { form, wanted } = await awaitEnd(made, quietEnd, events);
+    expect(form).toEqual(wanted);
     expect(made.monitor.most().length).toBeLessThanOrEqual(storyBound);
     expect(made.monitor.unasked()).toEqual([]);
   }
 
   beforeAll(async () => {
-    console.log(`chaos: STARLING_E2E_SEED=${seed}`);
     mortal = mortalSandboxes();
     mortal.onEnd(({ functionName, calls }) => {
       longest.set(functionName, Math.max(calls, longest.get(functionName) ?? 0));

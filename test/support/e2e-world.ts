@@ -4,15 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ScanCommand, type ScanCommandOutput } from "@aws-sdk/lib-dynamodb";
-import { type ApiSession, openApiSession } from "#local/api-session.ts";
+import type { ApiSession } from "#local/api-session.ts";
 import type { InvocationReport } from "#local/aws/event-source-loop.ts";
-import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { type GitServer, type GitServerOptions, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { type FileChanges, zeroId } from "#local/git/repository.ts";
 import { createTlsCertificate } from "#local/git/tls-certificate.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
 import { type PacedClock, pacedClock } from "#local/paced-clock.ts";
 import { registerClusters } from "#local/register-clusters.ts";
+import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
 import type {
   ApiList,
   ClusterObject,
@@ -27,6 +28,8 @@ import { errorMessage } from "#shared/errors.ts";
 import { type ChangeMonitor, watchChanges } from "#test/support/change-monitor.ts";
 import { embeddedFleet, type Fleet, type FleetTarget } from "#test/support/fleet.ts";
 import { byHand, type KubeAnswer, type KubeCall } from "#test/support/kube-call.ts";
+import { openPatientSession } from "#test/support/patient-session.ts";
+import { runSeed } from "#test/support/run-seed.ts";
 
 /** The namespace of everything that these tests apply. */
 export const namespace = "shop";
@@ -34,9 +37,12 @@ export const namespace = "shop";
 /** Seconds of the functions in one of ours: a watchdog of 30 s comes after 3. */
 const defaultRate = 10;
 const tickEveryMs = 250;
-const pollMs = 50;
+const defaultPollMs = 50;
 const defaultPatienceSeconds = 40;
+/** How far the functions' clocks are off unless a test says otherwise, in milliseconds of their own: a bad day's NTP. */
+const mostOffMs = 500;
 
+/** Faults and clocks are an everyday's unless said otherwise; a test that wants none asks for `quiet`. */
 export interface WorldOptions
   extends Pick<
     MachineOptions,
@@ -48,6 +54,10 @@ export interface WorldOptions
   readonly clock?: PacedClock;
   /** Whether the git server tells of pushes; "silent" leaves it to the Source's interval. */
   readonly webhook?: "tells" | "silent";
+  /** Between two looks at what is waited for. */
+  readonly pollMs?: number;
+  /** How requests to the git server fail. */
+  readonly disturbGit?: NonNullable<GitServerOptions["disturb"]>;
 }
 
 export interface NewCluster {
@@ -89,8 +99,15 @@ export interface World {
 }
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const { target = embeddedFleet, rate = defaultRate, webhook = "tells", ...machineOptions } = options;
-  const { clock = pacedClock(rate) } = options;
+  const {
+    target = embeddedFleet,
+    rate = defaultRate,
+    webhook = "tells",
+    pollMs = defaultPollMs,
+    disturbGit,
+    ...machineOptions
+  } = options;
+  const { clock = pacedClock(rate), seed = runSeed() } = options;
   const troubles: string[] = [];
   const stops: (() => Promise<void>)[] = [];
   const close = async () => {
@@ -100,7 +117,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const tls = await createTlsCertificate();
     const machine = await startMachine({
       tickEveryMs,
+      sandboxes: skewedSandboxes({ clock, seed, mostOffMs }),
       ...machineOptions,
+      seed,
       clock,
       gitCa: tls.cert,
       onInvocation: (report) => noteTrouble(troubles, report),
@@ -113,6 +132,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const git = await startGitServer({
       root,
       tls,
+      ...(disturbGit === undefined ? {} : { disturb: disturbGit }),
       async onPush(repository, updates) {
         for (const update of webhook === "tells" ? updates : []) {
           if (update.before === zeroId && update.after === zeroId) continue;
@@ -125,7 +145,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const monitor = watchChanges();
     fleet.onRequest(monitor.onRequest);
     machine.proxy.intercept({ after: monitor.onCall });
-    return assemble({ machine, fleet, git, clock, monitor, troubles, close });
+    return assemble({ machine, fleet, git, clock, monitor, troubles, pollMs, close });
   } catch (error) {
     await close();
     throw error;
@@ -134,11 +154,12 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 
 type Parts = Pick<World, "machine" | "fleet" | "git" | "clock" | "monitor" | "close"> & {
   readonly troubles: readonly string[];
+  readonly pollMs: number;
 };
 
 function assemble(parts: Parts): World {
   const { machine, fleet, git } = parts;
-  const session = openApiSession(machine.api);
+  const session = openPatientSession(machine.api);
   const scope = `/v1/namespaces/${namespace}`;
   let commits = 0;
 
@@ -189,7 +210,7 @@ function assemble(parts: Parts): World {
         if (found !== undefined && found !== false) return found;
         if (performance.now() >= deadline)
           throw new Error(`not within ${seconds} s: ${what}\n${await world.describe()}`);
-        await sleep(pollMs);
+        await sleep(parts.pollMs);
       }
     },
     untilInSync: (name, commit, seconds) =>

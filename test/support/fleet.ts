@@ -5,6 +5,7 @@ import {
   type RequestRecord,
   startClusterHost,
 } from "#local/cluster/cluster-host.ts";
+import type { ClusterFaults } from "#local/cluster/faults.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 
 export interface Fleet {
@@ -21,6 +22,8 @@ export interface Fleet {
   clearRequests(): void;
   onRequest(listener: (record: RequestRecord) => void): () => void;
   intercept(handler: Interceptor | undefined): void;
+  /** Replaces the faults of a cluster; only where the servers are embedded. */
+  setFaults?(cluster: string, faults: ClusterFaults): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -62,6 +65,7 @@ export const embeddedFleet: FleetTarget = {
       clearRequests: host.clearRequests,
       onRequest: host.onRequest,
       intercept: host.intercept,
+      setFaults: host.setFaults,
       stop: host.stop,
     };
   },

@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiAnswer, type ApiSession, openApiSession } from "#local/api-session.ts";
+import type { Machine } from "#local/machine.ts";
+
+const tries = 10;
+const waitMs = 100;
+
+/** People and their programs ask again when the API is unavailable; everything they ask may be asked twice. */
+export function openPatientSession(api: Machine["api"]): ApiSession {
+  const session = openApiSession(api);
+  const call: ApiSession["call"] = async (method, path, body) => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await session.call(method, path, body);
+      } catch (error) {
+        const passes = error instanceof ApiAnswer && error.status >= 500;
+        if (!passes || attempt === tries) throw error;
+      }
+      await sleep(waitMs * attempt);
+    }
+  };
+  return {
+    call,
+    async apply(documents) {
+      await call("POST", "/v1/apply", { documents, confirm: true });
+    },
+  };
+}

@@ -1,0 +1,132 @@
+/** One small story in the weather of a seed, told in a world of its own, and whether it ended as on a quiet day. */
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { quiet } from "#local/aws/fault-options.ts";
+import { createRandom } from "#local/aws/random.ts";
+import { pacedClock } from "#local/paced-clock.ts";
+import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
+import { awaitEnd, fewClusters, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
+import { startWorld, type World } from "#test/support/e2e-world.ts";
+import { mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
+import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
+import { fair, type Weather, weatherOf } from "#test/support/weather.ts";
+
+/** Seconds of the functions in one of ours. */
+export const defaultRate = 20;
+/** Both cost more processor time than all that happens in between. */
+const tickEveryMs = 1000;
+const pollMs = 250;
+const patienceSeconds = 240;
+const story: StoryOptions = { rings: fewClusters, chapters: 2, patienceSeconds };
+
+/** Long enough for clients that repeat throttled calls: their waits are no shorter where the clock runs faster. */
+const patientSeconds = 300;
+/** Where sandboxes die, their messages come back sooner. */
+const mortalSeconds = 120;
+
+/** How the story ends on a quiet day. */
+export async function playQuiet(rate: number): Promise<NormalForm> {
+  const world = await startWorld({ faults: quiet, seed: 1, rate, tickEveryMs, pollMs });
+  try {
+    await tellStory(world, story);
+    const end = await world.waitFor("the last event is told", async () => {
+      const form = await normalForm(world);
+      return form.events.some((event) => event.includes("RolloutComplete | web-2")) && form;
+    });
+    checkInvariants(world);
+    return end;
+  } finally {
+    await world.close();
+  }
+}
+
+/** @throws Error when an invariant is broken, when nothing goes on, or when the end is another than on a quiet day. */
+export async function playSeed(
+  seed: number,
+  { rate, quietEnd }: { readonly rate: number; readonly quietEnd: NormalForm },
+): Promise<void> {
+  const weather = weatherOf(seed, rate);
+  const clock = pacedClock(rate);
+  const mortals = mortalSandboxes();
+  const random = createRandom(seed);
+  if (weather.dies > 0) {
+    mortals.judgeBy(() => {
+      if (!random.chance(weather.dies)) return undefined;
+      return random.chance(0.5) ? "before" : "after";
+    });
+  }
+  const seconds = weather.dies > 0 ? mortalSeconds : patientSeconds;
+  let gitFails = weather.gitFails;
+  const world = await startWorld({
+    seed,
+    rate,
+    tickEveryMs,
+    pollMs,
+    clock,
+    faults: weather.faults,
+    copies: weather.copies,
+    timeoutSeconds: { rollout: seconds, report: seconds, render: seconds, resolve: seconds, apply: seconds },
+    sandboxes: skewedSandboxes({
+      ...{ clock, seed, mostOffMs: weather.mostOffMs },
+      ...(weather.dies > 0 ? { sandboxes: mortals.sandboxes } : {}),
+    }),
+    disturbGit() {
+      if (!random.chance(gitFails)) return undefined;
+      return {
+        when: random.chance(0.5) ? "before" : "after",
+        as: random.chance(0.5) ? "reset" : "serverError",
+      };
+    },
+  });
+  try {
+    const telling = tellStory(world, { ...story, before: () => setClusters(world, weather) });
+    await meanwhile(telling, () => purge(world, weather, random));
+    world.machine.proxy.setFaults(fair.faults);
+    gitFails = 0;
+    mortals.judgeBy(undefined);
+    await setClusters(world, { ...weather, ...fair });
+    const { form, wanted } = await awaitEnd(world, quietEnd, toldIn(weather));
+    assert.deepEqual(form, wanted, "the end is another than on a quiet day");
+    checkInvariants(world);
+  } finally {
+    mortals.stop();
+    await world.close();
+  }
+}
+
+function checkInvariants({ monitor }: World): void {
+  const most = monitor.most();
+  assert.ok(most.length <= storyBound, `${most.join(", ")} changed at once, more than ${storyBound}`);
+  assert.deepEqual(monitor.unasked(), [], "clusters were written to when nothing was outstanding");
+}
+
+function toldIn({ faults, clusters, dies, purgeEveryMs, gitFails }: Weather): "all" | "some" | "anything" {
+  if (Object.keys(clusters).length > 0 || gitFails > 0) return "anything";
+  return faults.sqs.lose > 0 || dies > 0 || purgeEveryMs > 0 ? "some" : "all";
+}
+
+async function setClusters(world: World, { seed, clusters }: Pick<Weather, "seed" | "clusters">): Promise<void> {
+  for (const [index, { name }] of world.fleet.connections().entries()) {
+    const faults = Object.keys(clusters).length === 0 ? {} : { ...clusters, seed: seed + index };
+    await world.fleet.setFaults?.(name, faults);
+  }
+}
+
+async function purge(world: World, { purgeEveryMs }: Weather, random: ReturnType<typeof createRandom>): Promise<void> {
+  await sleep(purgeEveryMs === 0 ? 1000 : random.integer(100, purgeEveryMs));
+  // The call itself is one of those that fail.
+  if (purgeEveryMs > 0) await world.machine.purgeQueues().catch(() => {});
+}
+
+/** Repeats something for as long as the work takes. */
+async function meanwhile(work: Promise<void>, again: () => Promise<void>): Promise<void> {
+  let state: "working" | "over" = "working";
+  const ended = work.finally(() => {
+    state = "over";
+  });
+  const repeating = (async () => {
+    while (state === "working") await again();
+  })();
+  await Promise.allSettled([ended, repeating]);
+  await ended;
+}

@@ -1,0 +1,97 @@
+import { type ConnectionFaults, type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
+import { createRandom, type Random } from "#local/aws/random.ts";
+import type { ClusterFaults } from "#local/cluster/faults.ts";
+
+/** Everything that goes wrong in one run, chosen by its seed. */
+export interface Weather {
+  readonly seed: number;
+  readonly faults: FaultOptions;
+  /** Of every cluster, each with a seed of its own. */
+  readonly clusters: ClusterFaults;
+  /** Of requests to the git server, broken before or in the middle of their answer. */
+  readonly gitFails: number;
+  /** Of each function's clock, in its own milliseconds. */
+  readonly mostOffMs: number;
+  /** Event sources per queue: planners and workers at once. */
+  readonly copies: number;
+  /** Of each call of a function: its sandbox dies there. */
+  readonly dies: number;
+  /** Between two purges of all queues, at most; 0 = none. */
+  readonly purgeEveryMs: number;
+}
+
+/** Of the indexes, the longest that is known of DynamoDB. */
+const longestLagMs = 5000;
+const worstClockMs = 3000;
+
+/**
+ * The weather of a seed: of each kind of fault there is none in about half of all seeds, and up to twice of `hostile` in
+ * the others, so that faults meet each other in ever new company.
+ * @param rate - seconds of the functions in one of ours: what takes time takes it on their clock, most of the time.
+ */
+export function weatherOf(seed: number, rate: number): Weather {
+  const random = createRandom(seed);
+  const some = (most: number) => (random.chance(0.5) ? (most * random.integer(1, 200)) / 100 : 0);
+  const { dynamodb, sqs, s3 } = hostile;
+  const connection = ({ resetBefore, resetAfter, serverError, expiredCredentials }: ConnectionFaults) => ({
+    resetBefore: some(resetBefore),
+    resetAfter: some(resetAfter),
+    serverError: some(serverError),
+    expiredCredentials: some(expiredCredentials),
+  });
+  return {
+    seed,
+    faults: {
+      dynamodb: {
+        ...connection(dynamodb),
+        transactionConflict: some(dynamodb.transactionConflict),
+        throttle: some(dynamodb.throttle),
+        unprocessed: some(dynamodb.unprocessed),
+        indexLagMs: lag(random, rate),
+      },
+      sqs: {
+        ...connection(sqs),
+        lose: some(sqs.lose),
+        duplicate: some(sqs.duplicate),
+        delay: some(sqs.delay),
+        maxDelaySeconds: 1,
+        reorder: some(sqs.reorder),
+        maxReorderMs: 200,
+        silence: some(sqs.silence),
+        maxSilenceMs: random.integer(200, 1500),
+      },
+      s3: {
+        ...connection(s3),
+        slowDown: some(s3.slowDown),
+        conditionalConflict: some(s3.conditionalConflict),
+        preconditionFailed: some(s3.preconditionFailed),
+      },
+    },
+    clusters: clusterWeather(random),
+    gitFails: some(0.05),
+    mostOffMs: random.chance(0.5) ? random.integer(1, worstClockMs) : 0,
+    copies: random.chance(0.25) ? 2 : 1,
+    dies: random.chance(0.3) ? random.integer(1, 8) / 1000 : 0,
+    purgeEveryMs: random.chance(0.15) ? random.integer(500, 2000) : 0,
+  };
+}
+
+function lag(random: Random, rate: number): number {
+  if (random.chance(0.4)) return 0;
+  const lagMs = random.integer(1, longestLagMs);
+  return random.chance(0.1) ? lagMs : Math.ceil(lagMs / rate);
+}
+
+function clusterWeather(random: Random): ClusterFaults {
+  const probability = () => random.integer(1, 40) / 1000;
+  const phase = () => (random.chance(0.5) ? ("before" as const) : ("after" as const));
+  return {
+    ...(random.chance(0.3) ? { latency: { ms: random.integer(0, 20), jitterMs: random.integer(0, 40) } } : {}),
+    ...(random.chance(0.3) ? { throttle: { probability: probability(), retryAfterSeconds: 0 } } : {}),
+    ...(random.chance(0.3) ? { errors: { probability: probability(), status: 503, phase: phase() } } : {}),
+    ...(random.chance(0.3) ? { resets: { probability: probability(), phase: phase() } } : {}),
+  };
+}
+
+/** The end of all weather. */
+export const fair: Pick<Weather, "faults" | "clusters"> = { faults: quiet, clusters: {} };

@@ -10,9 +10,10 @@ import type { Bench, BenchOptions, TargetName } from "#test/bench/bench.ts";
 import { bestTarget } from "#test/bench/children.ts";
 import { drift } from "#test/bench/drift.ts";
 import { fanout } from "#test/bench/fanout.ts";
+import { footprint } from "#test/bench/footprint.ts";
 import { tableOf } from "#test/bench/table.ts";
 
-const benches: Readonly<Record<string, Bench>> = { apply, drift, fanout };
+const benches: Readonly<Record<string, Bench>> = { apply, drift, fanout, footprint };
 
 const usage = `usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--target kube-apiserver|embedded]
   [--objects N] [--rounds N] [--changes N] [--seed N] [--clusters N[,N...]]`;

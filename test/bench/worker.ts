@@ -31,6 +31,8 @@ const timeoutSeconds = 300;
  */
 export class BenchWorker {
   readonly setId: string;
+  /** For the function's own code in a process of its own. */
+  readonly processEnvironment: Readonly<Record<string, string>>;
   readonly #name: string;
   readonly #aws: ReturnType<typeof awsClients>;
   readonly #table: DynamoTable;
@@ -44,6 +46,7 @@ export class BenchWorker {
     this.#blobs = new S3BlobStore(this.#aws.s3, bucketName);
     this.setId = setIdOf({ syncNamespace: namespace, syncName: name });
     this.#handler = wireApply(workerEnvironment(address), this.#aws);
+    this.processEnvironment = { ...workerEnvironment(address), ...sdkEnvironment(address) };
   }
 
   /** Makes the cluster known, as `api` would. */
@@ -151,13 +154,25 @@ export class BenchWorker {
   }
 }
 
-export function workerEnvironment({ queues }: AwsAddresses) {
+function workerEnvironment({ queues }: AwsAddresses) {
   return {
     STARLING_TABLE: tableName,
     STARLING_BUCKET: bucketName,
     STARLING_INSTALLATION: installation,
     STARLING_QUEUE_APPLY: queues.apply,
     STARLING_QUEUE_REPORT: queues.report,
+  };
+}
+
+function sdkEnvironment({ region, credentials, endpoints }: AwsAddresses) {
+  return {
+    AWS_REGION: region,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    AWS_ENDPOINT_URL_DYNAMODB: endpoints.dynamo,
+    AWS_ENDPOINT_URL_SQS: endpoints.sqs,
+    AWS_ENDPOINT_URL_S3: endpoints.s3,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoints.secrets,
   };
 }
 

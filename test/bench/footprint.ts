@@ -1,0 +1,141 @@
+import { execFile } from "node:child_process";
+import { rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import { median, rounded } from "#test/bench/figures.ts";
+import { onGround } from "#test/bench/ground.ts";
+import { benchObjects } from "#test/bench/objects.ts";
+import { workerEvent } from "#test/bench/worker.ts";
+import { footprintOfClusters } from "#test/support/idle-clusters.ts";
+import { ofType, type Resource, synthesize } from "#test/synth/synthesized.ts";
+
+const namespace = "bench-starling";
+const kib = 1024;
+const mib = 1024 * kib;
+const program = fileURLToPath(new URL("run-bundle.mjs", import.meta.url));
+const maxOutputBytes = 1 * mib;
+
+/** The code of one function as it is deployed. */
+interface Bundle {
+  readonly name: string;
+  readonly file: string;
+  readonly memoryMiB: number;
+  readonly variables: Readonly<Record<string, unknown>>;
+}
+
+interface BundleRun {
+  readonly importMs: number;
+  readonly importCpuMs: number;
+  readonly importedRssBytes: number;
+  readonly ms: number;
+  readonly peakHeapBytes: number;
+  readonly peakRssBytes: number;
+}
+
+/**
+ * What the functions weigh: size and import time of the code of each, as it is deployed, and the peak memory of an apply
+ * of many new objects in a fresh process, beside what its Lambda function is given. And what an idle embedded cluster
+ * weighs, of which hundreds are to fit into one process.
+ */
+export async function footprint(options: BenchOptions): Promise<BenchResult> {
+  const { target, objects = 2000, rounds = 5, clusters: [idle = 200] = [], say } = options;
+  const { assembly, resources } = synthesize({ bundle: "bundle" });
+  try {
+    const bundles = ofType(resources, "AWS::Lambda::Function").map((resource) => bundleOf(resource, assembly));
+    const figures: Record<string, Figures> = {};
+    for (const bundle of bundles) {
+      figures[bundle.name] = await codeFigures(bundle, rounds);
+      say(`${bundle.name}: ${JSON.stringify(figures[bundle.name])}`);
+    }
+    const worker = bundles.find(({ name }) => name === "apply");
+    if (worker === undefined) throw new Error("the template has no function apply");
+    const applied = await applyOnce(worker, { target, objects });
+    const { name, run } = applied;
+    figures[`apply of ${objects} objects`] = {
+      ms: Math.round(run.ms),
+      peakRssMiB: Math.round(run.peakRssBytes / mib),
+      peakHeapMiB: Math.round(run.peakHeapBytes / mib),
+      importedRssMiB: Math.round(run.importedRssBytes / mib),
+      memoryMiB: worker.memoryMiB,
+    };
+    const { fresh, used, totalRssBytes } = await footprintOfClusters(idle);
+    figures[`idle embedded cluster, of ${idle}`] = {
+      freshHeapMiB: rounded(fresh.heapBytes / mib),
+      freshRssMiB: rounded(fresh.rssBytes / mib),
+      usedHeapMiB: rounded(used.heapBytes / mib),
+      usedRssMiB: rounded(used.rssBytes / mib),
+      totalRssMiB: Math.round(totalRssBytes / mib),
+    };
+    const peakRssVsLambdaMemory = rounded(run.peakRssBytes / mib / worker.memoryMiB);
+    return { target: name, ratios: { peakRssVsLambdaMemory }, figures, failures: [] };
+  } finally {
+    await rm(assembly, { recursive: true, force: true });
+  }
+}
+
+function bundleOf({ id, Properties }: Resource, assembly: string): Bundle {
+  const { S3Key } = Properties.Code as { readonly S3Key: string };
+  return {
+    name: /^Wiring([A-Z][a-z]+)Function/.exec(id)?.[1]?.toLowerCase() ?? id,
+    file: join(assembly, `asset.${S3Key.replace(/\.zip$/, "")}`, "index.mjs"),
+    memoryMiB: Properties.MemorySize as number,
+    variables: (Properties.Environment as { readonly Variables: Record<string, unknown> }).Variables,
+  };
+}
+
+async function codeFigures(bundle: Bundle, rounds: number): Promise<Figures> {
+  const imports: BundleRun[] = [];
+  const anything = Object.keys(bundle.variables).map((name) => [
+    name,
+    name.includes("QUEUE") ? "https://sqs.example.com/1/q" : "x",
+  ]);
+  for (let round = 0; round < rounds; round += 1) imports.push(await runBundle(bundle, Object.fromEntries(anything)));
+  return {
+    sizeKiB: Math.ceil((await stat(bundle.file)).size / kib),
+    importMs: Math.round(median(imports.map(({ importMs }) => importMs))),
+    importCpuMs: Math.round(median(imports.map(({ importCpuMs }) => importCpuMs))),
+    importedRssMiB: Math.round(median(imports.map(({ importedRssBytes }) => importedRssBytes)) / mib),
+    memoryMiB: bundle.memoryMiB,
+  };
+}
+
+async function applyOnce(
+  bundle: Bundle,
+  { target, objects }: { readonly target: BenchOptions["target"]; readonly objects: number },
+): Promise<{ readonly name: string; readonly run: BundleRun }> {
+  return onGround({ target, namespaces: [namespace] }, async (ground) => {
+    await ground.worker.assign(benchObjects(objects, { namespace, revision: "1" }));
+    const run = await runBundle(bundle, ground.worker.processEnvironment, JSON.stringify(workerEvent()));
+    await ground.worker.checkApplied();
+    return { name: ground.target, run };
+  });
+}
+
+/** With the heap that Lambda's Node.js runtime allows for a memory of that size, and nothing else in its environment. */
+async function runBundle(
+  { file, memoryMiB, variables }: Bundle,
+  environment: Readonly<Record<string, string>>,
+  event?: string,
+): Promise<BundleRun> {
+  const heap = [
+    `--max-old-space-size=${Math.floor(memoryMiB * 0.9)}`,
+    `--max-semi-space-size=${Math.floor(memoryMiB * 0.05)}`,
+  ];
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [...heap, program, file, ...(event === undefined ? [] : [event])],
+    {
+      maxBuffer: maxOutputBytes,
+      env: {
+        AWS_REGION: "us-east-1",
+        POWERTOOLS_LOG_LEVEL: "SILENT",
+        POWERTOOLS_METRICS_DISABLED: "true",
+        ...environment,
+        NODE_OPTIONS: String(variables.NODE_OPTIONS ?? ""),
+      },
+    },
+  );
+  return JSON.parse(stdout);
+}

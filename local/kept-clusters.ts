@@ -3,12 +3,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type KubeApiServer, startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
 import { defaultKubeAssetsFolder, findKubeAssets, type KubeAssets } from "#local/cluster/kube-assets.ts";
-import { clusterNameOf, type KubeconfigCluster, readKubeconfigCluster } from "#local/kubeconfig-file.ts";
+import { clusterNameOf, type KubeconfigCluster } from "#local/kubeconfig-file.ts";
 import { LocalFailure } from "#local/local-failure.ts";
-import { createToken, keepTokenFresh, makeAccount, type OwnCluster } from "#local/own-cluster.ts";
+import { createToken, keepTokenFresh, makeAccount, ownCluster, serverVersion } from "#local/own-cluster.ts";
 import { addFleet, type Stack } from "#local/stack.ts";
 import type { ClusterChoice } from "#local/state-folder.ts";
-import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 import { errorMessage } from "#shared/errors.ts";
 
@@ -36,7 +35,7 @@ const CHECK_TOKEN_EVERY_MS = 30_000;
  * @throws LocalFailure saying where it was looked for, and what to do.
  */
 export async function requireClusters(choice: ClusterChoice): Promise<void> {
-  if (choice.kind === "kubeconfig") await ownCluster(choice);
+  if (choice.kind === "kubeconfig") await serverVersion((await ownCluster(choice)).own);
   if (choice.kind === "envtest") await requireAssets();
 }
 
@@ -104,24 +103,6 @@ async function keepOwn(stack: Stack, choice: ClusterChoice & { readonly kind: "k
     kubeconfig: choice.path,
     stop: () => renewal.stop(),
   };
-}
-
-/** @throws LocalFailure when the kubeconfig does not say how to reach it, or there is no kubectl. */
-export async function ownCluster({
-  path,
-  context,
-}: {
-  readonly path: string;
-  readonly context: string;
-}): Promise<{ readonly cluster: KubeconfigCluster; readonly own: OwnCluster }> {
-  const cluster = readKubeconfigCluster(path, context);
-  try {
-    const kubectl = await locateKubectl(process.env.PATH ?? "");
-    return { cluster, own: { kubectl, kubeconfig: path, context } };
-  } catch (cause) {
-    const next = "install kubectl (kubernetes.io/docs/tasks/tools), then: starling local up";
-    throw new LocalFailure(errorMessage(cause), { exit: "unknown", next, cause });
-  }
 }
 
 async function requireAssets(): Promise<KubeAssets> {

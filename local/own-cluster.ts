@@ -6,8 +6,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
+import { type KubeconfigCluster, readKubeconfigCluster } from "#local/kubeconfig-file.ts";
 import { LocalFailure, quoted } from "#local/local-failure.ts";
+import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
+import { errorMessage } from "#shared/errors.ts";
 
 export interface OwnCluster {
   /** Path of the kubectl binary. */
@@ -28,6 +31,24 @@ const ROLE = "cluster-admin";
 const TOKEN_DURATION = "24h";
 /** An address without a route swallows; nobody waits for that longer than this. */
 const REQUEST_TIMEOUT = "20s";
+
+/** @throws LocalFailure when the kubeconfig does not say how to reach it, or there is no kubectl. */
+export async function ownCluster({
+  path,
+  context,
+}: {
+  readonly path: string;
+  readonly context: string;
+}): Promise<{ readonly cluster: KubeconfigCluster; readonly own: OwnCluster }> {
+  const cluster = readKubeconfigCluster(path, context);
+  try {
+    const kubectl = await locateKubectl(process.env.PATH ?? "");
+    return { cluster, own: { kubectl, kubeconfig: path, context } };
+  } catch (cause) {
+    const next = "install kubectl (kubernetes.io/docs/tasks/tools), then: starling local up";
+    throw new LocalFailure(errorMessage(cause), { exit: "unknown", next, cause });
+  }
+}
 
 /** What is made in the cluster, in the order it is made. */
 export const accountObjects: readonly JsonObject[] = [
@@ -157,14 +178,15 @@ function kubectlFailure(
     .trim()
     .split("\n")
     .filter((line) => !/^[EWI]\d{4} /.test(line))
-    .join("; ");
+    .join("; ")
+    .replace(/^error: /i, "");
   const kubectl = `kubectl --kubeconfig ${quoted(cluster.kubeconfig)} --context ${quoted(cluster.context)}`;
   const where = `context ${cluster.context} of ${cluster.kubeconfig}`;
   if (/\(Forbidden\)|is forbidden/.test(said)) {
     const message = `you may not ${verb} what Starling needs in ${where}: ${said}`;
     return new LocalFailure(message, { exit: "no", next: `${kubectl} auth can-i '*' '*' --all-namespaces` });
   }
-  const isAway = /Unable to connect|was refused|no such host|i\/o timeout|deadline exceeded|no route/.test(said);
+  const isAway = /Unable to connect|refused|no such host|i\/o timeout|deadline exceeded|no route/.test(said);
   const message = isAway ? `the API server of ${where} does not answer: ${said}` : `${where}: ${said}`;
   return new LocalFailure(message, { exit: "unknown", next: `${kubectl} version` });
 }

@@ -22,11 +22,10 @@ import { contextPath } from "#cli/contexts.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import type { Session } from "#cli/session.ts";
 import { portFlags } from "#local/choose-ports.ts";
-import { ownCluster } from "#local/kept-clusters.ts";
 import { contextsOf } from "#local/kubeconfig-file.ts";
 import { LocalFailure, quoted } from "#local/local-failure.ts";
 import type { MachineFile } from "#local/machine-file.ts";
-import { accountText, removalCommand, serverVersion } from "#local/own-cluster.ts";
+import { accountText, ownCluster, removalCommand, serverVersion } from "#local/own-cluster.ts";
 import {
   type ClusterChoice,
   clustersOf,

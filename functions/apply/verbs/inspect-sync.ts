@@ -1,12 +1,13 @@
 import { desiredPart } from "#functions/apply/desired-part.ts";
 import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { checkHealth } from "#functions/apply/engine/check-health.ts";
-import { type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
+import { type DriftedObject, type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
+import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import { seenHealth } from "#functions/apply/verbs/verify-sync.ts";
+import { seenHealth, verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { objectIdOf } from "#shared/domain/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
@@ -19,10 +20,14 @@ import { healthFinding } from "#shared/domain/sync/observe.ts";
  */
 export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   const { row, client, claim, ports } = context;
+  if (row.desired.apply.drift === "off") return verifySync(context);
   const before = await loadInventory(row, setIdOf(claim), ports.blobs);
-  if (row.desired.apply.drift === "off") return withHealth(context, before);
   const known = new Set(before.entries.map((entry) => objectIdKey(entry.id)));
   const report = await detectDrift(client, await desiredPart(row, before, ports.blobs));
+  if (report.drifted.some(isAway)) {
+    const identity = await identityFinding(context);
+    if (!("uid" in identity)) return identity;
+  }
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
   const foreign = report.foreign.filter((id) => !known.has(objectIdKey(id))).length;
   const counted = (found: VerbResult): VerbResult =>
@@ -34,6 +39,10 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
     return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)), ...found };
   }
   return counted(await correct(context, { report, seen }));
+}
+
+function isAway({ how }: DriftedObject): boolean {
+  return how === "missing" || how === "replaced";
 }
 
 async function correct(
@@ -50,7 +59,7 @@ async function correct(
   );
   if (parent.kind === "refused") return refusedFinding(parent);
   // What is gone, or another's by now, is looked at like something new: it may belong to somebody else.
-  const lost = report.drifted.filter(({ how }) => how === "missing" || how === "replaced").map(({ id }) => id);
+  const lost = report.drifted.filter(isAway).map(({ id }) => id);
   const held = changeInventory(seen, { recorded: [], settled: lost });
   const drifted = new Set(report.drifted.map((object) => objectIdKey(object.id)));
   const rendering = await loadRendering(renderDigest, ports.blobs);

@@ -1,6 +1,7 @@
 import { desiredPart } from "#functions/apply/desired-part.ts";
 import { checkHealth, type HealthReport } from "#functions/apply/engine/check-health.ts";
 import { loadInventory } from "#functions/apply/sync-blobs.ts";
+import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
@@ -9,7 +10,7 @@ import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
 
 /**
  * Looks at everything that was applied, without writing to the cluster. What was deleted meanwhile would never become
- * ready by being looked at: the attempt is made again.
+ * ready by being looked at: the attempt is made again. Where something is missing, the cluster may be another one.
  */
 export async function verifySync(context: VerbContext): Promise<VerbResult> {
   const { row, client, claim, ports } = context;
@@ -18,7 +19,10 @@ export async function verifySync(context: VerbContext): Promise<VerbResult> {
   const report = await checkHealth(client, { inventory, clock: ports.clock });
   const finding = healthFinding(row, seenHealth(report), ports.clock.now());
   const missing = report.notReady.find(({ status }) => status === "NotFound");
-  if (missing === undefined || row.desired.apply.drift !== "correct") return finding;
+  if (missing === undefined) return finding;
+  const identity = await identityFinding(context);
+  if (!("uid" in identity)) return identity;
+  if (row.desired.apply.drift !== "correct") return finding;
   const message = `${describeObject(missing.id)} was deleted; everything is applied again`;
   return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message };
 }

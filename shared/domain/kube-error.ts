@@ -24,7 +24,7 @@ export class KubeError extends Error {
   override readonly name = "KubeError";
   /** HTTP status; undefined when there was no answer. */
   readonly status: number | undefined;
-  /** The reason of the Status body (`Invalid`), or the code of the network error (`ECONNRESET`). */
+  /** The reason of the Status body (`Invalid`), the code of the network error (`ECONNRESET`), else one for the status. */
   readonly reason: string;
   readonly causes: readonly ErrorCause[];
   readonly verdict: ApplyErrorVerdict;
@@ -36,7 +36,7 @@ export class KubeError extends Error {
     facts: ApplyErrorFacts,
     options: { readonly retryAfterSeconds?: number; readonly cause?: unknown } = {},
   ) {
-    const reason = facts.reason ?? facts.code ?? (facts.status === undefined ? "NoAnswer" : `HTTP ${facts.status}`);
+    const reason = facts.reason ?? facts.code ?? reasonOf(facts.status);
     super(describe(request, facts, reason), options.cause === undefined ? undefined : { cause: options.cause });
     this.status = facts.status;
     this.reason = reason;
@@ -48,6 +48,22 @@ export class KubeError extends Error {
   get class(): ApplyErrorClass {
     return this.verdict.class;
   }
+}
+
+/** Answers without a Status: of proxies, of priority and fairness, of the aggregator. Named as client-go names them. */
+const statusReasons: Readonly<Record<number, string>> = {
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+  504: "Timeout",
+};
+
+function reasonOf(status: number | undefined): string {
+  if (status === undefined) return "NoAnswer";
+  return statusReasons[status] ?? `Http${status}`;
 }
 
 function describe(request: KubeRequestSummary, facts: ApplyErrorFacts, reason: string): string {

@@ -118,10 +118,10 @@ export async function kindOf(client: ClusterClient, object: ManifestObject): Pro
   try {
     const found = await client.lookup(query);
     if (found.outcome === "found") return found.info;
-    const message =
-      found.outcome === "unavailable"
-        ? found.message
-        : `no matches for kind ${query.kind} in ${object.apiVersion}${servedText(found.served)}`;
+    if (found.outcome === "unavailable") {
+      return definiteFailure({ class: "noMatch", reason: "KindUnavailable", message: found.message, retryable: true });
+    }
+    const message = `no matches for kind ${query.kind} in ${object.apiVersion}${servedText(found.served)}`;
     return definiteFailure({ class: "noMatch", reason: "NoMatch", message, retryable: true });
   } catch (error) {
     return failureOf(error);

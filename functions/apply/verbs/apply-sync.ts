@@ -1,5 +1,6 @@
 import { placesIn } from "#functions/apply/desired-part.ts";
 import { type ApplySetResult, applySet } from "#functions/apply/engine/apply-set.ts";
+import { endsTheRun } from "#functions/apply/engine/object-failure.ts";
 import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
@@ -118,8 +119,10 @@ function unfinished(result: ApplySetResult): VerbResult {
   );
   const message = `${done} of ${total} objects applied`;
   const objects = { total, ready: 0, failed: failures.length, foreign: 0 };
-  if (result.outcome === "unreachable")
-    return { phase: "Unreachable", reason: "Unreachable", message, troubles, objects };
+  if (result.outcome === "unreachable") {
+    const why = failures.find(({ failure }) => endsTheRun(failure))?.failure.message;
+    return { phase: "Unreachable", reason: "Unreachable", message: `${message}: ${why}`, troubles, objects };
+  }
   if (result.outcome === "failed") {
     const final = failures.some(({ failure }) => !failure.retryable);
     return { phase: final ? "Failed" : "Retrying", reason: "ApplyFailed", message, troubles, objects };

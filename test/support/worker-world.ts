@@ -31,6 +31,12 @@ const clusterRow: ClusterRow = {
   status: { conditions: [] },
 };
 
+interface WorkOptions {
+  readonly table?: Table;
+  readonly connector?: ClusterConnector;
+  readonly remainingMs?: number;
+}
+
 /** The planner's part is the test's: it assigns. Syncs are of the namespace `tests`, the cluster is `c1`. */
 export class WorkerWorld {
   readonly #connector: ClusterConnector;
@@ -94,7 +100,9 @@ export class WorkerWorld {
     return this.table.get(keys.lease("c1"));
   }
 
-  async work(instead: { readonly table?: Table; readonly connector?: ClusterConnector } = {}): Promise<void> {
+  /** @param options.remainingMs - of the invocation; five minutes by default. */
+  async work(options: WorkOptions = {}): Promise<void> {
+    const { remainingMs = 300_000, ...instead } = options;
     const ports: WorkerPorts = {
       table: this.table,
       blobs: this.blobs,
@@ -106,6 +114,6 @@ export class WorkerWorld {
       installation: "installation-1",
       ...instead,
     };
-    await workCluster("c1", { remainingMs: 300_000 }, ports);
+    await workCluster("c1", { remainingMs }, ports);
   }
 }

@@ -11,6 +11,8 @@ import {
   openApiDocument,
   openApiIndex,
   openApiV2,
+  openApiV2Message,
+  openApiV2Protobuf,
   resourceList,
   versionDocument,
 } from "#local/cluster/discovery.ts";
@@ -121,13 +123,9 @@ function unknownPath(cluster: Cluster, path: string): ApiResponse {
 }
 
 function documentAt(cluster: Cluster, request: ApiRequest): ApiResponse | undefined {
-  const [root, first, second, ...more] = request.path.split("/").filter((part) => part !== "");
+  const [root, first, second] = request.path.split("/").filter((part) => part !== "");
   if (root === "version" && first === undefined) return json(versionDocument(cluster.options.version));
-  if (root === "openapi")
-    return openApi(
-      cluster,
-      [first, second, ...more].filter((part) => part !== undefined),
-    );
+  if (root === "openapi") return openApi(cluster, request);
   if (root !== "api" && root !== "apis") return undefined;
   const representation = negotiate(request.accept);
   if (first === undefined) {
@@ -144,8 +142,14 @@ function documentAt(cluster: Cluster, request: ApiRequest): ApiResponse | undefi
   return document && json(document);
 }
 
-function openApi(cluster: Cluster, [version, ...path]: readonly string[]): ApiResponse | undefined {
-  if (version === "v2") return json(openApiV2(cluster));
+function openApi(cluster: Cluster, request: ApiRequest): ApiResponse | undefined {
+  const [, version, ...path] = request.path.split("/").filter((part) => part !== "");
+  if (version === "v2") {
+    const protobuf = request.accept?.startsWith("application/com.github.proto-openapi.spec.v2") === true;
+    return protobuf
+      ? { ...text(200, openApiV2Message(cluster)), contentType: openApiV2Protobuf }
+      : json(openApiV2(cluster));
+  }
   if (version !== "v3") return undefined;
   if (path.length === 0) return { ...json(openApiIndex(cluster)), contentType: "text/plain; charset=utf-8" };
   const core = path[0] === "api";

@@ -208,7 +208,7 @@ export function openApiDocument(cluster: Cluster, group: string, version: string
   };
 }
 
-/** GET /openapi/v2: an empty document; kubectl falls back to it where v3 does not answer. */
+/** GET /openapi/v2: an empty document; kubectl falls back to it where v3 does not answer, as for the kind List. */
 export function openApiV2(cluster: Cluster): JsonObject {
   return {
     swagger: "2.0",
@@ -219,4 +219,14 @@ export function openApiV2(cluster: Cluster): JsonObject {
     securityDefinitions: {},
     security: [],
   };
+}
+
+export const openApiV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/** The same in the only form that kubectl reads (gnostic's openapi.v2.Document: swagger 1, info 2, paths 8). */
+export function openApiV2Message(cluster: Cluster): string {
+  // Every length is below 128: one byte each, and all of it is ASCII.
+  const field = (number: number, value: string) => String.fromCharCode(number * 8 + 2, value.length) + value;
+  const info = field(1, "Kubernetes") + field(2, cluster.options.version);
+  return field(1, "2.0") + field(2, info) + field(8, "");
 }

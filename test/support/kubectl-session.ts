@@ -1,0 +1,111 @@
+/** Runs sessions of the real kubectl against a server and writes down what it printed, without what differs each time. */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stringifyJson } from "#shared/domain/json.ts";
+import type { KubectlCommand, KubectlSession } from "#test/contract/local/cluster/kubectl-sessions.ts";
+
+export interface SessionServer {
+  readonly server: string;
+  readonly caData: string;
+  readonly token: string;
+}
+
+const commandTimeoutMs = 60_000;
+
+/** One block for each command: the command line, what it wrote, and its exit code where that is not 0. */
+export async function runKubectlSession(
+  { server, caData, token }: SessionServer,
+  session: KubectlSession,
+  kubectl: string,
+): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "starling-kubectl-"));
+  try {
+    const kubeconfig = {
+      ...{ apiVersion: "v1", kind: "Config", "current-context": "test" },
+      clusters: [{ name: "test", cluster: { server, "certificate-authority-data": caData } }],
+      users: [{ name: "test", user: { token } }],
+      contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+    };
+    await writeFile(join(folder, "kubeconfig.json"), JSON.stringify(kubeconfig), { mode: 0o600 });
+    await mkdir(join(folder, "files"));
+    for (const [name, items] of Object.entries(session.files)) {
+      const body = items.length === 1 ? items[0] : { apiVersion: "v1", kind: "List", items };
+      await writeFile(join(folder, "files", name), stringifyJson(body));
+    }
+    const blocks: string[] = [];
+    for (const command of session.commands) {
+      blocks.push(normalised(await runCommand(command, { kubectl, folder }), server));
+    }
+    return blocks;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export function commandLine({ args, env = {} }: KubectlCommand): string {
+  const quoted = args.map((arg) => (/[\s{}'"]/.test(arg) ? `'${arg}'` : arg));
+  const settings = Object.entries(env).map(([name, value]) => `${name}=${/\s/.test(value) ? `'${value}'` : value}`);
+  return ["$", ...settings, "kubectl", ...quoted].join(" ");
+}
+
+function runCommand(
+  command: KubectlCommand,
+  { kubectl, folder }: { readonly kubectl: string; readonly folder: string },
+): Promise<string> {
+  // Nothing of the caller's: no other kubeconfig, no plugins, no cache; PATH for the programs of diff and edit.
+  const env = {
+    ...{ PATH: process.env.PATH, HOME: folder, TMPDIR: folder, KUBECONFIG: join(folder, "kubeconfig.json") },
+    ...command.env,
+  };
+  const options = { cwd: join(folder, "files"), env, timeout: commandTimeoutMs };
+  return new Promise((resolve) => {
+    execFile(kubectl, command.args, options, (error, stdout, stderr) => {
+      const code = error === null ? [] : [`exit code ${error.code ?? error.signal}`];
+      const errors = lines(stderr).map((line) => `! ${line}`);
+      resolve([commandLine(command), ...lines(stdout), ...errors, ...code].join("\n").replaceAll(folder, "<folder>"));
+    });
+  });
+}
+
+function lines(text: string): string[] {
+  return text === "" ? [] : text.replace(/\n$/, "").split("\n");
+}
+
+const replacements: readonly (readonly [RegExp, string])[] = [
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<uid>"],
+  [/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4})/g, "<time>"],
+  [/\/(LIVE|MERGED)-\d+\//g, "/$1-<n>/"],
+  [/resourceVersion: "\d+"/g, 'resourceVersion: "<rv>"'],
+  [/\b10\.0\.0\.\d+\b/g, "<ip>"],
+  [/\b([IWE])\d{4} [\d:.]+ +\d+ /g, "$1<time> "],
+  // Ages stand in tables, between wide gaps or at the end of a line; the gaps are as wide as what is in the columns.
+  [/ {2,}(\d+m)?\d+s(?= {2,}|$)/gm, "   <age>"],
+  [/(?<=\S) {3,}(?=\S)/g, "   "],
+  [/^([! ]*\S.*?) +$/gm, "$1"],
+  // The hash of a template, and what tells its Pods apart.
+  [/\bweb-[a-z0-9]{6,10}(-[a-z0-9]{5})?\b/g, "web-<hash>"],
+];
+
+function normalised(block: string, server: string): string {
+  return replacements.reduce(
+    (text, [pattern, by]) => text.replaceAll(pattern, by),
+    block.replaceAll(server, "<server>"),
+  );
+}
+
+/** Two sessions next to each other, with a mark where they differ. */
+export function sideBySide(left: readonly string[], right: readonly string[], width = 78): string {
+  const rows: string[] = [];
+  for (let index = 0; index < Math.max(left.length, right.length); index += 1) {
+    const [a, b] = [(left[index] ?? "").split("\n"), (right[index] ?? "").split("\n")];
+    for (let line = 0; line < Math.max(a.length, b.length); line += 1) {
+      const mark = a[line] === b[line] ? "|" : "#";
+      rows.push(
+        `${(a[line] ?? "").slice(0, width).padEnd(width)} ${mark} ${(b[line] ?? "").slice(0, width)}`.trimEnd(),
+      );
+    }
+  }
+  return rows.join("\n");
+}

@@ -17,9 +17,10 @@ const role = { name: "starling-apply", externalId: "starling-on-this-machine" };
 /** Who Starling is in a cluster. */
 const group = "starling";
 
-/** The EKS cluster that an embedded cluster is: the last character of its name says in which account, at every start. */
+/** The EKS cluster that an embedded cluster is. Its name says in which account, the same at every start. */
 function placeOf(cluster: string): { readonly arn: string; readonly account: "home" | "spoke" } {
-  const account = (cluster.codePointAt(cluster.length - 1) ?? 0) % 2 === 0 ? "home" : "spoke";
+  const last = cluster.codePointAt(cluster.length - 1) ?? 0;
+  const account = (cluster.length + last) % 2 === 0 ? "home" : "spoke";
   const { accountId, region } = account === "home" ? home : spoke;
   return { arn: `arn:aws:eks:${region}:${accountId}:cluster/${cluster}`, account };
 }

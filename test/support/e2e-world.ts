@@ -1,10 +1,11 @@
 /** The whole of Starling on this machine, with clusters and a git server, and a hand to drive it. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ScanCommand, type ScanCommandOutput } from "@aws-sdk/lib-dynamodb";
 import type { ApiSession } from "#local/api-session.ts";
+import { callLine, createCallRecorder, type RecordedCall } from "#local/aws/call-recorder.ts";
 import type { InvocationReport } from "#local/aws/event-source-loop.ts";
 import { type GitServer, type GitServerOptions, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
@@ -73,6 +74,8 @@ export interface World {
   readonly fleet: Fleet;
   readonly clock: PacedClock;
   readonly monitor: ChangeMonitor;
+  /** What the functions asked of AWS; also written to the file that STARLING_RECORD_CALLS names, when the world closes. */
+  calls(): readonly RecordedCall[];
   /** Starts clusters and registers them. */
   join(...clusters: readonly NewCluster[]): Promise<void>;
   createRepository(repository: string, files: FileChanges): Promise<string>;
@@ -115,16 +118,22 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   };
   try {
     const tls = await createTlsCertificate();
+    const recorder = createCallRecorder();
+    const sandboxes = machineOptions.sandboxes ?? skewedSandboxes({ clock, seed, mostOffMs });
     const machine = await startMachine({
       tickEveryMs,
-      sandboxes: skewedSandboxes({ clock, seed, mostOffMs }),
       ...machineOptions,
+      sandboxes: (name, wire) =>
+        sandboxes(name, (own) =>
+          wire({ ...own, aws: (clients) => recorder.watch(name, own?.aws?.(clients) ?? clients) }),
+        ),
       seed,
       clock,
       gitCa: tls.cert,
       onInvocation: (report) => noteTrouble(troubles, report),
     });
     stops.unshift(() => machine.stop());
+    stops.unshift(() => keepRecord(recorder.calls()));
     const fleet = await target.start(() => clock.now().getTime());
     stops.push(() => fleet.stop());
     const root = await mkdtemp(join(tmpdir(), "starling-e2e-"));
@@ -141,18 +150,18 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         }
       },
     });
-    stops.splice(1, 0, () => git.stop());
+    stops.splice(2, 0, () => git.stop());
     const monitor = watchChanges();
     fleet.onRequest(monitor.onRequest);
     machine.proxy.intercept({ after: monitor.onCall });
-    return assemble({ machine, fleet, git, clock, monitor, troubles, pollMs, close });
+    return assemble({ machine, fleet, git, clock, monitor, calls: recorder.calls, troubles, pollMs, close });
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-type Parts = Pick<World, "machine" | "fleet" | "git" | "clock" | "monitor" | "close"> & {
+type Parts = Pick<World, "machine" | "fleet" | "git" | "clock" | "monitor" | "calls" | "close"> & {
   readonly troubles: readonly string[];
   readonly pollMs: number;
 };
@@ -227,6 +236,11 @@ function assemble(parts: Parts): World {
     describe: () => describeWorld(world, parts.troubles),
   };
   return world;
+}
+
+async function keepRecord(calls: readonly RecordedCall[]): Promise<void> {
+  const file = process.env.STARLING_RECORD_CALLS;
+  if (file !== undefined) await appendFile(file, calls.map((call) => `${callLine(call)}\n`).join(""));
 }
 
 function noteTrouble(troubles: string[], report: InvocationReport): void {

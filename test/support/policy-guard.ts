@@ -1,9 +1,17 @@
 /**
- * IAM on one machine: clients that check each of their requests against the policies of the synthesized stacks, as a
- * function's role would have it. Emulators allow everything, so a permission that is missing shows nowhere else.
+ * IAM on one machine: what the functions asked of AWS, held against the policies of the synthesized stacks. Emulators
+ * allow everything, so a permission that is missing shows nowhere else.
  */
-import type { AwsClients } from "#shared/lambda/aws-clients.ts";
-import { listOf, type Statement, textOf } from "#test/synth/synthesized.ts";
+import { callLine, type RecordedCall } from "#local/aws/call-recorder.ts";
+import {
+  functionNamed,
+  listOf,
+  type Resource,
+  roleOf,
+  type Statement,
+  statementsByRole,
+  textOf,
+} from "#test/synth/synthesized.ts";
 
 /** One thing a request wants to do, in the terms of a policy. */
 export interface Wish {
@@ -12,14 +20,6 @@ export interface Wish {
   readonly resource: string;
   /** Partition key, for the table and its indexes. */
   readonly partition?: string;
-}
-
-/** The parts of a signed HTTP request that say what it asks for. */
-interface HttpRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: unknown;
 }
 
 export function mayDo(wish: Wish, statements: readonly Statement[]): boolean {
@@ -42,114 +42,92 @@ function matches(pattern: string, text: string): boolean {
   return new RegExp(`^${literal.join(".*")}$`, "s").test(text);
 }
 
-/** Clients that tell every wish of theirs which the statements do not grant. */
-export function guarded(
-  aws: AwsClients,
-  role: { readonly statements: readonly Statement[]; readonly onRefusal: (wish: Wish) => void },
-): AwsClients {
-  const watched = <T>(client: T, mine: () => Promise<boolean> = async () => true): T => {
-    (client as AwsClients["sqs"]).middlewareStack.add(
-      (next) => async (step) => {
-        const wishes = (await mine()) ? wishesOf(step.request as HttpRequest) : [];
-        for (const wish of wishes) if (!mayDo(wish, role.statements)) role.onRefusal(wish);
-        return next(step);
-      },
-      { step: "finalizeRequest", name: "policyGuard" },
-    );
-    return client;
-  };
-  for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) watched(client);
-  return {
-    ...aws,
-    sts: (scope) => watched(aws.sts(scope)),
-    // What a role may do that is assumed is up to its own account.
-    eks: (scope) =>
-      watched(aws.eks(scope), async () => {
-        const { accessKeyId } = await aws.sqs.config.credentials();
-        return scope.credentials.accessKeyId === accessKeyId;
-      }),
-  };
+/** Statements of the role of a function, the names of its queues without the hashes of their logical ids. */
+export function statementsOf(resources: readonly Resource[], folder: string): readonly Statement[] {
+  const role = roleOf(functionNamed(resources, folder));
+  const text = JSON.stringify(statementsByRole(resources).get(role) ?? []);
+  return JSON.parse(
+    text.replace(/\{"Fn::GetAtt":\["(WiringTo[A-Za-z]+?Queue)[0-9A-F]+","Arn"\]\}/g, '"<$1>"'),
+  ) as Statement[];
 }
 
-function wishesOf(request: HttpRequest): readonly Wish[] {
-  const target = request.headers["x-amz-target"];
-  if (request.path.startsWith("/clusters/")) return [clusterWish(request)];
-  if (request.method === "POST" && target === undefined) return [roleWish(request)];
-  if (target === undefined) return [objectWish(request)];
-  const [service = "", operation = ""] = target.split(".");
-  const text = typeof request.body === "string" ? request.body : Buffer.from(request.body as Uint8Array).toString();
-  const body = JSON.parse(text) as Record<string, unknown>;
-  if (service.startsWith("DynamoDB")) return tableWishes(operation, body);
-  if (service === "AmazonSQS") return [queueWish(operation, body)];
-  return [{ action: `secretsmanager:${operation}`, resource: secretArn(String(body.SecretId)) }];
+/** The calls that the role of their function does not grant, one line each. */
+export function refusedCalls(calls: readonly RecordedCall[], resources: readonly Resource[]): readonly string[] {
+  const statements = new Map<string, readonly Statement[]>();
+  for (const { function: name } of calls) {
+    if (!statements.has(name)) statements.set(name, statementsOf(resources, name));
+  }
+  return calls.filter((call) => !mayDo(wishOf(call), statements.get(call.function) ?? [])).map(callLine);
 }
 
-const TABLE = "<starling-state-table-arn>";
-/** The `S` of a DynamoDB value. */
-const textIn = (value: unknown): string => (value as { S: string }).S;
+/** What Lambda does under a function's role by itself: it polls the queue and writes the log. */
+const doneByLambda = new Set([
+  ...["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"],
+  ...["sqs:ReceiveMessage", "logs:CreateLogStream", "logs:PutLogEvents"],
+]);
 
-function tableWishes(operation: string, body: Record<string, unknown>): readonly Wish[] {
-  const wish = (action: string, partition: string): Wish => ({
-    action: `dynamodb:${action}`,
-    resource: TABLE,
-    partition,
+/**
+ * `function action resource` of everything that a role grants and its function never asked for, and `function key` of
+ * leading keys under which it asked for nothing. Of the functions that asked for anything at all.
+ */
+export function unusedGrants(calls: readonly RecordedCall[], resources: readonly Resource[]): readonly string[] {
+  const byFunction = Map.groupBy(calls, (call) => call.function);
+  const unused = [...byFunction].flatMap(([name, own]) => {
+    const wishes = own.map(wishOf);
+    const isUnused = (grant: Statement) => !wishes.some((wish) => mayDo(wish, [grant]));
+    return statementsOf(resources, name).flatMap((statement) => [
+      ...actionsOf(statement)
+        .filter(isUnused)
+        .map(({ Action, Resource: on }) => `${name} ${Action} ${textOf(on)}`),
+      ...keysOf(statement)
+        .filter((key) => isUnused({ ...statement, Condition: leadingKeyIs(key) }))
+        .map((key) => `${name} ${key}`),
+    ]);
   });
-  const pkOf = (part: unknown) => textIn((part as Record<string, unknown>).pk);
-  if (operation === "BatchGetItem") {
-    const [{ Keys: wanted } = { Keys: [] }] = Object.values(body.RequestItems as Record<string, { Keys: unknown[] }>);
-    return wanted.map((key) => wish("BatchGetItem", pkOf(key)));
-  }
-  if (operation === "Query") {
-    const partition = textIn((body.ExpressionAttributeValues as Record<string, unknown>)[":pk"]);
-    const resource = body.IndexName === undefined ? TABLE : `${TABLE}/index/${String(body.IndexName)}`;
-    return [{ action: "dynamodb:Query", resource, partition }];
-  }
-  if (operation === "TransactWriteItems") {
-    const actions = {
-      Put: "PutItem",
-      Update: "UpdateItem",
-      Delete: "DeleteItem",
-      ConditionCheck: "ConditionCheckItem",
-    };
-    return (body.TransactItems as Record<string, { Item?: unknown; Key?: unknown }>[]).flatMap((item) =>
-      Object.entries(item).map(([kind, { Item, Key }]) =>
-        wish(actions[kind as keyof typeof actions], pkOf(Item ?? Key)),
-      ),
-    );
-  }
-  return [wish(operation, pkOf(body.Item ?? body.Key))];
+  return unused.sort();
 }
 
-/** Queues are called `<stack>-<logical id>` here; the hash of the logical id is left out, as it is in the statements. */
-function queueWish(operation: string, body: Record<string, unknown>): Wish {
-  const queue = new URL(String(body.QueueUrl)).pathname.split("/").at(-1) ?? "";
-  const name = /(WiringTo[A-Za-z]+?Queue)[0-9A-F]+(\.fifo)?$/.exec(queue)?.[1] ?? queue;
-  return { action: `sqs:${operation.replace(/Batch$/, "")}`, resource: `<${name}>` };
+function actionsOf(statement: Statement): readonly Statement[] {
+  return listOf(statement.Action)
+    .filter((action) => !doneByLambda.has(action))
+    .flatMap((Action) => listOf(statement.Resource).map((on) => ({ ...statement, Action, Resource: on })));
 }
 
-/** `https://host/<bucket>/<folder>/<name>` */
-function objectWish({ method, path }: HttpRequest): Wish {
-  const key = decodeURIComponent(path).split("/").slice(2).join("/");
-  return { action: method === "GET" ? "s3:GetObject" : "s3:PutObject", resource: `<starling-state-blobs-arn>/${key}` };
+function keysOf({ Condition }: Statement): readonly string[] {
+  return listOf((Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] ?? []) as string[]);
 }
 
-/** `/clusters/<name>` */
-function clusterWish({ path }: HttpRequest): Wish {
-  const name = decodeURIComponent(path.split("/")[2] ?? "");
+function leadingKeyIs(key: string): Statement["Condition"] {
+  return { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [key] } };
+}
+
+function wishOf({ action, resource, leadingKey }: RecordedCall): Wish {
   return {
-    action: "eks:DescribeCluster",
-    resource: `arn:<AWS::Partition>:eks:us-east-1:<AWS::AccountId>:cluster/${name}`,
+    action,
+    resource: policyResource(resource),
+    ...(leadingKey === undefined ? {} : { partition: leadingKey }),
   };
 }
 
-function roleWish({ body }: HttpRequest): Wish {
-  const parameters = new URLSearchParams(typeof body === "string" ? body : Buffer.from(body as Uint8Array).toString());
-  const resource = (parameters.get("RoleArn") ?? "").replace(/^arn:aws:/, "arn:<AWS::Partition>:");
-  return { action: `sts:${parameters.get("Action")}`, resource };
-}
-
-/** Functions know the webhook's secret by its ARN, and the others by their names. */
-function secretArn(id: string): string {
-  if (id.includes(":secret:starling/webhook-")) return "<starling-state-webhook-secret-arn>";
-  return `arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:${id}-AbCdEf`;
+/** Resources of this machine in a policy's words. */
+function policyResource(resource: string): string {
+  const [kind = "", ...rest] = resource.split("/");
+  const name = rest.join("/");
+  const account = "<AWS::Region>:<AWS::AccountId>";
+  switch (kind) {
+    case "table":
+      return `<starling-state-table-arn>${name.includes("/") ? name.slice(name.indexOf("/")) : ""}`;
+    case "object":
+      return `<starling-state-blobs-arn>/${name}`;
+    case "queue":
+      return `<${/(WiringTo[A-Za-z]+?Queue)[0-9A-F]+(\.fifo)?$/.exec(name)?.[1] ?? name}>`;
+    case "cluster":
+      return `arn:<AWS::Partition>:eks:us-east-1:<AWS::AccountId>:cluster/${name}`;
+    case "secret":
+      // Functions know the webhook's secret by its ARN, and the others by their names.
+      if (name.includes(":secret:starling/webhook-")) return "<starling-state-webhook-secret-arn>";
+      return `arn:<AWS::Partition>:secretsmanager:${account}:secret:${name}-AbCdEf`;
+    default:
+      return resource.replace(/^arn:aws:/, "arn:<AWS::Partition>:");
+  }
 }

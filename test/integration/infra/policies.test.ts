@@ -39,6 +39,30 @@ const configMap = (value: string) => ({
   "all/kustomization.yaml": "resources: [settings.yaml]\n",
 });
 
+const table = "<starling-state-table-arn>";
+const secrets = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret";
+/** Grants that this story does not come to, by the reason; any other that goes unused is too much. */
+const mayGoUnused = new Set([
+  // The story has no Sync that a user wrote.
+  ...["api", "apply", "rollout", "tick"].map((name) => `${name} NS#*#Sync`),
+  // Read only when somebody asks who uses a Source, or a Source is deleted that is in use.
+  "api USES#*",
+  // A role reads its partitions in every way or not at all.
+  ...["apply", "render", "report", "resolve", "rollout", "tick", "webhook"].flatMap((name) =>
+    ["GetItem", "Query", "BatchGetItem"].map((action) => `${name} dynamodb:${action} ${table}`),
+  ),
+  // Only where a transaction is larger than what it changes.
+  `apply dynamodb:ConditionCheckItem ${table}`,
+  // Only what goes wrong or lasts too long: drift, clusters with a token, work for a second invocation.
+  "apply s3:GetObject <starling-state-blobs-arn>/inventories/*",
+  `apply secretsmanager:GetSecretValue ${secrets}:starling/clusters/*`,
+  "apply sqs:SendMessage <WiringToApplyQueue>",
+  // What was lost, which on a quiet day is nothing, or little.
+  ...["CL#*", "NS#*#Source", "NS#*#SyncGroup", "REND#*", "ROLL#*"].map((key) => `tick ${key}`),
+  `tick dynamodb:UpdateItem ${table}`,
+  ...["Apply", "Render", "Resolve", "Rollout"].map((queue) => `tick sqs:SendMessage <WiringTo${queue}Queue>`),
+]);
+
 const refused = () => refusedCalls(recorder.calls(), resources);
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -125,7 +149,8 @@ describe("a role lets its function do its work", () => {
     for (const { name } of stack.clusters.connections()) await api.call("DELETE", `/v1/clusters/${name}?confirm=true`);
 
     expect(refused()).toEqual([]);
-    expect(unusedGrants(recorder.calls(), resources)).toEqual([]);
+    const unexplained = unusedGrants(recorder.calls(), resources).filter((grant) => !mayGoUnused.has(grant));
+    expect(unexplained).toEqual([]);
     const asked = stack.machine.eks.calls().map(({ operation, region }) => `${operation} ${region}`);
     expect(new Set(asked)).toEqual(
       new Set([

@@ -1,0 +1,157 @@
+/** What each function asked of AWS, in the terms of a policy: the evidence that roles are held against. */
+import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+
+export interface RecordedCall {
+  /** The folder below functions/. */
+  readonly function: string;
+  /** E.g. `dynamodb:GetItem`; a transaction is the actions it is made of, as IAM sees it. */
+  readonly action: string;
+  /**
+   * `table/NAME`, `table/NAME/index/INDEX`, `queue/NAME`, `object/KEY`, `secret/NAME-OR-ARN`, `cluster/NAME`, or the ARN
+   * of a role.
+   */
+  readonly resource: string;
+  /** Partition key of the item, or of the index that is queried. */
+  readonly leadingKey?: string;
+}
+
+export interface CallRecorder {
+  /** The same clients; everything they send from now on is written down as the function's. */
+  watch(functionName: string, clients: AwsClients): AwsClients;
+  /** Each distinct call once, in the order of their first times. */
+  calls(): readonly RecordedCall[];
+}
+
+/** One line of a record: function, action, resource and, of rows, the leading key. */
+export function callLine({ function: name, action, resource, leadingKey = "" }: RecordedCall): string {
+  return [name, action, resource, leadingKey].join(" ").trim();
+}
+
+/** @param onCall - told every call, as often as it is sent. */
+export function createCallRecorder(onCall: (call: RecordedCall) => void = () => {}): CallRecorder {
+  const seen = new Map<string, RecordedCall>();
+
+  function record(functionName: string, request: SignedRequest): void {
+    for (const asked of askedBy(request)) {
+      const call = { function: functionName, ...asked };
+      onCall(call);
+      const line = callLine(call);
+      if (!seen.has(line)) seen.set(line, call);
+    }
+  }
+
+  function watched<T>(client: T, functionName: string, mine: () => Promise<boolean> = async () => true): T {
+    (client as AwsClients["sqs"]).middlewareStack.add(
+      (next) => async (step) => {
+        if (await mine()) record(functionName, step.request as SignedRequest);
+        return next(step);
+      },
+      { step: "finalizeRequest", name: "callRecorder", override: true },
+    );
+    return client;
+  }
+
+  return {
+    watch(functionName, clients) {
+      for (const client of [clients.dynamo, clients.sqs, clients.s3, clients.secrets]) watched(client, functionName);
+      return {
+        ...clients,
+        sts: (scope) => watched(clients.sts(scope), functionName),
+        // What a role may do that was assumed is up to its own account.
+        eks: (scope) =>
+          watched(clients.eks(scope), functionName, async () => {
+            const { accessKeyId } = await clients.sqs.config.credentials();
+            return scope.credentials.accessKeyId === accessKeyId;
+          }),
+      };
+    },
+    calls: () => [...seen.values()],
+  };
+}
+
+/** The parts of a request that say what it asks for. */
+interface SignedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+type Asked = Omit<RecordedCall, "function">;
+
+function askedBy({ method, path, headers, body }: SignedRequest): readonly Asked[] {
+  const target = headers["x-amz-target"];
+  if (path.startsWith("/clusters/")) {
+    return [{ action: "eks:DescribeCluster", resource: `cluster/${decodeURIComponent(path.split("/")[2] ?? "")}` }];
+  }
+  if (target === undefined && method === "POST") {
+    const parameters = new URLSearchParams(textOf(body));
+    return [{ action: `sts:${parameters.get("Action")}`, resource: parameters.get("RoleArn") ?? "*" }];
+  }
+  if (target === undefined) return [askedOfBucket(method, path)];
+  const [service = "", operation = ""] = target.split(".");
+  const request = JSON.parse(textOf(body)) as Request;
+  if (service.startsWith("DynamoDB")) return askedOfTable(operation, request);
+  if (service === "AmazonSQS") {
+    const queue = new URL(String(request.QueueUrl)).pathname.split("/").at(-1);
+    return [{ action: `sqs:${operation.replace(/Batch$/, "")}`, resource: `queue/${queue}` }];
+  }
+  return [{ action: `secretsmanager:${operation}`, resource: `secret/${request.SecretId}` }];
+}
+
+function textOf(body: unknown): string {
+  return typeof body === "string" ? body : Buffer.from(body as Uint8Array).toString();
+}
+
+type Request = Readonly<Record<string, unknown>>;
+type Key = Readonly<Record<string, { readonly S?: string } | undefined>>;
+
+interface TransactAction {
+  readonly TableName: string;
+  readonly Item?: Key;
+  readonly Key?: Key;
+}
+
+const actionOf: Readonly<Record<string, string>> = {
+  Put: "PutItem",
+  Update: "UpdateItem",
+  Delete: "DeleteItem",
+  ConditionCheck: "ConditionCheckItem",
+};
+
+function askedOfTable(operation: string, request: Request): readonly Asked[] {
+  const asked = (action: string, table: unknown, key: Key | undefined): Asked => ({
+    action: `dynamodb:${action}`,
+    resource: `table/${table}`,
+    ...(key?.pk?.S === undefined ? {} : { leadingKey: key.pk.S }),
+  });
+  switch (operation) {
+    case "BatchGetItem": {
+      const tables = Object.entries(
+        request.RequestItems as Readonly<Record<string, { readonly Keys: readonly Key[] }>>,
+      );
+      return tables.flatMap(([table, { Keys }]) => Keys.map((key) => asked(operation, table, key)));
+    }
+    case "TransactWriteItems": {
+      const items = request.TransactItems as readonly Readonly<Record<string, TransactAction>>[];
+      return items.flatMap((item) =>
+        Object.entries(item).map(([kind, { TableName, Item, Key }]) =>
+          asked(actionOf[kind] ?? kind, TableName, Item ?? Key),
+        ),
+      );
+    }
+    case "Query": {
+      const index = request.IndexName === undefined ? "" : `/index/${request.IndexName}`;
+      const values = request.ExpressionAttributeValues as Key | undefined;
+      return [asked(operation, `${request.TableName}${index}`, { pk: values?.[":pk"] })];
+    }
+    default:
+      return [asked(operation, request.TableName, (request.Item ?? request.Key) as Key | undefined)];
+  }
+}
+
+/** `/<bucket>/<folder>/<name>` */
+function askedOfBucket(method: string, path: string): Asked {
+  const key = decodeURIComponent(path).split("/").slice(2).join("/");
+  return { action: method === "GET" ? "s3:GetObject" : "s3:PutObject", resource: `object/${key}` };
+}

@@ -1,13 +1,47 @@
 import { describe, expect, it } from "vitest";
-import { describeGroup } from "#cli/format/describe-object.ts";
+import { describeCluster, describeGroup } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
-import { groupSyncObject, syncGroupObject } from "#shared/domain/api/objects.ts";
+import { clusterObject, groupSyncObject, syncGroupObject } from "#shared/domain/api/objects.ts";
+import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
 import type { ClusterSelection } from "#shared/domain/kinds/cluster-selection.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import type { ClusterRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
 import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
+
+describe("describe cluster", () => {
+  const row: ClusterRow = {
+    ...keys.cluster("c1"),
+    type: "Cluster",
+    schema: 1,
+    version: 1,
+    uid: "u1",
+    name: "c1",
+    labels: {},
+    annotations: {},
+    generation: 1,
+    createdAt: "2026-11-20T08:00:00.000Z",
+    spec: {},
+    operations: {},
+    status: { conditions: [] },
+  };
+  it.each<[ClusterSpec, string]>([
+    [
+      {
+        eks: { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/c1" },
+        access: { role: { name: "starling-apply", externalId: "fleet-7" } },
+      },
+      "EKS:         arn:aws:eks:eu-west-1:111122223333:cluster/c1\nRole:        starling-apply\nIdentity:    ",
+    ],
+    [
+      { endpoint: { server: "https://10.0.0.1", token: { secret: "starling/clusters/c1" } } },
+      "Server:      https://10.0.0.1\nToken:       secret starling/clusters/c1\nIdentity:    ",
+    ],
+  ])("says how %o is reached", (spec, expected) => {
+    expect(describeCluster({ object: clusterObject({ ...row, spec }), syncs: [], now })).toContain(expected);
+  });
+});
 
 describe("describe sync", () => {
   it("says what is desired, what is there, what is wrong and what to do", () => {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { freePort } from "#local/aws/free-port.ts";
 import { startTethered } from "#local/aws/tethered-process.ts";
+import { LocalFailure } from "#local/local-failure.ts";
 
 export interface DynamoServer {
   /** `http://127.0.0.1:<port>`, or the endpoint that was given. */
@@ -62,11 +63,11 @@ async function findDynoxide(): Promise<string> {
     await promisify(execFile)("dynoxide", ["--version"]);
     return "dynoxide";
   } catch (cause) {
-    throw new Error(
+    throw new LocalFailure(
       `No DynamoDB on this machine: neither the npm package ${packageName} nor a dynoxide binary on the PATH was found. ` +
         `Install one (npm install ${packageName}, or a release of github.com/nubo-db/dynoxide), ` +
         "or give the endpoint of a DynamoDB that runs already.",
-      { cause },
+      { exit: "unknown", next: `npm install ${packageName}`, cause },
     );
   }
 }

@@ -19,6 +19,7 @@ import {
   repositoryFolder,
 } from "#local/git/repository.ts";
 import type { TlsCertificate } from "#local/git/tls-certificate.ts";
+import { LocalFailure } from "#local/local-failure.ts";
 
 export interface GitServerOptions {
   /** Folder of the bare repositories. */
@@ -141,12 +142,17 @@ async function requireHttpBackend(): Promise<void> {
   try {
     folder = (await runGit(["--exec-path"])).trim();
   } catch (cause) {
-    throw new Error("git is not on the PATH; install git 2.28 or later", { cause });
+    const next = "git --version   (once git 2.28 or later is installed)";
+    throw new LocalFailure("git is not on the PATH; install git 2.28 or later", { exit: "unknown", next, cause });
   }
   try {
     await access(join(folder, "git-http-backend"));
   } catch (cause) {
-    throw new Error(`${folder} has no git-http-backend; install the whole of git (on Alpine: git-daemon)`, { cause });
+    throw new LocalFailure(`${folder} has no git-http-backend; install the whole of git (on Alpine: git-daemon)`, {
+      exit: "unknown",
+      next: "git http-backend   (known once it is installed)",
+      cause,
+    });
   }
 }
 

@@ -151,7 +151,7 @@ describe("the machine in the background", () => {
 
   it("names what is in its way", async () => {
     expect((await up()).err).toContain("it is up already");
-    expect(await up("--clusters", "4")).toMatchObject({ code: 2, err: expect.stringContaining("has 3") });
+    expect(await up("--clusters", "4")).toMatchObject({ code: 2, err: expect.stringContaining("has 3 embedded") });
     const { endpoint } = await status();
     await down();
     const port = Number(new URL(endpoint).port);
@@ -164,6 +164,9 @@ describe("the machine in the background", () => {
     } finally {
       other.close();
     }
-    expect(await up("--clusters", "4")).toMatchObject({ code: 3, err: expect.stringContaining("--clusters is 4") });
+    expect(await up("--clusters", "4")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--clusters 4 is asked for"),
+    });
   });
 });

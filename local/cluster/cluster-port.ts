@@ -6,7 +6,10 @@ export type Network = "open" | "refused" | "hangs";
 /** A TCP port of 127.0.0.1 that belongs to one cluster, so that its network can fail and others' do not. */
 export interface ClusterPort {
   readonly port: number;
-  /** Ends every connection. `refused` listens no more; `hangs` takes connections and is silent. */
+  /**
+   * `open` and `refused` end every connection. `hangs` takes new ones and is silent; those that were there stay, and
+   * whoever answers on them has to be silent too.
+   */
   setNetwork(network: Network): Promise<void>;
   close(): Promise<void>;
 }
@@ -65,7 +68,7 @@ export async function openClusterPort(options: {
     async setNetwork(next) {
       network = next;
       if (next === "refused" && server.listening) await stopListening();
-      for (const socket of sockets) socket.destroy();
+      if (next !== "hangs") for (const socket of sockets) socket.destroy();
       if (next !== "refused" && !server.listening) await reopen();
     },
     close: stopListening,

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadInventory } from "#functions/apply/sync-blobs.ts";
 import { type ClusterFaults, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
-import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
+import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
+import type { KubeError } from "#shared/domain/kube-error.ts";
 import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
@@ -30,6 +31,11 @@ beforeEach(async () => {
     distrust() {},
   }).begin();
 });
+
+function reconnect(): void {
+  kube.close();
+  kube = new KubeConnection(endpoint);
+}
 
 afterEach(async () => {
   kube.close();
@@ -155,6 +161,8 @@ const knobs: Readonly<Record<string, Knob>> = {
 describe("while it lasts", () => {
   test.each(Object.entries(knobs))("%s is told, and nothing is lost or half recorded", async (_name, knob) => {
     await synced();
+    // As between two invocations of a function: nothing is asked on connections of the last one.
+    reconnect();
     await host.setFaults("c1", knob.faults);
     await world.assign("web", after);
     await world.work();
@@ -203,6 +211,19 @@ describe("while it lasts", () => {
     await recover(after);
     expect(members()).toEqual(names(after));
   });
+});
+
+test("of connections that fell silent together, one is waited for", async () => {
+  const transport = new KubeTransport(endpoint);
+  const send = () =>
+    transport.send({ method: "GET", path: "/version", timeoutMs: 2 * connectTimeoutMs, maxBodyBytes: 1e6 }).then(
+      ({ status }) => status,
+      (error: KubeError) => error.reason,
+    );
+  expect(await Promise.all(Array.from({ length: 5 }, send))).toEqual([200, 200, 200, 200, 200]);
+  await host.setFaults("c1", { network: "hangs" });
+  expect([await send(), await send()]).toEqual(["ETIMEDOUT", "ERR_CONNECT_TIMEOUT"]);
+  transport.close();
 });
 
 test("429 is waited out as long as the server asks", async () => {
@@ -330,9 +351,7 @@ describe("an aggregated API that is down", () => {
   ] as const)("for a worker that %s its kinds", (_name, warm) => {
     async function fail(): Promise<void> {
       await host.setFaults("c1", down);
-      if (warm) return;
-      kube.close();
-      kube = new KubeConnection(endpoint);
+      if (!warm) reconnect();
     }
 
     test("stops no Sync that does not use it", async () => {

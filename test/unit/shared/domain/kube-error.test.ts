@@ -23,6 +23,16 @@ describe("KubeError", () => {
     expect(error.verdict.outcomeUnknown).toBe(true);
   });
 
+  it.each([
+    [429, "TooManyRequests"],
+    [503, "ServiceUnavailable"],
+    [502, "Http502"],
+    [undefined, "NoAnswer"],
+  ])("has a reason where %s comes without a Status: %s", (status, reason) => {
+    const error = new KubeError(request, { message: "", causes: [], ...(status === undefined ? {} : { status }) });
+    expect(error.reason).toBe(reason);
+  });
+
   it("repeats nothing about a Secret", () => {
     const error = new KubeError(secretRequest, {
       status: 422,

@@ -1,12 +1,13 @@
 /** Servers in a process of their own, so that their time is not counted as a client's; it ends with its parent. */
-import { CreateQueueCommand } from "@aws-sdk/client-sqs";
 import { startDynamo } from "#local/aws/dynamo-server.ts";
 import { quiet } from "#local/aws/fault-options.ts";
 import { startFaultProxy } from "#local/aws/fault-proxy.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 import { type ClusterFaults, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { createBucket, createTable } from "#local/resources.ts";
+import { deploy } from "#local/deployment.ts";
+import { readPlan } from "#local/template/read-plan.ts";
+import { synthesize } from "#local/template/synthesize.ts";
 import { awsClients } from "#shared/lambda/aws-clients.ts";
 import type { AwsAddresses, ClusterAddress } from "#test/bench/children.ts";
 
@@ -18,6 +19,7 @@ interface Server<T> {
 }
 
 async function startAws(): Promise<Server<AwsAddresses>> {
+  const plan = readPlan(await synthesize());
   const dynamo = await startDynamo();
   const sqsAndS3 = await startSqsAndS3();
   const secrets = await startSecrets();
@@ -34,13 +36,12 @@ async function startAws(): Promise<Server<AwsAddresses>> {
     endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint, sts: nobody, eks: nobody },
   };
   const aws = awsClients(options);
-  await createTable(aws);
-  await createBucket(aws);
-  const queue = async (QueueName: string) => (await aws.sqs.send(new CreateQueueCommand({ QueueName }))).QueueUrl ?? "";
-  const queues = { apply: await queue("apply"), report: await queue("report") };
+  const { table, bucket, variables } = await deploy(aws, plan, { rate: 1, secretValue: "unused" });
   for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) client.destroy();
+  const apply = plan.functions.find(({ folder }) => folder === "apply");
+  if (apply === undefined) throw new Error("the template has no function apply");
   return {
-    address: { ...options, queues },
+    address: { ...options, table, bucket, environment: variables(apply) },
     async stop() {
       await proxy.stop();
       await Promise.all([secrets.stop(), sqsAndS3.stop(), dynamo.stop()]);

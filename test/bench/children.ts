@@ -7,9 +7,13 @@ import { findKubeAssets } from "#local/cluster/kube-assets.ts";
 import type { AwsClientOptions } from "#shared/lambda/aws-clients.ts";
 import type { TargetName } from "#test/bench/bench.ts";
 
-/** Where the emulators answer, as `awsClients` takes it, and the queues that are there. */
+/** Where the emulators answer, as `awsClients` takes it, and what was made there as the templates say. */
 export interface AwsAddresses extends AwsClientOptions {
-  readonly queues: Readonly<Record<"apply" | "report", string>>;
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  readonly table: string;
+  readonly bucket: string;
+  /** Of the apply function. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 export interface ClusterAddress {
@@ -31,7 +35,7 @@ export interface StartedTarget extends Started<ClusterAddress> {
   readonly setFaults?: (faults: ClusterFaults) => Promise<void>;
 }
 
-/** The table, the bucket and the queues behind real emulators. */
+/** The resources of the stacks on real emulators. */
 export function startAwsProcess(): Promise<Started<AwsAddresses>> {
   return startChild<AwsAddresses>("aws");
 }

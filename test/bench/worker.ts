@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { CreateSecretCommand } from "@aws-sdk/client-secrets-manager";
+import { applyEnv } from "#functions/apply/env.ts";
 import { wireApply } from "#functions/apply/wire.ts";
 import { createLambdaContext } from "#local/aws/lambda-context.ts";
-import { bucketName, tableName } from "#local/resources.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
@@ -19,7 +19,6 @@ import type { SqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { AwsAddresses, ClusterAddress } from "#test/bench/children.ts";
 
 const cluster = "bench";
-const installation = "bench";
 const namespace = "bench";
 const secret = "starling/clusters/bench";
 /** Of the control stack. */
@@ -42,11 +41,11 @@ export class BenchWorker {
   constructor(address: AwsAddresses, name: string) {
     this.#name = name;
     this.#aws = awsClients(address);
-    this.#table = new DynamoTable(this.#aws.dynamo, tableName);
-    this.#blobs = new S3BlobStore(this.#aws.s3, bucketName);
+    this.#table = new DynamoTable(this.#aws.dynamo, address.table);
+    this.#blobs = new S3BlobStore(this.#aws.s3, address.bucket);
     this.setId = setIdOf({ syncNamespace: namespace, syncName: name });
-    this.#handler = wireApply(workerEnvironment(address), this.#aws);
-    this.processEnvironment = { ...workerEnvironment(address), ...sdkEnvironment(address) };
+    this.#handler = wireApply(applyEnv.parse(address.environment), this.#aws);
+    this.processEnvironment = { ...address.environment, ...sdkEnvironment(address) };
   }
 
   /** Makes the cluster known, as `api` would. */
@@ -152,16 +151,6 @@ export class BenchWorker {
   #row(): Promise<SyncRow | undefined> {
     return this.#table.get<SyncRow>(this.#key());
   }
-}
-
-function workerEnvironment({ queues }: AwsAddresses) {
-  return {
-    STARLING_TABLE: tableName,
-    STARLING_BUCKET: bucketName,
-    STARLING_INSTALLATION: installation,
-    STARLING_QUEUE_APPLY: queues.apply,
-    STARLING_QUEUE_REPORT: queues.report,
-  };
 }
 
 function sdkEnvironment({ region, credentials, endpoints }: AwsAddresses) {

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
+import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
+import { type ControlCall, type ControlServer, callControl, startControlServer } from "#local/control-server.ts";
+import { createFaultControl } from "#local/faults/fault-control.ts";
+
+let host: ClusterHost;
+let control: ControlServer;
+/** What the fault proxy was told. */
+const told: (readonly [FaultOptions, number | undefined])[] = [];
+const opened: string[] = [];
+
+const call = (what: ControlCall) => callControl(control, what);
+const set = (target: string, settings: readonly string[], seed?: number) =>
+  call({
+    method: "POST",
+    change: { target, settings: [...settings], ...(seed === undefined ? {} : { seed }) },
+  });
+
+beforeAll(async () => {
+  host = await startClusterHost();
+  for (const name of ["canary-1", "broad-1"]) host.addCluster(name);
+  control = await startControlServer(
+    createFaultControl({
+      proxy: { setFaults: (faults, seed) => void told.push([faults, seed]), injected: () => ({ "sqs:lose": 2 }) },
+      clusters: host,
+      faults: quiet,
+      seed: 1,
+      async openPort(cluster) {
+        opened.push(cluster);
+        await host.openPort(cluster);
+      },
+    }),
+  );
+});
+afterAll(async () => {
+  await control.stop();
+  await host.stop();
+});
+
+describe("the control server", () => {
+  it("lists all targets, sets one, and clears them", async () => {
+    const none = { seed: 1, settings: [] };
+    const injected = { "sqs:lose": 2 };
+    expect(await call({ method: "GET" })).toEqual([
+      { target: "aws", ...none, injected },
+      { target: "clusters/canary-1", ...none },
+      { target: "clusters/broad-1", ...none },
+    ]);
+    expect(await set("aws", ["hostile"], 7)).toEqual([{ target: "aws", seed: 7, settings: ["hostile"], injected }]);
+    expect(told).toEqual([[hostile, 7]]);
+    expect(await set("aws", ["sqs.lose=0.5"])).toMatchObject([{ seed: 7, settings: ["hostile", "sqs.lose=0.5"] }]);
+    expect(told.at(-1)).toEqual([{ ...hostile, sqs: { ...hostile.sqs, lose: 0.5 } }, undefined]);
+
+    await set("clusters/canary-1", ["latency=5ms"], 3);
+    expect(await set("cluster/canary-1", ["errors=503"])).toEqual([
+      { target: "clusters/canary-1", seed: 3, settings: ["latency=5ms", "errors=503"] },
+    ]);
+    expect(host.faults("canary-1")).toEqual({ seed: 3, latency: { ms: 5 }, errors: { status: 503 } });
+    expect(opened).toEqual([]);
+    expect(await set("clusters/broad-1", ["network=refused"])).toMatchObject([{ settings: ["network=refused"] }]);
+    expect(opened).toEqual(["broad-1"]);
+
+    expect(await call({ method: "DELETE", target: "clusters/canary-1" })).toEqual([
+      { target: "clusters/canary-1", ...none },
+    ]);
+    expect(host.faults("canary-1")).toEqual({});
+    expect(await call({ method: "DELETE", target: undefined })).toMatchObject([
+      { target: "aws", seed: 7, settings: [] },
+      { target: "clusters/canary-1", settings: [] },
+      { target: "clusters/broad-1", settings: [] },
+    ]);
+    expect(told.at(-1)?.[0]).toEqual(quiet);
+  });
+
+  it.each([
+    [
+      "an unknown cluster",
+      "clusters/canry-1",
+      ["latency=1s"],
+      "did you mean clusters/canary-1?",
+      "set clusters/canary-1 ",
+    ],
+    [
+      "a cluster without its prefix",
+      "broad-1",
+      ["latency=1s"],
+      "did you mean clusters/broad-1?",
+      "set clusters/broad-1 ",
+    ],
+    ["an unknown target", "gcp", ["quiet"], "there are those of aws, clusters/canary-1, clusters/broad-1", "set aws "],
+    ["nothing to set on aws", "aws", [], "there is quiet, everyday, hostile, dynamodb.", "set aws hostile"],
+    ["nothing to set on a cluster", "clusters/broad-1", [], "there is latency, latency.jitter", "latency=500ms"],
+    ["an unknown fault", "aws", ["sqs.lost=1"], "did you mean sqs.lose?", "set aws sqs.lose=1"],
+  ])("refuses %s", async (_what, target, settings, message, next) => {
+    await expect(set(target, settings)).rejects.toMatchObject({
+      exit: "wrongInput",
+      message: expect.stringContaining(message),
+      next: expect.stringContaining(next),
+    });
+  });
+
+  it("lets in only whoever has its token", async () => {
+    for (const authorization of [undefined, "Bearer ", "Bearer wrong", control.token]) {
+      const headers = { ...(authorization === undefined ? {} : { authorization }), connection: "close" };
+      const answer = await fetch(`${control.url}/faults`, { method: "DELETE", headers });
+      expect(answer.status).toBe(401);
+    }
+    await expect(callControl({ ...control, token: "wrong" }, { method: "GET" })).rejects.toThrow("answered 401");
+    await expect(callControl({ url: "http://127.0.0.1:9", token: "x" }, { method: "GET" })).rejects.toMatchObject({
+      exit: "unknown",
+      next: "starling local down",
+    });
+  });
+});

@@ -19,10 +19,12 @@ export interface ClusterAnswer {
   readonly text: string;
 }
 
+type ClusterAddress = Pick<ClusterConnection, "server" | "caData" | "token">;
+
 const agent = new Agent({ keepAlive: true });
 
 /** One exchange with a cluster; every status is an answer. @throws Error when the connection is lost. */
-export function clusterRequest(connection: ClusterConnection, call: ClusterRequest): Promise<ClusterAnswer> {
+export function clusterRequest(connection: ClusterAddress, call: ClusterRequest): Promise<ClusterAnswer> {
   const text = call.body === undefined || typeof call.body === "string" ? call.body : stringifyJson(call.body);
   const token = call.token === undefined ? connection.token : call.token;
   const options: RequestOptions = {

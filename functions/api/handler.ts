@@ -1,6 +1,6 @@
 import { apiEnv } from "#functions/api/env.ts";
 import { wireApi } from "#functions/api/wire.ts";
-import { awsClients } from "#shared/lambda/aws-clients.ts";
+import { coreClients } from "#shared/lambda/core-clients.ts";
 import { parseEnv } from "#shared/lambda/parse-env.ts";
 
-export const handler = wireApi(parseEnv(apiEnv), awsClients());
+export const handler = wireApi(parseEnv(apiEnv), coreClients());

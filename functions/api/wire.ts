@@ -4,10 +4,10 @@ import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireApi(env: ApiEnv, aws: AwsClients, { clock = systemClock }: WireOptions = {}): ApiHandler {
+export function wireApi(env: ApiEnv, aws: CoreClients, { clock = systemClock }: WireOptions = {}): ApiHandler {
   return apiHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE, rollout: env.STARLING_QUEUE_ROLLOUT }),

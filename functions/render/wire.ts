@@ -7,7 +7,7 @@ import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
@@ -16,7 +16,7 @@ export interface RenderWireOptions extends WireOptions {
   readonly kubectl?: () => Promise<string>;
 }
 
-export function wireRender(env: RenderEnv, aws: AwsClients, options: RenderWireOptions = {}): SqsHandler {
+export function wireRender(env: RenderEnv, aws: CoreClients, options: RenderWireOptions = {}): SqsHandler {
   const { clock = systemClock, kubectl = () => locateKubectl("") } = options;
   const log = powertoolsLog("render");
   const ports = {

@@ -3,10 +3,10 @@ import { reportChanges } from "#functions/report/report-changes.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
-import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 
-export function wireReport(env: ReportEnv, aws: AwsClients): SqsHandler {
+export function wireReport(env: ReportEnv, aws: CoreClients): SqsHandler {
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),

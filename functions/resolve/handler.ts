@@ -1,6 +1,6 @@
 import { resolveEnv } from "#functions/resolve/env.ts";
 import { wireResolve } from "#functions/resolve/wire.ts";
-import { awsClients } from "#shared/lambda/aws-clients.ts";
+import { coreClients } from "#shared/lambda/core-clients.ts";
 import { parseEnv } from "#shared/lambda/parse-env.ts";
 
-export const handler = wireResolve(parseEnv(resolveEnv), awsClients());
+export const handler = wireResolve(parseEnv(resolveEnv), coreClients());

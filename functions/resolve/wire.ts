@@ -8,11 +8,11 @@ import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireResolve(env: ResolveEnv, aws: AwsClients, options: WireOptions = {}): SqsHandler {
+export function wireResolve(env: ResolveEnv, aws: CoreClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock } = options;
   const log = powertoolsLog("resolve");
   const ca = env.STARLING_GIT_CA;

@@ -1,6 +1,6 @@
 import { rolloutEnv } from "#functions/rollout/env.ts";
 import { wireRollout } from "#functions/rollout/wire.ts";
-import { awsClients } from "#shared/lambda/aws-clients.ts";
+import { coreClients } from "#shared/lambda/core-clients.ts";
 import { parseEnv } from "#shared/lambda/parse-env.ts";
 
-export const handler = wireRollout(parseEnv(rolloutEnv), awsClients());
+export const handler = wireRollout(parseEnv(rolloutEnv), coreClients());

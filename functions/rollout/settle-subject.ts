@@ -13,6 +13,8 @@ import type { Write } from "#shared/ports.ts";
 
 /** A subject with nothing to do is looked at this often, for joiners and for messages that were lost. */
 const IDLE_SECONDS = 600;
+/** And this often while clusters change outside a rollout: what says so may be an index that lags behind. */
+const CHANGING_SECONDS = 60;
 const RECONCILE_PAGE = 25;
 
 /** Nothing to roll out: the status says what the clusters show, and the head waits for its next look. */
@@ -26,6 +28,7 @@ export async function idle(known: Known, ports: PlannerPorts): Promise<Step> {
   });
   if ("check" in status && isResting(known.head, now)) return { messages: [], again: false };
   const key = keys.head(known.subject);
+  const restSeconds = (settled?.changing ?? 0) > 0 ? CHANGING_SECONDS : IDLE_SECONDS;
   const head: HeadRow = {
     ...(known.head ?? {
       ...key,
@@ -39,7 +42,7 @@ export async function idle(known: Known, ports: PlannerPorts): Promise<Step> {
     }),
     version: (known.head?.version ?? 0) + 1,
     dispatches: 0,
-    ...dueAttributes(key, later(now, jittered(IDLE_SECONDS, `${key.pk}${now.toISOString()}`))),
+    ...dueAttributes(key, later(now, jittered(restSeconds, `${key.pk}${now.toISOString()}`))),
   };
   await ports.table.write([
     { put: head, when: known.head === undefined ? "absent" : { version: known.head.version } },

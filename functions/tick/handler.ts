@@ -1,6 +1,6 @@
 import { tickEnv } from "#functions/tick/env.ts";
 import { wireTick } from "#functions/tick/wire.ts";
-import { awsClients } from "#shared/lambda/aws-clients.ts";
+import { coreClients } from "#shared/lambda/core-clients.ts";
 import { parseEnv } from "#shared/lambda/parse-env.ts";
 
-export const handler = wireTick(parseEnv(tickEnv), awsClients());
+export const handler = wireTick(parseEnv(tickEnv), coreClients());

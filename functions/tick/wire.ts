@@ -4,11 +4,11 @@ import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 /** Called by the scheduler; the event says nothing. */
-export function wireTick(env: TickEnv, aws: AwsClients, options: WireOptions = {}): () => Promise<void> {
+export function wireTick(env: TickEnv, aws: CoreClients, options: WireOptions = {}): () => Promise<void> {
   const { clock = systemClock } = options;
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),

@@ -7,7 +7,7 @@ import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { errorCode, errorMessage } from "#shared/errors.ts";
-import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { CoreClients } from "#shared/lambda/core-clients.ts";
 
 /** The part of an HTTP API event (payload format 2.0) that Starling reads. */
 const httpEvent = z.object({
@@ -25,7 +25,7 @@ export interface HttpAnswer {
 
 export type WebhookHandler = (event: unknown, context: object) => Promise<HttpAnswer>;
 
-export function wireWebhook(env: WebhookEnv, aws: AwsClients): WebhookHandler {
+export function wireWebhook(env: WebhookEnv, aws: CoreClients): WebhookHandler {
   return webhookHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }),

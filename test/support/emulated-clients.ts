@@ -2,10 +2,10 @@ import { startDynamo } from "#local/aws/dynamo-server.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/fault-proxy.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
-import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
+import { type CoreClients, coreClients } from "#shared/lambda/core-clients.ts";
 
 export interface EmulatedClients {
-  readonly aws: AwsClients;
+  readonly aws: CoreClients;
   readonly proxy: FaultProxy;
   stop(): Promise<void>;
 }
@@ -17,7 +17,7 @@ export async function startEmulatedClients(options: Omit<FaultProxyOptions, "tar
   const secrets = await startSecrets();
   const targets = { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint };
   const proxy = await startFaultProxy({ ...options, targets });
-  const aws = awsClients({
+  const aws = coreClients({
     region: "us-east-1",
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
     endpoints: {
@@ -25,16 +25,13 @@ export async function startEmulatedClients(options: Omit<FaultProxyOptions, "tar
       sqs: proxy.endpoints.sqs,
       s3: proxy.endpoints.s3,
       secrets: secrets.endpoint,
-      // Nothing here asks for these.
-      sts: "http://127.0.0.1:9",
-      eks: "http://127.0.0.1:9",
     },
   });
   return {
     aws,
     proxy,
     async stop() {
-      for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) client.destroy();
+      for (const client of Object.values(aws)) client.destroy();
       await proxy.stop();
       await Promise.all([secrets.stop(), sqsAndS3.stop(), dynamo.stop()]);
     },

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { GetSecretValueCommand } from "@aws-sdk/client-secrets-manager";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { awsClients } from "#shared/lambda/aws-clients.ts";
+import { coreClients } from "#shared/lambda/core-clients.ts";
 
 let server: Server;
 let asked = 0;
@@ -21,10 +21,10 @@ afterAll(async () => {
 
 test("a request that is never answered is given up, and asked again", async () => {
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { secrets } = awsClients({
+  const { secrets } = coreClients({
     region: "us-east-1",
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
-    endpoints: { dynamo: endpoint, sqs: endpoint, s3: endpoint, secrets: endpoint, sts: endpoint, eks: endpoint },
+    endpoints: { dynamo: endpoint, sqs: endpoint, s3: endpoint, secrets: endpoint },
   });
   const answer = await secrets.send(new GetSecretValueCommand({ SecretId: "a" }));
   expect(answer.SecretString).toBe("value");

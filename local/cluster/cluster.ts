@@ -1,7 +1,7 @@
 import { ClusterStore } from "#local/cluster/cluster-store.ts";
 import { customKinds } from "#local/cluster/custom-kind.ts";
 import { FaultPlan } from "#local/cluster/faults.ts";
-import { builtinKinds, builtinKindsByResource, type Kind, resourceKey } from "#local/cluster/kinds.ts";
+import { apiVersionParts, builtinKinds, builtinKindsByResource, type Kind, resourceKey } from "#local/cluster/kinds.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
 
@@ -70,9 +70,7 @@ export class Cluster {
 
   /** The kind that objects of an apiVersion and kind have, or undefined. */
   kindNamed(apiVersion: string, kind: string): Kind | undefined {
-    const slash = apiVersion.indexOf("/");
-    const group = slash < 0 ? "" : apiVersion.slice(0, slash);
-    const version = apiVersion.slice(slash + 1);
+    const { group, version } = apiVersionParts(apiVersion);
     return this.kinds().find((each) => each.group === group && each.kind === kind && each.version === version);
   }
 

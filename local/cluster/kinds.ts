@@ -38,6 +38,12 @@ export function apiVersionOf(kind: Pick<Kind, "group" | "version">): string {
   return kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
 }
 
+/** The group and version of an apiVersion; "" is the core group. */
+export function apiVersionParts(apiVersion: string): { readonly group: string; readonly version: string } {
+  const slash = apiVersion.indexOf("/");
+  return { group: slash < 0 ? "" : apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
+}
+
 const allVerbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const noCollectionDelete = allVerbs.filter((verb) => verb !== "deletecollection");
 const readWrite = ["get", "patch", "update"];
@@ -189,6 +195,11 @@ const goGroups: Readonly<Record<string, string>> = {
   "apiextensions.k8s.io": "apiextensions",
 };
 
+/** The Go type of a built-in kind: `apps.v1.Deployment`. */
+export function goTypeName({ group, version, kind }: Pick<Kind, "group" | "version" | "kind">): string {
+  return `${goGroups[group] ?? group}.${version}.${kind}`;
+}
+
 function words(text: string): string[] {
   return text === "" ? [] : text.split(" ");
 }
@@ -204,10 +215,8 @@ function generationOf(flags: string): Kind["generation"] {
 }
 
 function readRow([groupVersion, kind, plural, flags, shortNames, categories, subresources]: Row): Kind {
-  const slash = groupVersion.indexOf("/");
-  const group = slash < 0 ? "" : groupVersion.slice(0, slash);
-  const version = groupVersion.slice(slash + 1);
-  const typeName = `${goGroups[group] ?? group}.${version}.${kind}`;
+  const { group, version } = apiVersionParts(groupVersion);
+  const typeName = goTypeName({ group, version, kind });
   const ref: TypeRef = () => builtinType(typeName);
   return {
     group,

@@ -4,6 +4,7 @@ import { type ApiRequest, type ApiResponse, handleRequest } from "#local/cluster
 import { type Authenticator, authenticate, type User } from "#local/cluster/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import type { Disturbance } from "#local/cluster/faults.ts";
+import { protobufToJson } from "#local/cluster/protobuf.ts";
 import { parseResourcePath } from "#local/cluster/resource-path.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { StatusError } from "#local/cluster/status-error.ts";
@@ -135,7 +136,9 @@ function apiRequest(
   };
 }
 
-/** The body as text, or undefined when it is too large. */
+const protobufType = "application/vnd.kubernetes.protobuf";
+
+/** The body as text, or undefined when it is too large; protobuf of a known type becomes JSON, with its content type. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -143,7 +146,11 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
     bytes += chunk.length;
     if (bytes <= maxBodyBytes) chunks.push(chunk);
   }
-  return bytes > maxBodyBytes ? undefined : Buffer.concat(chunks).toString("utf8");
+  if (bytes > maxBodyBytes) return undefined;
+  const body = Buffer.concat(chunks);
+  const json = request.headers["content-type"] === protobufType ? protobufToJson(body) : undefined;
+  if (json !== undefined) request.headers["content-type"] = "application/json";
+  return json ?? body.toString("utf8");
 }
 
 function recorder(

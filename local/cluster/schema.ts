@@ -94,34 +94,62 @@ export function scalarRef(scalar: ScalarName): TypeRef {
 }
 
 /**
- * The types of the built-in kinds, one `[name, type]` a line, derived from Kubernetes 1.36.2 (Apache-2.0): structure,
+ * The types of the built-in kinds, one `[name, type, wire fields]` a line, derived from Kubernetes 1.36.2 (Apache-2.0): structure,
  * list types, keys and their defaults from client-go `applyconfigurations/internal/internal.go`; `omitempty`, pointers
  * and patch strategies from the struct tags of k8s.io/api. `f` holds fields as `type` or `[type, zero rule, {d: default,
- * p: merge key, rk: retain keys}]`, `m` the element of a map, `l` and `k` the element and keys of a list, `a` atomic.
+ * p: merge key, rk: retain keys}]`, `m` the element of a map, `l` and `k` the element and keys of a list, `a` atomic. The
+ * wire fields are those of the `generated.proto` of the type, see `WireFields`.
  */
 const builtinTypesFile = new URL("./builtin-types.ndjson", import.meta.url);
 
-let builtinTypes: ReadonlyMap<string, JsonObject> | undefined;
+interface Definition {
+  readonly type: JsonObject;
+  readonly wire: string;
+}
+
+let definitions: ReadonlyMap<string, Definition> | undefined;
 const resolved = new Map<string, Type>();
 
-function builtinDefinition(name: string): JsonObject {
-  builtinTypes ??= new Map(
+function builtinDefinition(name: string): Definition {
+  definitions ??= new Map(
     readFileSync(builtinTypesFile, "utf8")
       .split("\n")
       .filter((line) => line !== "")
-      .map((line) => JSON.parse(line) as [string, JsonObject]),
+      .map((line) => {
+        const [each, type, wire = ""] = JSON.parse(line) as [string, JsonObject, string?];
+        return [each, { type, wire }];
+      }),
   );
-  const definition = builtinTypes.get(name);
+  const definition = definitions.get(name);
   if (definition === undefined) throw new Error(`builtin-types.ndjson has no type "${name}"`);
   return definition;
+}
+
+/** The fields of a protobuf message by number; those of a struct that JSON inlines are a message of their own. */
+export type WireFields = ReadonlyMap<number, string | WireFields>;
+
+/** How a built-in struct is written in protobuf: names in the order of their numbers, `7=` where some are passed over. */
+export function builtinWireFields(name: string): WireFields {
+  const tokens = builtinDefinition(name).wire.matchAll(/(?:(\d+)=)?(\(|[^\s()]+)|\)/g);
+  return readWireFields(tokens);
+}
+
+function readWireFields(tokens: Iterator<RegExpExecArray>): WireFields {
+  const fields = new Map<number, string | WireFields>();
+  let number = 0;
+  for (let next = tokens.next(); !next.done && next.value[0] !== ")"; next = tokens.next()) {
+    const [, given, field = ""] = next.value;
+    number = given === undefined ? number + 1 : Number(given);
+    fields.set(number, field === "(" ? readWireFields(tokens) : field);
+  }
+  return fields;
 }
 
 /** The type of a built-in struct, such as `apps.v1.Deployment`. @throws Error when there is none of that name. */
 export function builtinType(name: string): Type {
   const known = resolved.get(name);
   if (known !== undefined) return known;
-  const definition = builtinDefinition(name);
-  const type = readStruct(name, definition);
+  const type = readStruct(name, builtinDefinition(name).type);
   resolved.set(name, type);
   return type;
 }

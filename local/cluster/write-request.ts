@@ -2,7 +2,7 @@ import type { User } from "#local/cluster/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { toCustomObject } from "#local/cluster/custom-kind.ts";
 import { DecodeError, toGoObject } from "#local/cluster/go-object.ts";
-import { apiVersionOf, hasSubresource, type Kind } from "#local/cluster/kinds.ts";
+import { apiVersionOf, apiVersionParts, hasSubresource, type Kind } from "#local/cluster/kinds.ts";
 import type { FieldFilter, FieldsContext } from "#local/cluster/managed-fields.ts";
 import { withMetadata } from "#local/cluster/object-meta.ts";
 import { fieldSet } from "#local/cluster/path-set.ts";
@@ -175,9 +175,8 @@ export function fieldsContext(request: WriteRequest): FieldsContext {
   return {
     apiVersion: apiVersionOf(kind),
     typeIn: (apiVersion) => {
-      const slash = apiVersion.indexOf("/");
-      const group = slash < 0 ? "" : apiVersion.slice(0, slash);
-      return group === kind.group ? kind.typeIn(apiVersion.slice(slash + 1)) : undefined;
+      const { group, version } = apiVersionParts(apiVersion);
+      return group === kind.group ? kind.typeIn(version) : undefined;
     },
     manager: request.manager,
     subresource: request.subresource,

@@ -10,6 +10,8 @@ const KIB = 1024;
 /** Everybody has the SDK's clients; what comes on top of them is named here, with what it costs. */
 const defaultLimitKib = 2400;
 const limitsKib = {
+  // The clients of EKS and STS.
+  Apply: 2600,
   // isomorphic-git
   Resolve: 3400,
 };

@@ -7,6 +7,8 @@ import { type Stack, startStack } from "#local/stack.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { rounded } from "#test/bench/figures.ts";
+import { RawCluster } from "#test/bench/kube-requests.ts";
+import { serverVersion } from "#test/bench/server-version.ts";
 
 const defaultSizes = [10, 100, 300] as const;
 /** AWS ticks once a minute; a rollout that needed it more often would hide lost messages. */
@@ -32,17 +34,19 @@ interface Fanout extends Figures {
  */
 export async function fanout({ clusters: sizes = defaultSizes, say }: BenchOptions): Promise<BenchResult> {
   const figures: Fanout[] = [];
+  let version = "";
   for (const clusters of sizes) {
     const measured = await measure(clusters);
-    say(`${clusters} clusters: ${JSON.stringify(measured)}`);
-    figures.push(measured);
+    say(`${clusters} clusters: ${JSON.stringify(measured.figures)}`);
+    figures.push(measured.figures);
+    version = measured.version;
   }
   const largest = figures.at(-1);
   const ratios = figures
     .filter((of) => of !== largest)
     .map((of) => [`callsPerTarget${largest?.clusters}vs${of.clusters}`, rounded(total(largest) / total(of))] as const);
   return {
-    target: "embedded",
+    target: `embedded ${version}`,
     ratios: Object.fromEntries(ratios),
     figures: Object.fromEntries(figures.map((of) => [String(of.clusters), of])),
     failures: [],
@@ -53,7 +57,7 @@ function total(of: Fanout | undefined): number {
   return Object.values(of?.callsPerTarget ?? {}).reduce((sum, calls) => sum + calls, 0);
 }
 
-async function measure(clusters: number): Promise<Fanout> {
+async function measure(clusters: number): Promise<{ readonly version: string; readonly figures: Fanout }> {
   const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
   const stack = await startStack({ repositories: scratch, tickEveryMs: TICK_MS, capacity: "measured" });
   try {
@@ -78,7 +82,7 @@ async function measure(clusters: number): Promise<Fanout> {
     const calls = costOf(proxy.calls(), { looks: looks - looksBefore });
     const perTarget = (service: string) =>
       rounded(sum(calls, (operation) => operation.startsWith(`${service}:`)) / clusters);
-    return {
+    const figures = {
       clusters,
       seconds: rounded(seconds),
       targetsPerSecond: rounded(clusters / seconds),
@@ -89,9 +93,21 @@ async function measure(clusters: number): Promise<Fanout> {
         Object.entries(calls).map(([operation, count]) => [operation, rounded(count / clusters)]),
       ),
     };
+    return { version: await versionOf(stack), figures };
   } finally {
     await stack.stop();
     await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function versionOf({ clusters }: Stack): Promise<string> {
+  const [connection] = clusters.connections();
+  if (connection === undefined) return "";
+  const cluster = new RawCluster(connection);
+  try {
+    return await serverVersion(cluster);
+  } finally {
+    cluster.close();
   }
 }
 

@@ -1,10 +1,13 @@
 /** What the knobs of embedded clusters imitate, beside a real API server with real webhooks and a real APIService. */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "#local/aws/free-port.ts";
 import { type ClusterFaults, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
+import type { KubeAssets } from "#local/cluster/kube-assets.ts";
 import { createTlsIdentity } from "#local/cluster/tls-identity.ts";
+import { KubeTransport, type TransportRequest } from "#shared/adapters/kube/kube-transport.ts";
 import { type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
@@ -34,8 +37,11 @@ async function startEmbedded(): Promise<Troubled> {
 }
 
 /** A real server's webhooks are answered by this process. */
-async function startReal(assets: NonNullable<typeof kubeAssets>): Promise<Troubled> {
-  const [{ server, caData, token, stop }, tls] = await Promise.all([startKubeApiServer({ assets }), createTlsIdentity()]);
+async function startReal(assets: KubeAssets): Promise<Troubled> {
+  const [{ server, caData, token, stop }, tls] = await Promise.all([
+    startKubeApiServer({ assets }),
+    createTlsIdentity(),
+  ]);
   const cluster = clusterFixture({ server, caData, credentials: { token: async () => token } });
   let webhooks: readonly Webhook[] = [];
   const answers = createServer(tls, (request, response) => {
@@ -78,10 +84,14 @@ function verdict(webhook: Webhook): JsonObject {
 
 const registration = "/apis/admissionregistration.k8s.io/v1";
 
-/** One configuration for each webhook; a marker object that is refused says when the server has seen them. */
+/** One configuration for each webhook. The server acts by them a moment later. */
 async function configure(
   cluster: ClusterFixture,
-  { webhooks, answers, caBundle }: { readonly webhooks: readonly Webhook[]; readonly answers: Server; readonly caBundle: string },
+  {
+    webhooks,
+    answers,
+    caBundle,
+  }: { readonly webhooks: readonly Webhook[]; readonly answers: Server; readonly caBundle: string },
 ): Promise<void> {
   const { port } = answers.address() as AddressInfo;
   for (const plural of ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]) {
@@ -89,8 +99,7 @@ async function configure(
   }
   for (const webhook of webhooks) {
     const mutates = webhook.does === "rewrite";
-    // Nothing listens on the port for discarded packets.
-    const url = `https://127.0.0.1:${webhook.does === "fail" ? 9 : port}/${webhook.name}`;
+    const url = `https://127.0.0.1:${webhook.does === "fail" ? await freePort() : port}/${webhook.name}`;
     await cluster.raw("POST", `${registration}/${mutates ? "mutating" : "validating"}webhookconfigurations`, {
       body: {
         apiVersion: "admissionregistration.k8s.io/v1",
@@ -140,42 +149,126 @@ async function announce(cluster: ClusterFixture, names: readonly string[]): Prom
 
 const targets: readonly (readonly [string, () => Promise<Troubled>])[] = [
   ["the embedded API server", startEmbedded],
-  ...(kubeAssets === undefined ? [] : [["kube-apiserver", () => startReal(kubeAssets)] as const]),
+  ...[kubeAssets].flatMap((assets) =>
+    assets === undefined ? [] : [["kube-apiserver", () => startReal(assets)] as const],
+  ),
 ];
 
-describe.each(targets)("trouble on %s", (_name, start) => {
-  let troubled: Troubled;
-  beforeAll(async () => {
-    troubled = await start();
-  }, 120_000);
-  afterAll(() => troubled.stop());
+const configMaps = "/api/v1/namespaces/default/configmaps";
+const kinds = ["ConfigMap"];
+const forbidden = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", reason: "Forbidden", code: 403 };
+const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-  test("print", async () => {
-    const { cluster } = troubled;
-    const configMaps = "/api/v1/namespaces/default/configmaps";
-    await troubled.trouble({ webhooks: [{ name: "deny.example.com", kinds: ["ConfigMap"], does: "deny", message: "no" }] });
-    await new Promise((r) => setTimeout(r, 1500));
-    const tp = (method: "POST" | "GET" | "DELETE" | "PATCH", path: string, body?: unknown, as?: "apply-patch", expectStatus?: number) =>
-      cluster.raw(method, path, { ...(body ? { body } : {}), ...(as ? { as } : {}), expect: expectStatus ?? 599 }).catch((e) => String(e));
-    const cm = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "x" }, data: { k: "1" } };
-    console.log(_name, "deny", await tp("POST", configMaps, cm));
-    await troubled.trouble({ webhooks: [{ name: "deny.example.com", kinds: ["ConfigMap"], does: "deny", message: "", code: 400 }] });
-    await new Promise((r) => setTimeout(r, 1500));
-    console.log(_name, "deny400", await tp("POST", configMaps, cm));
-    await troubled.trouble({ webhooks: [{ name: "fail.example.com", kinds: ["ConfigMap"], does: "fail" }] });
-    await new Promise((r) => setTimeout(r, 1500));
-    console.log(_name, "fail", await tp("POST", configMaps, cm));
-    await troubled.trouble({ webhooks: [{ name: "w.example.com", kinds: ["ConfigMap"], does: "rewrite", patch: [{ op: "add", path: "/data/injected", value: "y" }, { op: "replace", path: "/data/k", value: "z" }] }] });
-    await new Promise((r) => setTimeout(r, 1500));
-    console.log(_name, "rewrite", await tp("PATCH", `${configMaps}/x?fieldManager=me`, cm, "apply-patch"));
-    console.log(_name, "rewrite2", await tp("PATCH", `${configMaps}/x?fieldManager=me`, { ...cm, data: { k: "2" } }, "apply-patch"));
-    await troubled.trouble({ webhooks: [{ name: "deny.example.com", kinds: ["ConfigMap"], operations: ["DELETE"], does: "deny", message: "no" }] });
-    await new Promise((r) => setTimeout(r, 1500));
-    console.log(_name, "delete", await tp("DELETE", `${configMaps}/x`));
-    console.log(_name, "deletecollection", await tp("DELETE", `${configMaps}`));
-    await troubled.trouble({ unavailableApis: ["v1beta1.metrics.k8s.io"] });
-    await new Promise((r) => setTimeout(r, 5000));
-    for (const path of ["/apis/metrics.k8s.io", "/apis/metrics.k8s.io/v1beta1", "/apis/metrics.k8s.io/v1beta1/pods"]) console.log(_name, path, await tp("GET", path));
-    console.log(_name, JSON.stringify(listAt(await cluster.raw("GET", "/apis"), "groups").filter((g) => stringAt(g, "name") === "metrics.k8s.io")));
-  }, 120_000);
-});
+describe.each(targets)(
+  "trouble on %s",
+  (_name, start) => {
+    let troubled: Troubled;
+    let transport: KubeTransport;
+    let count = 0;
+    beforeAll(async () => {
+      troubled = await start();
+      transport = new KubeTransport(troubled.cluster.endpoint);
+    }, 120_000);
+    afterEach(() => troubled.trouble({}));
+    afterAll(async () => {
+      transport.close();
+      await troubled.stop();
+    });
+
+    async function send(method: "GET" | "PATCH" | "DELETE", path: string, sent: Partial<TransportRequest> = {}) {
+      const { status, text } = await transport.send({ method, path, timeoutMs: 20_000, maxBodyBytes: 1e8, ...sent });
+      return { status, text, body: text.startsWith("{") ? parseJson(text) : undefined };
+    }
+
+    /** Each time another object: what a webhook lets pass before the server knows of it is no obstacle. */
+    function apply(data: JsonObject = { k: "1" }, name = `x-${count++}`) {
+      const body = stringifyJson({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data });
+      const headers = { "content-type": "application/apply-patch+yaml" };
+      return send("PATCH", `${configMaps}/${name}?fieldManager=me&force=true`, { body, headers });
+    }
+
+    function eventually<T>(look: () => Promise<T>) {
+      return expect.poll(look, { timeout: 20_000, interval: 100 });
+    }
+
+    test("a webhook that denies is named with its message", async () => {
+      await troubled.trouble({ webhooks: [{ name: "deny.example.com", kinds, does: "deny", message: "not today" }] });
+      const message = 'admission webhook "deny.example.com" denied the request: not today';
+      await eventually(async () => (await apply()).body).toEqual({ ...forbidden, message });
+    });
+
+    test("a webhook may deny with another code, and without explanation", async () => {
+      await troubled.trouble({ webhooks: [{ name: "mute.example.com", kinds, does: "deny", message: "", code: 400 }] });
+      const { reason: _, ...status } = forbidden;
+      const message = 'admission webhook "mute.example.com" denied the request without explanation';
+      await eventually(async () => (await apply()).body).toEqual({ ...status, message, code: 400 });
+    });
+
+    test("a webhook that denies deletes denies those of a collection too", async () => {
+      await apply({}, "stays");
+      const operations = ["DELETE" as const];
+      await troubled.trouble({
+        webhooks: [{ name: "keep.example.com", kinds, operations, does: "deny", message: "no" }],
+      });
+      await eventually(async () => (await send("DELETE", `${configMaps}/stays?dryRun=All`)).status).toBe(403);
+      const message = 'admission webhook "keep.example.com" denied the request: no';
+      expect((await send("DELETE", `${configMaps}/stays`)).body).toEqual({ ...forbidden, message });
+      expect((await send("DELETE", configMaps)).body).toEqual({ ...forbidden, message });
+      expect((await send("GET", `${configMaps}/stays`)).status).toBe(200);
+    });
+
+    test("a webhook that cannot be called is an internal error, or ignored", async () => {
+      await troubled.trouble({ webhooks: [{ name: "away.example.com", kinds, does: "fail" }] });
+      const called =
+        /failed calling webhook "away\.example\.com": failed to call webhook: Post "https:.*connection refused$/;
+      const message = expect.stringMatching(called);
+      await eventually(async () => (await apply()).body).toEqual({
+        ...{ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", code: 500, reason: "InternalError" },
+        message: expect.stringMatching(/^Internal error occurred: failed calling/),
+        details: { causes: [{ message }] },
+      });
+      await troubled.trouble({
+        webhooks: [{ name: "away.example.com", kinds, does: "fail", failurePolicy: "Ignore" }],
+      });
+      await eventually(async () => (await apply()).status).toBe(201);
+    });
+
+    test("what a webhook rewrites is stored, and no manager's; applied again, nothing changes", async () => {
+      const patch = [
+        { op: "add", path: "/data/injected", value: "yes" },
+        { op: "replace", path: "/data/k", value: "theirs" },
+      ];
+      await troubled.trouble({ webhooks: [{ name: "inject.example.com", kinds, does: "rewrite", patch }] });
+      const data = { k: "theirs", injected: "yes" };
+      await eventually(async () => (await apply()).body).toMatchObject({ data });
+      const first = (await apply({ k: "1" }, "rewritten")).body;
+      expect(valueAt(listAt(first, "metadata", "managedFields")[0], "fieldsV1")).toEqual({ "f:data": { "f:k": {} } });
+      expect(listAt(first, "metadata", "managedFields")).toHaveLength(1);
+      expect((await apply({ k: "2" }, "rewritten")).body).toEqual(first);
+    });
+
+    test("an aggregated API without a server is announced, stale, and answers 503", async () => {
+      await troubled.trouble({ unavailableApis: ["v1beta1.metrics.k8s.io"] });
+      const stale = async () =>
+        listAt((await send("GET", "/apis", { headers: { accept: aggregated } })).body, "items").filter(
+          (item) => stringAt(item, "metadata", "name") === "metrics.k8s.io",
+        );
+      await eventually(stale).toMatchObject([{ versions: [{ version: "v1beta1", freshness: "Stale" }] }]);
+      expect(listAt(listAt((await stale())[0], "versions")[0], "resources")).toEqual([]);
+      const version = { groupVersion: "metrics.k8s.io/v1beta1", version: "v1beta1" };
+      const group = { name: "metrics.k8s.io", versions: [version], preferredVersion: version };
+      await eventually(async () => listAt((await send("GET", "/apis")).body, "groups")).toContainEqual(group);
+      expect((await send("GET", "/apis/metrics.k8s.io")).body).toEqual({
+        kind: "APIGroup",
+        apiVersion: "v1",
+        ...group,
+      });
+      for (const path of ["/apis/metrics.k8s.io/v1beta1", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods"]) {
+        await eventually(async () => (await send("GET", path)).status).toBe(503);
+        expect((await send("GET", path)).text).toBe("service unavailable\n");
+      }
+      expect((await send("GET", configMaps)).status).toBe(200);
+    });
+  },
+  120_000,
+);

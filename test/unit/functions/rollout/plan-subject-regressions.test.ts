@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { dueAtOf } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
@@ -432,4 +433,23 @@ describe.each(["before", "after"] as const)("killed %s any of its calls", (when)
       throw error;
     }
   }
+});
+
+test("a group whose clusters change outside a rollout, or seem to, is looked at again within a minute or so", async () => {
+  const made = new PlannerWorld();
+  await made.addCluster("a", "all");
+  await made.setSource("aaa");
+  await made.setGroup({});
+  await made.rollOut();
+  const restSeconds = async () => {
+    await made.plan();
+    const head = await made.head();
+    return (new Date(dueAtOf(head?.dueKey ?? "")).getTime() - made.now.getTime()) / 1000;
+  };
+  await made.observe("a", "Verifying", { reason: "NotReady" });
+  expect(await restSeconds()).toBeLessThan(70);
+  expect((await made.group()).status.clusters).toMatchObject({ changing: 1, ready: 0 });
+  await made.observe("a", "Ready");
+  expect(await restSeconds()).toBeGreaterThan(500);
+  expect((await made.group()).status.clusters).toMatchObject({ changing: 0, ready: 1 });
 });

@@ -100,7 +100,7 @@ function askedBy({ method, path, headers, body }: SignedRequest): readonly Asked
 }
 
 function textOf(body: unknown): string {
-  return typeof body === "string" ? body : Buffer.from(body as Uint8Array).toString();
+  return typeof body === "string" ? body : new TextDecoder().decode(body as Uint8Array);
 }
 
 type Request = Readonly<Record<string, unknown>>;

@@ -1,76 +1,106 @@
 /**
- * `npm run nightly -- seeds [--from N] [--count N] [--parallel N] [--processes N]`: the invariant suite under the full
- * fault proxy, one small world per seed. Prints what repeats each seed that fails; exits with 1 when one did.
+ * `npm run nightly [-- seeds|calls] [--seed N,N] [--from N] [--count N] [--parallel N] [--processes N] [--rate N]`: what
+ * takes too long for every commit. `seeds`: the invariant suite under the full fault proxy, one small world per seed;
+ * `calls`: a reference run, over and over, until each of its calls has failed in every way. Prints what repeats that
+ * which fails, and exits with 1 then.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { errorMessage } from "#shared/errors.ts";
+import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";
 import { defaultRate, playQuiet, playSeed } from "#test/support/play-seed.ts";
+import { inPool } from "#test/support/pool.ts";
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    /** These seeds and no others. */
+    seed: { type: "string" },
     from: { type: "string", default: String(Date.now() % 1_000_000) },
     count: { type: "string", default: "1000" },
-    /** Seeds at once in one process: most of a world's time is waiting. */
-    parallel: { type: "string", default: "5" },
+    /** Worlds at once in one process: much of a world's time is waiting. */
+    parallel: { type: "string", default: "3" },
     processes: { type: "string", default: "2" },
     /** Seconds of the functions in one of ours: fewer where the machine is busy. */
     rate: { type: "string", default: String(defaultRate) },
-    /** Of a child: every so-many-th seed is its own. */
-    step: { type: "string", default: "1" },
+    /** Of a child: it does every `processes`-th piece of the work, from this one. */
+    share: { type: "string" },
   },
 });
-const [from, count, parallel, processes, rate, step] = [
-  values.from,
-  values.count,
-  values.parallel,
-  values.processes,
-  values.rate,
-  values.step,
-].map(Number) as [number, number, number, number, number, number];
+const [from, count, parallel, processes, rate] = [
+  Number(values.from),
+  Number(values.count),
+  Number(values.parallel),
+  Number(values.processes),
+  Number(values.rate),
+];
+const suites = { seeds: playSeeds, calls: failCalls };
+type SuiteName = keyof typeof suites;
 
-process.exitCode = processes > 1 ? await inProcesses() : await inThisProcess();
+const names = (positionals.length > 0 ? positionals : Object.keys(suites)) as SuiteName[];
+const unknown = names.filter((name) => !Object.hasOwn(suites, name));
+if (unknown.length > 0) throw new Error(`there is no suite ${unknown.join(", ")}: ${Object.keys(suites).join(", ")}`);
+for (const name of names) {
+  const code = values.share === undefined && processes > 1 ? await inProcesses(name) : await suites[name]();
+  process.exitCode = Math.max(Number(process.exitCode ?? 0), code);
+}
 
-async function inProcesses(): Promise<number> {
-  console.log(`seeds ${from} to ${from + count - 1}, ${parallel} at once in each of ${processes} processes`);
-  const exits = Array.from({ length: processes }, async (_, index) => {
-    const own = Math.ceil((count - index) / processes);
-    const args = ["--processes", "1", "--from", `${from + index}`, "--count", `${own}`, "--step", `${processes}`];
-    const script = fileURLToPath(import.meta.url);
-    const child = spawn(process.execPath, [script, ...args, "--parallel", `${parallel}`, "--rate", `${rate}`], {
-      stdio: "inherit",
-    });
+async function inProcesses(name: SuiteName): Promise<number> {
+  if (name === "seeds") console.log(`seeds ${values.seed ?? `${from} to ${from + count - 1}`}`);
+  const given = process.argv.slice(2).filter((each) => !Object.hasOwn(suites, each));
+  const exits = Array.from({ length: processes }, async (_, share) => {
+    const args = [fileURLToPath(import.meta.url), name, ...given, "--from", `${from}`, "--share", `${share}`];
+    const child = spawn(process.execPath, args, { stdio: "inherit" });
     const [code] = await once(child, "exit");
-    return (code ?? 1) as number;
+    return Number(code ?? 1);
   });
   return Math.max(...(await Promise.all(exits)));
 }
 
-async function inThisProcess(): Promise<number> {
+async function playSeeds(): Promise<number> {
+  const all = values.seed?.split(",").map(Number) ?? Array.from({ length: count }, (_, index) => from + index);
+  const seeds = own(all);
+  if (seeds.length === 0) return 0;
   const quietEnd = await playQuiet(rate);
-  const seeds = Array.from({ length: count }, (_, index) => from + index * step);
-  const startedAt = performance.now();
   const failed: number[] = [];
-  const work = async () => {
-    for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
-      try {
-        await playSeed(seed, { rate, quietEnd });
-      } catch (error) {
-        failed.push(seed);
-        console.log(
-          `\nseed ${seed} failed: ${errorMessage(error)}\nrepeat it: npm run nightly -- seeds --from ${seed} --count 1\n`,
-        );
-      }
+  await inPool(seeds, parallel, async (seed) => {
+    try {
+      await playSeed(seed, { rate, quietEnd });
+    } catch (error) {
+      failed.push(seed);
+      console.log(`seed ${seed} failed: ${errorMessage(error)}\nrepeat it: npm run nightly -- seeds --seed ${seed}`);
     }
-  };
-  await Promise.all(Array.from({ length: parallel }, work));
-  const seconds = Math.round((performance.now() - startedAt) / 1000);
-  const cpu = process.cpuUsage();
-  console.log(
-    `${count} seeds in ${seconds} s (${Math.round((cpu.user + cpu.system) / 1e6)} s of processor time); failed: ${failed.join(", ") || "none"}`,
-  );
+  });
+  return summary(`${seeds.length} seeds`, failed);
+}
+
+async function failCalls(): Promise<number> {
+  const reference = await playReference(rate);
+  const runs = own([...everyFailure(reference).entries()]);
+  const failed: number[] = [];
+  let failures = 0;
+  await inPool(runs, parallel, async ([index, planned]) => {
+    try {
+      failures += (await playFailing(planned, reference)).length;
+    } catch (error) {
+      failed.push(index);
+      const calls = planned.map(({ className, number, when, as }) => `${className} ${number} ${when} ${as}`);
+      console.log(`run ${index} failed: ${errorMessage(error)}\nfailing calls: ${calls.join("; ")}`);
+    }
+  });
+  return summary(`${failures} failing calls in ${runs.length} runs`, failed);
+}
+
+function own<T>(work: readonly T[]): readonly T[] {
+  if (values.share === undefined) return work;
+  return work.filter((_, index) => index % processes === Number(values.share));
+}
+
+function summary(done: string, failed: readonly number[]): number {
+  const { user, system } = process.cpuUsage();
+  const seconds = `${Math.round(process.uptime())} s, ${Math.round((user + system) / 1e6)} s of processor time`;
+  console.log(`${done} in ${seconds}; failed: ${failed.join(", ") || "none"}`);
   return failed.length > 0 ? 1 : 0;
 }

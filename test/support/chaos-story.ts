@@ -1,6 +1,7 @@
 /** One story, told the same in every weather: three revisions travel through three rings, two of them delete. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import { ApiAnswer } from "#local/api-session.ts";
 import {
   configMap,
   groupDocument,
@@ -114,7 +115,29 @@ export async function tellStory(world: World, options: StoryOptions = {}): Promi
   }
 }
 
+/** The group goes, and with it everything that it brought to the clusters. */
+export async function endStory(world: World, options: StoryOptions = {}): Promise<void> {
+  const path = `/v1/namespaces/${namespace}/syncgroups/web`;
+  // Where an answer was lost, asking again finds it done.
+  await world.session.call("DELETE", `${path}?cascade=delete&confirm=true`).catch(unlessGone);
+  await world.waitFor(
+    "the group is gone",
+    () =>
+      world.group("web").then(
+        () => false,
+        (error: unknown) => unlessGone(error) === undefined,
+      ),
+    options.patienceSeconds,
+  );
+}
+
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof ApiAnswer) || error.status !== 404) throw error;
+}
+
+/** Of ours, at least, and of the functions': longer than the planner rests. */
 const patienceAfterSeconds = 30;
+const restSeconds = 900;
 
 /** What people were told: all of it, all but what was lost, or whatever it was. */
 export type Told = "all" | "some" | "anything";
@@ -130,7 +153,7 @@ export async function awaitEnd(
   quiet: NormalForm,
   told: Told,
 ): Promise<{ readonly form: NormalForm; readonly wanted: NormalForm }> {
-  const deadline = performance.now() + patienceAfterSeconds * 1000;
+  const deadline = performance.now() + Math.max(patienceAfterSeconds, restSeconds / world.clock.rate) * 1000;
   const wanted = told === "all" ? quiet : { ...quiet, events: [] };
   const seen = async () => {
     const form = await normalForm(world);

@@ -47,7 +47,7 @@ const mostOffMs = 500;
 export interface WorldOptions
   extends Pick<
     MachineOptions,
-    "copies" | "faults" | "seed" | "timeoutSeconds" | "sandboxes" | "tickEveryMs" | "installation"
+    "copies" | "faults" | "seed" | "timeoutSeconds" | "sandboxes" | "tickEveryMs" | "installation" | "overrun"
   > {
   readonly target?: FleetTarget;
   readonly rate?: number;
@@ -146,7 +146,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         for (const update of webhook === "tells" ? updates : []) {
           if (update.before === zeroId && update.after === zeroId) continue;
           const { url, secret } = machine.webhook;
-          await sendGithubPush({ webhookUrl: url, secret, repository, cloneUrl: git.url(repository), update });
+          // As for GitHub, a delivery that breaks is over: the Source's interval finds the commit.
+          await sendGithubPush({ webhookUrl: url, secret, repository, cloneUrl: git.url(repository), update }).catch(
+            () => {},
+          );
         }
       },
     });

@@ -13,7 +13,8 @@ export function openPatientSession(api: Machine["api"]): ApiSession {
       try {
         return await session.call(method, path, body);
       } catch (error) {
-        const passes = error instanceof ApiAnswer && error.status >= 500;
+        // A TypeError is what fetch calls a connection that broke: a kept one that the server closed just now.
+        const passes = error instanceof TypeError || (error instanceof ApiAnswer && error.status >= 500);
         if (!passes || attempt === tries) throw error;
       }
       await sleep(waitMs * attempt);

@@ -80,7 +80,7 @@ export function unusedGrants(calls: readonly RecordedCall[], resources: readonly
         .filter(isUnused)
         .map(({ Action, Resource: on }) => `${name} ${Action} ${textOf(on)}`),
       ...keysOf(statement)
-        .filter((key) => isUnused({ ...statement, Condition: leadingKeyIs(key) }))
+        .filter((key) => isUnused({ ...statement, Condition: { "ForAllValues:StringLike": { [leadingKeys]: [key] } } }))
         .map((key) => `${name} ${key}`),
     ]);
   });
@@ -93,12 +93,10 @@ function actionsOf(statement: Statement): readonly Statement[] {
     .flatMap((Action) => listOf(statement.Resource).map((on) => ({ ...statement, Action, Resource: on })));
 }
 
-function keysOf({ Condition }: Statement): readonly string[] {
-  return listOf((Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] ?? []) as string[]);
-}
+const leadingKeys = "dynamodb:LeadingKeys";
 
-function leadingKeyIs(key: string): Statement["Condition"] {
-  return { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [key] } };
+function keysOf({ Condition }: Statement): readonly string[] {
+  return listOf((Condition?.["ForAllValues:StringLike"]?.[leadingKeys] ?? []) as string[]);
 }
 
 function wishOf({ action, resource, leadingKey }: RecordedCall): Wish {

@@ -1,0 +1,150 @@
+/** The reference run in which calls fail, one after the other, and whether it ended as the one in which none did. */
+import assert from "node:assert/strict";
+import { quiet } from "#local/aws/fault-options.ts";
+import { createRandom } from "#local/aws/random.ts";
+import {
+  awaitEnd,
+  endStory,
+  fewClusters,
+  type StoryOptions,
+  storyBound,
+  tellStory,
+} from "#test/support/chaos-story.ts";
+import { startWorld } from "#test/support/e2e-world.ts";
+import { type CallFailure, failingCalls } from "#test/support/failing-calls.ts";
+import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
+
+const patienceSeconds = 240;
+const story: StoryOptions = { rings: fewClusters, chapters: 2, patienceSeconds };
+const longSeconds = 300;
+const timeoutSeconds = {
+  resolve: longSeconds,
+  rollout: longSeconds,
+  render: longSeconds,
+  apply: longSeconds,
+  report: longSeconds,
+};
+
+export interface ReferenceRun {
+  readonly rate: number;
+  /** How many calls of each class it made. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** When all is in sync, and when the group is gone. */
+  readonly inSync: NormalForm;
+  readonly gone: NormalForm;
+}
+
+/** Two revisions go to three clusters, the second deletes; then everything is deleted. Nothing fails. */
+export async function playReference(rate: number): Promise<ReferenceRun> {
+  const calls = failingCalls([]);
+  const world = await startWorld({
+    rate,
+    seed: 1,
+    faults: quiet,
+    timeoutSeconds,
+    ...pace,
+    disturbGit: calls.disturbGit,
+  });
+  try {
+    calls.begin(world);
+    await tellStory(world, story);
+    const inSync = await normalForm(world);
+    await endStory(world, story);
+    const gone = await normalForm(world);
+    return { rate, counts: new Map(calls.counts()), inSync, gone };
+  } finally {
+    await world.close();
+  }
+}
+
+const pace = { tickEveryMs: 1000, pollMs: 250 };
+
+/**
+ * The same run, in which these calls fail.
+ * @returns those that were made: a run in which calls fail makes others.
+ * @throws Error when an invariant is broken, when nothing goes on, or when it ends otherwise.
+ */
+export async function playFailing(
+  failures: readonly CallFailure[],
+  reference: ReferenceRun,
+): Promise<readonly CallFailure[]> {
+  const calls = failingCalls(failures);
+  const { rate } = reference;
+  const world = await startWorld({
+    rate,
+    seed: 1,
+    faults: quiet,
+    timeoutSeconds,
+    ...pace,
+    disturbGit: calls.disturbGit,
+  });
+  const check = async (wanted: NormalForm) => {
+    const end = await awaitEnd(world, wanted, "anything");
+    assert.deepEqual(end.form, end.wanted, "the end is another than where no call failed");
+    const most = world.monitor.most();
+    assert.ok(most.length <= storyBound, `${most.join(", ")} changed at once, more than ${storyBound}`);
+    assert.deepEqual(world.monitor.unasked(), [], "clusters were written to when nothing was outstanding");
+  };
+  try {
+    calls.begin(world);
+    await tellStory(world, story);
+    await check(reference.inSync);
+    await endStory(world, story);
+    await check(reference.gone);
+    return calls.fired();
+  } finally {
+    await world.close();
+  }
+}
+
+const forms = ["reset", "serverError"] as const;
+const phases = ["before", "after"] as const;
+/** Of the calls of a class, one in so many fails in one run: few enough for each failure to meet a run that goes on. */
+const stride = 24;
+
+/** Runs in which together every call fails in every way. */
+export function everyFailure(reference: ReferenceRun): readonly (readonly CallFailure[])[] {
+  return phases.flatMap((when) =>
+    forms.flatMap((as) =>
+      Array.from({ length: stride }, (_, run) => [
+        ...strided(reference, run).map(({ className, number, turn }) => ({
+          ...{ className, number, when, as },
+          fails: turn % 2 === 0 ? ("attempt" as const) : ("call" as const),
+        })),
+      ]),
+    ),
+  );
+}
+
+/** So many runs before the effect and after it, in which together each class fails at least once in either way. */
+export function someFailures(reference: ReferenceRun, seed: number, runs: number): readonly (readonly CallFailure[])[] {
+  const random = createRandom(seed);
+  const classes = [...reference.counts];
+  return phases.flatMap((when) => {
+    const first = classes.map(([className, count]) => ({
+      className,
+      number: random.integer(1, Math.ceil(count / 2)),
+      run: random.integer(0, runs - 1),
+    }));
+    return Array.from({ length: runs }, (_, run): CallFailure[] => {
+      const as = forms[run % forms.length] ?? "reset";
+      const chosen = [
+        ...first.filter((each) => each.run === run),
+        ...strided(reference, random.integer(0, stride - 1)),
+      ];
+      return chosen.map(({ className, number }) => ({
+        ...{ className, number, when, as },
+        fails: random.chance(0.5) ? "attempt" : "call",
+      }));
+    });
+  });
+}
+
+/** Every `stride`-th call of each class, from another one in each run, and from others in other classes. */
+function strided({ counts }: ReferenceRun, run: number) {
+  return [...counts].flatMap(([className, count], index) => {
+    const start = (run + index * 7) % stride;
+    const length = Math.max(0, Math.ceil((count - start) / stride));
+    return Array.from({ length }, (_, turn) => ({ className, number: start + turn * stride + 1, turn: run + turn }));
+  });
+}

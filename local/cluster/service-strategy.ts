@@ -48,8 +48,10 @@ export function allocateService(object: JsonObject, context: Context): JsonObjec
   const ip = given === "" ? freeIp(context) : given;
   spec.clusterIP = ip;
   spec.clusterIPs = [ip];
-  spec.ipFamilies ??= before.ipFamilies ?? ["IPv4"];
-  spec.ipFamilyPolicy ??= before.ipFamilyPolicy ?? "SingleStack";
+  // Endpoints that nothing selects may be of any family (registry/core/service/storage, initIPFamilyFields).
+  const anyFamily = ip === "None" && Object.keys(isJsonObject(spec.selector) ? spec.selector : {}).length === 0;
+  spec.ipFamilies ??= before.ipFamilies ?? (anyFamily ? ["IPv4", "IPv6"] : ["IPv4"]);
+  spec.ipFamilyPolicy ??= before.ipFamilyPolicy ?? (anyFamily ? "RequireDualStack" : "SingleStack");
   const external = spec.type === "NodePort" || spec.type === "LoadBalancer";
   if (!external) delete spec.externalTrafficPolicy;
   if (spec.type !== "LoadBalancer") delete spec.allocateLoadBalancerNodePorts;

@@ -15,7 +15,7 @@ export default class ClusterChecksReporter implements Reporter {
     _errors: readonly unknown[],
     reason: TestRunEndReason,
   ): Promise<void> {
-    const passed = modules.flatMap((module) => [...module.children.allTests("passed")]);
+    const passed = modules.flatMap((module) => [...module.children.allTests("passed")]).filter(isCheck);
     const embedded = passed.filter((test) => targetOf(test) === "embedded API server").length;
     const real = passed.filter((test) => targetOf(test) === "kube-apiserver").length;
     const required = process.env.STARLING_REQUIRE_REAL === "1";
@@ -34,6 +34,11 @@ async function realPart(count: number): Promise<string> {
   }
   const version = execFileSync(assets.kubeApiServer, ["--version"], { encoding: "utf8" });
   return `${count} on kube-apiserver ${version.replace("Kubernetes v", "").trim()}`;
+}
+
+/** Recorded steps that are not compared are sent for the sake of the next ones: nothing was checked. */
+function isCheck(test: TestCase): boolean {
+  return !test.name.includes("(left out: ");
 }
 
 /** The innermost suite that names a target decides. */

@@ -104,8 +104,12 @@ async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, strin
   // A lease is a matter of the moment.
   if (row.type === "Lease" || row.type === "Event") return undefined;
   if (row.type === "SyncOnCluster") return normalSync(world, row as SyncRow, uids);
-  const { transitions, ...rest } = row as Row & { readonly transitions?: readonly { reason: string; phase: string }[] };
-  const told = transitions?.filter(({ reason }) => reason !== "TooManyUnreachable");
+  const { transitions, ...rest } = row as Row & {
+    readonly transitions?: readonly { reason: string; phase: string; message: string }[];
+  };
+  const told = transitions?.filter(
+    ({ reason, message }) => reason !== "TooManyUnreachable" && !message.endsWith(" goes on"),
+  );
   const members = "members" in rest ? JSON.parse(await blob(world, String(rest.members))) : undefined;
   return strip({ ...rest, members, transitions: told }, uids);
 }

@@ -1,0 +1,86 @@
+/** The fleet of the demo and of `local up`: EKS clusters of two accounts, and an account that does not let Starling in. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { pacedClock } from "#local/paced-clock.ts";
+import { addFleet, type Stack, startStack } from "#local/stack.ts";
+import type { ClusterObject, SyncGroupObject } from "#shared/domain/api/objects.ts";
+import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
+
+const patienceMs = 40_000;
+const roleArn = "arn:aws:iam::111111111111:role/starling-apply";
+const externalId = "starling-on-this-machine";
+const version = { apiVersion: "starling.dev/v1alpha1" };
+
+let folder: string;
+let stack: Stack;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "starling-iam-"));
+  stack = await startStack({ repositories: folder, clock: pacedClock(10), tickEveryMs: 250 });
+});
+afterEach(async () => {
+  await stack.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function waitFor<T>(what: string, probe: () => Promise<T | undefined>): Promise<T> {
+  for (const until = performance.now() + patienceMs; ; await sleep(100)) {
+    const found = await probe();
+    if (found !== undefined) return found;
+    if (performance.now() > until) {
+      throw new Error(`${what} did not happen: ${JSON.stringify(await stack.session.call("GET", "/v1/clusters"))}`);
+    }
+  }
+}
+
+const cluster = (name: string) => stack.session.call<ClusterObject>("GET", `/v1/clusters/${name}`);
+const group = () => stack.session.call<SyncGroupObject>("GET", "/v1/namespaces/shop/syncgroups/web");
+
+test("clusters of an account that does not trust Starling are unreachable, say why, and join in when it does", async () => {
+  const { eks } = stack.machine;
+  await stack.git.createRepository("shop/web", {
+    "deploy/settings.yaml": namespaceManifest + configMap("settings", { color: "blue" }),
+  });
+  const names = await addFleet(stack, 4);
+  const specs = new Map(await Promise.all(names.map(async (name) => [name, (await cluster(name)).spec] as const)));
+  const spoke = names.filter((name) => specs.get(name)?.access !== undefined);
+  const home = names.filter((name) => !spoke.includes(name));
+  expect([spoke.length, home.length]).toEqual([2, 2]);
+  expect([...specs.values()].map(({ endpoint }) => endpoint)).toEqual(names.map(() => undefined));
+
+  eks.roles.put({ arn: roleArn, trusts: [{ principalArn: eks.callerArn, externalId: "another one" }] });
+  await stack.session.apply([
+    {
+      ...version,
+      kind: "Source",
+      metadata: { namespace: "shop", name: "web" },
+      spec: { git: { url: stack.git.url("shop/web") }, interval: "10s" },
+    },
+    {
+      ...version,
+      kind: "SyncGroup",
+      metadata: { namespace: "shop", name: "web" },
+      spec: {
+        clusters: { all: true },
+        templates: [{ name: "app", source: "web", path: "deploy" }],
+        rollout: { maxConcurrent: 4, maxUnreachable: "50%" },
+      },
+    },
+  ]);
+  await waitFor("the clusters of the home account", async () => {
+    const { status } = await group();
+    return status.clusters?.ready === home.length && status.clusters.unreachable === spoke.length ? status : undefined;
+  });
+  for (const name of spoke) {
+    const { status } = await cluster(name);
+    expect(status.conditions).toMatchObject([{ type: "Reachable", status: "False", reason: "RoleDenied" }]);
+    expect(status.conditions[0]?.message).toContain(`role ${roleArn} may not be assumed: let its trust policy`);
+  }
+
+  eks.roles.put({ arn: roleArn, trusts: [{ principalArn: eks.callerArn, externalId }] });
+  await waitFor("all clusters", async () =>
+    (await group()).status.clusters?.ready === names.length ? true : undefined,
+  );
+}, 120_000);

@@ -81,13 +81,18 @@ export function parseApplyBody(text: string, validation: FieldValidation): { val
   throw badRequest("error decoding YAML: json: cannot unmarshal into Go value of type map[string]interface {}");
 }
 
+const goYamlReasons: Readonly<Record<string, string>> = {
+  "bad indentation of a mapping entry": "mapping values are not allowed in this context",
+};
+
 function decodeApplyYaml(text: string, how: { readonly warnings: string[]; readonly strict: boolean }): Json {
   try {
     return parseYaml(text);
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
     if (!error.reason.startsWith("duplicate key")) {
-      throw badRequest(`error decoding YAML: error converting YAML to JSON: yaml: ${error.reason}`);
+      const reason = goYamlReasons[error.reason] ?? error.reason;
+      throw badRequest(`error decoding YAML: error converting YAML to JSON: yaml: ${reason}`);
     }
     const line = error.place.line ?? 1;
     const key = /^\s*(?:- )?"?([^":]+)"?\s*:/.exec(text.split("\n")[line - 1] ?? "")?.[1] ?? "";

@@ -73,7 +73,7 @@ function compare(step: VectorStep, answer: ClusterAnswer, { bindings, partial }:
   const ignore = new Set<string>();
   if (loose.has("message")) ignore.add(".message");
   if (loose.has("managedFields")) ignore.add(".metadata.managedFields");
-  if (isList(response.body)) {
+  if (isList(response.body) || loose.has("resourceVersion: not moving is fine too")) {
     ignore.add(".metadata.resourceVersion");
     bindings.assume(
       stringAt(response.body, "metadata", "resourceVersion"),

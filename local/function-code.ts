@@ -17,38 +17,65 @@ import { wireTick } from "#functions/tick/wire.ts";
 import { webhookEnv } from "#functions/webhook/env.ts";
 import { wireWebhook } from "#functions/webhook/wire.ts";
 import type { LambdaHandler } from "#local/aws/lambda-context.ts";
+import { currentTrace } from "#local/aws/sandbox-network.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import { parseEnv } from "#shared/lambda/parse-env.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-/** @throws Error naming every variable that is missing or malformed. */
-export type WireFunction = (
-  variables: Readonly<Record<string, string>>,
-  aws: AwsClients,
-  options: WireOptions,
-) => LambdaHandler;
+export interface FunctionCode {
+  /** @throws Error naming every variable that is missing or malformed. */
+  check(variables: Readonly<Record<string, string>>): void;
+  wire(variables: Readonly<Record<string, string>>, aws: AwsClients, options: WireOptions): LambdaHandler;
+}
 
-const wires: Readonly<Record<string, WireFunction>> = {
-  api: wiring(apiEnv, wireApi),
-  webhook: wiring(webhookEnv, wireWebhook),
-  tick: wiring(tickEnv, wireTick),
-  resolve: wiring(resolveEnv, wireResolve),
-  rollout: wiring(rolloutEnv, wireRollout),
-  render: wiring(renderEnv, wireRender),
-  apply: wiring(applyEnv, wireApply),
-  report: wiring(reportEnv, wireReport),
+const codes: Readonly<Record<string, FunctionCode>> = {
+  api: code(apiEnv, wireApi),
+  webhook: code(webhookEnv, wireWebhook),
+  tick: code(tickEnv, wireTick),
+  resolve: code(resolveEnv, wireResolve),
+  rollout: code(rolloutEnv, wireRollout),
+  render: code(renderEnv, wireRender),
+  apply: code(applyEnv, wireApply),
+  report: code(reportEnv, wireReport),
 };
 
 /** @throws Error when no function has that folder. */
-export function functionCode(folder: string): WireFunction {
-  const wire = wires[folder];
-  if (wire !== undefined) return wire;
+export function functionCode(folder: string): FunctionCode {
+  const found = codes[folder];
+  if (found !== undefined) return found;
   throw new Error(`functions/${folder} is no function that this machine can run; add it to local/function-code.ts`);
 }
 
-function wiring<Env>(
+function code<Env>(
   schema: z.ZodType<Env>,
   wire: (env: Env, aws: AwsClients, options: WireOptions) => unknown,
-): WireFunction {
-  return (variables, aws, options) => wire(parseEnv(schema, variables), aws, options) as LambdaHandler;
+): FunctionCode {
+  return {
+    check: (variables) => void parseEnv(schema, variables),
+    wire: (variables, aws, options) => wire(parseEnv(schema, variables), aws, options) as LambdaHandler,
+  };
+}
+
+/** Clients that tell which invocation they call for, as the SDK does on Lambda. */
+export function tracedClients(aws: AwsClients): AwsClients {
+  for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) {
+    (client as AwsClients["sqs"]).middlewareStack.add(
+      (next) => (step) => {
+        const trace = currentTrace();
+        if (trace !== undefined) {
+          (step.request as { readonly headers: Record<string, string> }).headers["x-amzn-trace-id"] = trace;
+        }
+        return next(step);
+      },
+      { step: "build", name: "traceHeader" },
+    );
+  }
+  return aws;
+}
+
+/** A handler that sees the time it has left in seconds of a clock that runs `rate` times as fast. */
+export function pacedHandler(handler: LambdaHandler, rate: number): LambdaHandler {
+  if (rate === 1) return handler;
+  return (event, context) =>
+    handler(event, { ...context, getRemainingTimeInMillis: () => context.getRemainingTimeInMillis() * rate });
 }

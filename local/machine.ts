@@ -13,42 +13,28 @@ import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
 import { type FaultProxy, startFaultProxy } from "#local/aws/fault-proxy.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
 import { IamRoles } from "#local/aws/iam-roles.ts";
-import { type LambdaHandler, localAccountId, localRegion } from "#local/aws/lambda-context.ts";
+import { localAccountId, localRegion } from "#local/aws/lambda-context.ts";
+import type { LambdaFunction } from "#local/aws/lambda-function.ts";
 import { Principals } from "#local/aws/principals.ts";
-import { renewedCredentials } from "#local/aws/renewed-credentials.ts";
 import { startSchedule } from "#local/aws/scheduler.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
-import { type Deployment, deploy, only, roleArnOf, sessionArnOf } from "#local/deployment.ts";
-import { functionCode } from "#local/function-code.ts";
-import type { PacedClock } from "#local/paced-clock.ts";
+import { type Deployment, deploy, only, roleArnOf } from "#local/deployment.ts";
+import { functionMaker, type RunOptions } from "#local/machine-functions.ts";
 import { defaultTickEveryMs, overridePlan } from "#local/plan-overrides.ts";
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
-import type { WireOptions } from "#shared/lambda/wire-options.ts";
 import type { QueueName } from "#shared/messages.ts";
 
-export interface MachineOptions {
+export interface MachineOptions extends RunOptions {
   /** Rows, blobs and secrets are kept here; left out, they live in memory. */
   readonly stateDir?: string;
-  /** Seed of the faults; whoever chooses it prints it. */
-  readonly seed?: number;
   readonly faults?: FaultOptions;
   readonly capacity?: "measured" | "unmeasured";
   /** Between ticks; `"manual"`: only `tick()` ticks. One second by default, where AWS has a minute. */
   readonly tickEveryMs?: number | "manual";
-  /**
-   * The clock of the functions; the system's by default. With one that runs faster, timeouts, delays and batching
-   * windows are as much shorter, so that watchdogs and back-offs come soon.
-   */
-  readonly clock?: PacedClock;
-  /**
-   * A new sandbox of a function, by default what `wire` gives: the function with connections of its own and, where
-   * given, a clock that goes wrong or clients that are watched. For tests that let sandboxes die or disagree.
-   */
-  readonly sandboxes?: (functionName: string, wire: (own?: SandboxOptions) => LambdaHandler) => LambdaHandler;
   /** Overrides of the functions' timeouts and of the visibility in their queues, for tests that let workers die. */
   readonly timeoutSeconds?: Partial<Readonly<Record<QueueName, number>>>;
   /** Event sources per queue: 2 gives two planners, two workers and so on at once. */
@@ -61,11 +47,6 @@ export interface MachineOptions {
   /** The access key of people; made up when left out. */
   readonly accessKey?: AccessKey;
   readonly onInvocation?: (report: InvocationReport) => void;
-}
-
-export interface SandboxOptions extends WireOptions {
-  /** What is to be done to the clients of this sandbox. */
-  readonly aws?: (clients: AwsClients) => AwsClients;
 }
 
 export interface AccessKey {
@@ -162,34 +143,22 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const deployment = await deploy(aws, plan, { rate, secretValue: JSON.stringify([secret]) });
   proxy.setFaults(options.faults ?? quiet);
 
-  const wiring: WireOptions = options.clock === undefined ? {} : { clock: options.clock };
-  const custom = options.sandboxes ?? ((_name, wire) => wire());
-  const newSandbox = (lambda: FunctionPlan): LambdaHandler => {
-    const wire = functionCode(lambda.folder);
-    return custom(lambda.folder, ({ aws: watch = (clients: AwsClients) => clients, ...own } = {}) => {
-      const credentials = renewedCredentials(principals, sessionArnOf(lambda));
-      const clients = watch(awsClients({ region: localRegion, credentials, endpoints }));
-      return wire(deployment.variables(lambda), clients, { ...wiring, ...own });
-    });
-  };
-  const parts: Parts = { plan, deployment, newSandbox, rate, options };
+  const make = functionMaker({ deployment, principals, endpoints, run: options });
+  const functions = new Map(plan.functions.map((each) => [each.name, make(each, paceOf(plan, each))]));
+  stops.unshift(async () => {
+    for (const lambda of functions.values()) lambda.close();
+  });
+  const parts: Parts = { plan, deployment, lambda: (name) => named(functions, name), rate, options };
   const front = await started(openFront(parts, principals));
   const sources = await startSources(parts, aws.sqs);
   stops.unshift(async () => {
     await Promise.all([...sources.values()].flat().map((source) => source.stop()));
   });
   const everyMinute = only(plan.schedules, "schedule");
-  const tick = functionOf(plan, everyMinute.function);
-  const tickHandler = newSandbox(tick) as (event: unknown) => Promise<void>;
+  const tick = parts.lambda(everyMinute.function);
   const everyMs = options.tickEveryMs ?? defaultTickEveryMs;
   if (everyMs !== "manual") {
-    const schedule = startSchedule({
-      functionName: tick.folder,
-      timeoutSeconds: tick.timeoutSeconds,
-      everyMs,
-      event: everyMinute.input,
-      handler: tickHandler,
-    });
+    const schedule = startSchedule({ lambda: tick, everyMs, event: everyMinute.input });
     stops.unshift(() => schedule.stop());
   }
   return {
@@ -212,7 +181,11 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
       ),
     },
     sources,
-    tick: () => tickHandler(everyMinute.input),
+    async tick() {
+      const ticked = await tick.invoke({ event: everyMinute.input, killed: new AbortController().signal });
+      if (ticked.outcome === "failed") throw ticked.error;
+      if (ticked.outcome !== "returned") throw new Error(`the tick ended with: ${ticked.outcome}`);
+    },
     async putSecret(name, value) {
       await putSecret(aws.secrets, { name, value });
     },
@@ -239,41 +212,39 @@ export function newAccessKey(): AccessKey {
 interface Parts {
   readonly plan: MachinePlan;
   readonly deployment: Deployment;
-  readonly newSandbox: (lambda: FunctionPlan) => LambdaHandler;
+  readonly lambda: (name: string) => LambdaFunction;
   readonly rate: number;
   readonly options: MachineOptions;
 }
 
-function functionOf(plan: MachinePlan, name: string): FunctionPlan {
-  return only(
-    plan.functions.filter((candidate) => candidate.name === name),
-    name,
-  );
+/** People and the schedule live in our seconds, and so do those who answer them. */
+function paceOf(plan: MachinePlan, { name }: FunctionPlan): "paced" | "unpaced" {
+  return plan.eventSources.some((source) => source.function === name) ? "paced" : "unpaced";
 }
 
-function openFront({ plan, newSandbox, options }: Parts, principals: Principals): Promise<HttpFront> {
+function named<T>(things: ReadonlyMap<string, T>, name: string): T {
+  const found = things.get(name);
+  if (found === undefined) throw new Error(`the stacks have no ${name}; they have ${[...things.keys()].join(", ")}`);
+  return found;
+}
+
+function openFront({ plan, lambda, options }: Parts, principals: Principals): Promise<HttpFront> {
   return startHttpFront({
-    routes: plan.routes.map(({ routeKey, authorization, function: name }) => {
-      const lambda = functionOf(plan, name);
-      const { folder: functionName, timeoutSeconds } = lambda;
-      return { routeKey, authorization, functionName, timeoutSeconds, handler: newSandbox(lambda) };
-    }),
+    routes: plan.routes.map(({ function: name, ...route }) => ({ ...route, lambda: lambda(name) })),
     principals,
     ...(options.apiPort === undefined ? {} : { port: options.apiPort }),
   });
 }
 
-async function startSources({ plan, deployment, newSandbox, rate, options }: Parts, sqs: AwsClients["sqs"]) {
+async function startSources({ plan, deployment, lambda, rate, options }: Parts, sqs: AwsClients["sqs"]) {
   const sources = new Map<QueueName, readonly EventSourceLoop[]>();
   for (const source of plan.eventSources) {
-    const lambda = functionOf(plan, source.function);
+    const worker = lambda(source.function);
     const copies = Array.from({ length: options.copies ?? 1 }, () =>
       startEventSource({
-        functionName: lambda.folder,
+        lambda: worker,
         sqs,
         queueUrl: deployment.queue(source.queue).url,
-        handler: paced(newSandbox(lambda), rate),
-        timeoutSeconds: lambda.timeoutSeconds / rate,
         batchSize: source.batchSize,
         maximumConcurrency: source.maximumConcurrency,
         batchingWindowSeconds: source.batchingWindowSeconds / rate,
@@ -281,16 +252,9 @@ async function startSources({ plan, deployment, newSandbox, rate, options }: Par
         ...(options.onInvocation === undefined ? {} : { onInvocation: options.onInvocation }),
       }),
     );
-    sources.set(lambda.folder as QueueName, await Promise.all(copies));
+    sources.set(worker.functionName as QueueName, await Promise.all(copies));
   }
   return sources;
-}
-
-/** The time that is left, in seconds of the functions' clock. */
-function paced(handler: LambdaHandler, rate: number): LambdaHandler {
-  if (rate === 1) return handler;
-  return (event, context) =>
-    handler(event, { ...context, getRemainingTimeInMillis: () => context.getRemainingTimeInMillis() * rate });
 }
 
 async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {

@@ -6,15 +6,15 @@ import {
   ReceiveMessageCommand,
   type SQSClient,
 } from "@aws-sdk/client-sqs";
-import { type InvocationOutcome, invokeFunction } from "#local/aws/function-invocation.ts";
-import type { FunctionIdentity, LambdaHandler } from "#local/aws/lambda-context.ts";
+import type { InvocationFigures, InvocationOutcome, LambdaFunction } from "#local/aws/lambda-function.ts";
 import { failedMessageIds, type SqsLambdaEvent, type SqsRecord, sqsLambdaEvent } from "#local/aws/sqs-event.ts";
+import { hopsOf, mostHops } from "#local/aws/trace-header.ts";
 
-export interface EventSourceOptions extends FunctionIdentity {
+export interface EventSourceOptions {
+  readonly lambda: LambdaFunction;
   readonly sqs: SQSClient;
   readonly queueUrl: string;
-  readonly handler: LambdaHandler;
-  /** Messages per invocation; at most 10, default 10. */
+  /** Messages per invocation, default 10; more than 10 need a window, and 10,000 are the most. */
   readonly batchSize?: number;
   /** How long to gather a batch; standard queues only, default 0. */
   readonly batchingWindowSeconds?: number;
@@ -27,11 +27,15 @@ export interface EventSourceOptions extends FunctionIdentity {
   readonly onError?: (error: unknown) => void;
 }
 
-export interface InvocationReport {
+export interface InvocationReport extends Partial<InvocationFigures> {
   readonly functionName: string;
-  readonly outcome: InvocationOutcome["outcome"];
+  /**
+   * `stopped`: there was no invocation, because it would have been the function's 17th in one chain of messages; the
+   * figures are then absent, but for `hops`.
+   */
+  readonly outcome: InvocationOutcome["outcome"] | "stopped";
   readonly error?: unknown;
-  readonly durationMs: number;
+  readonly hops: number;
   readonly messageIds: readonly string[];
   /** Messages of the batch that go back to the queue. */
   readonly failedMessageIds: readonly string[];
@@ -52,13 +56,15 @@ export interface EventSourceLoop {
 }
 
 const longPollSeconds = 20;
-const maxBatch = 10;
+/** Of one receive or delete. */
+const maxReceive = 10;
+const defaultBatch = 10;
 const retryAfterMs = 1000;
 
 /**
  * Polls a queue and invokes a function with Lambda's semantics for SQS, standard and FIFO: what succeeded is deleted, what
  * is listed in `batchItemFailures` stays until the queue's visibility timeout, an error or a timeout returns the whole
- * batch. The queue's RedrivePolicy moves what was received too often. Idle, it costs one request in 20 s.
+ * batch. A message whose chain has invoked the function 16 times invokes it no more, unless its RecursiveLoop is Allow. The queue's RedrivePolicy moves what was received too often. Idle, it costs one request in 20 s.
  *
  * On a FIFO queue the order within a group is the queue's: a group's next message comes when its last is deleted. The
  * emulator gives one message of a group per receive where AWS may give ten, so batches span groups only.
@@ -66,8 +72,7 @@ const retryAfterMs = 1000;
  * @throws Error when the function's timeout exceeds the queue's visibility timeout, which Lambda refuses too.
  */
 export async function startEventSource(options: EventSourceOptions): Promise<EventSourceLoop> {
-  const { sqs, queueUrl, maximumConcurrency = 10 } = options;
-  const batchSize = Math.min(options.batchSize ?? maxBatch, maxBatch);
+  const { lambda, sqs, queueUrl, maximumConcurrency = 10, batchSize = defaultBatch } = options;
   const queue = await describeQueue(options);
   const windowMs = (options.batchingWindowSeconds ?? 0) * 1000;
   const running = new Set<Promise<void>>();
@@ -97,7 +102,9 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
         continue;
       }
       const messages = await gather(signal);
-      if (messages.length > 0) track(process(messages, sandboxes.signal));
+      const [next, stopped] = stopLoops(messages);
+      if (stopped.length > 0) reportStopped(stopped);
+      if (next.length > 0) track(process(next, sandboxes.signal));
     }
   }
 
@@ -114,12 +121,33 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
     return messages;
   }
 
+  /** Messages to invoke the function with, and those it is not invoked with any more: they go back to the queue. */
+  function stopLoops(messages: readonly Message[]): readonly [Message[], Message[]] {
+    const stops = (message: Message) => lambda.recursiveLoop === "terminate" && hopsBefore(message) >= mostHops;
+    return [messages.filter((message) => !stops(message)), messages.filter(stops)];
+  }
+
+  function hopsBefore({ Attributes }: Message): number {
+    return hopsOf(Attributes?.AWSTraceHeader, lambda.functionName);
+  }
+
+  function reportStopped(messages: readonly Message[]): void {
+    const messageIds = messages.map(({ MessageId = "" }) => MessageId);
+    options.onInvocation?.({
+      functionName: lambda.functionName,
+      outcome: "stopped",
+      hops: Math.max(...messages.map(hopsBefore)),
+      messageIds,
+      failedMessageIds: messageIds,
+    });
+  }
+
   async function receive(count: number, waitSeconds: number, signal: AbortSignal): Promise<Message[]> {
     try {
       const { Messages = [] } = await sqs.send(
         new ReceiveMessageCommand({
           QueueUrl: queueUrl,
-          MaxNumberOfMessages: count,
+          MaxNumberOfMessages: Math.min(count, maxReceive),
           WaitTimeSeconds: waitSeconds,
           MessageSystemAttributeNames: ["All"],
           MessageAttributeNames: ["All"],
@@ -145,16 +173,18 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
 
   async function process(messages: readonly Message[], killed: AbortSignal): Promise<void> {
     const event = sqsLambdaEvent(messages, queue.arn);
-    const startedAt = performance.now();
-    const outcome = await invokeFunction({ ...options, event, killed });
-    const failed = failures(outcome, event);
+    const traces = messages.map(({ Attributes }) => Attributes?.AWSTraceHeader);
+    const invocation = await lambda.invoke({ event, killed, traces });
+    const failed = failures(invocation, event);
     const succeeded = event.Records.filter(({ messageId }) => !failed.has(messageId));
-    if (succeeded.length > 0) await remove(succeeded);
+    for (let first = 0; first < succeeded.length; first += maxReceive) {
+      await remove(succeeded.slice(first, first + maxReceive));
+    }
     options.onInvocation?.({
-      functionName: options.functionName,
-      outcome: outcome.outcome,
-      ...(outcome.outcome === "failed" ? { error: outcome.error } : {}),
-      durationMs: performance.now() - startedAt,
+      functionName: lambda.functionName,
+      outcome: invocation.outcome,
+      ...(invocation.outcome === "failed" ? { error: invocation.error } : {}),
+      ...invocation.figures,
       messageIds: event.Records.map(({ messageId }) => messageId),
       failedMessageIds: [...failed],
     });
@@ -199,19 +229,25 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
 }
 
 async function describeQueue(options: EventSourceOptions): Promise<{ readonly arn: string }> {
-  const { sqs, queueUrl, functionName, timeoutSeconds, batchingWindowSeconds = 0 } = options;
+  const { sqs, queueUrl, batchSize = defaultBatch, batchingWindowSeconds = 0 } = options;
+  const { functionName, timeoutSeconds } = options.lambda;
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({ QueueUrl: queueUrl, AttributeNames: ["QueueArn", "VisibilityTimeout"] }),
   );
   const visibilitySeconds = Number(Attributes.VisibilityTimeout);
+  const fifo = queueUrl.endsWith(".fifo");
   if (timeoutSeconds > visibilitySeconds) {
     throw new Error(
       `The timeout of ${functionName}, ${timeoutSeconds} s, exceeds the visibility timeout of its queue ${queueUrl}, ` +
         `${visibilitySeconds} s; Lambda refuses that. Make the visibility timeout at least six times the function's.`,
     );
   }
-  if (batchingWindowSeconds > 0 && queueUrl.endsWith(".fifo")) {
+  if (batchingWindowSeconds > 0 && fifo) {
     throw new Error(`A batching window is not supported on FIFO queues, and ${queueUrl} is one; set it to 0`);
+  }
+  if (batchSize > maxReceive && (fifo || batchingWindowSeconds === 0)) {
+    const remedy = fifo ? "a FIFO queue gives at most 10" : "more than 10 need a batching window";
+    throw new Error(`The batch size of ${functionName} is ${batchSize}: ${remedy}, and Lambda refuses others`);
   }
   return { arn: Attributes.QueueArn ?? "" };
 }

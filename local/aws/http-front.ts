@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
-import { invokeFunction } from "#local/aws/function-invocation.ts";
 import { type ArrivedRequest, httpApiEvent } from "#local/aws/http-api-event.ts";
 import { createRouter, type HttpRoute, type RouteMatch } from "#local/aws/http-routes.ts";
 import { localRegion } from "#local/aws/lambda-context.ts";
@@ -68,7 +67,7 @@ export async function startHttpFront(options: HttpFrontOptions): Promise<HttpFro
 
   async function invoke(request: ArrivedRequest, match: RouteMatch, accessKey: AccessKey | undefined): Promise<Answer> {
     const event = httpApiEvent(request, match, accessKey);
-    const outcome = await invokeFunction({ ...match.route, event, killed: running.signal });
+    const outcome = await match.route.lambda.invoke({ event, killed: running.signal });
     const { routeKey } = match.route;
     if (outcome.outcome === "returned") {
       const given = readResult(outcome.result);

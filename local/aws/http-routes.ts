@@ -1,11 +1,11 @@
-import type { FunctionIdentity, LambdaHandler } from "#local/aws/lambda-context.ts";
+import type { LambdaFunction } from "#local/aws/lambda-function.ts";
 
-export interface HttpRoute extends FunctionIdentity {
+export interface HttpRoute {
   /** As in API Gateway: `POST /hook/{provider}/{id}`, `ANY /v1/{proxy+}`, `$default`. */
   readonly routeKey: string;
   /** `iam`: the request must be signed. `none`: whoever calls is let in, and the body comes as base64 of its raw bytes. */
   readonly authorization: "iam" | "none";
-  readonly handler: LambdaHandler;
+  readonly lambda: Pick<LambdaFunction, "invoke">;
 }
 
 export interface RouteMatch {

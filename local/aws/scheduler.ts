@@ -1,17 +1,16 @@
-import { type InvocationOutcome, invokeFunction } from "#local/aws/function-invocation.ts";
-import type { FunctionIdentity, LambdaHandler } from "#local/aws/lambda-context.ts";
+import type { Invocation, LambdaFunction } from "#local/aws/lambda-function.ts";
 
-export interface ScheduleOptions extends FunctionIdentity {
-  readonly handler: LambdaHandler;
+export interface ScheduleOptions {
+  readonly lambda: Pick<LambdaFunction, "invoke">;
   readonly everyMs: number;
   /** The target's input. Default `{}`. */
   readonly event?: unknown;
-  readonly onInvocation?: (outcome: InvocationOutcome) => void;
+  readonly onInvocation?: (invocation: Invocation) => void;
 }
 
 export interface Schedule {
   /** Invokes now and resolves with the outcome; it neither waits for a run in progress nor delays the next. */
-  fire(): Promise<InvocationOutcome>;
+  fire(): Promise<Invocation>;
   pause(): void;
   resume(): void;
   /** Ends the schedule after the runs in progress. */
@@ -25,18 +24,18 @@ export interface Schedule {
  * interval. A run that is due while the last one goes on is skipped; only `fire` makes runs overlap.
  */
 export function startSchedule(options: ScheduleOptions): Schedule {
-  const { handler, everyMs, event = {}, onInvocation } = options;
+  const { lambda, everyMs, event = {}, onInvocation } = options;
   const running = new Set<Promise<unknown>>();
   let sandboxes = new AbortController();
   let timer: NodeJS.Timeout | undefined;
 
-  async function invoke(): Promise<InvocationOutcome> {
-    const outcome = await invokeFunction({ ...options, handler, event, killed: sandboxes.signal });
-    onInvocation?.(outcome);
-    return outcome;
+  async function invoke(): Promise<Invocation> {
+    const invocation = await lambda.invoke({ event, killed: sandboxes.signal });
+    onInvocation?.(invocation);
+    return invocation;
   }
 
-  function fire(): Promise<InvocationOutcome> {
+  function fire(): Promise<Invocation> {
     const run = invoke();
     running.add(run);
     const over = () => running.delete(run);

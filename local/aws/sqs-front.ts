@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { type AwsCall, withBody } from "#local/aws/aws-call.ts";
 import { jsonReply } from "#local/aws/aws-error-replies.ts";
+import { withCarriedTrace, withShownTraces } from "#local/aws/carried-traces.ts";
 import type { HttpReply, HttpRequest } from "#local/aws/emulator-client.ts";
 import type { FaultContext, Forward } from "#local/aws/fault-context.ts";
 import { createHeldMessages } from "#local/aws/held-messages.ts";
@@ -45,9 +46,9 @@ export function createSqsFront({ context, forward, rate = 1 }: SqsFrontOptions):
   const held = createHeldMessages();
 
   async function answer(arrived: AwsCall): Promise<HttpReply> {
-    const call = withEmulatorUrl(arrived);
-    if (call.operation === "ReceiveMessage") return polls.receive(call);
-    const sends = call.operation === "SendMessage" || call.operation === "SendMessageBatch";
+    const sends = arrived.operation === "SendMessage" || arrived.operation === "SendMessageBatch";
+    const call = withEmulatorUrl(sends ? withCarriedTrace(arrived) : arrived);
+    if (call.operation === "ReceiveMessage") return withShownTraces(await polls.receive(call));
     if (sends && (mayDisturb(context) || held.holdsAny() || rate !== 1)) return disturb(call);
     return toClientUrls(call, await forward(call.http));
   }

@@ -1,12 +1,12 @@
 /**
  * Properties of the resources that this machine makes. A property that is in none of these schemas is refused: what is
- * deployed would not be what is tested. Those that are `unmodelled` have no effect here, for the reason given.
+ * deployed would not be what is tested. What is `unseen` or `housekeeping` has no effect here.
  */
 import { z } from "zod";
 
 const tags = z.unknown().optional();
 
-/** Encryption, backups and protection from deletion change nothing that a function can see. */
+/** Encryption, backups, protection from deletion, logs and the like change nothing that a function can see. */
 const unseen = z.unknown().optional();
 
 /** A lifetime longer than any run of this machine, or housekeeping that the emulators do not do. */
@@ -76,13 +76,13 @@ export const functionProperties = z.strictObject({
   RecursiveLoop: z.enum(["Allow", "Terminate"]).default("Terminate"),
   Environment: z.strictObject({ Variables: z.record(z.string(), z.unknown()) }).default({ Variables: {} }),
   /** Its code runs from the folder that the metadata names, in this Node. */
-  Code: z.unknown(),
+  Code: unseen,
   Handler: z.literal("index.handler"),
   Runtime: z.literal("nodejs24.x"),
-  Architectures: z.unknown(),
+  Architectures: unseen,
   /** The programs of a layer are looked for on this machine. */
-  Layers: z.unknown().optional(),
-  LoggingConfig: z.unknown(),
+  Layers: unseen,
+  LoggingConfig: unseen,
   Tags: tags,
 });
 
@@ -98,7 +98,7 @@ export const eventSourceProperties = z.strictObject({
 });
 
 export const routeProperties = z.strictObject({
-  ApiId: z.unknown(),
+  ApiId: unseen,
   RouteKey: z.string(),
   AuthorizationType: z.enum(["AWS_IAM", "NONE"]),
   /** `integrations/<integration>` */
@@ -108,7 +108,7 @@ export const routeProperties = z.strictObject({
 });
 
 export const integrationProperties = z.strictObject({
-  ApiId: z.unknown(),
+  ApiId: unseen,
   IntegrationType: z.literal("AWS_PROXY"),
   IntegrationUri: arnOf,
   PayloadFormatVersion: z.literal("2.0"),
@@ -129,9 +129,9 @@ export const scheduleProperties = z.strictObject({
   Target: z.strictObject({
     Arn: arnOf,
     Input: z.string().optional(),
-    RoleArn: z.unknown(),
+    RoleArn: unseen,
     /** For invocations that Lambda does not take; on this machine it takes every one. */
-    DeadLetterConfig: z.unknown(),
-    RetryPolicy: z.unknown(),
+    DeadLetterConfig: unseen,
+    RetryPolicy: unseen,
   }),
 });

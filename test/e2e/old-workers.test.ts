@@ -80,7 +80,7 @@ function nthRequest(cluster: string, n: number): Hold {
 }
 
 async function webWorld(clusters: readonly string[], interval: string, workers: Pick<Workers, "sandboxes">) {
-  const made = await startWorld({ rate, timeoutSeconds, sandboxes: workers.sandboxes });
+  const made = await startWorld({ rate, timeoutSeconds, overrun: "abandoned", sandboxes: workers.sandboxes });
   world = made;
   await made.join(...clusters.map((name) => ({ name })));
   const commit = await made.createRepository("app", {

@@ -7,8 +7,9 @@ import type { CliIo } from "#cli/io.ts";
 import { runCli } from "#cli/run.ts";
 import { apiHandler } from "#functions/api/api-handler.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
-import type { LambdaHandler } from "#local/aws/lambda-context.ts";
+import { lambdaFunction } from "#local/aws/lambda-function.ts";
 import { Principals } from "#local/aws/principals.ts";
+import { sharedSandbox } from "#local/aws/sandbox.ts";
 import { MemorySender } from "#shared/adapters/memory-sender.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
@@ -64,13 +65,16 @@ export async function startCliFixture(): Promise<CliFixture> {
     routes: [
       {
         routeKey: "ANY /v1/{proxy+}",
-        functionName: "api",
-        timeoutSeconds: 29,
         authorization: "iam",
-        handler: (async (event: unknown, context: object) => {
-          requests++;
-          return handler(event, context);
-        }) as unknown as LambdaHandler,
+        lambda: lambdaFunction({
+          functionName: "api",
+          timeoutSeconds: 29,
+          newSandbox: () =>
+            sharedSandbox(async (event, context) => {
+              requests++;
+              return handler(event, context);
+            }),
+        }),
       },
     ],
     principals: new Principals([{ ...key, principalArn: PRINCIPAL }]),

@@ -3,6 +3,8 @@ import { CreateQueueCommand, SendMessageBatchCommand, SendMessageCommand } from 
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type EventSourceLoop, startEventSource } from "#local/aws/event-source-loop.ts";
 import { hostile, quiet } from "#local/aws/fault-options.ts";
+import { lambdaFunction } from "#local/aws/lambda-function.ts";
+import { sharedSandbox } from "#local/aws/sandbox.ts";
 import type { SqsLambdaEvent, SqsRecord } from "#local/aws/sqs-event.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
@@ -24,9 +26,11 @@ async function consume(queueUrl: string): Promise<SqsRecord[]> {
   loop = await startEventSource({
     sqs: aws.sqs,
     queueUrl,
-    functionName: "worker",
-    timeoutSeconds: 1,
-    handler: (event) => void records.push(...(event as SqsLambdaEvent).Records),
+    lambda: lambdaFunction({
+      functionName: "worker",
+      timeoutSeconds: 1,
+      newSandbox: () => sharedSandbox((event) => void records.push(...(event as SqsLambdaEvent).Records)),
+    }),
   });
   return records;
 }

@@ -16,6 +16,8 @@ import {
   startEventSource,
 } from "#local/aws/event-source-loop.ts";
 import type { LambdaContext } from "#local/aws/lambda-context.ts";
+import { lambdaFunction } from "#local/aws/lambda-function.ts";
+import { sharedSandbox } from "#local/aws/sandbox.ts";
 import type { SqsLambdaEvent } from "#local/aws/sqs-event.ts";
 import { type SqsAndS3Server, startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 
@@ -75,16 +77,24 @@ async function send(queueUrl: string, bodies: readonly string[]): Promise<void> 
   }
 }
 
+interface RunOptions extends Partial<EventSourceOptions> {
+  readonly queueUrl: string;
+  readonly functionName?: string;
+  readonly timeoutSeconds?: number;
+}
+
 async function run(
   handler: (event: SqsLambdaEvent, context: LambdaContext) => unknown,
-  options: Partial<EventSourceOptions> & { readonly queueUrl: string },
+  { functionName = "worker", timeoutSeconds = 1, ...options }: RunOptions,
 ): Promise<{ readonly loop: EventSourceLoop; readonly reports: InvocationReport[] }> {
   const reports: InvocationReport[] = [];
   const loop = await startEventSource({
     sqs,
-    functionName: "worker",
-    timeoutSeconds: 1,
-    handler: (event, context) => handler(event as SqsLambdaEvent, context),
+    lambda: lambdaFunction({
+      functionName,
+      timeoutSeconds,
+      newSandbox: () => sharedSandbox((event, context) => handler(event as SqsLambdaEvent, context)),
+    }),
     onInvocation: (report) => reports.push(report),
     ...options,
   });

@@ -5,7 +5,9 @@ import { SignatureV4 } from "@smithy/signature-v4";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { HttpApiEvent } from "#local/aws/http-api-event.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
+import { lambdaFunction } from "#local/aws/lambda-function.ts";
 import { Principals } from "#local/aws/principals.ts";
+import { sharedSandbox } from "#local/aws/sandbox.ts";
 
 const ada = {
   accessKeyId: "AKIAADA",
@@ -31,20 +33,20 @@ beforeAll(async () => {
     if (result instanceof Error) throw result;
     return result === "hang" ? new Promise(() => {}) : result;
   };
+  const lambda = (functionName: string) =>
+    lambdaFunction({ functionName, timeoutSeconds: 1, newSandbox: () => sharedSandbox(handler) });
   front = await startHttpFront({
     principals: new Principals([ada, ci]),
     now: () => now,
     onProblem: ({ problem }) => problems.push(problem),
     routes: [
-      { routeKey: "ANY /v1/{proxy+}", authorization: "iam", functionName: "api", timeoutSeconds: 1, handler },
+      { routeKey: "ANY /v1/{proxy+}", authorization: "iam", lambda: lambda("api") },
       {
         routeKey: "POST /hook/{provider}/{id}",
         authorization: "none",
-        functionName: "webhook",
-        timeoutSeconds: 1,
-        handler,
+        lambda: lambda("webhook"),
       },
-      { routeKey: "ANY /hook/{proxy+}", authorization: "iam", functionName: "api", timeoutSeconds: 1, handler },
+      { routeKey: "ANY /hook/{proxy+}", authorization: "iam", lambda: lambda("api") },
     ],
   });
 });

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
-import type { InvocationOutcome } from "#local/aws/function-invocation.ts";
+import { type Invocation, lambdaFunction } from "#local/aws/lambda-function.ts";
+import { sharedSandbox } from "#local/aws/sandbox.ts";
 import { type Schedule, startSchedule } from "#local/aws/scheduler.ts";
 
 const schedules: Schedule[] = [];
@@ -10,13 +11,11 @@ afterEach(async () => {
   }
 });
 
-function schedule(handler: () => unknown, everyMs: number): { schedule: Schedule; outcomes: InvocationOutcome[] } {
-  const outcomes: InvocationOutcome[] = [];
+function schedule(handler: () => unknown, everyMs: number): { schedule: Schedule; outcomes: Invocation[] } {
+  const outcomes: Invocation[] = [];
   const started = startSchedule({
-    handler,
+    lambda: lambdaFunction({ functionName: "tick", timeoutSeconds: 5, newSandbox: () => sharedSandbox(handler) }),
     everyMs,
-    functionName: "tick",
-    timeoutSeconds: 5,
     onInvocation: (outcome) => outcomes.push(outcome),
   });
   schedules.push(started);
@@ -49,7 +48,7 @@ test("two fired runs overlap", async () => {
     return running;
   }, 3_600_000);
   const outcomes = await Promise.all([fired.fire(), fired.fire()]);
-  expect(outcomes).toEqual([
+  expect(outcomes).toMatchObject([
     { outcome: "returned", result: 2 },
     { outcome: "returned", result: 2 },
   ]);
@@ -64,7 +63,7 @@ test("a killed run is not waited for; a paused schedule fires nothing, a resumed
   await expect.poll(() => runs, { timeout: 5000 }).toBe(1);
   paused.pause();
   paused.kill();
-  await expect.poll(() => outcomes, { timeout: 5000 }).toEqual([{ outcome: "killed" }]);
+  await expect.poll(() => outcomes, { timeout: 5000 }).toMatchObject([{ outcome: "killed" }]);
   paused.resume();
   await expect.poll(() => runs, { timeout: 5000 }).toBeGreaterThan(1);
   await paused.stop();

@@ -1,14 +1,18 @@
 import { expect, test } from "vitest";
 import { createRouter } from "#local/aws/http-routes.ts";
+import { lambdaFunction } from "#local/aws/lambda-function.ts";
+import { sharedSandbox } from "#local/aws/sandbox.ts";
 
 function router(...routeKeys: string[]) {
   return createRouter(
     routeKeys.map((routeKey) => ({
       routeKey,
       authorization: "none",
-      functionName: "f",
-      timeoutSeconds: 1,
-      handler: () => undefined,
+      lambda: lambdaFunction({
+        functionName: "f",
+        timeoutSeconds: 1,
+        newSandbox: () => sharedSandbox(() => undefined),
+      }),
     })),
   );
 }

@@ -1,0 +1,129 @@
+import { createLambdaContext, type FunctionIdentity } from "#local/aws/lambda-context.ts";
+import type { MemoryUse, Sandbox } from "#local/aws/sandbox.ts";
+import type { SocketFate } from "#local/aws/sandbox-network.ts";
+import { hopsOf, nextTrace } from "#local/aws/trace-header.ts";
+
+export interface FunctionOptions extends FunctionIdentity {
+  readonly newSandbox: () => Sandbox;
+  /** Whether it is invoked again after its 16th time in one chain. Default `terminate`, as Lambda's. */
+  readonly recursiveLoop?: "terminate" | "allow";
+  /** What becomes of a sandbox's idle connections after each invocation. By default they live on. */
+  readonly socketFate?: () => SocketFate;
+  /**
+   * What runs too long, or is killed: `destroyed`, as on Lambda, or `abandoned`: nobody waits for it, and it goes on. Then
+   * it is the old worker that wakes up later. Default `destroyed`.
+   */
+  readonly overrun?: "destroyed" | "abandoned";
+}
+
+export interface InvocationRequest {
+  readonly event: unknown;
+  /** Ends the invocation as if its sandbox had died. */
+  readonly killed: AbortSignal;
+  /** Trace headers of what it was invoked for. */
+  readonly traces?: readonly (string | undefined)[];
+}
+
+export type InvocationOutcome =
+  | { readonly outcome: "returned"; readonly result: unknown }
+  | { readonly outcome: "failed"; readonly error: unknown }
+  | { readonly outcome: "timeout" }
+  | { readonly outcome: "killed" };
+
+/** What Lambda's REPORT line says of an invocation. */
+export interface InvocationFigures {
+  readonly durationMs: number;
+  /** Rounded up to the millisecond, as Lambda bills it. */
+  readonly billedMs: number;
+  readonly memory: MemoryUse & { readonly limitMiB: number };
+  /** How often this function was invoked in the chain, this time included. */
+  readonly hops: number;
+}
+
+export type Invocation = InvocationOutcome & { readonly figures: InvocationFigures };
+
+/** A function as Lambda runs it: as many sandboxes as it has invocations at once, each with one at a time. */
+export interface LambdaFunction extends FunctionIdentity {
+  readonly recursiveLoop: "terminate" | "allow";
+  invoke(request: InvocationRequest): Promise<Invocation>;
+  /** Sandboxes that wait for an invocation. */
+  idle(): number;
+  /** Ends the sandboxes that are idle; those that are not end with what they do. */
+  close(): void;
+}
+
+const defaultMemoryMiB = 1024;
+
+export function lambdaFunction(options: FunctionOptions): LambdaFunction {
+  const { newSandbox, socketFate = () => "kept", overrun = "destroyed", recursiveLoop = "terminate" } = options;
+  const { functionName, timeoutSeconds, memoryMb: limitMiB = defaultMemoryMiB } = options;
+  const idle: Sandbox[] = [];
+  let closed = false;
+
+  async function invoke({ event, killed, traces = [] }: InvocationRequest): Promise<Invocation> {
+    const startedAt = performance.now();
+    const trace = nextTrace(functionName, traces);
+    const sandbox = take();
+    if (sandbox instanceof Error) return { outcome: "failed", error: sandbox, figures: figuresOf(startedAt, trace) };
+    const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<InvocationOutcome>();
+    const timer = setTimeout(() => interrupt({ outcome: "timeout" }), timeoutSeconds * 1000);
+    const onKill = () => interrupt({ outcome: "killed" });
+    killed.addEventListener("abort", onKill);
+    try {
+      const context = createLambdaContext(options);
+      const outcome = await Promise.race([interrupted, outcomeOf(sandbox.execute({ event, context, trace }))]);
+      const figures = figuresOf(startedAt, trace, sandbox.memory());
+      putBack(sandbox, outcome);
+      return { ...outcome, figures };
+    } finally {
+      clearTimeout(timer);
+      killed.removeEventListener("abort", onKill);
+    }
+  }
+
+  /** The last that was used is the first to be used again, as on Lambda. */
+  function take(): Sandbox | Error {
+    try {
+      return idle.pop() ?? newSandbox();
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  function figuresOf(startedAt: number, trace: string, memory?: MemoryUse): InvocationFigures {
+    const durationMs = performance.now() - startedAt;
+    const use = memory ?? { peakMiB: 0, of: "sandbox" };
+    const hops = hopsOf(trace, functionName);
+    return { durationMs, billedMs: Math.ceil(durationMs), memory: { ...use, limitMiB }, hops };
+  }
+
+  function putBack(sandbox: Sandbox, { outcome }: InvocationOutcome): void {
+    const over = outcome === "timeout" || outcome === "killed";
+    if (over && overrun === "abandoned") return;
+    if (over || closed || sandbox.broken()) {
+      sandbox.destroy();
+      return;
+    }
+    sandbox.freeze(socketFate());
+    idle.push(sandbox);
+  }
+
+  return {
+    ...options,
+    recursiveLoop,
+    invoke,
+    idle: () => idle.length,
+    close() {
+      closed = true;
+      for (const sandbox of idle.splice(0)) sandbox.destroy();
+    },
+  };
+}
+
+async function outcomeOf(execution: Promise<unknown>): Promise<InvocationOutcome> {
+  try {
+    return { outcome: "returned", result: await execution };
+  } catch (error) {
+    return { outcome: "failed", error };
+  }
+}

@@ -1,0 +1,55 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: CloudFormation writes them so
+import { expect, test } from "vitest";
+import { resolveValue, type ValueScope } from "#local/template/resolve-value.ts";
+
+const scope: ValueScope = {
+  pseudo: {
+    "AWS::AccountId": "000000000000",
+    "AWS::Region": "us-east-1",
+    "AWS::Partition": "aws",
+    "AWS::URLSuffix": "amazonaws.com",
+  },
+  resource: (id) =>
+    id === "Queue" ? { ref: "http://sqs/q", attributes: { Arn: "arn:q", "Nested.Name": "inner" } } : undefined,
+  exported: (name) => (name === "state-table" ? "the-table" : undefined),
+};
+
+test.each<[unknown, string]>([
+  ["plain", "plain"],
+  [7, "7"],
+  [false, "false"],
+  [{ Ref: "Queue" }, "http://sqs/q"],
+  [{ Ref: "AWS::Region" }, "us-east-1"],
+  [{ "Fn::GetAtt": ["Queue", "Arn"] }, "arn:q"],
+  [{ "Fn::GetAtt": "Queue.Arn" }, "arn:q"],
+  [{ "Fn::GetAtt": ["Queue", "Nested.Name"] }, "inner"],
+  [
+    { "Fn::Join": [".", ["starling", { Ref: "AWS::AccountId" }, { Ref: "AWS::Region" }]] },
+    "starling.000000000000.us-east-1",
+  ],
+  [{ "Fn::ImportValue": "state-table" }, "the-table"],
+  [{ "Fn::ImportValue": { "Fn::Join": ["-", ["state", "table"]] } }, "the-table"],
+  [
+    { "Fn::Sub": "arn:${AWS::Partition}:sqs:${Queue}:${Queue.Arn}:${!Literal}" },
+    "arn:aws:sqs:http://sqs/q:arn:q:${Literal}",
+  ],
+  [{ "Fn::Sub": ["${Given}/${AWS::URLSuffix}", { Given: { Ref: "Queue" } }] }, "http://sqs/q/amazonaws.com"],
+])("%j is %j", (value, text) => {
+  expect(resolveValue(value, scope)).toBe(text);
+});
+
+test.each<[unknown, RegExp]>([
+  [{ Ref: "Topic" }, /refers to Topic, which is nothing that this machine makes/],
+  [{ Ref: "AWS::StackId" }, /Ref AWS::StackId: this machine has no such pseudo parameter, only AWS::AccountId/],
+  [
+    { "Fn::GetAtt": ["Queue", "Name"] },
+    /GetAtt Queue\.Name: on this machine Queue has the attributes: Arn, Nested\.Name/,
+  ],
+  [{ "Fn::ImportValue": "other" }, /ImportValue other: no stack of this machine exports that/],
+  [{ "Fn::Select": [0, ["a"]] }, /"Fn::Select".*is no value that this machine resolves; it knows Ref, Fn::GetAtt/],
+  [{ Ref: "Queue", more: 1 }, /is no value that this machine resolves/],
+  [{ "Fn::Sub": 7 }, /Fn::Sub of 7: it takes a text/],
+  [null, /null is no value/],
+])("%j is refused", (value, message) => {
+  expect(() => resolveValue(value, scope)).toThrow(message);
+});

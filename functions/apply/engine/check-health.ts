@@ -59,20 +59,30 @@ const statusless = new Set([
 
 const workloads = new Set(["apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job"]);
 
+/** Whether health needs more of an object than its metadata. */
+export function needsWholeObjects(kind: GroupKind): boolean {
+  return !statusless.has(kindKey(kind));
+}
+
+export interface HealthRequest {
+  readonly inventory: Inventory;
+  readonly clock: Clock;
+  /** What was read just before, by `objectIdKey`, whole where `needsWholeObjects`: kinds that are complete here are not read. */
+  readonly live?: ReadonlyMap<string, KubeObject>;
+}
+
 /**
  * Looks once at every object of the inventory and computes its health. Waits for nothing: the caller looks again.
  * What cannot be read is `Unknown`; what is gone is `NotFound`. For workloads that are not ready the message ends with
  * what their Pods say.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
-export async function checkHealth(
-  client: ClusterClient,
-  { inventory, clock }: { readonly inventory: Inventory; readonly clock: Clock },
-): Promise<HealthReport> {
+export async function checkHealth(client: ClusterClient, request: HealthRequest): Promise<HealthReport> {
+  const { inventory, clock, live = new Map() } = request;
   const healths = new Map<string, Health>();
   const unready: { readonly entry: InventoryEntry; readonly object: KubeObject }[] = [];
   await runConcurrently(groupByKind(inventory.entries), concurrency, async (entries) => {
-    const read = await readKind(client, entries, inventory.setId);
+    const read = await readKind(client, { entries, live, setId: inventory.setId });
     for (const entry of entries) {
       const health = healthOf(entry, read, clock.now());
       healths.set(objectIdKey(entry.id), health);
@@ -95,15 +105,17 @@ interface KindReading {
   readonly failure?: { readonly reason: string; readonly message: string };
 }
 
-async function readKind(
-  client: ClusterClient,
-  entries: readonly InventoryEntry[],
-  setId: string,
-): Promise<KindReading> {
-  const [first] = entries;
+interface KindQuestion {
+  readonly entries: readonly InventoryEntry[];
+  readonly setId: string;
+  readonly live: ReadonlyMap<string, KubeObject>;
+}
+
+async function readKind(client: ClusterClient, question: KindQuestion): Promise<KindReading> {
+  const [first] = question.entries;
   if (first === undefined) return {};
   try {
-    return await withFreshKinds(client, () => readServedKind(client, { first, entries, setId }));
+    return await withFreshKinds(client, () => readServedKind(client, first, question));
   } catch (error) {
     const failure = failureOf(error);
     if (endsTheRun(failure)) throw error;
@@ -111,17 +123,16 @@ async function readKind(
   }
 }
 
-interface KindQuestion {
-  readonly first: InventoryEntry;
-  readonly entries: readonly InventoryEntry[];
-  readonly setId: string;
-}
-
-async function readServedKind(client: ClusterClient, { first, entries, setId }: KindQuestion): Promise<KindReading> {
+async function readServedKind(
+  client: ClusterClient,
+  first: InventoryEntry,
+  { entries, setId, live }: KindQuestion,
+): Promise<KindReading> {
   const found = await client.lookup({ group: first.id.group, kind: first.id.kind });
   if (found.outcome === "unavailable") return { failure: { reason: "KindUnavailable", message: found.message } };
   if (found.outcome === "absent") return { objects: new Map() };
   const { info } = found;
+  if (entries.every(({ id }) => live.has(objectIdKey(id)))) return { info, objects: live };
   const metadataOnly = statusless.has(kindKey(first.id)) ? ({ metadataOnly: true } as const) : {};
   if (entries.length > maxSingleReads) {
     const namespaces = entries.map(({ id }) => id.namespace);

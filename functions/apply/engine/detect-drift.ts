@@ -16,7 +16,7 @@ import {
   stringAt,
 } from "#shared/domain/kube-object.ts";
 import { isMember } from "#shared/domain/membership.ts";
-import { type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import { type GroupKind, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 
 export interface DriftedObject {
   readonly id: ObjectId;
@@ -41,6 +41,8 @@ export interface DriftReport {
   readonly moved: readonly InventoryEntry[];
   /** Generations of definitions whose objects are as they were applied, for the inventory. */
   readonly definitions: Readonly<Record<string, number>>;
+  /** Every object of the inventory that was read, by `objectIdKey`: whole where `isWhole` asked for it. */
+  readonly live: ReadonlyMap<string, KubeObject>;
   /** Kinds that could not be read. Nothing is known of their objects: neither drifted nor clean. */
   readonly unread: readonly { readonly group: string; readonly kind: string; readonly failure: ObjectFailure }[];
 }
@@ -56,6 +58,7 @@ interface Findings {
   readonly drifted: DriftedObject[];
   readonly foreign: ObjectId[];
   readonly moved: InventoryEntry[];
+  readonly live: Map<string, KubeObject>;
 }
 
 const concurrency = 8;
@@ -64,24 +67,30 @@ const concurrency = 8;
  * Finds what changed of what was applied, at the cost of kinds: one metadata-only LIST for each kind by the set's
  * label. Equal uid and resourceVersion are proof that nothing changed. Only a kind with any difference is read in full,
  * to compare what Starling owns; so a controller that only writes status costs one more LIST, and is no drift.
+ * @param isWhole - kinds that are read in full at once, because the caller needs their objects too.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
-export async function detectDrift(client: ClusterClient, inventory: Inventory): Promise<DriftReport> {
+export async function detectDrift(
+  client: ClusterClient,
+  inventory: Inventory,
+  isWhole: (kind: GroupKind) => boolean = () => false,
+): Promise<DriftReport> {
   const definitions = await definitionGenerations(
     client,
     inventory.entries.map(({ id }) => id),
   );
-  const findings: Findings = { drifted: [], foreign: [], moved: [] };
+  const findings = noFindings();
   const unread: DriftReport["unread"][number][] = [];
   const recorded = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
   await runConcurrently(groupByKind(inventory.entries), concurrency, async (kindGroup) => {
     try {
       const found = await withFreshKinds(client, () =>
-        readKind(client, { kindGroup, definitions, recorded, inventory }),
+        readKind(client, { kindGroup, definitions, recorded, inventory, whole: isWhole(kindGroup) }),
       );
       findings.drifted.push(...found.drifted);
       findings.foreign.push(...found.foreign);
       findings.moved.push(...found.moved);
+      for (const [key, object] of found.live) findings.live.set(key, object);
     } catch (error) {
       const failure = error instanceof UnavailableKind ? error.failure : failureOf(error);
       if (endsTheRun(failure)) throw error;
@@ -119,11 +128,12 @@ interface KindQuestion {
   readonly definitions: DriftReport["definitions"];
   /** `objectIdKey` of everything in the inventory. */
   readonly recorded: ReadonlySet<string>;
+  readonly whole: boolean;
 }
 
 async function readKind(client: ClusterClient, question: KindQuestion): Promise<Findings> {
-  const { kindGroup, inventory, definitions, recorded } = question;
-  const findings: Findings = { drifted: [], foreign: [], moved: [] };
+  const { kindGroup, inventory, definitions, recorded, whole } = question;
+  const findings = noFindings();
   const found = await client.lookup(kindGroup);
   if (found.outcome === "unavailable") throw new UnavailableKind(found.message);
   if (found.outcome === "absent") {
@@ -132,7 +142,7 @@ async function readKind(client: ClusterClient, question: KindQuestion): Promise<
   }
   const definition = `${found.info.plural}.${kindGroup.group}`;
   const redefined = inventory.definitions[definition] !== definitions[definition];
-  await compareKind(client, found.info, { kindGroup, redefined, recorded, setId: inventory.setId, findings });
+  await compareKind(client, found.info, { kindGroup, redefined, recorded, whole, setId: inventory.setId, findings });
   return findings;
 }
 
@@ -142,20 +152,23 @@ interface KindComparison {
   readonly redefined: boolean;
   /** `objectIdKey` of everything in the inventory. */
   readonly recorded: ReadonlySet<string>;
+  /** Read in full at once. */
+  readonly whole: boolean;
   readonly setId: string;
   readonly findings: Findings;
 }
 
 async function compareKind(client: ClusterClient, info: KindInfo, comparison: KindComparison): Promise<void> {
-  const { kindGroup, setId, findings, recorded } = comparison;
+  const { kindGroup, setId, findings, recorded, whole } = comparison;
   const namespaces = [...new Set(kindGroup.entries.map(({ id }) => id.namespace))];
-  const metadata = await listMembers(client, info, { setId, namespaces, metadataOnly: true });
-  const live = byKey(metadata, info);
+  const metadataOnly = whole ? {} : ({ metadataOnly: true } as const);
+  const live = byKey(await listMembers(client, info, { setId, namespaces, ...metadataOnly }), info);
   for (const [key, object] of live) {
+    if (recorded.has(key)) findings.live.set(key, object);
     if (!recorded.has(key) || !isMember(object, setId)) findings.foreign.push(objectIdOf(object, info));
   }
   if (!comparison.redefined && kindGroup.entries.every((entry) => isAsRecorded(entry, live))) return;
-  const full = byKey(await listMembers(client, info, { setId, namespaces }), info);
+  const full = whole ? live : byKey(await listMembers(client, info, { setId, namespaces }), info);
   for (const entry of kindGroup.entries) compareObject(entry, full.get(objectIdKey(entry.id)), findings);
 }
 
@@ -196,6 +209,10 @@ function lastWriterOf(live: KubeObject): string | undefined {
     .sort((a, b) => (b.time ?? "").localeCompare(a.time ?? ""));
   const [last] = writers;
   return last === undefined ? undefined : `${last.manager ?? "somebody"} at ${last.time ?? "an unknown time"}`;
+}
+
+function noFindings(): Findings {
+  return { drifted: [], foreign: [], moved: [], live: new Map() };
 }
 
 function byKey(objects: readonly KubeObject[], info: KindInfo): ReadonlyMap<string, KubeObject> {

@@ -1,6 +1,6 @@
 import { desiredPart } from "#functions/apply/desired-part.ts";
 import { applySet } from "#functions/apply/engine/apply-set.ts";
-import { checkHealth } from "#functions/apply/engine/check-health.ts";
+import { checkHealth, needsWholeObjects } from "#functions/apply/engine/check-health.ts";
 import { type DriftedObject, type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
@@ -23,7 +23,7 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   if (row.desired.apply.drift === "off") return verifySync(context);
   const before = await loadInventory(row, setIdOf(claim), ports.blobs);
   const known = new Set(before.entries.map((entry) => objectIdKey(entry.id)));
-  const report = await detectDrift(client, await desiredPart(row, before, ports.blobs));
+  const report = await detectDrift(client, await desiredPart(row, before, ports.blobs), needsWholeObjects);
   if (report.drifted.some(isAway)) {
     const identity = await identityFinding(context);
     if (!("uid" in identity)) return identity;
@@ -33,7 +33,7 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   const counted = (found: VerbResult): VerbResult =>
     found.objects === undefined ? found : { ...found, objects: { ...found.objects, foreign } };
   if (report.drifted.length === 0)
-    return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)) };
+    return { ...counted(await withHealth(context, seen, report.live)), ...(await stored(context, seen)) };
   if (row.desired.apply.drift === "report") {
     const found = { drift: driftOf(report, { at: ports.clock.now(), corrected: false }) };
     return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)), ...found };
@@ -89,10 +89,14 @@ async function correct(
   return { phase, reason: "DriftCorrectionFailed", message, ...found };
 }
 
-async function withHealth(context: VerbContext, inventory: Inventory): Promise<VerbResult> {
+async function withHealth(
+  context: VerbContext,
+  inventory: Inventory,
+  live: DriftReport["live"] = new Map(),
+): Promise<VerbResult> {
   const { row, client, ports } = context;
   const desired = await desiredPart(row, inventory, ports.blobs);
-  const report = await checkHealth(client, { inventory: desired, clock: ports.clock });
+  const report = await checkHealth(client, { inventory: desired, clock: ports.clock, live });
   return healthFinding(row, seenHealth(report), ports.clock.now());
 }
 

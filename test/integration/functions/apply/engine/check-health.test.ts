@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { applySet } from "#functions/apply/engine/apply-set.ts";
-import { checkHealth } from "#functions/apply/engine/check-health.ts";
+import { checkHealth, needsWholeObjects } from "#functions/apply/engine/check-health.ts";
+import { detectDrift } from "#functions/apply/engine/detect-drift.ts";
 import { emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
@@ -50,6 +51,28 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
       { type: "Progressing", status: "True", reason: "NewReplicaSetAvailable" },
       { type: "Available", status: "True", reason: "MinimumReplicasAvailable" },
     ],
+  });
+
+  it("what was read to find drift is not read again, and says the same", async () => {
+    const inventory = await applied("twice", [
+      namespace("twice"),
+      configMap("twice/a"),
+      configMap("twice/b"),
+      deployment("twice/web"),
+    ]);
+    const { live } = await detectDrift(cluster.client, inventory, needsWholeObjects);
+    const reads: string[] = [];
+    const counting = new Proxy(cluster.client, {
+      get(client, name) {
+        const member: unknown = Reflect.get(client, name);
+        if (name === "list" || name === "get") reads.push(name);
+        return typeof member === "function" ? member.bind(client) : member;
+      },
+    });
+    const again = await checkHealth(counting, { inventory, clock: systemClock, live });
+    expect(again).toEqual(await health(inventory));
+    // One for the Pods of the Deployment that is not ready.
+    expect(reads).toEqual(["list"]);
   });
 
   it("counts what is ready and names what is not, worst first", async () => {

@@ -183,6 +183,10 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     const report = await detectDrift(cluster.client, inventory);
     expect(drift(report)).toEqual(expected);
     expect(report.clean).toBe(expected.length === 0);
+    // Read in full at once, the same is found.
+    const { live: _whole, ...atOnce } = await detectDrift(cluster.client, inventory, () => true);
+    const { live: _metadata, ...inTwo } = report;
+    expect(atOnce).toEqual(inTwo);
     if (expected.length > 0) return;
     // What only moved is recorded as it is now, and is proof again.
     expect(report.moved).toHaveLength(1);

@@ -30,11 +30,11 @@ export async function whileRewriting(
     cluster.send({ method: "POST", path, contentType: "application/json", body: stringifyJson(body) });
   await create(policies, policy);
   await create(bindings, binding);
-  await until(async () => (await tried(cluster, object)) === rewritten);
+  await until(async () => (await tried(cluster, object)) === rewritten, "the admission policy");
   await write();
   await cluster.send({ method: "DELETE", path: `${bindings}/${name}` });
   await cluster.send({ method: "DELETE", path: `${policies}/${name}` });
-  await until(async () => (await tried(cluster, object)) !== rewritten);
+  await until(async () => (await tried(cluster, object)) !== rewritten, "the end of the admission policy");
 }
 
 /** What `data.mode` would become of another value. */
@@ -48,10 +48,11 @@ async function tried(cluster: RawCluster, object: ManifestObject): Promise<strin
   return stringAt(parseJson(answer), "data", "mode");
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
+/** Asks again until it is so. @throws Error naming what was waited for after a minute. */
+export async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
   const deadline = Date.now() + takesEffectWithinMs;
   while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`an admission policy took no effect within ${takesEffectWithinMs} ms`);
+    if (Date.now() > deadline) throw new Error(`${what} took no effect within ${takesEffectWithinMs} ms`);
     await sleep(100);
   }
 }

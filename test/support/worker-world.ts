@@ -88,6 +88,15 @@ export class WorkerWorld {
     await this.table.write([{ put: row }]);
   }
 
+  /** Asks for everything of a Sync to be deleted. */
+  async assignDelete(name: string): Promise<void> {
+    const before = await this.sync(name);
+    if (before === undefined) throw new Error(`there is no Sync ${name}`);
+    const { renderDigest: _, ...desired } = before.desired;
+    const next = { ...desired, action: "delete" as const, attempt: desired.attempt + 1 };
+    await this.table.write([{ put: { ...before, version: before.version + 1, desired: next } as SyncRow }]);
+  }
+
   async sync(name: string): Promise<SyncRow | undefined> {
     return this.table.get<SyncRow>(keys.sync("c1", "tests", name));
   }

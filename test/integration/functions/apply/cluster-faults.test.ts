@@ -72,17 +72,20 @@ async function observed(name = "web"): Promise<Observed> {
   return seen;
 }
 
-/** Looks until the Sync is ready; the planner's part, another attempt for a cluster that answers again, included. */
-async function recover(objects: readonly ManifestObject[], name = "web"): Promise<void> {
+/** Looks until `web` is ready; the planner's part, another attempt for a cluster that answers again, included. */
+async function recover(
+  objects: readonly ManifestObject[],
+  { until: wanted = "Ready" }: { readonly until?: Phase } = {},
+): Promise<void> {
   // What was discovered is believed for a second.
   for (const until = Date.now() + 5_000; Date.now() < until; await sleep(50)) {
     world.aheadMs += 700_000;
     await world.work();
-    const { phase } = await observed(name);
-    if (phase === "Ready") return;
-    if (phase === "Reachable") await world.assign(name, objects);
+    const { phase } = await observed();
+    if (phase === wanted) return;
+    if (phase === "Reachable") await world.assign("web", objects);
   }
-  throw new Error(`${name} did not recover: ${JSON.stringify(await observed(name))}`);
+  throw new Error(`it did not recover: ${JSON.stringify(await observed())}`);
 }
 
 async function synced(): Promise<void> {
@@ -259,6 +262,22 @@ describe("answers that are lost after the effect", () => {
     }
   });
 
+  test("what is deleted is deleted once, and the Sync is gone", async () => {
+    await world.assign("web", [configMap("default/a"), configMap("default/b"), configMap("default/c")]);
+    await world.work();
+    for (const seed of [4, 5]) {
+      await host.setFaults("c1", { resets: { phase: "after", probability: 0.3 }, seed });
+      host.clearRequests();
+      await world.assignDelete("web");
+      await recover([], { until: "Gone" });
+      await host.setFaults("c1", {});
+      expect(members()).toEqual([]);
+      expect(host.objects("c1").filter(({ kind }) => kind === "ConfigMap")).toEqual([]);
+      await world.assign("web", [configMap("default/a"), configMap("default/b"), configMap("default/c")]);
+      await recover([]);
+    }
+  });
+
   test("what was made and never confirmed is pruned when it leaves the source", async () => {
     await synced();
     await host.setFaults("c1", { resets: { phase: "after", methods: ["PATCH"], pathIncludes: "/configmaps/new" } });
@@ -334,7 +353,7 @@ describe("a cluster that is replaced behind its address", () => {
 describe("an aggregated API that is down", () => {
   const group = "metrics.example.com";
   const down: ClusterFaults = { unavailableApis: [`v1.${group}`] };
-  const withWidget = [namespace("shop"), configMap("shop/kept"), widget(group, "shop/w")];
+  const withWidget = [configMap("default/kept"), widget(group, "default/w")];
 
   beforeEach(async () => {
     await world.assign("api", [definition(group)]);
@@ -373,12 +392,12 @@ describe("an aggregated API that is down", () => {
 
     test("is told by those that use it, and their other objects are applied", async () => {
       await fail();
-      const more = [...withWidget, configMap("shop/more")];
+      const more = [...withWidget, configMap("default/more")];
       await world.assign("web", more);
       await world.work();
       expect(await observed()).toMatchObject({
         phase: "Retrying",
-        troubles: [{ object: "Widget.metrics.example.com shop/w" }],
+        troubles: [{ object: "Widget.metrics.example.com default/w" }],
       });
       expect((await observed()).troubles[0]?.message).toContain(group);
       expect(members()).toContain("ConfigMap more");
@@ -389,7 +408,7 @@ describe("an aggregated API that is down", () => {
 
     test("keeps what left the source in the inventory, and lets go of it later", async () => {
       await fail();
-      const without = withWidget.slice(0, 2);
+      const without = withWidget.slice(0, 1);
       await world.assign("web", without);
       await world.work();
       expect((await observed()).phase).toMatch(/^(Applying|Retrying)$/);
@@ -398,6 +417,34 @@ describe("an aggregated API that is down", () => {
       await recover(without);
       expect(members()).not.toContain("Widget w");
       expect(await recorded()).toEqual(names(without));
+    });
+
+    test("holds up the deletion of a Sync that uses it, and nothing of it is forgotten", async () => {
+      await fail();
+      await world.assignDelete("web");
+      await world.work();
+      expect((await observed()).phase).toMatch(/^(Applying|Retrying)$/);
+      expect(await recorded()).toEqual(["Widget w"]);
+      expect(host.objects("c1").some((object) => stringAt(object, "metadata", "namespace") === "starling-system")).toBe(
+        true,
+      );
+      await host.setFaults("c1", {});
+      await recover([], { until: "Gone" });
+      expect(members()).toEqual(["CustomResourceDefinition widgets.metrics.example.com"]);
+    });
+
+    test("keeps Namespaces, for nobody knows what is in them", async () => {
+      const [first, next] = [[namespace("other"), configMap("default/a")], [configMap("default/a")]];
+      await world.assign("other", first);
+      await world.work();
+      await fail();
+      await world.assign("other", next);
+      await world.work();
+      const { phase, troubles } = await observed("other");
+      expect(phase).toMatch(/^(Applying|Retrying)$/);
+      expect(troubles).toMatchObject([{ object: "Namespace other" }]);
+      expect(troubles[0]?.message).toContain(group);
+      expect(members()).toContain("Namespace other");
     });
 
     test("is neither drift nor the end of those that use it", async () => {

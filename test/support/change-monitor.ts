@@ -36,6 +36,8 @@ export function watchChanges(): ChangeMonitor {
 
   function onRow(row: SyncRow): void {
     const ofCluster = syncs.get(row.cluster) ?? new Map<string, SyncRow>();
+    // A write whose answer was lost is sent again, and answered as if it were done only now.
+    if (row.version < (ofCluster.get(row.name)?.version ?? 0)) return;
     ofCluster.set(row.name, row);
     syncs.set(row.cluster, ofCluster);
     if (isSettled(row.cluster)) changing.delete(row.cluster);

@@ -1,4 +1,5 @@
 import { DescribeClusterCommand, type EKSClient, EKSServiceException } from "@aws-sdk/client-eks";
+import { FailureMemory } from "#shared/adapters/failure-memory.ts";
 import type { Identity, RoleSessions, SessionCredentials } from "#shared/adapters/role-sessions.ts";
 import type { EksArn } from "#shared/domain/eks-arn.ts";
 import { errorMessage, StarlingError } from "#shared/errors.ts";
@@ -36,8 +37,11 @@ export class EksClusters {
   readonly #kept = new Map<string, KeptEndpoint>();
   readonly #coming = new Map<string, Promise<EksEndpoint>>();
 
+  readonly #failures: FailureMemory;
+
   constructor(options: EksClusterOptions) {
     this.#options = options;
+    this.#failures = new FailureMemory(options.clock);
   }
 
   /**
@@ -64,7 +68,7 @@ export class EksClusters {
   async #ask(id: string, question: Question): Promise<EksEndpoint> {
     const now = this.#options.clock.now().getTime();
     try {
-      const endpoint = await this.#describe(question);
+      const endpoint = await this.#failures.unlessFailed(id, () => this.#describe(question));
       this.#kept.set(id, { endpoint, askedAt: now, until: now + keptSeconds * 1000 });
       return endpoint;
     } catch (error) {

@@ -1,5 +1,6 @@
 import { AssumeRoleCommand, type Credentials, type STSClient, STSServiceException } from "@aws-sdk/client-sts";
 import type { SigningCredentials } from "#shared/adapters/eks-token.ts";
+import { FailureMemory } from "#shared/adapters/failure-memory.ts";
 import { errorMessage, StarlingError } from "#shared/errors.ts";
 import type { Clock } from "#shared/ports.ts";
 
@@ -31,6 +32,8 @@ interface KeptSession {
 const sessionSeconds = 3600;
 /** So long before its end a session is replaced: one call for about 50 minutes, and a token from it outlives its use. */
 const renewalSeconds = 600;
+/** Nothing is begun with a session that has no longer to go. */
+const lastSeconds = 60;
 /** A session that is refused is not asked for again sooner: a cluster that knows nobody would cost a call each time. */
 const refusalSeconds = 60;
 
@@ -43,8 +46,11 @@ export class RoleSessions {
   readonly #kept = new Map<string, KeptSession>();
   readonly #coming = new Map<string, Promise<KeptSession>>();
 
+  readonly #failures: FailureMemory;
+
   constructor(options: RoleSessionOptions) {
     this.#options = options;
+    this.#failures = new FailureMemory(options.clock);
   }
 
   /**
@@ -59,14 +65,22 @@ export class RoleSessions {
     const id = JSON.stringify([identity.role.arn, identity.role.externalId, identity.region]);
     const kept = this.#kept.get(id);
     const now = this.#options.clock.now().getTime();
-    if (kept !== undefined && !isDue(kept, now) && !isRefused(kept, options.refused, now)) return kept.credentials;
-    return (await this.#started(id, identity)).credentials;
+    const usable = kept !== undefined && !isRefused(kept, options.refused, now) ? kept : undefined;
+    if (usable !== undefined && !endsWithin(renewalSeconds, usable, now)) return usable.credentials;
+    try {
+      return (await this.#started(id, identity)).credentials;
+    } catch (error) {
+      // STS being away is no reason to give up what is good for some minutes more.
+      if (usable === undefined || endsWithin(lastSeconds, usable, now)) throw error;
+      return usable.credentials;
+    }
   }
 
   #started(id: string, identity: Identity): Promise<KeptSession> {
     const coming = this.#coming.get(id);
     if (coming !== undefined) return coming;
-    const starting = this.#start(identity)
+    const starting = this.#failures
+      .unlessFailed(id, () => this.#start(identity))
       .then((session) => {
         this.#kept.set(id, session);
         return session;
@@ -113,8 +127,8 @@ function credentialsIn(given: Credentials | undefined): KeptSession["credentials
   };
 }
 
-function isDue({ credentials }: KeptSession, now: number): boolean {
-  return credentials.expiration.getTime() - renewalSeconds * 1000 <= now;
+function endsWithin(seconds: number, { credentials }: KeptSession, now: number): boolean {
+  return credentials.expiration.getTime() - seconds * 1000 <= now;
 }
 
 function isRefused(session: KeptSession, refused: SessionCredentials | undefined, now: number): boolean {

@@ -57,6 +57,15 @@ describe("a session of a role", () => {
     expect(count("sts AssumeRole")).toBe(2);
   });
 
+  test("is used to its last minute while no other can be had", async () => {
+    await access.token(target(spokeArn(), { role }), anew);
+    world.fail(() => ({ status: 503, code: "ServiceUnavailable", message: "no" }));
+    world.pass(58);
+    await expect(access.token(target(spokeArn(), { role }), anew)).resolves.toMatch(/^k8s-aws-v1\./);
+    world.pass(11);
+    await expect(access.token(target(spokeArn(), { role }), anew)).rejects.toMatchObject({ code: "StsUnavailable" });
+  });
+
   test("is another one for another region, from that region's STS", async () => {
     await access.token(target(spokeArn(), { role }), anew);
     await access.token(target(spokeArn("far", "ap-south-1"), { role }), anew);
@@ -74,10 +83,13 @@ describe("a session of a role", () => {
     ["no external id", { arn: spokeRole }],
     ["another role", { arn: `${spokeRole}-2`, externalId }],
   ])("with %s is refused with the role and what to do", async (_what, wrong) => {
-    await expect(access.token(target(spokeArn(), { role: wrong }), anew)).rejects.toMatchObject({
-      code: "RoleDenied",
-      message: expect.stringMatching(new RegExp(`^role ${wrong.arn} may not be assumed: let its trust policy allow`)),
-    });
+    for (const name of ["spoke", "other"]) {
+      await expect(access.endpoint(target(spokeArn(name), { role: wrong }))).rejects.toMatchObject({
+        code: "RoleDenied",
+        message: expect.stringMatching(new RegExp(`^role ${wrong.arn} may not be assumed: let its trust policy allow`)),
+      });
+    }
+    expect(count("sts AssumeRole")).toBe(1);
   });
 
   test.each([
@@ -90,6 +102,7 @@ describe("a session of a role", () => {
     const asked = access.token(target(spokeArn(), { role }), anew);
     await expect(asked).rejects.toMatchObject({ code: expected, message: expect.stringMatching(message) });
     world.fail(undefined);
+    world.pass(0.6);
     await expect(access.token(target(spokeArn(), { role }), anew)).resolves.toMatch(/^k8s-aws-v1\./);
   });
 });
@@ -153,7 +166,7 @@ describe("where a cluster is", () => {
   });
 
   test.each(["CREATING", "DELETING", "FAILED", "PENDING"] as const)(
-    "is not used while it is %s, and asked again at once",
+    "is not used while it is %s, and asked again half a minute later",
     async (status) => {
       world.addCluster(homeArn, { status });
       await expect(access.endpoint(target(homeArn))).rejects.toMatchObject({
@@ -162,6 +175,9 @@ describe("where a cluster is", () => {
         message: expect.stringContaining(`${homeArn} is ${status}`),
       });
       world.addCluster(homeArn, { status: "UPDATING" });
+      await expect(access.endpoint(target(homeArn))).rejects.toMatchObject({ code: "EksClusterNotActive" });
+      expect(count("eks DescribeCluster")).toBe(1);
+      world.pass(0.6);
       await expect(access.endpoint(target(homeArn))).resolves.toBeDefined();
     },
   );

@@ -2,9 +2,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type KubeApiServer, startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
-import { defaultKubeAssetsFolder, findKubeAssets, type KubeAssets } from "#local/cluster/kube-assets.ts";
+import { defaultKubeAssetsFolder, type KubeAssets } from "#local/cluster/kube-assets.ts";
 import { clusterNameOf, type KubeconfigCluster } from "#local/kubeconfig-file.ts";
 import { LocalFailure } from "#local/local-failure.ts";
+import { locateKubeAssets } from "#local/locate-kube-assets.ts";
 import { createToken, keepTokenFresh, makeAccount, ownCluster, serverVersion } from "#local/own-cluster.ts";
 import { addFleet, type Stack } from "#local/stack.ts";
 import type { ClusterChoice } from "#local/state-folder.ts";
@@ -109,12 +110,12 @@ async function requireAssets(): Promise<KubeAssets> {
   const next = "KUBEBUILDER_ASSETS=DIR starling local up --envtest   (setup-envtest use -p path prints a DIR)";
   let found: KubeAssets | undefined;
   try {
-    found = await findKubeAssets(process.env.KUBEBUILDER_ASSETS);
+    found = await locateKubeAssets();
   } catch (cause) {
     throw new LocalFailure(errorMessage(cause), { exit: "unknown", next, cause });
   }
   if (found !== undefined) return found;
-  const message = `no etcd and kube-apiserver in ${defaultKubeAssetsFolder}, and KUBEBUILDER_ASSETS names no other folder`;
+  const message = `no etcd and kube-apiserver in ${defaultKubeAssetsFolder}, and KUBEBUILDER_ASSETS names no other folder; STARLING_ENVTEST_DOWNLOAD=1 fetches them`;
   throw new LocalFailure(message, { exit: "unknown", next });
 }
 

@@ -1,6 +1,7 @@
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
-import { findKubeAssets, type KubeAssets } from "#local/cluster/kube-assets.ts";
+import type { KubeAssets } from "#local/cluster/kube-assets.ts";
+import { locateKubeAssets } from "#local/locate-kube-assets.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 
 export interface StartedTarget {
@@ -34,7 +35,7 @@ function real(assets: KubeAssets): ClusterTarget {
 }
 
 /** The programs of a real one, where they are found as envtest finds them. */
-export const kubeAssets = await findKubeAssets(process.env.KUBEBUILDER_ASSETS);
+export const kubeAssets = await locateKubeAssets();
 
 /** The embedded server always, and a real one where its binaries are at hand: every suite holds on both. */
 export const clusterTargets: readonly ClusterTarget[] = [

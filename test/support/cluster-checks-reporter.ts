@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import type { Reporter, TestCase, TestModule, TestRunEndReason, TestSuite } from "vitest/node";
-import { defaultKubeAssetsFolder, findKubeAssets } from "#local/cluster/kube-assets.ts";
+import { defaultKubeAssetsFolder } from "#local/cluster/kube-assets.ts";
+import { locateKubeAssets } from "#local/locate-kube-assets.ts";
 
 /** Suites that take a target end their names like this. */
 const targetPattern = /\bon (?:the )?(embedded API server|kube-apiserver)/;
@@ -28,7 +29,7 @@ export default class ClusterChecksReporter implements Reporter {
 }
 
 async function realPart(count: number): Promise<string> {
-  const assets = await findKubeAssets(process.env.KUBEBUILDER_ASSETS);
+  const assets = await locateKubeAssets();
   if (assets === undefined) {
     return `${count} real: neither KUBEBUILDER_ASSETS nor ${defaultKubeAssetsFolder} has etcd and kube-apiserver`;
   }

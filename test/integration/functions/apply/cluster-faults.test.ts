@@ -1,92 +1,26 @@
 /** Every failure knob of a cluster against the real worker: what it says, what it leaves alone, how it recovers. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadInventory } from "#functions/apply/sync-blobs.ts";
-import { type ClusterFaults, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
-import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
+import type { ClusterFaults, ClusterHost } from "#local/cluster/cluster-host.ts";
+import { KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import type { KubeError } from "#shared/domain/kube-error.ts";
-import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
-import { partOfLabel } from "#shared/domain/membership.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
-import type { Observed, Phase } from "#shared/domain/rows/sync-row.ts";
-import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
-import { WorkerWorld } from "#test/support/worker-world.ts";
+import type { Phase } from "#shared/domain/rows/sync-row.ts";
+import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { connectTimeoutMs, namesOf, startTroubledWorker, type TroubledWorker } from "#test/support/troubled-worker.ts";
+import type { WorkerWorld } from "#test/support/worker-world.ts";
 
-const connectTimeoutMs = 300;
-
+let worker: TroubledWorker;
 let host: ClusterHost;
-let endpoint: KubeEndpoint;
-let kube: KubeConnection;
 let world: WorkerWorld;
 
 beforeEach(async () => {
-  host = await startClusterHost({ controllers: "off" });
-  host.addCluster("c1");
-  const { server, caData, token } = await host.openPort("c1");
-  endpoint = { server, caData, credentials: { token: async () => token }, connectTimeoutMs };
-  kube = new KubeConnection(endpoint);
-  world = await new WorkerWorld({
-    connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),
-    distrust() {},
-  }).begin();
+  worker = await startTroubledWorker();
+  ({ host, world } = worker);
 });
 
-function reconnect(): void {
-  kube.close();
-  kube = new KubeConnection(endpoint);
-}
-
-afterEach(async () => {
-  kube.close();
-  await host.stop();
-});
+afterEach(() => worker.stop());
 
 const before = [namespace("shop"), configMap("shop/kept"), configMap("shop/changed"), configMap("shop/gone")];
 const after = [namespace("shop"), configMap("shop/kept"), configMap("shop/changed", { k: "2" }), configMap("shop/new")];
-
-/** `ConfigMap kept 1`: what carries the label of a Sync. */
-function members(): string[] {
-  return host
-    .objects("c1")
-    .filter((object) => stringAt(object, "metadata", "labels", partOfLabel) !== undefined)
-    .map((object) => `${stringAt(object, "kind")} ${stringAt(object, "metadata", "name")}`)
-    .sort();
-}
-
-function names(objects: readonly ManifestObject[]): string[] {
-  return objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort();
-}
-
-async function recorded(name = "web"): Promise<string[]> {
-  const row = await world.sync(name);
-  if (row === undefined) throw new Error(`there is no Sync ${name}`);
-  const setId = setIdOf({ syncNamespace: row.namespace, syncName: name });
-  const { entries } = await loadInventory(row, setId, world.blobs);
-  return entries.map(({ id }) => `${id.kind} ${id.name}`).sort();
-}
-
-async function observed(name = "web"): Promise<Observed> {
-  const seen = (await world.sync(name))?.observed;
-  if (seen === undefined) throw new Error(`nothing was observed of ${name}`);
-  return seen;
-}
-
-/** Looks until `web` is ready; the planner's part, another attempt for a cluster that answers again, included. */
-async function recover(
-  objects: readonly ManifestObject[],
-  { until: wanted = "Ready" }: { readonly until?: Phase } = {},
-): Promise<void> {
-  // What was discovered is believed for a second.
-  for (const until = Date.now() + 5_000; Date.now() < until; await sleep(50)) {
-    world.aheadMs += 700_000;
-    await world.work();
-    const { phase } = await observed();
-    if (phase === wanted) return;
-    if (phase === "Reachable") await world.assign("web", objects);
-  }
-  throw new Error(`it did not recover: ${JSON.stringify(await observed())}`);
-}
 
 async function synced(): Promise<void> {
   await world.assign("web", before);
@@ -165,22 +99,22 @@ describe("while it lasts", () => {
   test.each(Object.entries(knobs))("%s is told, and nothing is lost or half recorded", async (_name, knob) => {
     await synced();
     // As between two invocations of a function: nothing is asked on connections of the last one.
-    reconnect();
+    worker.reconnect();
     await host.setFaults("c1", knob.faults);
     await world.assign("web", after);
     await world.work();
-    const { phase, reason, message, troubles } = await observed();
+    const { phase, reason, message, troubles } = await worker.observed();
     expect({ phase, reason, message }).toEqual({
       ...knob.expected,
       message: expect.stringMatching(knob.expected.message),
     });
     expect(troubles[0]?.message ?? "").toContain(knob.trouble ?? "");
-    expect(members()).toContain("ConfigMap gone");
-    expect(await recorded()).toEqual(expect.arrayContaining(members()));
+    expect(worker.members()).toContain("ConfigMap gone");
+    expect(await worker.recorded()).toEqual(expect.arrayContaining(worker.members()));
     await host.setFaults("c1", {});
-    await recover(after);
-    expect(members()).toEqual(names(after));
-    expect(await recorded()).toEqual(names(after));
+    await worker.recover(after);
+    expect(worker.members()).toEqual(namesOf(after));
+    expect(await worker.recorded()).toEqual(namesOf(after));
   });
 
   test("a network that goes away in the middle is told, and the rest is done when it is back", async () => {
@@ -192,16 +126,16 @@ describe("while it lasts", () => {
     await world.assign("web", [...after, ...more]);
     await world.work();
     stop();
-    expect(await observed()).toMatchObject({
+    expect(await worker.observed()).toMatchObject({
       phase: "Unreachable",
       reason: "Unreachable",
       message: expect.stringMatching(/of 34 objects applied: .* ECONNREFUSED/),
     });
-    expect(members()).toContain("ConfigMap gone");
+    expect(worker.members()).toContain("ConfigMap gone");
     await host.setFaults("c1", {});
-    await recover([...after, ...more]);
-    expect(members()).toEqual(names([...after, ...more]));
-    expect(await recorded()).toEqual(names([...after, ...more]));
+    await worker.recover([...after, ...more]);
+    expect(worker.members()).toEqual(namesOf([...after, ...more]));
+    expect(await worker.recorded()).toEqual(namesOf([...after, ...more]));
   });
 
   test("429 without an end is tried again later, and is no failure", async () => {
@@ -209,15 +143,15 @@ describe("while it lasts", () => {
     await host.setFaults("c1", { throttle: { retryAfterSeconds: 1 } });
     await world.assign("web", after);
     await world.work({ remainingMs: 3_000 });
-    expect(await observed()).toMatchObject({ phase: "Retrying", reason: "TooManyRequests" });
+    expect(await worker.observed()).toMatchObject({ phase: "Retrying", reason: "TooManyRequests" });
     await host.setFaults("c1", {});
-    await recover(after);
-    expect(members()).toEqual(names(after));
+    await worker.recover(after);
+    expect(worker.members()).toEqual(namesOf(after));
   });
 });
 
 test("of connections that fell silent together, one is waited for", async () => {
-  const transport = new KubeTransport(endpoint);
+  const transport = new KubeTransport(worker.endpoint);
   const send = () =>
     transport.send({ method: "GET", path: "/version", timeoutMs: 2 * connectTimeoutMs, maxBodyBytes: 1e6 }).then(
       ({ status }) => status,
@@ -235,7 +169,7 @@ test("429 is waited out as long as the server asks", async () => {
   });
   await world.assign("web", [namespace("shop")]);
   await world.work();
-  expect(await observed()).toMatchObject({ phase: "Ready", tries: 0, troubles: [] });
+  expect(await worker.observed()).toMatchObject({ phase: "Ready", tries: 0, troubles: [] });
   const patches = host.requests().filter(({ method }) => method === "PATCH");
   expect(patches.map(({ status }) => status)).toEqual([429, 429, 201]);
   for (const [index, { at }] of patches.slice(1).entries()) {
@@ -254,9 +188,9 @@ describe("answers that are lost after the effect", () => {
       await host.setFaults("c1", { ...faults, seed });
       await world.assign("web", to);
       await world.work();
-      if ((await world.phase("web")) !== "Ready") await recover(to);
-      expect(members(), `seed ${seed} from ${names(from)}`).toEqual(names(to));
-      expect(await recorded()).toEqual(names(to));
+      if ((await world.phase("web")) !== "Ready") await worker.recover(to);
+      expect(worker.members(), `seed ${seed} from ${namesOf(from)}`).toEqual(namesOf(to));
+      expect(await worker.recorded()).toEqual(namesOf(to));
       const about = { kind: "Sync", cluster: "c1", namespace: "tests", name: "web" };
       expect(world.sender.take().filter((message) => message.to === "report")).toEqual([{ to: "report", about }]);
     }
@@ -269,12 +203,12 @@ describe("answers that are lost after the effect", () => {
       await host.setFaults("c1", { resets: { phase: "after", probability: 0.3 }, seed });
       host.clearRequests();
       await world.assignDelete("web");
-      await recover([], { until: "Gone" });
+      await worker.recover([], { until: "Gone" });
       await host.setFaults("c1", {});
-      expect(members()).toEqual([]);
+      expect(worker.members()).toEqual([]);
       expect(host.objects("c1").filter(({ kind }) => kind === "ConfigMap")).toEqual([]);
       await world.assign("web", [configMap("default/a"), configMap("default/b"), configMap("default/c")]);
-      await recover([]);
+      await worker.recover([]);
     }
   });
 
@@ -283,12 +217,12 @@ describe("answers that are lost after the effect", () => {
     await host.setFaults("c1", { resets: { phase: "after", methods: ["PATCH"], pathIncludes: "/configmaps/new" } });
     await world.assign("web", after);
     await world.work();
-    expect(await observed()).toMatchObject({ phase: "Retrying", reason: "ApplyFailed" });
-    expect(members()).toEqual(expect.arrayContaining(["ConfigMap new", "ConfigMap gone"]));
+    expect(await worker.observed()).toMatchObject({ phase: "Retrying", reason: "ApplyFailed" });
+    expect(worker.members()).toEqual(expect.arrayContaining(["ConfigMap new", "ConfigMap gone"]));
     await host.setFaults("c1", {});
     await world.assign("web", before);
-    await recover(before);
-    expect(members()).toEqual(names(before));
+    await worker.recover(before);
+    expect(worker.members()).toEqual(namesOf(before));
   });
 });
 
@@ -311,8 +245,8 @@ describe("a webhook that rewrites", () => {
     for (let look = 0; look < 2; look++) {
       world.aheadMs += 700_000;
       await world.work();
-      expect(await observed()).toMatchObject({ phase: "Ready" });
-      expect(await observed()).not.toHaveProperty("drift");
+      expect(await worker.observed()).toMatchObject({ phase: "Ready" });
+      expect(await worker.observed()).not.toHaveProperty("drift");
     }
     expect(writes()).toEqual([]);
   });
@@ -328,13 +262,13 @@ describe("a cluster that is replaced behind its address", () => {
     host.clearRequests();
     world.aheadMs += 700_000;
     await world.work();
-    expect(await observed()).toMatchObject({
+    expect(await worker.observed()).toMatchObject({
       phase: "Unreachable",
       reason: "IdentityMismatch",
       message: expect.stringContaining(uid),
     });
     expect(writes()).toEqual([]);
-    expect(await recorded()).toEqual(names(before));
+    expect(await worker.recorded()).toEqual(namesOf(before));
   });
 
   test("is not given the next revision", async () => {
@@ -343,119 +277,9 @@ describe("a cluster that is replaced behind its address", () => {
     host.clearRequests();
     await world.assign("web", after);
     await world.work();
-    expect(await observed()).toMatchObject({ phase: "Unreachable", reason: "IdentityMismatch" });
+    expect(await worker.observed()).toMatchObject({ phase: "Unreachable", reason: "IdentityMismatch" });
     expect(writes()).toEqual([]);
-    expect(members()).toEqual([]);
-    expect(await recorded()).toEqual(names(before));
-  });
-});
-
-describe("an aggregated API that is down", () => {
-  const group = "metrics.example.com";
-  const down: ClusterFaults = { unavailableApis: [`v1.${group}`] };
-  const withWidget = [configMap("default/kept"), widget(group, "default/w")];
-
-  beforeEach(async () => {
-    await world.assign("api", [definition(group)]);
-    await world.work();
-    await world.assign("web", withWidget);
-    await recover(withWidget);
-    expect(members()).toContain("Widget w");
-  });
-
-  /** What was discovered while the API was up, or nothing. */
-  describe.each([
-    ["knows", true],
-    ["does not know", false],
-  ] as const)("for a worker that %s its kinds", (_name, warm) => {
-    async function fail(): Promise<void> {
-      await host.setFaults("c1", down);
-      if (!warm) reconnect();
-    }
-
-    test("stops no Sync that does not use it", async () => {
-      const [first, next] = [
-        [namespace("other"), configMap("other/a")],
-        [namespace("other"), configMap("other/b")],
-      ];
-      await world.assign("other", first);
-      await world.work();
-      await fail();
-      await world.assign("other", next);
-      await world.work();
-      expect(await observed("other")).toMatchObject({ phase: "Ready" });
-      world.aheadMs += 700_000;
-      await world.work();
-      expect(await observed("other")).toMatchObject({ phase: "Ready" });
-      expect(await recorded("other")).toEqual(names(next));
-    });
-
-    test("is told by those that use it, and their other objects are applied", async () => {
-      await fail();
-      const more = [...withWidget, configMap("default/more")];
-      await world.assign("web", more);
-      await world.work();
-      expect(await observed()).toMatchObject({
-        phase: "Retrying",
-        troubles: [{ object: "Widget.metrics.example.com default/w" }],
-      });
-      expect((await observed()).troubles[0]?.message).toContain(group);
-      expect(members()).toContain("ConfigMap more");
-      expect(await recorded()).toContain("Widget w");
-      await host.setFaults("c1", {});
-      await recover(more);
-    });
-
-    test("keeps what left the source in the inventory, and lets go of it later", async () => {
-      await fail();
-      const without = withWidget.slice(0, 1);
-      await world.assign("web", without);
-      await world.work();
-      expect((await observed()).phase).toMatch(/^(Applying|Retrying)$/);
-      expect(await recorded()).toContain("Widget w");
-      await host.setFaults("c1", {});
-      await recover(without);
-      expect(members()).not.toContain("Widget w");
-      expect(await recorded()).toEqual(names(without));
-    });
-
-    test("holds up the deletion of a Sync that uses it, and nothing of it is forgotten", async () => {
-      await fail();
-      await world.assignDelete("web");
-      await world.work();
-      expect((await observed()).phase).toMatch(/^(Applying|Retrying)$/);
-      expect(await recorded()).toEqual(["Widget w"]);
-      expect(host.objects("c1").some((object) => stringAt(object, "metadata", "namespace") === "starling-system")).toBe(
-        true,
-      );
-      await host.setFaults("c1", {});
-      await recover([], { until: "Gone" });
-      expect(members()).toEqual(["CustomResourceDefinition widgets.metrics.example.com"]);
-    });
-
-    test("keeps Namespaces, for nobody knows what is in them", async () => {
-      const [first, next] = [[namespace("other"), configMap("default/a")], [configMap("default/a")]];
-      await world.assign("other", first);
-      await world.work();
-      await fail();
-      await world.assign("other", next);
-      await world.work();
-      const { phase, troubles } = await observed("other");
-      expect(phase).toMatch(/^(Applying|Retrying)$/);
-      expect(troubles).toMatchObject([{ object: "Namespace other" }]);
-      expect(troubles[0]?.message).toContain(group);
-      expect(members()).toContain("Namespace other");
-    });
-
-    test("is neither drift nor the end of those that use it", async () => {
-      await fail();
-      world.aheadMs += 700_000;
-      await world.work();
-      expect((await observed()).phase).toMatch(/^(Verifying|Retrying)$/);
-      expect(await observed()).not.toHaveProperty("drift");
-      expect(await recorded()).toEqual(names(withWidget));
-      await host.setFaults("c1", {});
-      await recover(withWidget);
-    });
+    expect(worker.members()).toEqual([]);
+    expect(await worker.recorded()).toEqual(namesOf(before));
   });
 });

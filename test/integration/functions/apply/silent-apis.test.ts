@@ -1,0 +1,128 @@
+/** An aggregated API that does not answer, against the real worker: it stops nobody who does not use it. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { ClusterFaults, ClusterHost } from "#local/cluster/cluster-host.ts";
+import { stringAt } from "#shared/domain/kube-object.ts";
+import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { namesOf, startTroubledWorker, type TroubledWorker } from "#test/support/troubled-worker.ts";
+import type { WorkerWorld } from "#test/support/worker-world.ts";
+
+let worker: TroubledWorker;
+let host: ClusterHost;
+let world: WorkerWorld;
+
+beforeEach(async () => {
+  worker = await startTroubledWorker();
+  ({ host, world } = worker);
+});
+
+afterEach(() => worker.stop());
+
+describe("an aggregated API that is down", () => {
+  const group = "metrics.example.com";
+  const down: ClusterFaults = { unavailableApis: [`v1.${group}`] };
+  const withWidget = [configMap("default/kept"), widget(group, "default/w")];
+
+  beforeEach(async () => {
+    await world.assign("api", [definition(group)]);
+    await world.work();
+    await world.assign("web", withWidget);
+    await worker.recover(withWidget);
+    expect(worker.members()).toContain("Widget w");
+  });
+
+  /** What was discovered while the API was up, or nothing. */
+  describe.each([
+    ["knows", true],
+    ["does not know", false],
+  ] as const)("for a worker that %s its kinds", (_name, warm) => {
+    async function fail(): Promise<void> {
+      await host.setFaults("c1", down);
+      if (!warm) worker.reconnect();
+    }
+
+    test("stops no Sync that does not use it", async () => {
+      const [first, next] = [
+        [namespace("other"), configMap("other/a")],
+        [namespace("other"), configMap("other/b")],
+      ];
+      await world.assign("other", first);
+      await world.work();
+      await fail();
+      await world.assign("other", next);
+      await world.work();
+      expect(await worker.observed("other")).toMatchObject({ phase: "Ready" });
+      world.aheadMs += 700_000;
+      await world.work();
+      expect(await worker.observed("other")).toMatchObject({ phase: "Ready" });
+      expect(await worker.recorded("other")).toEqual(namesOf(next));
+    });
+
+    test("is told by those that use it, and their other objects are applied", async () => {
+      await fail();
+      const more = [...withWidget, configMap("default/more")];
+      await world.assign("web", more);
+      await world.work();
+      expect(await worker.observed()).toMatchObject({
+        phase: "Retrying",
+        troubles: [{ object: "Widget.metrics.example.com default/w" }],
+      });
+      expect((await worker.observed()).troubles[0]?.message).toContain(group);
+      expect(worker.members()).toContain("ConfigMap more");
+      expect(await worker.recorded()).toContain("Widget w");
+      await host.setFaults("c1", {});
+      await worker.recover(more);
+    });
+
+    test("keeps what left the source in the inventory, and lets go of it later", async () => {
+      await fail();
+      const without = withWidget.slice(0, 1);
+      await world.assign("web", without);
+      await world.work();
+      expect((await worker.observed()).phase).toMatch(/^(Applying|Retrying)$/);
+      expect(await worker.recorded()).toContain("Widget w");
+      await host.setFaults("c1", {});
+      await worker.recover(without);
+      expect(worker.members()).not.toContain("Widget w");
+      expect(await worker.recorded()).toEqual(namesOf(without));
+    });
+
+    test("holds up the deletion of a Sync that uses it, and nothing of it is forgotten", async () => {
+      await fail();
+      await world.assignDelete("web");
+      await world.work();
+      expect((await worker.observed()).phase).toMatch(/^(Applying|Retrying)$/);
+      expect(await worker.recorded()).toEqual(["Widget w"]);
+      expect(host.objects("c1").some((object) => stringAt(object, "metadata", "namespace") === "starling-system")).toBe(
+        true,
+      );
+      await host.setFaults("c1", {});
+      await worker.recover([], { until: "Gone" });
+      expect(worker.members()).toEqual(["CustomResourceDefinition widgets.metrics.example.com"]);
+    });
+
+    test("keeps Namespaces, for nobody knows what is in them", async () => {
+      const [first, next] = [[namespace("other"), configMap("default/a")], [configMap("default/a")]];
+      await world.assign("other", first);
+      await world.work();
+      await fail();
+      await world.assign("other", next);
+      await world.work();
+      const { phase, troubles } = await worker.observed("other");
+      expect(phase).toMatch(/^(Applying|Retrying)$/);
+      expect(troubles).toMatchObject([{ object: "Namespace other" }]);
+      expect(troubles[0]?.message).toContain(group);
+      expect(worker.members()).toContain("Namespace other");
+    });
+
+    test("is neither drift nor the end of those that use it", async () => {
+      await fail();
+      world.aheadMs += 700_000;
+      await world.work();
+      expect((await worker.observed()).phase).toMatch(/^(Verifying|Retrying)$/);
+      expect(await worker.observed()).not.toHaveProperty("drift");
+      expect(await worker.recorded()).toEqual(namesOf(withWidget));
+      await host.setFaults("c1", {});
+      await worker.recover(withWidget);
+    });
+  });
+});

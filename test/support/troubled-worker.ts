@@ -1,0 +1,95 @@
+/** A worker of one embedded cluster whose failure knobs a test turns. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { loadInventory } from "#functions/apply/sync-blobs.ts";
+import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
+import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import { partOfLabel } from "#shared/domain/membership.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import type { Observed, Phase } from "#shared/domain/rows/sync-row.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+export interface TroubledWorker {
+  readonly host: ClusterHost;
+  readonly endpoint: KubeEndpoint;
+  readonly world: WorkerWorld;
+  /** Forgets connections and kinds, as between two invocations of a function far apart. */
+  reconnect(): void;
+  /** `ConfigMap web`: what carries the label of a Sync in the cluster. */
+  members(): string[];
+  /** The same of the inventory of a Sync; `web` by default. */
+  recorded(name?: string): Promise<string[]>;
+  observed(name?: string): Promise<Observed>;
+  /**
+   * Looks until `web` is ready, or what is wanted instead. The planner's part is played too: a cluster that answers
+   * again is given another attempt.
+   */
+  recover(objects: readonly ManifestObject[], options?: { readonly until?: Phase }): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const connectTimeoutMs = 300;
+const recoverWithinMs = 10_000;
+const betweenLooksMs = 50;
+
+/** The same names as of `members`. */
+export function namesOf(objects: readonly ManifestObject[]): string[] {
+  return objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort();
+}
+
+export async function startTroubledWorker(): Promise<TroubledWorker> {
+  const host = await startClusterHost({ controllers: "off" });
+  host.addCluster("c1");
+  const { server, caData, token } = await host.openPort("c1");
+  const endpoint = { server, caData, credentials: { token: async () => token }, connectTimeoutMs };
+  let kube = new KubeConnection(endpoint);
+  const world = await new WorkerWorld({
+    connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),
+    distrust() {},
+  }).begin();
+
+  async function observed(name = "web"): Promise<Observed> {
+    const seen = (await world.sync(name))?.observed;
+    if (seen === undefined) throw new Error(`nothing was observed of ${name}`);
+    return seen;
+  }
+  return {
+    host,
+    endpoint,
+    world,
+    reconnect() {
+      kube.close();
+      kube = new KubeConnection(endpoint);
+    },
+    members: () =>
+      host
+        .objects("c1")
+        .filter((object) => stringAt(object, "metadata", "labels", partOfLabel) !== undefined)
+        .map((object) => `${stringAt(object, "kind")} ${stringAt(object, "metadata", "name")}`)
+        .sort(),
+    async recorded(name = "web") {
+      const row = await world.sync(name);
+      if (row === undefined) throw new Error(`there is no Sync ${name}`);
+      const setId = setIdOf({ syncNamespace: row.namespace, syncName: name });
+      const { entries } = await loadInventory(row, setId, world.blobs);
+      return entries.map(({ id }) => `${id.kind} ${id.name}`).sort();
+    },
+    observed,
+    async recover(objects, { until = "Ready" } = {}) {
+      // More than one look: what was discovered is believed for a second.
+      for (const end = Date.now() + recoverWithinMs; Date.now() < end; await sleep(betweenLooksMs)) {
+        world.aheadMs += 700_000;
+        await world.work();
+        const { phase } = await observed();
+        if (phase === until) return;
+        if (phase === "Reachable") await world.assign("web", objects);
+      }
+      throw new Error(`it did not recover: ${JSON.stringify(await observed())}`);
+    },
+    async stop() {
+      kube.close();
+      await host.stop();
+    },
+  };
+}

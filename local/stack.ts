@@ -83,6 +83,18 @@ export async function addFleet(stack: Stack, count: number): Promise<readonly st
   return registered.map(({ connection }) => connection.name);
 }
 
+/**
+ * Gives a cluster of the fleet a port of its own, for faults of its network and certificate, and registers it at that
+ * address. The others are not asked anything: they may have faults already.
+ */
+export async function moveCluster(stack: Stack, name: string): Promise<void> {
+  const before = stack.clusters.connections().find((connection) => connection.name === name);
+  const connection = await stack.clusters.openPort(name);
+  if (connection.server === before?.server) return;
+  const ring = rings.find((each) => name.startsWith(`${each}-`)) ?? "broad";
+  await registerEksClusters([{ connection, labels: { ring } }], stack.machine, stack.session);
+}
+
 function ringOfEach(count: number): readonly (typeof rings)[number][] {
   const canaries = Math.max(1, Math.round(count / 6));
   const early = count < 3 ? 0 : Math.max(1, Math.round(count / 3));

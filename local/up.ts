@@ -10,7 +10,7 @@ import { createTlsCertificate } from "#local/git/tls-certificate.ts";
 import { type KeptClusters, keepClusters, requireClusters } from "#local/kept-clusters.ts";
 import { newAccessKey } from "#local/machine.ts";
 import { type MachineFile, takeFolder, writeMachine } from "#local/machine-file.ts";
-import { addFleet, type Stack, startStack, writeAccessFiles, writeContextFile } from "#local/stack.ts";
+import { moveCluster, type Stack, startStack, writeAccessFiles, writeContextFile } from "#local/stack.ts";
 import {
   clusterChoiceSchema,
   clustersOf,
@@ -69,7 +69,7 @@ export async function serveLocal({ folder, plan, signal }: ServeOptions): Promis
       ports: portsOf(stack, kept),
       ...(repository === undefined ? {} : { repository: repository.url }),
     });
-    const control = await startControlServer(faultControl(stack, folder, identity));
+    const control = await startControlServer(faultControl(stack, folder));
     stops.unshift(() => control.stop());
     writeMachine(await describe(stack, { folder, identity, repository, kept, control }));
     await untilAborted(signal, stack);
@@ -117,16 +117,14 @@ function portsOf(stack: Stack, { port }: KeptClusters): MachineFile["ports"] {
   };
 }
 
-function faultControl(stack: Stack, folder: string, { clusters }: Identity) {
+function faultControl(stack: Stack, folder: string) {
   return createFaultControl({
     proxy: stack.machine.proxy,
     clusters: stack.clusters,
     faults: quiet,
     seed: SEED,
     async openPort(cluster) {
-      await stack.clusters.openPort(cluster);
-      // Whoever knows its address learns the new one: Starling, and whoever reads the kubeconfig.
-      if (clusters.kind === "embedded") await addFleet(stack, clusters.count);
+      await moveCluster(stack, cluster);
       await writeAccessFiles(stack, folder, NAMESPACE);
     },
   });

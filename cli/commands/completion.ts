@@ -29,9 +29,11 @@ function commandPaths(
   command: Command,
   path: readonly string[],
 ): { path: readonly string[]; words: readonly string[] }[] {
+  const visible = new Set(command.createHelp().visibleCommands(command));
+  const children = command.commands.filter((child) => visible.has(child));
   const flags = command.options.flatMap((option) => option.long ?? []);
   const takesKind = command.registeredArguments.some((argument) => ["kind", "object"].includes(argument.name()));
-  const words = [...command.commands.map((child) => child.name()), ...(takesKind ? kinds.split(" ") : []), ...flags];
-  const below = command.commands.flatMap((child) => commandPaths(child, [...path, child.name()]));
+  const words = [...children.map((child) => child.name()), ...(takesKind ? kinds.split(" ") : []), ...flags];
+  const below = children.flatMap((child) => commandPaths(child, [...path, child.name()]));
   return [{ path, words }, ...below];
 }

@@ -129,6 +129,34 @@ spec:
     expect(await cli("delete source/shop --yes")).toMatchObject({ code: 0, out: "source/shop deleted\n" });
   });
 
+  it("lets things go wrong on purpose, until they are cleared", async () => {
+    expect(await cli("local faults set aws everyday sqs.duplicate=1 --seed 7")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^TARGET +SEED +INJECTED +FAULTS\naws +7 +\d+ +everyday sqs.duplicate=1\n$/),
+    });
+    const { server } = JSON.parse((await cli("local kubeconfig")).out).clusters[1].cluster as { server: string };
+    expect(await cli("local faults set clusters/early-1 latency=20ms network=refused")).toMatchObject({ code: 0 });
+    const moved = JSON.parse((await cli("local kubeconfig")).out).clusters[1].cluster as { server: string };
+    expect(new URL(moved.server).port).not.toBe(new URL(server).port);
+    const faults = JSON.parse((await cli("local faults -o json")).out);
+    expect(faults).toMatchObject({
+      kind: "FaultsList",
+      items: [
+        { target: "aws", seed: 7, settings: ["everyday", "sqs.duplicate=1"] },
+        { target: "clusters/canary-1", settings: [] },
+        { target: "clusters/early-1", settings: ["latency=20ms", "network=refused"] },
+        { target: "clusters/broad-1", settings: [] },
+      ],
+    });
+    const status = await cli("local status");
+    expect(status.out).toContain(
+      "faults:      aws everyday sqs.duplicate=1; clusters/early-1 latency=20ms network=refused",
+    );
+    expect((await cli("local status -o json")).out).not.toContain('"token"');
+    expect(await cli("local faults clear")).toMatchObject({ code: 0 });
+    expect((await cli("local status")).out).toContain("faults:      none");
+  });
+
   it("is up once, and down leaves no process and no context", async () => {
     const { pid } = JSON.parse((await cli("local status -o json")).out) as { pid: number };
     expect((await cli("local up")).err).toContain("it is up already");

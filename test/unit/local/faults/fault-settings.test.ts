@@ -48,7 +48,7 @@ describe("settings of aws", () => {
 });
 
 describe("settings of a cluster", () => {
-  it.each([
+  const rows: readonly (readonly [readonly string[], ClusterFaults])[] = [
     [["latency=500ms"], { latency: { ms: 500 } }],
     [["latency=1s", "latency.jitter=200"], { latency: { ms: 1000, jitterMs: 200 } }],
     [["throttle=20%", "throttle.retryAfterSeconds=3"], { throttle: { probability: 0.2, retryAfterSeconds: 3 } }],
@@ -66,7 +66,8 @@ describe("settings of a cluster", () => {
     ],
     [["errors=503", "errors.share=0.5", "errors.share=off"], { errors: { status: 503 } }],
     [["errors=503", "errors.share=0.5", "errors=off", "latency=1"], { latency: { ms: 1 } }],
-  ] satisfies readonly (readonly [readonly string[], ClusterFaults])[])("%j", (settings, faults) => {
+  ];
+  it.each(rows)("%j", (settings, faults) => {
     expect(cluster(...settings)).toEqual(faults);
     expect(cluster(...clusterSettings(faults))).toEqual(
       // A fault that meets every request says so.

@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { quiet } from "#local/aws/fault-options.ts";
+import { portFlags } from "#local/choose-ports.ts";
+import { withAwsSettings } from "#local/faults/aws-fault-settings.ts";
+import { clusterKnobs, withClusterSettings } from "#local/faults/cluster-fault-settings.ts";
+
+const page = readFileSync(new URL("../../../docs/local.md", import.meta.url), "utf8");
+
+describe("docs/local.md", () => {
+  it.each(clusterKnobs.filter((knob) => !/\.(next|methods|path|share|phase|retryAfterSeconds)$/.test(knob)))(
+    "has the knob %s in its table",
+    (knob) => {
+      expect(page).toMatch(new RegExp(`^\\| .*\`${knob.replace(".", "\\.")}\``, "m"));
+    },
+  );
+
+  it("has examples that the machine takes", () => {
+    const examples = [...page.matchAll(/^starling local faults set (\S+) ([^#\n]+?)(?: --seed \d+)? *(?:#.*)?$/gm)];
+    expect(examples.length).toBeGreaterThan(3);
+    for (const [, target = "", words = ""] of examples) {
+      const settings = words.trim().split(" ");
+      if (target === "aws") expect(withAwsSettings(quiet, settings)).not.toEqual(quiet);
+      else expect(withClusterSettings({}, { target, settings })).not.toEqual({});
+    }
+  });
+
+  it.each(Object.values(portFlags))("says what %s is", (flag) => {
+    expect(page).toContain(`\`${flag}\``);
+  });
+});

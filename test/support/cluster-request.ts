@@ -62,7 +62,7 @@ export function objectOf(answer: ClusterAnswer): JsonObject {
 }
 
 /** Applies an object as a manager and answers what is stored. @throws Error when it is refused. */
-export async function applyTo(connection: ClusterConnection, path: string, object: JsonObject): Promise<JsonObject> {
+export async function applyTo(connection: ClusterAddress, path: string, object: JsonObject): Promise<JsonObject> {
   const answer = await clusterRequest(connection, {
     method: "PATCH",
     path: `${path}?fieldManager=test&force=true`,
@@ -74,7 +74,7 @@ export async function applyTo(connection: ClusterConnection, path: string, objec
 }
 
 /** The object at a path, or undefined where there is none. */
-export async function readFrom(connection: ClusterConnection, path: string): Promise<JsonObject | undefined> {
+export async function readFrom(connection: ClusterAddress, path: string): Promise<JsonObject | undefined> {
   const answer = await clusterRequest(connection, { path });
   return answer.status === 404 ? undefined : objectOf(answer);
 }

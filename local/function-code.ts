@@ -19,6 +19,7 @@ import { wireWebhook } from "#functions/webhook/wire.ts";
 import type { LambdaHandler } from "#local/aws/lambda-context.ts";
 import { currentTrace } from "#local/aws/sandbox-network.ts";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import { parseEnv } from "#shared/lambda/parse-env.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
@@ -57,7 +58,7 @@ function code<Env>(
 }
 
 /** Clients that tell which invocation they call for, as the SDK does on Lambda. */
-export function tracedClients(aws: AwsClients): AwsClients {
+export function tracedClients<T extends CoreClients>(aws: T): T {
   for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) {
     (client as AwsClients["sqs"]).middlewareStack.add(
       (next) => (step) => {

@@ -1,0 +1,24 @@
+/** A function for threads, which does what its event's message says. */
+import type { LambdaHandler } from "#local/aws/lambda-context.ts";
+import type { SqsLambdaEvent } from "#local/aws/sqs-event.ts";
+
+/** Of module state, which each thread has for itself. */
+let invocations = 0;
+
+export function createHandler(greeting: string): LambdaHandler {
+  return async (event: SqsLambdaEvent) => {
+    invocations += 1;
+    const [record] = event.Records;
+    if (record?.attributes.ApproximateReceiveCount !== "1") return { greeting, invocations };
+    if (record.body === "eat") eat();
+    if (record.body === "spin") for (;;);
+    if (record.body === "throw") throw new RangeError("out of range");
+    return { greeting, invocations };
+  };
+}
+
+/** Until there is no more. */
+function eat(): void {
+  const eaten: number[][] = [];
+  for (;;) eaten.push(new Array<number>(100_000).fill(1.5));
+}

@@ -48,21 +48,24 @@ export function apply({ target, objects = 500, rounds = 5, say }: BenchOptions):
         say(`${round === 0 ? "first" : `round ${round}`}: ${contender.name} ${Math.round(sample.ms)} ms`);
       }
     }
-    return result(samples, ground.target);
+    const byKubectl = await ground.kubectl.requestsOf(await kubectlArgs(ground.kubectl, { objects, revision: "last" }));
+    return result(samples, { target: ground.target, byKubectl });
   });
 }
 
-function result(samples: ReadonlyMap<string, readonly Sample[]>, target: string): BenchResult {
+function result(
+  samples: ReadonlyMap<string, readonly Sample[]>,
+  { target, byKubectl }: { readonly target: string; readonly byKubectl: number },
+): BenchResult {
   const times = (name: string) => (samples.get(name) ?? []).map(({ ms }) => ms);
   const loops = concurrencies.map((concurrency) => rawName(concurrency));
   const [best = ""] = loops.toSorted((a, b) => median(times(a)) - median(times(b)));
   const figures: Record<string, Figures> = {};
   for (const [name, of] of samples) {
-    const requests = of.flatMap((sample) => sample.requests ?? []);
     figures[name] = {
       ...spread(times(name)),
       cpuMs: Math.round(median(of.map(({ cpuMs }) => cpuMs))),
-      ...(requests.length === 0 ? {} : { requests: median(requests) }),
+      requests: median(of.map(({ requests = byKubectl }) => requests)),
     };
   }
   return {
@@ -136,8 +139,15 @@ function kubectlApply(kubectl: Kubectl, objects: number): Contender {
   return {
     name: "kubectl",
     async run(revision) {
-      const file = await kubectl.write("set", benchObjects(objects, { namespace: namespaces.kubectl, revision }));
-      return kubectl.run(["apply", "--server-side", "--force-conflicts", "-f", file]);
+      return kubectl.run(await kubectlArgs(kubectl, { objects, revision }));
     },
   };
+}
+
+async function kubectlArgs(
+  kubectl: Kubectl,
+  { objects, revision }: { readonly objects: number; readonly revision: string },
+): Promise<readonly string[]> {
+  const file = await kubectl.write("set", benchObjects(objects, { namespace: namespaces.kubectl, revision }));
+  return ["apply", "--server-side", "--force-conflicts", "-f", file];
 }

@@ -51,6 +51,8 @@ export function drift(options: BenchOptions): Promise<BenchResult> {
       all.push(round);
       say(`${number === 0 ? "first" : `round ${number}`}: ${round.planted.size} planted, ${round.drifted.found} found`);
     }
+    await bringInSync(ground, set);
+    const requests = await ground.kubectl.requestsOf(diffArgs(plan), diffCodes);
     // The first round makes connections and caches.
     const counted = all.slice(1);
     const times = (of: (round: Round) => Sample) => counted.map((round) => of(round).ms);
@@ -71,7 +73,7 @@ export function drift(options: BenchOptions): Promise<BenchResult> {
         unchanged: look((round) => round.unchanged),
         "status written": look((round) => round.statusWritten),
         drifted: look((round) => round.drifted),
-        "kubectl diff": sampleFigures(counted.map(({ kubectl }) => kubectl)),
+        "kubectl diff": { ...sampleFigures(counted.map(({ kubectl }) => kubectl)), requests },
         planted: { seed, objects, each: counted.map(({ planted }) => planted.size).join(" ") },
       },
       failures: all.flatMap(({ failures }) => failures),
@@ -96,8 +98,7 @@ async function driftRound(ground: Ground, plan: Plan): Promise<Round> {
   await writeStatuses(ground, "seen again");
   const statusWritten = await look(ground);
   const unchanged = await look(ground);
-  const diff = ["diff", "--server-side", "--force-conflicts", "-f", plan.file];
-  const kubectl = await ground.kubectl.run(diff, diffCodes);
+  const kubectl = await ground.kubectl.run(diffArgs(plan), diffCodes);
   const planted = await plantDrift(ground, plan);
   const misjudged = await compareFound(ground, planted);
   const drifted = await look(ground);
@@ -108,6 +109,10 @@ async function driftRound(ground: Ground, plan: Plan): Promise<Round> {
     ...misjudged,
   ];
   return { unchanged, statusWritten, drifted, kubectl, planted, failures };
+}
+
+function diffArgs({ file }: Plan): readonly string[] {
+  return ["diff", "--server-side", "--force-conflicts", "-f", file];
 }
 
 function miscount(name: string, { found }: Look, wanted: number): readonly string[] {

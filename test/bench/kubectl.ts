@@ -49,6 +49,12 @@ export class Kubectl {
     return file;
   }
 
+  /** How many requests the command makes. It runs for that: with the log of requests, which takes time of its own. */
+  async requestsOf(args: readonly string[], expected?: readonly number[]): Promise<number> {
+    const { stderr } = await this.run([...args, "-v=6"], expected);
+    return [...stderr.matchAll(/ verb="[A-Z]+" url="/g)].length;
+  }
+
   /** @throws Error for an exit code that is not among those expected. */
   async run(args: readonly string[], expected: readonly number[] = [0]): Promise<KubectlRun> {
     const flags = [`--kubeconfig=${join(this.#folder, "kubeconfig")}`, `--cache-dir=${join(this.#folder, "cache")}`];

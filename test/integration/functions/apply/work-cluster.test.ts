@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
 import { labelsOf } from "#shared/domain/kube-object.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
@@ -13,23 +13,6 @@ import {
 } from "#test/support/cluster-fixture.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-const [target] = clusterTargets;
-let started: StartedTarget;
-let cluster: ClusterFixture;
-beforeAll(async () => {
-  if (target === undefined) throw new Error("there is no cluster to test on");
-  started = await target.start();
-  cluster = clusterFixture(started.endpoint);
-});
-afterAll(async () => {
-  cluster.close();
-  await started.stop();
-});
-
-function begin(): Promise<WorkerWorld> {
-  return new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
-}
-
 /** The table, with some of its methods replaced. */
 function tableWith(table: Table, methods: Partial<Table>): Table {
   return new Proxy(table, {
@@ -40,162 +23,179 @@ function tableWith(table: Table, methods: Partial<Table>): Table {
   });
 }
 
-test("a lease whose answer was lost, and that the SDK asked for again, is ours", async () => {
-  const world = await begin();
-  await world.assign("lost-answer", [namespace("lost-answer")]);
-  let lost = false;
-  const table = tableWith(world.table, {
-    async update(write) {
-      if (!lost && write.update.sk === "LEASE") {
-        lost = true;
-        await world.table.update(write);
-      }
-      return world.table.update(write);
-    },
+describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) => {
+  let started: StartedTarget;
+  let cluster: ClusterFixture;
+  beforeAll(async () => {
+    started = await start();
+    cluster = clusterFixture(started.endpoint);
   });
-  await world.work({ table });
-  expect(await world.phase("lost-answer")).toBe("Ready");
-  expect((await world.lease())?.owner).toBeUndefined();
-});
-
-test("what there was no time for is told of at once", async () => {
-  const world = await begin();
-  await world.assign("first", [namespace("no-time-1")]);
-  await world.assign("second", [namespace("no-time-2")]);
-  const connector: ClusterConnector = {
-    async connect() {
-      world.aheadMs += 295_000;
-      return cluster.client;
-    },
-    distrust() {},
-  };
-  await world.work({ connector });
-  expect(await world.phase("second")).toBeUndefined();
-  expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
-});
-
-test("a lease that somebody wants at every turn is let go in the end, and they are told", async () => {
-  const world = await begin();
-  await world.assign("wanted", [namespace("wanted")]);
-  const want = () => world.table.update({ update: keys.lease("c1"), add: { wanted: 1 } });
-  const table = tableWith(world.table, {
-    async write(writes) {
-      if (writes.some((write) => "update" in write)) await want();
-      return world.table.write(writes);
-    },
-    async update(write) {
-      if (write.remove !== undefined) await want();
-      return world.table.update(write);
-    },
+  afterAll(async () => {
+    cluster.close();
+    await started.stop();
   });
-  await world.work({ table });
-  expect(await world.phase("wanted")).toBe("Ready");
-  expect((await world.lease())?.owner).toBeUndefined();
-  expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
-});
 
-test.each([
-  ["correct", true],
-  ["report", false],
-] as const)("drift that is found is told of, where the answer is: %s", async (drift, corrected) => {
-  const world = await begin();
-  const name = `drift-${drift}`;
-  await world.assign(name, [namespace(name), configMap(`${name}/c`)], { drift });
-  await world.work();
-  expect(await world.phase(name)).toBe("Ready");
-  world.sender.take();
-
-  await cluster.raw("DELETE", `/api/v1/namespaces/${name}/configmaps/c`);
-  world.aheadMs += 700_000;
-  await world.work();
-  expect((await world.sync(name))?.observed?.drift).toMatchObject({ objects: 1, corrected });
-  const about = { kind: "Sync", cluster: "c1", namespace: "tests", name };
-  expect(world.sender.take()).toContainEqual({ to: "report", about });
-});
-
-test("what is deleted while the rest becomes ready is put back", async () => {
-  const world = await begin();
-  const path = "/api/v1/namespaces/put-back/configmaps/c";
-  await world.assign("put-back", [namespace("put-back"), configMap("put-back/c"), deployment("put-back/web")]);
-  await world.work();
-  expect(await world.phase("put-back")).toBe("Verifying");
-  await cluster.raw("DELETE", path);
-  for (let look = 0; look < 3; look++) {
-    world.aheadMs += 60_000;
-    await world.work();
+  function begin(): Promise<WorkerWorld> {
+    return new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
   }
-  expect(await cluster.statusOf(path)).toBe(200);
-});
 
-test.each(["correct", "report", "off"] as const)(
-  "what is kept and not desired may go, where drift is: %s",
-  async (drift) => {
+  test("a lease whose answer was lost, and that the SDK asked for again, is ours", async () => {
     const world = await begin();
-    const name = `kept-${drift}`;
-    const path = `/api/v1/namespaces/${name}/configmaps/kept`;
-    await world.assign(name, [namespace(name), configMap(`${name}/kept`)]);
+    await world.assign("lost-answer", [namespace("lost-answer")]);
+    let lost = false;
+    const table = tableWith(world.table, {
+      async update(write) {
+        if (!lost && write.update.sk === "LEASE") {
+          lost = true;
+          await world.table.update(write);
+        }
+        return world.table.update(write);
+      },
+    });
+    await world.work({ table });
+    expect(await world.phase("lost-answer")).toBe("Ready");
+    expect((await world.lease())?.owner).toBeUndefined();
+  });
+
+  test("what there was no time for is told of at once", async () => {
+    const world = await begin();
+    await world.assign("first", [namespace("no-time-1")]);
+    await world.assign("second", [namespace("no-time-2")]);
+    const connector: ClusterConnector = {
+      async connect() {
+        world.aheadMs += 295_000;
+        return cluster.client;
+      },
+      distrust() {},
+    };
+    await world.work({ connector });
+    expect(await world.phase("second")).toBeUndefined();
+    expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
+  });
+
+  test("a lease that somebody wants at every turn is let go in the end, and they are told", async () => {
+    const world = await begin();
+    await world.assign("wanted", [namespace("wanted")]);
+    const want = () => world.table.update({ update: keys.lease("c1"), add: { wanted: 1 } });
+    const table = tableWith(world.table, {
+      async write(writes) {
+        if (writes.some((write) => "update" in write)) await want();
+        return world.table.write(writes);
+      },
+      async update(write) {
+        if (write.remove !== undefined) await want();
+        return world.table.update(write);
+      },
+    });
+    await world.work({ table });
+    expect(await world.phase("wanted")).toBe("Ready");
+    expect((await world.lease())?.owner).toBeUndefined();
+    expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
+  });
+
+  test.each([
+    ["correct", true],
+    ["report", false],
+  ] as const)("drift that is found is told of, where the answer is: %s", async (drift, corrected) => {
+    const world = await begin();
+    const name = `drift-${drift}`;
+    await world.assign(name, [namespace(name), configMap(`${name}/c`)], { drift });
     await world.work();
-    await world.assign(name, [namespace(name)], { prune: false, drift });
+    expect(await world.phase(name)).toBe("Ready");
+    world.sender.take();
+
+    await cluster.raw("DELETE", `/api/v1/namespaces/${name}/configmaps/c`);
+    world.aheadMs += 700_000;
     await world.work();
-    expect(await cluster.statusOf(path)).toBe(200);
+    expect((await world.sync(name))?.observed?.drift).toMatchObject({ objects: 1, corrected });
+    const about = { kind: "Sync", cluster: "c1", namespace: "tests", name };
+    expect(world.sender.take()).toContainEqual({ to: "report", about });
+  });
+
+  test("what is deleted while the rest becomes ready is put back", async () => {
+    const world = await begin();
+    const path = "/api/v1/namespaces/put-back/configmaps/c";
+    await world.assign("put-back", [namespace("put-back"), configMap("put-back/c"), deployment("put-back/web")]);
+    await world.work();
+    expect(await world.phase("put-back")).toBe("Verifying");
     await cluster.raw("DELETE", path);
+    for (let look = 0; look < 3; look++) {
+      world.aheadMs += 60_000;
+      await world.work();
+    }
+    expect(await cluster.statusOf(path)).toBe(200);
+  });
+
+  test.each(["correct", "report", "off"] as const)(
+    "what is kept and not desired may go, where drift is: %s",
+    async (drift) => {
+      const world = await begin();
+      const name = `kept-${drift}`;
+      const path = `/api/v1/namespaces/${name}/configmaps/kept`;
+      await world.assign(name, [namespace(name), configMap(`${name}/kept`)]);
+      await world.work();
+      await world.assign(name, [namespace(name)], { prune: false, drift });
+      await world.work();
+      expect(await cluster.statusOf(path)).toBe(200);
+      await cluster.raw("DELETE", path);
+      world.aheadMs += 700_000;
+      await world.work();
+      expect((await world.sync(name))?.observed).toMatchObject({ phase: "Ready", objects: { total: 1, ready: 1 } });
+      expect((await world.sync(name))?.observed).not.toHaveProperty("drift");
+    },
+  );
+
+  test("what carries the label and is no member is counted", async () => {
+    const world = await begin();
+    await world.assign("counted", [namespace("counted"), configMap("counted/c")]);
+    await world.work();
+    const mine = await cluster.raw("GET", "/api/v1/namespaces/counted/configmaps/c");
+    const body = { ...configMap("counted/copy"), metadata: { name: "copy", labels: labelsOf(mine) } };
+    await cluster.raw("POST", "/api/v1/namespaces/counted/configmaps", { body });
     world.aheadMs += 700_000;
     await world.work();
-    expect((await world.sync(name))?.observed).toMatchObject({ phase: "Ready", objects: { total: 1, ready: 1 } });
-    expect((await world.sync(name))?.observed).not.toHaveProperty("drift");
-  },
-);
+    expect((await world.sync("counted"))?.observed?.objects).toEqual({ total: 2, ready: 2, failed: 0, foreign: 1 });
+  });
 
-test("what carries the label and is no member is counted", async () => {
-  const world = await begin();
-  await world.assign("counted", [namespace("counted"), configMap("counted/c")]);
-  await world.work();
-  const mine = await cluster.raw("GET", "/api/v1/namespaces/counted/configmaps/c");
-  const body = { ...configMap("counted/copy"), metadata: { name: "copy", labels: labelsOf(mine) } };
-  await cluster.raw("POST", "/api/v1/namespaces/counted/configmaps", { body });
-  world.aheadMs += 700_000;
-  await world.work();
-  expect((await world.sync("counted"))?.observed?.objects).toEqual({ total: 2, ready: 2, failed: 0, foreign: 1 });
-});
-
-test("what another Sync took while it was gone is left to that one", async () => {
-  const world = await begin();
-  const path = "/api/v1/namespaces/wanted-twice/configmaps/c";
-  await world.assign("first-owner", [namespace("wanted-twice"), configMap("wanted-twice/c", { k: "first" })]);
-  await world.work();
-  await cluster.raw("DELETE", path);
-  await world.assign("next-owner", [configMap("wanted-twice/c", { k: "next" })]);
-  await world.work();
-  for (let look = 0; look < 2; look++) {
-    world.aheadMs += 700_000;
+  test("what another Sync took while it was gone is left to that one", async () => {
+    const world = await begin();
+    const path = "/api/v1/namespaces/wanted-twice/configmaps/c";
+    await world.assign("first-owner", [namespace("wanted-twice"), configMap("wanted-twice/c", { k: "first" })]);
     await world.work();
-  }
-  expect((await cluster.raw("GET", path)).data).toEqual({ k: "next" });
-  expect(await world.phase("next-owner")).toBe("Ready");
-  expect((await world.sync("first-owner"))?.observed).toMatchObject({
-    phase: "Failed",
-    troubles: [{ object: "ConfigMap wanted-twice/c", reason: "ForeignOwner" }],
+    await cluster.raw("DELETE", path);
+    await world.assign("next-owner", [configMap("wanted-twice/c", { k: "next" })]);
+    await world.work();
+    for (let look = 0; look < 2; look++) {
+      world.aheadMs += 700_000;
+      await world.work();
+    }
+    expect((await cluster.raw("GET", path)).data).toEqual({ k: "next" });
+    expect(await world.phase("next-owner")).toBe("Ready");
+    expect((await world.sync("first-owner"))?.observed).toMatchObject({
+      phase: "Failed",
+      troubles: [{ object: "ConfigMap wanted-twice/c", reason: "ForeignOwner" }],
+    });
   });
-});
 
-test("an object that a worker made anew before it died is pruned with the rest", async () => {
-  const world = await begin();
-  const path = "/api/v1/namespaces/made-anew/configmaps/gone";
-  const kept = [namespace("made-anew"), configMap("made-anew/kept")];
-  await world.assign("made-anew", [...kept, configMap("made-anew/gone")]);
-  await world.work();
-  await cluster.raw("DELETE", path);
+  test("an object that a worker made anew before it died is pruned with the rest", async () => {
+    const world = await begin();
+    const path = "/api/v1/namespaces/made-anew/configmaps/gone";
+    const kept = [namespace("made-anew"), configMap("made-anew/kept")];
+    await world.assign("made-anew", [...kept, configMap("made-anew/gone")]);
+    await world.work();
+    await cluster.raw("DELETE", path);
 
-  await world.assign("made-anew", [...kept, configMap("made-anew/gone"), configMap("made-anew/more")]);
-  const dead = tableWith(world.table, {
-    write: () => Promise.reject(new Error("the worker is dead")),
+    await world.assign("made-anew", [...kept, configMap("made-anew/gone"), configMap("made-anew/more")]);
+    const dead = tableWith(world.table, {
+      write: () => Promise.reject(new Error("the worker is dead")),
+    });
+    await expect(world.work({ table: dead })).rejects.toThrow("the worker is dead");
+    expect(await cluster.statusOf(path)).toBe(200);
+
+    world.aheadMs += 400_000;
+    await world.assign("made-anew", kept);
+    await world.work();
+    expect(await world.phase("made-anew")).toBe("Ready");
+    expect(await cluster.statusOf(path)).toBe(404);
   });
-  await expect(world.work({ table: dead })).rejects.toThrow("the worker is dead");
-  expect(await cluster.statusOf(path)).toBe(200);
-
-  world.aheadMs += 400_000;
-  await world.assign("made-anew", kept);
-  await world.work();
-  expect(await world.phase("made-anew")).toBe("Ready");
-  expect(await cluster.statusOf(path)).toBe(404);
 });

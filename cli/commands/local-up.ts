@@ -176,7 +176,12 @@ interface Asked {
 /** Nothing is made in a cluster of somebody's before they were told what; once they agreed, the folder remembers it. */
 async function askForAccount(session: Session, { clusters, known, options }: Asked): Promise<void> {
   const { cluster, own } = await withLocalFailures(() => ownCluster(clusters));
-  if (known !== undefined) return;
+  if (known !== undefined) {
+    session.note(
+      `Starling's account in context ${clusters.context} of ${clusters.path} is made again where it is gone`,
+    );
+    return;
+  }
   const version = await withLocalFailures(() => serverVersion(own));
   const lines = [
     `context ${clusters.context} of ${clusters.path} (${cluster.server}, Kubernetes ${version.replace(/^v/, "")})`,
@@ -287,7 +292,7 @@ async function stayWith(
   { machine, child }: { readonly machine: MachineFile; readonly child: ChildProcess },
 ): Promise<ExitReason> {
   session.note(`it runs until Ctrl-C; what it has to say is in ${logFile(machine.folder)}`);
-  const exited = once(child, "exit");
+  const exited = child.exitCode === null ? once(child, "exit") : [child.exitCode];
   child.ref();
   try {
     const interrupted = new Promise<never>((_resolve, reject) => {

@@ -51,115 +51,61 @@ const readWrite = ["get", "patch", "update"];
 const status = "status";
 const scale = "scale";
 
-/** Flags: `c` cluster-scoped, `d` DELETE answers the object, `g` generation, `a` generation counts annotations, `n` no deletecollection, `r` PUT needs a resourceVersion, `v` is only created and answered, never stored. */
-type Row = readonly [
-  groupVersion: string,
-  kind: string,
-  plural: string,
-  flags: string,
-  shortNames: string,
-  categories: string,
-  subresources: string,
-];
+/**
+ * The built-in kinds: apiVersion, kind, plural, flags, short names, categories, subresources. Flags: `c` cluster-scoped,
+ * `d` DELETE answers the object, `g` generation, `a` generation counts annotations, `n` no deletecollection, `r` PUT
+ * needs a resourceVersion, `v` is only created and answered, never stored.
+ */
+const table = `
+v1                               ConfigMap                         configmaps                         -     cm        -               -
+v1                               Endpoints                         endpoints                          -     ep        -               -
+v1                               Event                             events                             -     ev        -               -
+v1                               LimitRange                        limitranges                        -     limits    -               -
+v1                               Namespace                         namespaces                         cn    ns        -               finalize,status
+v1                               Node                              nodes                              c     no        -               status
+v1                               PersistentVolumeClaim             persistentvolumeclaims             d     pvc       -               status
+v1                               PersistentVolume                  persistentvolumes                  cd    pv        -               status
+v1                               Pod                               pods                               dg    po        all             attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,resize,status
+v1                               PodTemplate                       podtemplates                       d     -         -               -
+v1                               ReplicationController             replicationcontrollers             g     rc        all             scale,status
+v1                               ResourceQuota                     resourcequotas                     d     quota     -               status
+v1                               Secret                            secrets                            -     -         -               -
+v1                               ServiceAccount                    serviceaccounts                    d     sa        -               token
+v1                               Service                           services                           d     svc       all             proxy,status
+apps/v1                          ControllerRevision                controllerrevisions                -     -         -               -
+apps/v1                          DaemonSet                         daemonsets                         a     ds        all             status
+apps/v1                          Deployment                        deployments                        a     deploy    all             scale,status
+apps/v1                          ReplicaSet                        replicasets                        g     rs        all             scale,status
+apps/v1                          StatefulSet                       statefulsets                       g     sts       all             scale,status
+batch/v1                         CronJob                           cronjobs                           g     cj        all             status
+batch/v1                         Job                               jobs                               g     -         all             status
+authentication.k8s.io/v1         SelfSubjectReview                 selfsubjectreviews                 cv    -         -               -
+authorization.k8s.io/v1          LocalSubjectAccessReview          localsubjectaccessreviews          v     -         -               -
+authorization.k8s.io/v1          SelfSubjectAccessReview           selfsubjectaccessreviews           cv    -         -               -
+authorization.k8s.io/v1          SelfSubjectRulesReview            selfsubjectrulesreviews            cv    -         -               -
+authorization.k8s.io/v1          SubjectAccessReview               subjectaccessreviews               cv    -         -               -
+autoscaling/v2                   HorizontalPodAutoscaler           horizontalpodautoscalers           -     hpa       all             status
+networking.k8s.io/v1             IngressClass                      ingressclasses                     cg    -         -               -
+networking.k8s.io/v1             Ingress                           ingresses                          g     ing       -               status
+networking.k8s.io/v1             NetworkPolicy                     networkpolicies                    g     netpol    -               -
+policy/v1                        PodDisruptionBudget               poddisruptionbudgets               g     pdb       -               status
+rbac.authorization.k8s.io/v1     ClusterRoleBinding                clusterrolebindings                c     -         -               -
+rbac.authorization.k8s.io/v1     ClusterRole                       clusterroles                       c     -         -               -
+rbac.authorization.k8s.io/v1     RoleBinding                       rolebindings                       -     -         -               -
+rbac.authorization.k8s.io/v1     Role                              roles                              -     -         -               -
+storage.k8s.io/v1                CSIDriver                         csidrivers                         cd    -         -               -
+storage.k8s.io/v1                StorageClass                      storageclasses                     cd    sc        -               -
+scheduling.k8s.io/v1             PriorityClass                     priorityclasses                    cg    pc        -               -
+coordination.k8s.io/v1           Lease                             leases                             -     -         -               -
+discovery.k8s.io/v1              EndpointSlice                     endpointslices                     g     -         -               -
+admissionregistration.k8s.io/v1  MutatingWebhookConfiguration      mutatingwebhookconfigurations      cg    -         api-extensions  -
+admissionregistration.k8s.io/v1  ValidatingAdmissionPolicy         validatingadmissionpolicies        cg    -         api-extensions  status
+admissionregistration.k8s.io/v1  ValidatingAdmissionPolicyBinding  validatingadmissionpolicybindings  cg    -         api-extensions  -
+admissionregistration.k8s.io/v1  ValidatingWebhookConfiguration    validatingwebhookconfigurations    cg    -         api-extensions  -
+apiextensions.k8s.io/v1          CustomResourceDefinition          customresourcedefinitions          cgdr  crd,crds  api-extensions  status
+`;
 
-const rows: readonly Row[] = [
-  ["v1", "ConfigMap", "configmaps", "", "cm", "", ""],
-  ["v1", "Endpoints", "endpoints", "", "ep", "", ""],
-  ["v1", "Event", "events", "", "ev", "", ""],
-  ["v1", "LimitRange", "limitranges", "", "limits", "", ""],
-  ["v1", "Namespace", "namespaces", "cn", "ns", "", "finalize status"],
-  ["v1", "Node", "nodes", "c", "no", "", "status"],
-  ["v1", "PersistentVolumeClaim", "persistentvolumeclaims", "d", "pvc", "", "status"],
-  ["v1", "PersistentVolume", "persistentvolumes", "cd", "pv", "", "status"],
-  [
-    "v1",
-    "Pod",
-    "pods",
-    "dg",
-    "po",
-    "all",
-    "attach binding ephemeralcontainers eviction exec log portforward proxy resize status",
-  ],
-  ["v1", "PodTemplate", "podtemplates", "d", "", "", ""],
-  ["v1", "ReplicationController", "replicationcontrollers", "g", "rc", "all", "scale status"],
-  ["v1", "ResourceQuota", "resourcequotas", "d", "quota", "", "status"],
-  ["v1", "Secret", "secrets", "", "", "", ""],
-  ["v1", "ServiceAccount", "serviceaccounts", "d", "sa", "", "token"],
-  ["v1", "Service", "services", "d", "svc", "all", "proxy status"],
-  ["apps/v1", "ControllerRevision", "controllerrevisions", "", "", "", ""],
-  ["apps/v1", "DaemonSet", "daemonsets", "a", "ds", "all", "status"],
-  ["apps/v1", "Deployment", "deployments", "a", "deploy", "all", "scale status"],
-  ["apps/v1", "ReplicaSet", "replicasets", "g", "rs", "all", "scale status"],
-  ["apps/v1", "StatefulSet", "statefulsets", "g", "sts", "all", "scale status"],
-  ["batch/v1", "CronJob", "cronjobs", "g", "cj", "all", "status"],
-  ["batch/v1", "Job", "jobs", "g", "", "all", "status"],
-  ["authentication.k8s.io/v1", "SelfSubjectReview", "selfsubjectreviews", "cv", "", "", ""],
-  ["authorization.k8s.io/v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", "v", "", "", ""],
-  ["authorization.k8s.io/v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", "cv", "", "", ""],
-  ["authorization.k8s.io/v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", "cv", "", "", ""],
-  ["authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews", "cv", "", "", ""],
-  ["autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "", "hpa", "all", "status"],
-  ["networking.k8s.io/v1", "IngressClass", "ingressclasses", "cg", "", "", ""],
-  ["networking.k8s.io/v1", "Ingress", "ingresses", "g", "ing", "", "status"],
-  ["networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "g", "netpol", "", ""],
-  ["policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "g", "pdb", "", "status"],
-  ["rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", "c", "", "", ""],
-  ["rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", "c", "", "", ""],
-  ["rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", "", "", "", ""],
-  ["rbac.authorization.k8s.io/v1", "Role", "roles", "", "", "", ""],
-  ["storage.k8s.io/v1", "CSIDriver", "csidrivers", "cd", "", "", ""],
-  ["storage.k8s.io/v1", "StorageClass", "storageclasses", "cd", "sc", "", ""],
-  ["scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "cg", "pc", "", ""],
-  ["coordination.k8s.io/v1", "Lease", "leases", "", "", "", ""],
-  ["discovery.k8s.io/v1", "EndpointSlice", "endpointslices", "g", "", "", ""],
-  [
-    "admissionregistration.k8s.io/v1",
-    "MutatingWebhookConfiguration",
-    "mutatingwebhookconfigurations",
-    "cg",
-    "",
-    "api-extensions",
-    "",
-  ],
-  [
-    "admissionregistration.k8s.io/v1",
-    "ValidatingAdmissionPolicy",
-    "validatingadmissionpolicies",
-    "cg",
-    "",
-    "api-extensions",
-    "status",
-  ],
-  [
-    "admissionregistration.k8s.io/v1",
-    "ValidatingAdmissionPolicyBinding",
-    "validatingadmissionpolicybindings",
-    "cg",
-    "",
-    "api-extensions",
-    "",
-  ],
-  [
-    "admissionregistration.k8s.io/v1",
-    "ValidatingWebhookConfiguration",
-    "validatingwebhookconfigurations",
-    "cg",
-    "",
-    "api-extensions",
-    "",
-  ],
-  [
-    "apiextensions.k8s.io/v1",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-    "cgdr",
-    "crd crds",
-    "api-extensions",
-    "status",
-  ],
-];
-
-/** Sub-resources that are no view of the object itself. Only `status`, `scale`, `finalize` are served; the rest are listed. */
+/** Sub-resources that are no view of the object itself. Only `status`, `scale`, `finalize`, `token` are served; the rest are listed. */
 const otherSubresources: Readonly<Record<string, Omit<Subresource, "name">>> = {
   attach: { kind: "PodAttachOptions", verbs: ["create", "get"] },
   binding: { kind: "Binding", verbs: ["create"] },
@@ -181,27 +127,18 @@ function subresourceOf(name: string, kind: string): Subresource {
   return { name, ...other, kind: other.kind === "" ? kind : other.kind };
 }
 
-const goGroups: Readonly<Record<string, string>> = {
-  "": "core",
-  "authentication.k8s.io": "authentication",
-  "authorization.k8s.io": "authorization",
-  "rbac.authorization.k8s.io": "rbac",
-  "networking.k8s.io": "networking",
-  "storage.k8s.io": "storage",
-  "scheduling.k8s.io": "scheduling",
-  "coordination.k8s.io": "coordination",
-  "discovery.k8s.io": "discovery",
-  "admissionregistration.k8s.io": "admissionregistration",
-  "apiextensions.k8s.io": "apiextensions",
-};
+/** The Go package of a group's types: `rbac` for `rbac.authorization.k8s.io`. */
+export function goGroup(group: string): string {
+  return group === "" ? "core" : group.replace(/\..*/, "");
+}
 
 /** The Go type of a built-in kind: `apps.v1.Deployment`. */
 export function goTypeName({ group, version, kind }: Pick<Kind, "group" | "version" | "kind">): string {
-  return `${goGroups[group] ?? group}.${version}.${kind}`;
+  return `${goGroup(group)}.${version}.${kind}`;
 }
 
-function words(text: string): string[] {
-  return text === "" ? [] : text.split(" ");
+function words(cell: string): string[] {
+  return cell === "-" ? [] : cell.split(",");
 }
 
 function verbsOf(flags: string): readonly string[] {
@@ -214,8 +151,10 @@ function generationOf(flags: string): Kind["generation"] {
   return flags.includes("g") ? "spec" : "none";
 }
 
-function readRow([groupVersion, kind, plural, flags, shortNames, categories, subresources]: Row): Kind {
-  const { group, version } = apiVersionParts(groupVersion);
+function readRow(row: string): Kind {
+  const [apiVersion = "", kind = "", plural = "", flags = "", ...lists] = row.split(/ +/);
+  const [shortNames = "-", categories = "-", subresources = "-"] = lists;
+  const { group, version } = apiVersionParts(apiVersion);
   const typeName = goTypeName({ group, version, kind });
   const ref: TypeRef = () => builtinType(typeName);
   return {
@@ -238,10 +177,10 @@ function readRow([groupVersion, kind, plural, flags, shortNames, categories, sub
 }
 
 /** The built-in kinds, shared by every cluster. */
-export const builtinKinds: readonly Kind[] = rows.map(readRow);
+export const builtinKinds: readonly Kind[] = table.trim().split("\n").map(readRow);
 
 /** What the subresource `token` of a ServiceAccount speaks. */
-export const tokenRequestKind = readRow(["authentication.k8s.io/v1", "TokenRequest", "tokenrequests", "v", "", "", ""]);
+export const tokenRequestKind = readRow("authentication.k8s.io/v1 TokenRequest tokenrequests v");
 
 /** `apps/deployments`: the key of a resource over all its versions. */
 export function resourceKey(group: string, plural: string): string {

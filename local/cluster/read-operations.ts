@@ -1,7 +1,7 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { keyOf, objectKey } from "#local/cluster/cluster-store.ts";
 import { readCustom } from "#local/cluster/custom-kind.ts";
-import { apiVersionOf, type Kind } from "#local/cluster/kinds.ts";
+import { apiVersionOf, goGroup, type Kind } from "#local/cluster/kinds.ts";
 import type { Representation } from "#local/cluster/negotiation.ts";
 import { resourceSubject } from "#local/cluster/object-meta.ts";
 import { type Predicate, parseFieldSelector, parseLabelSelector } from "#local/cluster/selectors.ts";
@@ -151,9 +151,8 @@ function readVersion(cluster: Cluster, query: URLSearchParams): number {
 export function listObjects(request: ReadRequest): JsonObject {
   const { cluster, kind, query, representation } = request;
   if (representation.as === "PartialObjectMetadata") {
-    const group = kind.group === "" ? "core" : (kind.group.split(".")[0] ?? "");
     throw notAcceptable(
-      `you requested PartialObjectMetadata, but the requested object is a list (*${group}.${kind.listKind})`,
+      `you requested PartialObjectMetadata, but the requested object is a list (*${goGroup(kind.group)}.${kind.listKind})`,
     );
   }
   const limit = readLimit(query);

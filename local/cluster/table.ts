@@ -111,6 +111,8 @@ function servicePorts(object: JsonObject): string {
   return ports.length === 0 ? "<none>" : ports.join(",");
 }
 
+const createdAt = text("Created At", "metadata", "creationTimestamp");
+
 /** Columns by kind; all others have name and age. */
 const columnsByKind: Readonly<Record<string, readonly Column[]>> = {
   ConfigMap: [name, size("Data", "data", "binaryData"), ageColumn],
@@ -177,15 +179,9 @@ const columnsByKind: Readonly<Record<string, readonly Column[]>> = {
     ageColumn,
   ],
   PersistentVolumeClaim: [name, text("Status", "status", "phase"), text("Volume", "spec", "volumeName"), ageColumn],
-  CustomResourceDefinition: [
-    name,
-    { name: "Created At", type: "date", cell: (object) => stringAt(object, "metadata", "creationTimestamp") ?? "" },
-  ],
-  ClusterRole: [
-    name,
-    { name: "Created At", cell: (object) => stringAt(object, "metadata", "creationTimestamp") ?? "" },
-  ],
-  Role: [name, { name: "Created At", cell: (object) => stringAt(object, "metadata", "creationTimestamp") ?? "" }],
+  CustomResourceDefinition: [name, { ...createdAt, type: "date" }],
+  ClusterRole: [name, createdAt],
+  Role: [name, createdAt],
   ClusterRoleBinding: [name, { name: "Role", cell: roleOf }, ageColumn],
   RoleBinding: [name, { name: "Role", cell: roleOf }, ageColumn],
 };
@@ -195,11 +191,7 @@ function roleOf(object: JsonObject): string {
 }
 
 function customColumns(printer: readonly JsonObject[]): readonly Column[] {
-  if (printer.length === 0)
-    return [
-      name,
-      { ...ageColumn, type: "date", cell: (object) => stringAt(object, "metadata", "creationTimestamp") ?? "" },
-    ];
+  if (printer.length === 0) return [name, { ...ageColumn, type: "date", cell: createdAt.cell }];
   const columns = printer.map((column): Column => {
     const path = String(column.jsonPath ?? "");
     const steps = path

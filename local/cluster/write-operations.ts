@@ -4,7 +4,7 @@ import { objectKey } from "#local/cluster/cluster-store.ts";
 import { customErrors } from "#local/cluster/custom-validation.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { DecodeError } from "#local/cluster/go-object.ts";
-import { apiVersionOf, hasSubresource, type Kind, resourceKey } from "#local/cluster/kinds.ts";
+import { apiVersionOf, goGroup, hasSubresource, type Kind, resourceKey } from "#local/cluster/kinds.ts";
 import {
   isOwned,
   managedFieldsList,
@@ -95,11 +95,10 @@ function checkKind(request: WriteRequest, body: JsonObject): void {
   }
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   const known = cluster.kindNamed(apiVersion, given);
-  const goGroup = kind.group === "" ? "core" : kind.group.split(".")[0];
   const why =
     known === undefined
       ? `no kind ${JSON.stringify(given)} is registered for version ${JSON.stringify(apiVersion)} in scheme ${JSON.stringify(scheme)}`
-      : `converting (${version}.${given}) to (${goGroup}.${kind.kind}): unknown conversion`;
+      : `converting (${version}.${given}) to (${goGroup(kind.group)}.${kind.kind}): unknown conversion`;
   const shown = known === undefined ? apiVersion.split("/").at(-1) : version;
   const named = apiVersion.includes("/") && known === undefined ? kind.version : shown;
   throw badRequest(`${given} in version ${JSON.stringify(named)} cannot be handled as a ${kind.kind}: ${why}`);

@@ -1,0 +1,67 @@
+/** What the local machine reads out of the stacks is what the stacks are. */
+import { describe, expect, test } from "vitest";
+import type { Template } from "#local/template/cloudformation.ts";
+import { readPlan } from "#local/template/read-plan.ts";
+import { synthesize } from "#test/synth/synthesized.ts";
+
+const { state, control } = synthesize({ bundle: "templates" });
+const plan = readPlan({
+  "starling-state": state.toJSON() as Template,
+  "starling-control": control.toJSON() as Template,
+});
+const folderOf = (name: string) => plan.functions.find((lambda) => lambda.name === name)?.folder;
+
+describe("the plan of the machine", () => {
+  test("has every function, those in the circle of messages allowed to go round", () => {
+    const limits = plan.functions.map(({ folder, timeoutSeconds, memoryMiB, recursiveLoop }) => [
+      folder,
+      timeoutSeconds,
+      memoryMiB,
+      recursiveLoop,
+    ]);
+    expect(limits).toEqual([
+      ["api", 29, 512, "terminate"],
+      ["webhook", 10, 512, "terminate"],
+      ["tick", 55, 512, "terminate"],
+      ["resolve", 180, 2048, "terminate"],
+      ["rollout", 60, 1024, "allow"],
+      ["render", 120, 1769, "allow"],
+      ["apply", 300, 1024, "allow"],
+      ["report", 60, 512, "allow"],
+    ]);
+  });
+
+  test("feeds functions from queues that give them six times their time, and five tries", () => {
+    const fed = plan.eventSources.map((source) => {
+      const queue = plan.queues.find(({ name }) => name === source.queue);
+      const lambda = plan.functions.find(({ name }) => name === source.function);
+      expect(queue?.visibilityTimeoutSeconds).toBe((lambda?.timeoutSeconds ?? 0) * 6);
+      expect(queue?.redrive?.maxReceiveCount).toBe(5);
+      expect(plan.queues.some(({ name }) => name === queue?.redrive?.queue)).toBe(true);
+      return [lambda?.folder, queue?.fifo, source.batchSize, source.batchingWindowSeconds, source.maximumConcurrency];
+    });
+    expect(fed).toEqual([
+      ["resolve", false, 1, 0, 10],
+      ["rollout", true, 10, 0, 20],
+      ["render", false, 1, 0, 10],
+      ["apply", false, 5, 0, 100],
+      ["report", false, 100, 1, 5],
+    ]);
+  });
+
+  test("has the ways in and the schedule", () => {
+    expect(plan.routes.map((route) => [route.routeKey, folderOf(route.function), route.authorization])).toEqual([
+      ["ANY /v1/{proxy+}", "api", "iam"],
+      ["POST /hook/github", "webhook", "none"],
+    ]);
+    expect(
+      plan.schedules.map((schedule) => [folderOf(schedule.function), schedule.everySeconds, schedule.input]),
+    ).toEqual([["tick", 60, {}]]);
+  });
+
+  test("has one table, one bucket and one secret", () => {
+    expect(plan.tables.map(({ name }) => name)).toEqual([expect.stringMatching(/^starling-state-Table/)]);
+    expect(plan.buckets.map(({ name }) => name)).toEqual([expect.stringMatching(/^starling-state-blobs[0-9a-f]+$/)]);
+    expect(plan.secrets.map(({ secretName }) => secretName)).toEqual(["starling/webhook"]);
+  });
+});

@@ -3,7 +3,8 @@
  * a quiet day, and never are more clusters changing than may be.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { callLine, type RecordedCall } from "#local/aws/call-recorder.ts";
 import { type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
 import { createRandom } from "#local/aws/random.ts";
 import { pacedClock } from "#local/paced-clock.ts";
@@ -14,7 +15,9 @@ import { embeddedFleet } from "#test/support/fleet.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { type MortalSandboxes, mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
+import { refusedCalls } from "#test/support/policy-guard.ts";
 import { runSeed } from "#test/support/run-seed.ts";
+import { synthesize } from "#test/synth/synthesized.ts";
 
 const seed = runSeed();
 /** Each fault by itself, and a death at every call instead of a spread of them. */
@@ -76,6 +79,8 @@ describe.each(fleetTargets)("on $name", (fleet) => {
   let quietEnd: NormalForm;
   /** The most calls that one invocation of a function makes on a quiet day. */
   const longest = new Map<string, number>();
+  /** What the functions asked of AWS in any weather: their roles have to grant all of it. */
+  const asked = new Map<string, RecordedCall>();
   let world: World | undefined;
   let mortal: MortalSandboxes | undefined;
 
@@ -109,6 +114,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
   });
 
   async function close(): Promise<void> {
+    for (const call of world?.calls() ?? []) asked.set(callLine(call), call);
     await world?.close();
     mortal?.stop();
     world = undefined;
@@ -116,6 +122,11 @@ describe.each(fleetTargets)("on $name", (fleet) => {
   }
 
   afterEach(close);
+
+  afterAll(() => {
+    const { resources } = synthesize({ bundle: "templates" });
+    expect(refusedCalls([...asked.values()], resources)).toEqual([]);
+  });
 
   describe("the end is the same with", () => {
     test.each(Object.entries({ ...always, ...(long ? oneByOne : {}) }))("%s", async (_name, faults) => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { quiet } from "#local/aws/fault-options.ts";
 import type { LambdaHandler } from "#local/aws/lambda-context.ts";
 import type { InterceptedRequest } from "#local/cluster/request-listener.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
@@ -80,7 +81,14 @@ function nthRequest(cluster: string, n: number): Hold {
 }
 
 async function webWorld(clusters: readonly string[], interval: string, workers: Pick<Workers, "sandboxes">) {
-  const made = await startWorld({ rate, timeoutSeconds, overrun: "abandoned", sandboxes: workers.sandboxes });
+  const made = await startWorld({
+    rate,
+    timeoutSeconds,
+    overrun: "abandoned",
+    sandboxes: workers.sandboxes,
+    // Who is old here is decided call by call.
+    faults: quiet,
+  });
   world = made;
   await made.join(...clusters.map((name) => ({ name })));
   const commit = await made.createRepository("app", {

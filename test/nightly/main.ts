@@ -9,8 +9,9 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { errorMessage } from "#shared/errors.ts";
+import { measuredRate } from "#test/support/measured-rate.ts";
 import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";
-import { defaultRate, playQuiet, playSeed } from "#test/support/play-seed.ts";
+import { playQuiet, playSeed } from "#test/support/play-seed.ts";
 import { inPool } from "#test/support/pool.ts";
 
 const { values, positionals } = parseArgs({
@@ -23,19 +24,15 @@ const { values, positionals } = parseArgs({
     /** Worlds at once in one process: much of a world's time is waiting. */
     parallel: { type: "string", default: "3" },
     processes: { type: "string", default: "2" },
-    /** Seconds of the functions in one of ours: fewer where the machine is busy. */
-    rate: { type: "string", default: String(defaultRate) },
+    /** Seconds of the functions in one of ours; by default as many as this machine can bear. */
+    rate: { type: "string" },
     /** Of a child: it does every `processes`-th piece of the work, from this one. */
     share: { type: "string" },
   },
 });
-const [from, count, parallel, processes, rate] = [
-  Number(values.from),
-  Number(values.count),
-  Number(values.parallel),
-  Number(values.processes),
-  Number(values.rate),
-];
+const [from, count, parallel, processes] = [values.from, values.count, values.parallel, values.processes].map(
+  Number,
+) as [number, number, number, number];
 const suites = { seeds: playSeeds, calls: failCalls };
 type SuiteName = keyof typeof suites;
 
@@ -63,7 +60,7 @@ async function playSeeds(): Promise<number> {
   const all = values.seed?.split(",").map(Number) ?? Array.from({ length: count }, (_, index) => from + index);
   const seeds = own(all);
   if (seeds.length === 0) return 0;
-  const quietEnd = await playQuiet(rate);
+  const { rate, played: quietEnd } = await paced(playQuiet);
   const failed: number[] = [];
   await inPool(seeds, parallel, async (seed) => {
     try {
@@ -77,7 +74,8 @@ async function playSeeds(): Promise<number> {
 }
 
 async function failCalls(): Promise<number> {
-  const reference = await playReference(rate);
+  const { rate, played } = await paced(playReference);
+  const reference = { ...played, rate };
   const runs = own([...everyFailure(reference).entries()]);
   const failed: number[] = [];
   let failures = 0;
@@ -91,6 +89,11 @@ async function failCalls(): Promise<number> {
     }
   });
   return summary(`${failures} failing calls in ${runs.length} runs`, failed);
+}
+
+async function paced<T>(play: (rate: number) => Promise<T>): Promise<{ readonly rate: number; readonly played: T }> {
+  const given = values.rate === undefined ? undefined : Number(values.rate);
+  return given === undefined ? measuredRate(play) : { rate: given, played: await play(given) };
 }
 
 function own<T>(work: readonly T[]): readonly T[] {

@@ -7,6 +7,7 @@ import { ScanCommand, type ScanCommandOutput } from "@aws-sdk/lib-dynamodb";
 import type { ApiSession } from "#local/api-session.ts";
 import { callLine, createCallRecorder, type RecordedCall } from "#local/aws/call-recorder.ts";
 import type { InvocationReport } from "#local/aws/event-source-loop.ts";
+import { everyday } from "#local/aws/fault-options.ts";
 import { type GitServer, type GitServerOptions, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { type FileChanges, zeroId } from "#local/git/repository.ts";
@@ -122,6 +123,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const sandboxes = machineOptions.sandboxes ?? skewedSandboxes({ clock, seed, mostOffMs });
     const machine = await startMachine({
       tickEveryMs,
+      faults: everyday,
       ...machineOptions,
       sandboxes: (name, wire) =>
         sandboxes(name, (own) =>

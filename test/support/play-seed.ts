@@ -11,8 +11,6 @@ import { mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 import { fair, type Weather, weatherOf } from "#test/support/weather.ts";
 
-/** Seconds of the functions in one of ours. */
-export const defaultRate = 20;
 /** Both cost more processor time than all that happens in between. */
 const tickEveryMs = 1000;
 const pollMs = 250;

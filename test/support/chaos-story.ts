@@ -115,6 +115,15 @@ export async function tellStory(world: World, options: StoryOptions = {}): Promi
   }
 }
 
+const leastPatienceSeconds = 120;
+/** Of the functions' clock: several of the longest watchdogs. */
+const watchdogsSeconds = 3600;
+
+/** The story with as much patience as its functions may need where so many of their seconds pass in one. */
+export function patient(options: StoryOptions, rate: number): StoryOptions {
+  return { ...options, patienceSeconds: Math.max(leastPatienceSeconds, watchdogsSeconds / rate) };
+}
+
 /** The group goes, and with it everything that it brought to the clusters. */
 export async function endStory(world: World, options: StoryOptions = {}): Promise<void> {
   const path = `/v1/namespaces/${namespace}/syncgroups/web`;

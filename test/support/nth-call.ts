@@ -6,6 +6,7 @@ import {
   awaitEnd,
   endStory,
   fewClusters,
+  patient,
   type StoryOptions,
   storyBound,
   tellStory,
@@ -14,8 +15,7 @@ import { startWorld } from "#test/support/e2e-world.ts";
 import { type CallFailure, failingCalls } from "#test/support/failing-calls.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 
-const patienceSeconds = 240;
-const story: StoryOptions = { rings: fewClusters, chapters: 2, patienceSeconds };
+const story: StoryOptions = { rings: fewClusters, chapters: 2 };
 const longSeconds = 300;
 const timeoutSeconds = {
   resolve: longSeconds,
@@ -47,9 +47,9 @@ export async function playReference(rate: number): Promise<ReferenceRun> {
   });
   try {
     calls.begin(world);
-    await tellStory(world, story);
+    await tellStory(world, patient(story, rate));
     const inSync = await normalForm(world);
-    await endStory(world, story);
+    await endStory(world, patient(story, rate));
     const gone = await normalForm(world);
     return { rate, counts: new Map(calls.counts()), inSync, gone };
   } finally {
@@ -87,9 +87,9 @@ export async function playFailing(
   };
   try {
     calls.begin(world);
-    await tellStory(world, story);
+    await tellStory(world, patient(story, rate));
     await check(reference.inSync);
-    await endStory(world, story);
+    await endStory(world, patient(story, rate));
     await check(reference.gone);
     return calls.fired();
   } finally {

@@ -5,7 +5,7 @@ import { quiet } from "#local/aws/fault-options.ts";
 import { createRandom } from "#local/aws/random.ts";
 import { pacedClock } from "#local/paced-clock.ts";
 import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
-import { awaitEnd, fewClusters, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
+import { awaitEnd, fewClusters, patient, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 import { mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
@@ -14,8 +14,7 @@ import { fair, type Weather, weatherOf } from "#test/support/weather.ts";
 /** Both cost more processor time than all that happens in between. */
 const tickEveryMs = 1000;
 const pollMs = 250;
-const patienceSeconds = 240;
-const story: StoryOptions = { rings: fewClusters, chapters: 2, patienceSeconds };
+const story: StoryOptions = { rings: fewClusters, chapters: 2 };
 
 /** Long enough for clients that repeat throttled calls: their waits are no shorter where the clock runs faster. */
 const patientSeconds = 300;
@@ -26,7 +25,7 @@ const mortalSeconds = 120;
 export async function playQuiet(rate: number): Promise<NormalForm> {
   const world = await startWorld({ faults: quiet, seed: 1, rate, tickEveryMs, pollMs });
   try {
-    await tellStory(world, story);
+    await tellStory(world, patient(story, rate));
     const end = await world.waitFor("the last event is told", async () => {
       const form = await normalForm(world);
       return form.events.some((event) => event.includes("RolloutComplete | web-2")) && form;
@@ -77,7 +76,7 @@ export async function playSeed(
     },
   });
   try {
-    const telling = tellStory(world, { ...story, before: () => setClusters(world, weather) });
+    const telling = tellStory(world, { ...patient(story, rate), before: () => setClusters(world, weather) });
     await meanwhile(telling, () => purge(world, weather, random));
     world.machine.proxy.setFaults(fair.faults);
     gitFails = 0;

@@ -22,7 +22,7 @@ const { values, positionals } = parseArgs({
     from: { type: "string", default: String(Date.now() % 1_000_000) },
     count: { type: "string", default: "1000" },
     /** Worlds at once in one process: much of a world's time is waiting. */
-    parallel: { type: "string", default: "3" },
+    parallel: { type: "string", default: "5" },
     processes: { type: "string", default: "2" },
     /** Seconds of the functions in one of ours; by default as many as this machine can bear. */
     rate: { type: "string" },

@@ -1,0 +1,31 @@
+/**
+ * The invariants in the weather of many seeds, each in a small world of its own; `npm run nightly -- seeds` plays a
+ * thousand. What fails prints the command that repeats it.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { runSeed } from "#test/support/run-seed.ts";
+
+const script = fileURLToPath(new URL("../nightly/main.ts", import.meta.url));
+const count = 50;
+
+/** Seeds that once showed a defect, and which. */
+const regressions: Readonly<Record<number, string>> = {};
+
+async function play(...args: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, [script, "seeds", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
+  console.log(output);
+  expect(code, output).toBe(0);
+}
+
+test(`${count} seeds end as on a quiet day`, () => play("--from", `${runSeed()}`, "--count", `${count}`), 1_800_000);
+
+test.runIf(Object.keys(regressions).length > 0)(
+  "so do seeds that once did not",
+  () => play("--seed", Object.keys(regressions).join(",")),
+  900_000,
+);

@@ -89,7 +89,9 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         await world.push("app", settings("green"));
         expect(await untilPhase(world, "all-1", "Failed")).toMatchObject({
           reason: "ForeignOwner",
-          message: expect.stringMatching(/belongs to the installation the-other-one, this is starling\.000000000000\.us-east-1; delete ConfigMap/),
+          message: expect.stringMatching(
+            /belongs to the installation the-other-one, this is starling\.000000000000\.us-east-1; delete ConfigMap/,
+          ),
         });
         await world.waitFor("the group is halted", async () => (await world.group("web")).status.state === "Halted");
         expect(writesOf(world, "all-1")).toEqual([]);

@@ -1,8 +1,8 @@
 /** The clusters a machine in the background keeps in sync, of whichever kind was chosen. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type KubeApiServer, startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
-import { defaultKubeAssetsFolder, type KubeAssets } from "#local/cluster/kube-assets.ts";
+import { type KubeApiServer, startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
+import { defaultKubeAssetsFolder, type KubeAssets } from "#local/envtest/kube-assets.ts";
 import { clusterNameOf, type KubeconfigCluster } from "#local/kubeconfig-file.ts";
 import { LocalFailure } from "#local/local-failure.ts";
 import { locateKubeAssets } from "#local/locate-kube-assets.ts";

@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { findKubeAssets, type KubeAssets } from "#local/cluster/kube-assets.ts";
-import { downloadKubeAssets } from "#local/cluster/kube-assets-download.ts";
+import { findKubeAssets, type KubeAssets } from "#local/envtest/kube-assets.ts";
+import { downloadKubeAssets } from "#local/envtest/kube-assets-download.ts";
 
 /**
  * The programs of a real kube-apiserver: those that `KUBEBUILDER_ASSETS` names, those in envtest's default folder, or,

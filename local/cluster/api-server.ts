@@ -1,8 +1,11 @@
-import { type Access, accessOf, forbiddenAccess } from "#local/cluster/access.ts";
-import type { User } from "#local/cluster/authentication.ts";
+import { type Access, accessOf, forbiddenAccess } from "#local/cluster/authorization/access.ts";
+import type { User } from "#local/cluster/authorization/authentication.ts";
+import { type HeaderValues, impersonate } from "#local/cluster/authorization/impersonation.ts";
+import { decide } from "#local/cluster/authorization/rbac.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
-import { readCustom } from "#local/cluster/custom-kind.ts";
-import { deleteCollection, deleteObject } from "#local/cluster/delete-operations.ts";
+import { readCustom } from "#local/cluster/kinds/custom-kind.ts";
+import { hasSubresource, type Kind } from "#local/cluster/kinds/kinds.ts";
+import { deleteCollection, deleteObject } from "#local/cluster/operations/delete-operations.ts";
 import {
   aggregatedDiscovery,
   coreVersions,
@@ -15,21 +18,18 @@ import {
   openApiV2Protobuf,
   resourceList,
   versionDocument,
-} from "#local/cluster/discovery.ts";
-import { type HeaderValues, impersonate } from "#local/cluster/impersonation.ts";
-import { hasSubresource, type Kind } from "#local/cluster/kinds.ts";
-import { negotiate, type Representation } from "#local/cluster/negotiation.ts";
-import { resourceSubject } from "#local/cluster/object-meta.ts";
-import { isApply, patchObject } from "#local/cluster/patch-operations.ts";
-import { decide } from "#local/cluster/rbac.ts";
-import { listObjects, present, type ReadRequest, readObject } from "#local/cluster/read-operations.ts";
+} from "#local/cluster/operations/discovery.ts";
+import { negotiate, type Representation } from "#local/cluster/operations/negotiation.ts";
+import { resourceSubject } from "#local/cluster/operations/object-meta.ts";
+import { isApply, patchObject } from "#local/cluster/operations/patch-operations.ts";
+import { listObjects, present, type ReadRequest, readObject } from "#local/cluster/operations/read-operations.ts";
+import { createReview, createToken, isReview } from "#local/cluster/operations/reviews.ts";
+import { readScale, writeScale } from "#local/cluster/operations/scale.ts";
+import { checkWatch, type EventSink, watchObjects } from "#local/cluster/operations/watch.ts";
+import { createObject, liveOf, replaceObject } from "#local/cluster/operations/write-operations.ts";
+import { readWriteOptions, type WriteRequest, type Written } from "#local/cluster/operations/write-request.ts";
 import { isWatch, parseResourcePath, type ResourcePath } from "#local/cluster/resource-path.ts";
-import { createReview, createToken, isReview } from "#local/cluster/reviews.ts";
-import { readScale, writeScale } from "#local/cluster/scale.ts";
 import { methodNotAllowed, noSuchResource, notFound, StatusError, unauthorized } from "#local/cluster/status-error.ts";
-import { checkWatch, type EventSink, watchObjects } from "#local/cluster/watch.ts";
-import { createObject, liveOf, replaceObject } from "#local/cluster/write-operations.ts";
-import { readWriteOptions, type WriteRequest, type Written } from "#local/cluster/write-request.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 
 export interface ApiRequest {

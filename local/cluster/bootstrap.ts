@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { bootstrapPolicy } from "#local/cluster/bootstrap-policy.ts";
+import { bootstrapPolicy } from "#local/cluster/authorization/bootstrap-policy.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
-import { apiVersionOf, builtinKindsByResource } from "#local/cluster/kinds.ts";
-import { nameOf, withMetadata } from "#local/cluster/object-meta.ts";
+import { apiVersionOf, builtinKindsByResource } from "#local/cluster/kinds/kinds.ts";
+import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 
 const systemNamespaces = ["kube-system", "kube-public", "kube-node-lease", "default"];

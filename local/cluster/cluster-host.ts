@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import type { Authenticator } from "#local/cluster/authentication.ts";
+import type { Authenticator } from "#local/cluster/authorization/authentication.ts";
 import { bootstrap } from "#local/cluster/bootstrap.ts";
 import { Cluster } from "#local/cluster/cluster.ts";
 import { type ClusterPort, openClusterPort } from "#local/cluster/cluster-port.ts";
@@ -18,7 +18,7 @@ import { loadState, saveState, type TlsIdentity } from "#local/cluster/state-fil
 import { createTlsIdentity, expiredTlsIdentity } from "#local/cluster/tls-identity.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 
-export type { Authenticator, User } from "#local/cluster/authentication.ts";
+export type { Authenticator, User } from "#local/cluster/authorization/authentication.ts";
 export { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";
 export type { Interceptor, RequestRecord } from "#local/cluster/request-listener.ts";
 

@@ -1,7 +1,13 @@
 import { ClusterStore } from "#local/cluster/cluster-store.ts";
-import { customKinds } from "#local/cluster/custom-kind.ts";
 import { FaultPlan } from "#local/cluster/faults.ts";
-import { apiVersionParts, builtinKinds, builtinKindsByResource, type Kind, resourceKey } from "#local/cluster/kinds.ts";
+import { customKinds } from "#local/cluster/kinds/custom-kind.ts";
+import {
+  apiVersionParts,
+  builtinKinds,
+  builtinKindsByResource,
+  type Kind,
+  resourceKey,
+} from "#local/cluster/kinds/kinds.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
 

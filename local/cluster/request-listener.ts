@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { dump } from "js-yaml";
 import { type ApiRequest, type ApiResponse, handleRequest } from "#local/cluster/api-server.ts";
-import { type Authenticator, authenticate, type User } from "#local/cluster/authentication.ts";
+import { type Authenticator, authenticate, type User } from "#local/cluster/authorization/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import type { Disturbance } from "#local/cluster/faults.ts";
-import { protobufToJson } from "#local/cluster/protobuf.ts";
+import { protobufToJson } from "#local/cluster/operations/protobuf.ts";
 import { parseResourcePath } from "#local/cluster/resource-path.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { StatusError } from "#local/cluster/status-error.ts";

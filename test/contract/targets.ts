@@ -1,6 +1,6 @@
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
-import { startKubeApiServer } from "#local/cluster/kube-apiserver.ts";
-import type { KubeAssets } from "#local/cluster/kube-assets.ts";
+import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
+import type { KubeAssets } from "#local/envtest/kube-assets.ts";
 import { locateKubeAssets } from "#local/locate-kube-assets.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 

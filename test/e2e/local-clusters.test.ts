@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { findKubeAssets } from "#local/cluster/kube-assets.ts";
+import { findKubeAssets } from "#local/envtest/kube-assets.ts";
 import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import { listens, portsOf, processesWith } from "#test/support/processes.ts";
 

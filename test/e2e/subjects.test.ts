@@ -5,6 +5,8 @@ import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { webGroup, webWorldOn } from "#test/support/web-world.ts";
 
+/** What the group rolls out, and beside it what is none of its business. */
+const bothFolders = { paths: ["deploy", "own"] };
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 
 function settings(color: string): Record<string, string> {
@@ -20,14 +22,14 @@ describe.each(fleetTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
   test("a Sync that a user wrote takes one folder to one cluster, and its objects go with it", () =>
-    withWebWorld({ rings: { all: 2 }, files: settings("blue") }, async (world, commit) => {
+    withWebWorld({ rings: { all: 2 }, files: settings("blue"), source: bothFolders }, async (world, commit) => {
       await world.untilInSync("web", commit);
-      await world.push("app", { "deploy/own/extra.yaml": configMap("extra", { from: "own" }) });
+      await world.push("app", { "own/extra.yaml": configMap("extra", { from: "own" }) });
       await world.apply({
         apiVersion: API_VERSION,
         kind: "Sync",
         metadata: { name: "own", namespace },
-        spec: { cluster: "all-2", source: "app", path: "deploy/own" },
+        spec: { cluster: "all-2", source: "app", path: "own" },
       });
       await world.waitFor("it is there", async () => (await dataOf(world, "all-2", "extra")) !== undefined);
       await world.waitFor("it says so", async () => (await world.sync("all-2", "own"))?.status.state === "Ready");

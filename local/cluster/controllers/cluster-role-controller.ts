@@ -1,8 +1,8 @@
+import { clusterRoleResource } from "#local/cluster/authorization/rbac.ts";
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
-import { nameOf } from "#local/cluster/object-meta.ts";
-import { clusterRoleResource } from "#local/cluster/rbac.ts";
-import { matchesLabels } from "#local/cluster/table.ts";
+import { nameOf } from "#local/cluster/operations/object-meta.ts";
+import { matchesLabels } from "#local/cluster/operations/table.ts";
 import type { Json, JsonObject } from "#shared/domain/json.ts";
 import { listAt, valueAt } from "#shared/domain/kube-object.ts";
 

@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
+import { trackUpdate, withManagedFields } from "#local/cluster/apply/managed-fields.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { keyOf } from "#local/cluster/cluster-store.ts";
 import { OwnerIndex } from "#local/cluster/controllers/owner-index.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
-import { type DeleteOptions, deleteStored } from "#local/cluster/delete-operations.ts";
-import { toGoPart } from "#local/cluster/go-object.ts";
-import { apiVersionOf, builtinKindsByResource, type Kind } from "#local/cluster/kinds.ts";
-import { trackUpdate, withManagedFields } from "#local/cluster/managed-fields.ts";
-import { metadataOf, nameOf, withMetadata } from "#local/cluster/object-meta.ts";
-import { applyParsed } from "#local/cluster/patch-operations.ts";
+import { toGoPart } from "#local/cluster/kinds/go-object.ts";
+import { apiVersionOf, builtinKindsByResource, type Kind } from "#local/cluster/kinds/kinds.ts";
+import { type DeleteOptions, deleteStored } from "#local/cluster/operations/delete-operations.ts";
+import { metadataOf, nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
+import { applyParsed } from "#local/cluster/operations/patch-operations.ts";
+import { fieldsContext, toServerObject, type WriteRequest } from "#local/cluster/operations/write-request.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
-import { fieldsContext, toServerObject, type WriteRequest } from "#local/cluster/write-request.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { annotationsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 

@@ -1,7 +1,7 @@
 import { crdResource } from "#local/cluster/cluster.ts";
 import type { Change } from "#local/cluster/cluster-store.ts";
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
-import { nameOf, withMetadata } from "#local/cluster/object-meta.ts";
+import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 

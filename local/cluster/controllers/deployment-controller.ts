@@ -14,7 +14,7 @@ import {
   templateOf,
 } from "#local/cluster/controllers/workload.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
-import { nameOf, withMetadata } from "#local/cluster/object-meta.ts";
+import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { annotationsOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 

@@ -4,9 +4,9 @@ import { uidOf } from "#local/cluster/controllers/owner-index.ts";
 import { podResource, readySince } from "#local/cluster/controllers/pod-controller.ts";
 import { isDeleting, ownerReference } from "#local/cluster/controllers/workload.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
-import { nameOf, withMetadata } from "#local/cluster/object-meta.ts";
-import { matchesLabels } from "#local/cluster/table.ts";
-import { generatedSuffix } from "#local/cluster/write-operations.ts";
+import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
+import { matchesLabels } from "#local/cluster/operations/table.ts";
+import { generatedSuffix } from "#local/cluster/operations/write-operations.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { labelsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 

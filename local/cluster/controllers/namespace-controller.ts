@@ -1,6 +1,6 @@
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
 import { isDeleting } from "#local/cluster/controllers/workload.ts";
-import { nameOf } from "#local/cluster/object-meta.ts";
+import { nameOf } from "#local/cluster/operations/object-meta.ts";
 import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 

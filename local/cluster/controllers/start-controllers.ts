@@ -1,3 +1,4 @@
+import { clusterRoleResource } from "#local/cluster/authorization/rbac.ts";
 import { type Cluster, crdResource } from "#local/cluster/cluster.ts";
 import { type Change, keyOf } from "#local/cluster/cluster-store.ts";
 import { aggregatedRoles, aggregateRules } from "#local/cluster/controllers/cluster-role-controller.ts";
@@ -27,8 +28,7 @@ import {
   volumeResource,
 } from "#local/cluster/controllers/storage-controller.ts";
 import { enqueue } from "#local/cluster/controllers/workload.ts";
-import { clusterRoleResource } from "#local/cluster/rbac.ts";
-import { matchesLabels } from "#local/cluster/table.ts";
+import { matchesLabels } from "#local/cluster/operations/table.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 

@@ -14,7 +14,7 @@ import {
   templateHash,
   templateOf,
 } from "#local/cluster/controllers/workload.ts";
-import { nameOf } from "#local/cluster/object-meta.ts";
+import { nameOf } from "#local/cluster/operations/object-meta.ts";
 import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
 import { labelsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 

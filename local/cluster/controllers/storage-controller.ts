@@ -1,8 +1,8 @@
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
 import { podResource, readySince } from "#local/cluster/controllers/pod-controller.ts";
 import { isDeleting, numberAt, statusOf } from "#local/cluster/controllers/workload.ts";
-import { nameOf, withMetadata } from "#local/cluster/object-meta.ts";
-import { matchesLabels } from "#local/cluster/table.ts";
+import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
+import { matchesLabels } from "#local/cluster/operations/table.ts";
 import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
 import { uidOf } from "#local/cluster/controllers/owner-index.ts";
 import { podResource, readySince } from "#local/cluster/controllers/pod-controller.ts";
-import { nameOf } from "#local/cluster/object-meta.ts";
-import { generatedSuffix } from "#local/cluster/write-operations.ts";
+import { nameOf } from "#local/cluster/operations/object-meta.ts";
+import { generatedSuffix } from "#local/cluster/operations/write-operations.ts";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 

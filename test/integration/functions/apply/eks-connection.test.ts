@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/kube-connector.ts";
 import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks-register.ts";
+import { eksAuthenticator } from "#local/cluster/authorization/eks-authenticator.ts";
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { eksAuthenticator } from "#local/cluster/eks-authenticator.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
 import { keys } from "#shared/domain/rows/keys.ts";

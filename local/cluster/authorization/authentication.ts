@@ -1,0 +1,43 @@
+import { serviceAccountOfToken } from "#local/cluster/authorization/service-account-tokens.ts";
+import type { Cluster } from "#local/cluster/cluster.ts";
+
+/** Who a request comes from, as TokenReview and SelfSubjectReview describe it (`userInfo`). */
+export interface User {
+  readonly username: string;
+  readonly uid?: string;
+  /** Groups as the credentials give them; the server adds `system:authenticated`. */
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * Says whose bearer token this is; asked for tokens the server does not know itself, on every request.
+ * Undefined is answered 401, and so is a rejection, as with a token webhook that is down.
+ */
+export type Authenticator = (token: string, cluster: string) => Promise<User | undefined>;
+
+const authenticated = "system:authenticated";
+const anonymous: User = { username: "system:anonymous", groups: ["system:unauthenticated"] };
+const administrator: User = { username: "admin", groups: ["system:masters", authenticated] };
+
+/**
+ * Who is asking: no credentials are the anonymous user, the token of the cluster is the administrator's, then come the
+ * tokens of service accounts; any other is the authenticator's to judge. Undefined where the credentials are nobody's.
+ */
+export async function authenticate(
+  cluster: Cluster,
+  authorization: string | undefined,
+  authenticator: Authenticator | undefined,
+): Promise<User | undefined> {
+  if (authorization === undefined || authorization === "") return anonymous;
+  const token = /^Bearer\s+(\S+)\s*$/i.exec(authorization)?.[1];
+  if (token === undefined) return anonymous;
+  if (token === cluster.options.token) return administrator;
+  const account = serviceAccountOfToken(cluster, token);
+  const user = account ?? (await authenticator?.(token, cluster.options.name).catch(() => undefined));
+  return user && withGroup(user, authenticated);
+}
+
+function withGroup(user: User, group: string): User {
+  return user.groups.includes(group) ? user : { ...user, groups: [...user.groups, group] };
+}

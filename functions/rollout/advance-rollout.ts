@@ -251,13 +251,15 @@ function closing(known: Known, rollout: RolloutRow): Write[] {
   const { open: _open, ...kept } = head;
   const gone = new Set(isClearOf(rollout) ? rollout.plan.removed : []);
   const behind = new Set([...head.behind, ...rollout.parked.map((ref) => ref.cluster), ...rollout.left]);
+  const endedAt = rollout.endedAt ?? rollout.createdAt;
   const next: HeadRow = {
     ...kept,
     version: head.version + 1,
     completed: rollout.number,
+    completedAt: endedAt,
     templates: head.templates.filter((template) => !gone.has(template)),
     behind: [...behind].sort(),
-    ...dueAttributes(keys.head(rollout.subject), rollout.endedAt ?? rollout.createdAt),
+    ...dueAttributes(keys.head(rollout.subject), endedAt),
   };
   return [{ put: next, when: { version: head.version } }];
 }

@@ -13,7 +13,7 @@ import type { Write } from "#shared/ports.ts";
 
 /** A subject with nothing to do is looked at this often, for joiners and for messages that were lost. */
 const IDLE_SECONDS = 600;
-/** And this often while clusters change outside a rollout: what says so may be an index that lags behind. */
+/** And this often while clusters change outside a rollout, or just did in one: what says so is an index that lags behind. */
 const CHANGING_SECONDS = 60;
 const RECONCILE_PAGE = 25;
 
@@ -28,7 +28,8 @@ export async function idle(known: Known, ports: PlannerPorts): Promise<Step> {
   });
   if ("check" in status && isResting(known.head, now)) return { messages: [], again: false };
   const key = keys.head(known.subject);
-  const restSeconds = (settled?.changing ?? 0) > 0 ? CHANGING_SECONDS : IDLE_SECONDS;
+  const isMoving = (settled?.changing ?? 0) > 0 || hasJustCompleted(known.head, now);
+  const restSeconds = isMoving ? CHANGING_SECONDS : IDLE_SECONDS;
   const head: HeadRow = {
     ...(known.head ?? {
       ...key,
@@ -49,6 +50,10 @@ export async function idle(known: Known, ports: PlannerPorts): Promise<Step> {
     status,
   ]);
   return { messages: [], again: false };
+}
+
+function hasJustCompleted(head: HeadRow | undefined, now: Date): boolean {
+  return head?.completedAt !== undefined && later(head.completedAt, CHANGING_SECONDS / 2) > now.toISOString();
 }
 
 /** True when the next look is set already, and not by a tick that only lent it a watchdog. */

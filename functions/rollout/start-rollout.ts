@@ -228,6 +228,7 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
     members: all,
     behind: (head?.behind ?? []).filter((cluster) => still.has(cluster)),
     ...(head?.completed === undefined ? {} : { completed: head.completed }),
+    ...(head?.completedAt === undefined ? {} : { completedAt: head.completedAt }),
     ...(known.row.operations.reconcile === undefined ? {} : { handledReconcile: known.row.operations.reconcile.at }),
   };
   await ports.table.write([

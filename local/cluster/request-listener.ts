@@ -27,8 +27,10 @@ export interface RequestRecord {
   readonly path: string;
   readonly query: string;
   readonly userAgent?: string;
-  /** 0 where the connection was cut. */
+  /** What the caller was told; 0 where the connection was cut. */
   readonly status: number;
+  /** The status of what the server made of it, whatever the caller was told; 0 where it never came to that. */
+  readonly result: number;
   readonly dryRun: boolean;
   /** `group/Kind namespace/name`, where the path names an object. */
   readonly object?: string;
@@ -104,8 +106,10 @@ async function answer(options: ListenerOptions, request: IncomingMessage, respon
   hosted.scheduler.runDue();
   const result =
     body === undefined ? tooLarge() : handleRequest(hosted.cluster, apiRequest(request, { path, query, body, user }));
-  if (await intercepted(options, { ...seen, phase: "after" }, { response, record })) return;
-  record(result.status);
+  const { status } = result;
+  if (await intercepted(options, { ...seen, phase: "after" }, { response, record: (told) => record(told, status) }))
+    return;
+  record(status, status);
   if (result.stream === undefined) send(response, result);
   else stream(response, result.stream);
 }
@@ -161,15 +165,16 @@ function recorder(
     readonly query: string;
     readonly userAgent: string | undefined;
   },
-): (status: number) => void {
+): (status: number, result?: number) => void {
   const object = objectAt(about.hosted.cluster, about.seen.path);
-  return (status) =>
+  return (status, result = 0) =>
     options.record({
       ...about.seen,
       at: options.clock(),
       query: about.query,
       ...(about.userAgent === undefined ? {} : { userAgent: about.userAgent }),
       status,
+      result,
       dryRun: /(^|&)dryRun=All(&|$)/.test(about.query),
       ...(object === undefined ? {} : { object }),
     });

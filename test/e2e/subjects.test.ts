@@ -5,13 +5,18 @@ import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { webGroup, webWorldOn } from "#test/support/web-world.ts";
 
-/** What the group rolls out, and beside it what is none of its business. */
-const bothFolders = { paths: ["deploy", "own"] };
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 
 function settings(color: string): Record<string, string> {
   return { "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) };
 }
+
+/** What the group rolls out, and beside it a folder that is none of its business. */
+const besideOwn = {
+  rings: { all: 2 },
+  source: { paths: ["deploy", "own"] },
+  files: { ...settings("blue"), "own/extra.yaml": configMap("extra", { from: "own" }) },
+};
 
 async function dataOf(world: World, cluster: string, name: string) {
   const { status, object } = await world.kubectl(cluster, { method: "GET", path: `${configs}/${name}` });
@@ -22,9 +27,8 @@ describe.each(fleetTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
   test("a Sync that a user wrote takes one folder to one cluster, and its objects go with it", () =>
-    withWebWorld({ rings: { all: 2 }, files: settings("blue"), source: bothFolders }, async (world, commit) => {
+    withWebWorld(besideOwn, async (world, commit) => {
       await world.untilInSync("web", commit);
-      await world.push("app", { "own/extra.yaml": configMap("extra", { from: "own" }) });
       await world.apply({
         apiVersion: API_VERSION,
         kind: "Sync",
@@ -36,6 +40,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       expect(await world.sync("all-1", "own")).toBeUndefined();
       await world.session.call("DELETE", `/v1/namespaces/${namespace}/syncs/own?confirm=true`);
       await world.waitFor("it is gone", async () => (await world.sync("all-2", "own")) === undefined);
+      expect(await dataOf(world, "all-2", "extra")).toBeUndefined();
     }));
 
   test("a Source whose branch is gone says so and keeps what it had, until the branch is back", () =>

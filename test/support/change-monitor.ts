@@ -28,10 +28,8 @@ export function watchChanges(): ChangeMonitor {
   let most: readonly string[] = [];
   let unasked: RequestRecord[] = [];
 
-  function isSettled(cluster: string): boolean {
-    return [...(syncs.get(cluster)?.values() ?? [])].every(
-      (row) => !isOutstanding(row) || row.observed?.phase === "Unreachable" || row.observed?.phase === "Reachable",
-    );
+  function every(cluster: string, holds: (row: SyncRow) => boolean): boolean {
+    return [...(syncs.get(cluster)?.values() ?? [])].every(holds);
   }
 
   function onRow(row: SyncRow): void {
@@ -40,14 +38,14 @@ export function watchChanges(): ChangeMonitor {
     if (row.version < (ofCluster.get(row.name)?.version ?? 0)) return;
     ofCluster.set(row.name, row);
     syncs.set(row.cluster, ofCluster);
-    if (isSettled(row.cluster)) changing.delete(row.cluster);
+    if (every(row.cluster, (each) => !isOutstanding(each) || isParked(each))) changing.delete(row.cluster);
   }
 
   return {
     onRequest(record) {
       if (record.method === "GET" || record.userAgent === handUserAgent || record.dryRun) return;
-      if (record.status >= 300) return;
-      if (isSettled(record.cluster)) unasked.push(record);
+      if (record.result < 200 || record.result >= 300) return;
+      if (every(record.cluster, isLeftAlone)) unasked.push(record);
       else changing.add(record.cluster);
       if (changing.size > most.length) most = [...changing].sort();
     },
@@ -90,4 +88,15 @@ function plainValue(value: AttributeJson): unknown {
   if (value.L !== undefined) return value.L.map(plainValue);
   if (value.N !== undefined) return Number(value.N);
   return value.S ?? value.BOOL ?? null;
+}
+
+/** Whether its cluster does not answer, so that it gave its slot back. */
+function isParked({ desired, observed }: SyncRow): boolean {
+  if (observed?.attempt !== desired.attempt) return false;
+  return observed.phase === "Unreachable" || observed.phase === "Reachable";
+}
+
+/** A cluster that answers again waits for the planner; only what it was to delete goes on being deleted. */
+function isLeftAlone(row: SyncRow): boolean {
+  return !isOutstanding(row) || (row.desired.action !== "delete" && isParked(row));
 }

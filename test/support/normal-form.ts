@@ -63,14 +63,28 @@ function byKey(a: readonly [string, unknown], b: readonly [string, unknown]): nu
 function deletions(world: World): readonly string[] {
   const taken = world.fleet
     .requests()
-    .filter((request) => request.method === "DELETE" && request.status < 300 && request.userAgent !== handUserAgent);
+    .filter(
+      ({ method, result, userAgent }) =>
+        method === "DELETE" && result >= 200 && result < 300 && userAgent !== handUserAgent,
+    );
   return [...new Set(taken.map((request) => `${request.cluster} ${request.path}`))].sort();
 }
 
 /** Times, counters, versions, and what differs between two machines. */
 const passing = new Set([
   ...["version", "dueShard", "dueKey", "dispatches", "expiresAt", "tries", "fence", "attempt", "attempts"],
-  ...["at", "since", "asOf", "createdAt", "startedAt", "endedAt", "assignedAt", "attemptedAt", "storedAt"],
+  ...[
+    "at",
+    "since",
+    "asOf",
+    "createdAt",
+    "startedAt",
+    "endedAt",
+    "completedAt",
+    "assignedAt",
+    "attemptedAt",
+    "storedAt",
+  ],
   ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "resumedAt", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "membershipHash", "pk", "sk"],
   ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],

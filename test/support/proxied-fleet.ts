@@ -45,20 +45,20 @@ async function startProxiedFleet(target: ClusterTarget, clock: () => number): Pr
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     if (backend === undefined) return void response.writeHead(404).end();
-    const note = (status: number) => {
+    const note = (status: number, result = 0) => {
       const userAgent = request.headers["user-agent"];
       const record: RequestRecord = {
-        ...{ cluster: name, at: clock(), method, path, query, status },
+        ...{ cluster: name, at: clock(), method, path, query, status, result },
         ...(userAgent === undefined ? {} : { userAgent }),
         dryRun: /(^|&)dryRun=All(&|$)/.test(query),
       };
       records.push(record);
       for (const listener of listeners) listener(record);
     };
-    const disturbed = async (phase: "before" | "after") => {
+    const disturbed = async (phase: "before" | "after", result = 0) => {
       const decision = (await interceptor?.({ cluster: name, method, path, phase })) ?? "pass";
       if (decision === "pass") return false;
-      note(decision === "reset" ? 0 : decision.status);
+      note(decision === "reset" ? 0 : decision.status, result);
       if (decision === "reset") response.destroy();
       else response.writeHead(decision.status, decision.headers).end(JSON.stringify(decision.body));
       return true;
@@ -71,8 +71,8 @@ async function startProxiedFleet(target: ClusterTarget, clock: () => number): Pr
       headers: request.headers,
       body: Buffer.concat(chunks),
     });
-    if (await disturbed("after")) return;
-    note(answer.status);
+    if (await disturbed("after", answer.status)) return;
+    note(answer.status, answer.status);
     response.writeHead(answer.status, answer.headers).end(answer.body);
   }
 

@@ -40,6 +40,8 @@ export interface HeadRow extends Row {
   readonly templates: readonly string[];
   /** The rollout that completed last. */
   readonly completed?: number;
+  /** When it did. */
+  readonly completedAt?: string;
   /** Key of the blob with the members of the newest rollout's selection, for finding who left. */
   readonly members?: string;
   /** Clusters that completed rollouts left behind, unreachable or deselected: brought up when they answer. */

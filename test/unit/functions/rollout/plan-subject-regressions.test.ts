@@ -435,7 +435,7 @@ describe.each(["before", "after"] as const)("killed %s any of its calls", (when)
   }
 });
 
-test("a group whose clusters change outside a rollout, or seem to, is looked at again within a minute or so", async () => {
+test("a group whose clusters change, or seem to, or just did, is looked at again within a minute or so", async () => {
   const made = new PlannerWorld();
   await made.addCluster("a", "all");
   await made.setSource("aaa");
@@ -450,6 +450,8 @@ test("a group whose clusters change outside a rollout, or seem to, is looked at 
   expect(await restSeconds()).toBeLessThan(70);
   expect((await made.group()).status.clusters).toMatchObject({ changing: 1, ready: 0 });
   await made.observe("a", "Ready");
+  expect(await restSeconds()).toBeLessThan(70);
+  made.advanceClock(60);
   expect(await restSeconds()).toBeGreaterThan(500);
   expect((await made.group()).status.clusters).toMatchObject({ changing: 0, ready: 1 });
 });

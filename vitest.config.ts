@@ -1,28 +1,41 @@
 import { defineConfig } from "vitest/config";
 
-/** One project per level of docs/testing.md; `npm test` runs them all. */
+const reporters = ["default", "./test/support/cluster-checks-reporter.ts"];
+/** Two on the smallest machine, on which Vitest would take one. */
+const maxWorkers = "100%";
+const secondsMs = 1000;
+
+function level(name: string, include: string, timeouts: { readonly test: number; readonly hook: number }) {
+  return {
+    name,
+    include: [include],
+    testTimeout: timeouts.test * secondsMs,
+    hookTimeout: timeouts.hook * secondsMs,
+  };
+}
+
+/** One project per level of docs/testing.md; `npm test` runs them all, one group after the other. */
 export default defineConfig({
   test: {
-    reporters: ["default", "./test/support/cluster-checks-reporter.ts"],
+    reporters,
     projects: [
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts"] } },
-      { test: { name: "contract", include: ["test/contract/**/*.test.ts"], testTimeout: 30_000, hookTimeout: 60_000 } },
-      { test: { name: "synth", include: ["test/synth/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 120_000 } },
+      { test: { ...level("unit", "test/unit/**/*.test.ts", { test: 10, hook: 10 }), maxWorkers } },
+      { test: { ...level("contract", "test/contract/**/*.test.ts", { test: 30, hook: 60 }), maxWorkers } },
+      { test: { ...level("synth", "test/synth/**/*.test.ts", { test: 120, hook: 120 }), maxWorkers } },
+      { test: { ...level("integration", "test/integration/**/*.test.ts", { test: 60, hook: 60 }), maxWorkers } },
       {
         test: {
-          name: "integration",
-          include: ["test/integration/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...level("e2e", "test/e2e/**/*.test.ts", { test: 300, hook: 120 }),
+          maxWorkers,
+          sequence: { groupOrder: 1 },
         },
       },
       {
+        // They play many worlds at once by themselves: beside others they would only starve.
         test: {
-          name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
-          testTimeout: 300_000,
-          hookTimeout: 120_000,
+          ...level("weather", "test/weather/**/*.test.ts", { test: 1800, hook: 120 }),
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

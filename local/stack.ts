@@ -6,9 +6,9 @@ import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { zeroId } from "#local/git/repository.ts";
-import { createTlsCertificate, type TlsCertificate } from "#local/git/tls-certificate.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
 import { localEksAuthenticator, registerEksClusters } from "#local/register-eks-clusters.ts";
+import { createTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
 
 export interface Stack {
   readonly machine: Machine;

@@ -6,7 +6,6 @@ import { quiet } from "#local/aws/fault-options.ts";
 import { requireFreePorts } from "#local/choose-ports.ts";
 import { type ControlServer, startControlServer } from "#local/control-server.ts";
 import { createFaultControl } from "#local/faults/fault-control.ts";
-import { createTlsCertificate } from "#local/git/tls-certificate.ts";
 import { type KeptClusters, keepClusters, requireClusters } from "#local/kept-clusters.ts";
 import { newAccessKey } from "#local/machine.ts";
 import { type MachineFile, takeFolder, writeMachine } from "#local/machine-file.ts";
@@ -20,6 +19,7 @@ import {
   readIdentity,
   writeIdentity,
 } from "#local/state-folder.ts";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { adoptRepository, servedName } from "#local/user-repository.ts";
 
 /** What a start is asked for; what is left out is what the folder has, or a default. */

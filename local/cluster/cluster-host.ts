@@ -14,8 +14,8 @@ import {
   requestListener,
 } from "#local/cluster/request-listener.ts";
 import { Scheduler } from "#local/cluster/scheduler.ts";
-import { loadState, saveState, type TlsIdentity } from "#local/cluster/state-files.ts";
-import { createTlsIdentity, expiredTlsIdentity } from "#local/cluster/tls-identity.ts";
+import { loadState, saveState } from "#local/cluster/state-files.ts";
+import { createTlsCertificate, expiredTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 
 export type { Authenticator, User } from "#local/cluster/authorization/authentication.ts";
@@ -115,7 +115,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
   let interceptor: Interceptor | undefined;
 
   const saved = options.stateDir === undefined ? undefined : await loadState(options.stateDir);
-  const tls: TlsIdentity = saved?.tls ?? (await createTlsIdentity());
+  const tls: TlsCertificate = saved?.tls ?? (await createTlsCertificate());
   const listener = requestListener({
     cluster: (name) => clusters.get(name),
     clock,
@@ -126,7 +126,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
       for (const each of listeners) each(entry);
     },
   });
-  const serve = ({ key, cert }: TlsIdentity) =>
+  const serve = ({ key, cert }: TlsCertificate) =>
     createServer({ key, cert, maxHeaderSize: 64 * 1024, keepAliveTimeout: 60_000 }, listener);
   const server = serve(tls);
   /** Never listens: it is given the connections of clusters whose certificate has expired. */
@@ -234,7 +234,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
           `cluster ${JSON.stringify(name)} has no port of its own: call openPort before faults of its network or certificate are set`,
         );
       }
-      if (next.certificate !== undefined) expired ??= serve(await expiredTlsIdentity(tls));
+      if (next.certificate !== undefined) expired ??= serve(await expiredTlsCertificate(tls));
       const before = cluster.faults.current();
       cluster.faults.set(next);
       if (before.network === next.network && before.certificate === next.certificate) return;

@@ -1,13 +1,8 @@
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster } from "#local/cluster/cluster.ts";
+import type { TlsCertificate } from "#local/tls-certificate.ts";
 import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
-
-/** Key and certificate in PEM. */
-export interface TlsIdentity {
-  readonly key: string;
-  readonly cert: string;
-}
 
 export interface SavedCluster {
   readonly identity: { readonly name: string; readonly uid: string; readonly token: string; readonly version: string };
@@ -19,7 +14,7 @@ export interface SavedCluster {
 }
 
 export interface SavedState {
-  readonly tls: TlsIdentity | undefined;
+  readonly tls: TlsCertificate | undefined;
   readonly clusters: readonly SavedCluster[];
 }
 
@@ -30,7 +25,7 @@ const clusterSuffix = ".cluster.json";
 export async function loadState(directory: string): Promise<SavedState> {
   await mkdir(directory, { recursive: true });
   const clusters: SavedCluster[] = [];
-  let tls: TlsIdentity | undefined;
+  let tls: TlsCertificate | undefined;
   for (const file of (await readdir(directory)).sort()) {
     if (file === tlsFile) tls = JSON.parse(await readFile(join(directory, file), "utf8"));
     if (file.endsWith(clusterSuffix)) clusters.push(readCluster(await readFile(join(directory, file), "utf8")));
@@ -53,7 +48,7 @@ function readCluster(text: string): SavedCluster {
 export async function saveState(
   directory: string,
   state: {
-    readonly tls: TlsIdentity;
+    readonly tls: TlsCertificate;
     readonly clusters: readonly Cluster[];
     readonly portOf: (cluster: string) => number | undefined;
   },

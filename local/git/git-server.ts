@@ -18,8 +18,8 @@ import {
   refUpdates,
   repositoryFolder,
 } from "#local/git/repository.ts";
-import type { TlsCertificate } from "#local/git/tls-certificate.ts";
 import { LocalFailure } from "#local/local-failure.ts";
+import type { TlsCertificate } from "#local/tls-certificate.ts";
 
 export interface GitServerOptions {
   /** Folder of the bare repositories. */

@@ -11,11 +11,11 @@ import { everyday } from "#local/aws/fault-options.ts";
 import { type GitServer, type GitServerOptions, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { type FileChanges, zeroId } from "#local/git/repository.ts";
-import { createTlsCertificate } from "#local/git/tls-certificate.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
 import { type PacedClock, pacedClock } from "#local/paced-clock.ts";
 import { registerClusters } from "#local/register-clusters.ts";
 import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 import type {
   ApiList,
   ClusterObject,

@@ -4,7 +4,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import { Agent, createServer, request as sendRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { ClusterConnection, Interceptor, RequestRecord } from "#local/cluster/cluster-host.ts";
-import { createTlsCertificate } from "#local/git/tls-certificate.ts";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";

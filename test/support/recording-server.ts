@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { generate } from "selfsigned";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 
 export interface RecordedRequest {
   readonly method: string;
@@ -32,21 +32,11 @@ export interface RecordingServer {
 export async function startRecordingServer(
   reply: (request: RecordedRequest) => RecordedReply,
 ): Promise<RecordingServer> {
-  const altNames = [
-    { type: 7, ip: "127.0.0.1" },
-    { type: 2, value: "localhost" },
-    { type: 2, value: "api.example.com" },
-  ] as const;
-  const pems = await generate([{ name: "commonName", value: "recording" }], {
-    extensions: [
-      { name: "basicConstraints", cA: true },
-      { name: "subjectAltName", altNames: [...altNames] },
-    ],
-  });
+  const tls = await createTlsCertificate(["api.example.com"]);
   const requests: RecordedRequest[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;
-  const server: Server = createServer({ cert: pems.cert, key: pems.private }, (incoming, response) => {
+  const server: Server = createServer({ ...tls }, (incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
     incoming.on("end", () => {
@@ -72,7 +62,7 @@ export async function startRecordingServer(
   const { port } = server.address() as AddressInfo;
   return {
     url: `https://127.0.0.1:${port}`,
-    caData: Buffer.from(pems.cert).toString("base64"),
+    caData: Buffer.from(tls.cert).toString("base64"),
     requests,
     connections: () => connections,
     close: () =>

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
-import { createTlsCertificate } from "#local/git/tls-certificate.ts";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { adoptRepository, servedName } from "#local/user-repository.ts";
 
 const home = mkdtempSync(join(tmpdir(), "starling-adopt-"));

@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "#local/aws/free-port.ts";
 import { type ClusterFaults, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { createTlsIdentity } from "#local/cluster/tls-identity.ts";
 import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
 import type { KubeAssets } from "#local/envtest/kube-assets.ts";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { KubeTransport, type TransportRequest } from "#shared/adapters/kube/kube-transport.ts";
 import { type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
@@ -40,7 +40,7 @@ async function startEmbedded(): Promise<Troubled> {
 async function startReal(assets: KubeAssets): Promise<Troubled> {
   const [{ server, caData, token, stop }, tls] = await Promise.all([
     startKubeApiServer({ assets }),
-    createTlsIdentity(),
+    createTlsCertificate(),
   ]);
   const cluster = clusterFixture({ server, caData, credentials: { token: async () => token } });
   let webhooks: readonly Webhook[] = [];

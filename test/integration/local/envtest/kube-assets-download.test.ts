@@ -9,7 +9,7 @@ import { gzipSync } from "node:zlib";
 import { pack } from "tar-stream";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { downloadKubeAssets } from "#local/envtest/kube-assets-download.ts";
-import { createTlsCertificate } from "#local/git/tls-certificate.ts";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 
 const architecture = process.arch === "x64" ? "amd64" : process.arch;
 const platform = `${process.platform}-${architecture}`;

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { type RefUpdate, zeroId } from "#local/git/repository.ts";
-import { createTlsCertificate } from "#local/git/tls-certificate.ts";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 
 let folder: string;
 let server: GitServer;

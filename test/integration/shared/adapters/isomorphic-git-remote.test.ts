@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { serveHttpBackend } from "#local/git/http-backend.ts";
-import { createTlsCertificate } from "#local/git/tls-certificate.ts";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { addressRules } from "#shared/adapters/address-rules.ts";
 import { type GitLimits, IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
 

@@ -9,8 +9,8 @@ import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
-import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { type ClusterRow, givesTurns, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { isParkedDeletion, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { observe } from "#shared/domain/sync/observe.ts";
 import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/domain/sync/seen-cluster.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
@@ -42,7 +42,7 @@ export async function workSync(row: SyncRow, context: SyncContext): Promise<Sync
     fence: lease.fence,
     ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),
   };
-  const verb = verbFor(row);
+  const verb = verbFor(row, context.subject);
   const { result, contact } = await run(verb, { row, claim, clusterUid: cluster.status.uid, deadline, ports }, cluster);
   const now = ports.clock.now();
   const observed = observe(row, result, { now, fence: lease.fence });
@@ -52,13 +52,13 @@ export async function workSync(row: SyncRow, context: SyncContext): Promise<Sync
 
 /** Whether a look at the Sync may change its cluster: then a suspend holds it back. */
 export function mayWrite(row: SyncRow): boolean {
-  const verb = verbFor(row);
+  const verb = verbFor(row, undefined);
   return verb !== verifySync && verb !== probeSync;
 }
 
-function verbFor(row: SyncRow): Verb {
+function verbFor(row: SyncRow, subject: SubjectRow | undefined): Verb {
   const { desired, observed } = row;
-  if (desired.action === "delete") return deleteSync;
+  if (desired.action === "delete") return isParkedDeletion(row) && givesTurns(subject) ? probeSync : deleteSync;
   if (observed?.attempt !== desired.attempt) return applySync;
   const holds = observed.applied?.renderDigest === desired.renderDigest;
   if (observed.phase === "Unreachable") return holds ? inspectSync : probeSync;

@@ -38,7 +38,7 @@ export function watchChanges(): ChangeMonitor {
     if (row.version < (ofCluster.get(row.name)?.version ?? 0)) return;
     ofCluster.set(row.name, row);
     syncs.set(row.cluster, ofCluster);
-    if (every(row.cluster, (each) => !isOutstanding(each) || isParked(each))) changing.delete(row.cluster);
+    if (every(row.cluster, isLeftAlone)) changing.delete(row.cluster);
   }
 
   return {
@@ -90,13 +90,10 @@ function plainValue(value: AttributeJson): unknown {
   return value.S ?? value.BOOL ?? null;
 }
 
-/** Whether its cluster does not answer, so that it gave its slot back. */
-function isParked({ desired, observed }: SyncRow): boolean {
+/** A cluster that answers again is left alone until its turn comes, in which it gets another attempt. */
+function isLeftAlone(row: SyncRow): boolean {
+  const { desired, observed } = row;
+  if (!isOutstanding(row)) return true;
   if (observed?.attempt !== desired.attempt) return false;
   return observed.phase === "Unreachable" || observed.phase === "Reachable";
-}
-
-/** A cluster that answers again waits for the planner; only what it was to delete goes on being deleted. */
-function isLeftAlone(row: SyncRow): boolean {
-  return !isOutstanding(row) || (row.desired.action !== "delete" && isParked(row));
 }

@@ -99,7 +99,9 @@ function checkInvariants({ monitor }: World): void {
 
 function toldIn({ faults, clusters, dies, purgeEveryMs, gitFails }: Weather): "all" | "some" | "anything" {
   if (Object.keys(clusters).length > 0 || gitFails > 0) return "anything";
-  return faults.sqs.lose > 0 || dies > 0 || purgeEveryMs > 0 ? "some" : "all";
+  const { lose, silence, expiredCredentials } = faults.sqs;
+  // What is sent into a silence longer than the SDK's patience, or with a session that has ended, is lost as well.
+  return lose + silence + expiredCredentials + dies + purgeEveryMs > 0 ? "some" : "all";
 }
 
 async function setClusters(world: World, { seed, clusters }: Pick<Weather, "seed" | "clusters">): Promise<void> {

@@ -117,6 +117,12 @@ export type SyncGroupRow = ObjectRow<"SyncGroup", SyncGroupSpec, SubjectStatus> 
 export type UserSyncRow = ObjectRow<"Sync", SyncSpec, SubjectStatus> & { readonly namespace: string };
 export type SubjectRow = SyncGroupRow | UserSyncRow;
 
+/** Whether a rollout of the subject is open, in which clusters that answer again wait for their turn. */
+export function givesTurns(subject: SubjectRow | undefined): boolean {
+  const state = subject?.status.state;
+  return state === "Rolling" || state === "Halted" || state === "Stalled" || state === "Deleting";
+}
+
 /** A directory entry: its key says all. */
 export interface DirectoryRow extends Row {
   readonly type: "Directory";

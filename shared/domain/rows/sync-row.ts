@@ -122,6 +122,15 @@ export function isSettled(phase: Phase): boolean {
 }
 
 /**
+ * True when a deletion was interrupted because its cluster did not answer. While a rollout of its subject is open it
+ * waits for its turn there, like an attempt to apply; when none is, nobody gives turns, and the worker goes on by itself.
+ */
+export function isParkedDeletion({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
+  if (desired.action !== "delete" || observed?.attempt !== desired.attempt) return false;
+  return observed.phase === "Unreachable" || observed.phase === "Reachable";
+}
+
+/**
  * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
  * A new assignment is due at once; a settled one after its interval, for drift and health.
  */
@@ -129,7 +138,8 @@ export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "re
   const { desired, observed } = row;
   if (desired.action === "orphan") return undefined;
   if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;
-  if (observed.phase === "Gone" || observed.phase === "Reachable") return undefined;
+  if (observed.phase === "Gone") return undefined;
+  if (observed.phase === "Reachable" && desired.action !== "delete") return undefined;
   if (row.reconcileAt !== undefined && row.reconcileAt !== observed.handledReconcile) return row.reconcileAt;
   if (observed.nextAt !== undefined) return observed.nextAt;
   const interval = durationSeconds(desired.apply.interval) ?? 600;

@@ -2,7 +2,7 @@
 import type { HealthStatus } from "#shared/domain/health/status.ts";
 import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
 import type { Condition } from "#shared/domain/rows/object-rows.ts";
-import type { ObjectTrouble, Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Desired, ObjectTrouble, Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 /** kstatus must say Failed for so long, without interruption, before a Sync counts as Failed. */
 const FAILED_AFTER_SECONDS = 60;
@@ -35,7 +35,7 @@ export function observe(
   const sameAttempt = before?.attempt === desired.attempt;
   const stays = sameAttempt && before.phase === finding.phase && before.reason === finding.reason;
   const tries = stays ? before.tries + 1 : 0;
-  const next = nextLookSeconds(finding.phase, tries);
+  const next = nextLookSeconds(finding.phase, { action: desired.action, tries });
   const base = {
     attempt: desired.attempt,
     phase: finding.phase,
@@ -64,11 +64,15 @@ export function observe(
 }
 
 /** @returns undefined for phases that wait for their interval, or for the planner. */
-function nextLookSeconds(phase: Phase, tries: number): number | undefined {
+function nextLookSeconds(
+  phase: Phase,
+  { action, tries }: { readonly action: Desired["action"]; readonly tries: number },
+): number | undefined {
   if (phase === "Applying") return Math.min(2 ** tries, 10);
   if (phase === "Verifying") return Math.min(2 ** tries, LONGEST_POLL_SECONDS);
   if (phase === "Retrying") return backoffSeconds(tries + 1);
-  if (phase === "Unreachable") return Math.min(backoffSeconds(tries + 1), LONGEST_PROBE_SECONDS);
+  const probes = phase === "Unreachable" || (phase === "Reachable" && action === "delete");
+  if (probes) return Math.min(backoffSeconds(tries + 1), LONGEST_PROBE_SECONDS);
   return undefined;
 }
 

@@ -1,9 +1,9 @@
 import { expect } from "vitest";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { givesTurns, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
-import { nextWork, type Observed, type Phase, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isParkedDeletion, nextWork, type Observed, type Phase, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { type Finding, observe } from "#shared/domain/sync/observe.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
@@ -21,6 +21,12 @@ interface Flight {
   readonly cluster: string;
   readonly fence: number;
   readonly looks: readonly { readonly row: SyncRow; readonly observed: Observed }[];
+}
+
+interface Look {
+  readonly outcome: Outcome;
+  readonly fence: number;
+  readonly subject: SubjectRow | undefined;
 }
 
 interface Lease {
@@ -71,7 +77,7 @@ export class ModelWorkers {
     this.flights.push({
       cluster,
       fence,
-      looks: looks.map((row) => ({ row, observed: this.#look(row, { outcome, fence }) })),
+      looks: looks.map((row) => ({ row, observed: this.#look(row, { outcome, fence, subject }) })),
     });
     const { clusters, bound } = this.#world.watch.changing(
       (row) => this.#touched.get(`${row.cluster} ${row.name}`) === row.desired.attempt,
@@ -108,18 +114,20 @@ export class ModelWorkers {
     return at !== undefined && at <= later(this.#world.now(), 0.5);
   }
 
-  #look(row: SyncRow, look: { readonly outcome: Outcome; readonly fence: number }): Observed {
-    const finding = this.#finding(row, look.outcome);
+  #look(row: SyncRow, look: Look): Observed {
+    const finding = this.#finding(row, look);
     return observe(row, finding, { now: this.#world.now(), fence: look.fence });
   }
 
-  #finding(row: SyncRow, outcome: Outcome): Finding {
+  #finding(row: SyncRow, look: Look): Finding {
+    const { outcome } = look;
     const { desired, observed, cluster } = row;
     const say = (phase: Phase): Finding => ({ phase, reason: phase, message: "" });
     if (this.away.has(cluster)) return say("Unreachable");
     const current = observed?.attempt === desired.attempt ? observed : undefined;
     const renderDigest = desired.renderDigest ?? "";
     const holds = current?.applied?.renderDigest === renderDigest;
+    if (isParkedDeletion(row) && givesTurns(look.subject)) return say("Reachable");
     if (desired.action === "apply" && current?.phase === "Unreachable" && !holds) return say("Reachable");
     const writes = desired.action === "delete" || current === undefined || !holds;
     if (writes) this.#touched.set(`${cluster} ${row.name}`, desired.attempt);

@@ -27,6 +27,11 @@ describe("a worker's next look", () => {
     { name: "at what is gone is never", row: row({ phase: "Gone" }), expected: undefined },
     { name: "at one that answers again waits for the planner", row: row({ phase: "Reachable" }), expected: undefined },
     {
+      name: "at a deletion that may go on is when it said, for there may be no rollout to give it a turn",
+      row: row({ phase: "Reachable", nextAt: later(at, 5) }, desiredOf({ attempt: 2, action: "delete" })),
+      expected: later(at, 5),
+    },
+    {
       name: "at what is moving is when it said",
       row: row({ phase: "Verifying", nextAt: later(at, 4) }),
       expected: later(at, 4),

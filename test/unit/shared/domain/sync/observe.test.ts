@@ -99,6 +99,12 @@ describe("what is written about a look", () => {
   });
 });
 
+test("a deletion that may go on is looked at again, though its cluster waits for a turn", () => {
+  const deleting = { ...desired, action: "delete" as const };
+  const seen = observe({ desired: deleting }, finding("Reachable"), { now: new Date(at), fence: 1 });
+  expect(seen.nextAt).toBe(later(at, 5));
+});
+
 describe("its conditions", () => {
   const statuses = (phase: Phase, more: Partial<Finding> = {}) =>
     Object.fromEntries(seen(undefined, finding(phase, more)).conditions.map((one) => [one.type, one.status]));

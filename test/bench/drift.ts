@@ -10,6 +10,7 @@ import { applyRequest, type Ground, onGround } from "#test/bench/ground.ts";
 import { measured } from "#test/bench/measure.ts";
 import { benchObjects, definition } from "#test/bench/objects.ts";
 import { type Plant, plants } from "#test/bench/plants.ts";
+import { endpointOf } from "#test/support/cluster-fixture.ts";
 
 const namespace = "bench-starling";
 /** kubectl diff: 0 without differences, 1 with some. */
@@ -197,8 +198,7 @@ async function compareFound(
   { address, worker }: Ground,
   planted: ReadonlyMap<string, string>,
 ): Promise<readonly string[]> {
-  const { server, caData, token } = address;
-  const connection = new KubeConnection({ server, caData, credentials: { token: async () => token } });
+  const connection = new KubeConnection(endpointOf(address));
   try {
     const client = connection.client({ deadlineMs: Date.now() + 60_000 });
     const report = await detectDrift(client, await worker.inventory());

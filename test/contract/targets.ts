@@ -3,6 +3,7 @@ import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
 import type { KubeAssets } from "#local/envtest/kube-assets.ts";
 import { locateKubeAssets } from "#local/locate-kube-assets.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
+import { endpointOf } from "#test/support/cluster-fixture.ts";
 
 export interface StartedTarget {
   readonly endpoint: KubeEndpoint;
@@ -19,8 +20,7 @@ const embedded: ClusterTarget = {
   name: "the embedded API server",
   start: async () => {
     const host = await startClusterHost({ controllers: "off" });
-    const { server, caData, token } = host.addCluster("test");
-    return { endpoint: { server, caData, credentials: { token: async () => token } }, stop: () => host.stop() };
+    return { endpoint: endpointOf(host.addCluster("test")), stop: () => host.stop() };
   },
 };
 
@@ -28,8 +28,8 @@ function real(assets: KubeAssets): ClusterTarget {
   return {
     name: "kube-apiserver",
     start: async () => {
-      const { server, caData, token, stop } = await startKubeApiServer({ assets });
-      return { endpoint: { server, caData, credentials: { token: async () => token } }, stop };
+      const started = await startKubeApiServer({ assets });
+      return { endpoint: endpointOf(started), stop: started.stop };
     },
   };
 }

@@ -1,14 +1,10 @@
-import type { ApplySetResult } from "#functions/apply/engine/apply-set.ts";
+import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
 import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
-import { changeInventory, emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { type SyncClaim, setIdOf } from "#shared/domain/parent-object.ts";
-import type { Clock } from "#shared/ports.ts";
-
-export const systemClock: Clock = { now: () => new Date() };
+import type { SyncClaim } from "#shared/domain/parent-object.ts";
 
 export function inSeconds(seconds: number): Date {
   return new Date(Date.now() + seconds * 1000);
@@ -29,10 +25,21 @@ export interface ClusterFixture {
   raw(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: RawRequest): Promise<JsonObject>;
   /** The status of a GET. */
   statusOf(path: string): Promise<number>;
-  close(): void;
+  stop(): Promise<void>;
 }
 
-export function clusterFixture(endpoint: KubeEndpoint): ClusterFixture {
+export interface FixtureTarget {
+  readonly endpoint: KubeEndpoint;
+  stop?(): Promise<void>;
+}
+
+/** Where a started API server is, for whoever has its token. */
+export function endpointOf({ server, caData, token }: Pick<ClusterConnection, "server" | "caData" | "token">) {
+  return { server, caData, credentials: { token: async () => token } } satisfies KubeEndpoint;
+}
+
+/** @param target.stop - left out where the cluster is somebody else's to stop. */
+export function clusterFixture({ endpoint, stop }: FixtureTarget): ClusterFixture {
   const connection = new KubeConnection(endpoint);
   const transport = new KubeTransport(endpoint);
   async function send(method: Parameters<ClusterFixture["raw"]>[0], path: string, { body, as }: RawRequest = {}) {
@@ -55,9 +62,10 @@ export function clusterFixture(endpoint: KubeEndpoint): ClusterFixture {
       return parseJson(answer.text) as JsonObject;
     },
     statusOf: async (path) => (await send("GET", path)).status,
-    close: () => {
+    async stop() {
       connection.close();
       transport.close();
+      await stop?.();
     },
   };
 }
@@ -74,16 +82,6 @@ export function claimFor(name: string, rest: Partial<SyncClaim> = {}): SyncClaim
     renderDigest: "sha256:1",
     ...rest,
   };
-}
-
-export function inventoryFor(claim: SyncClaim): Inventory {
-  return emptyInventory(setIdOf(claim));
-}
-
-/** The inventory that a worker would store after an apply. */
-export function recorded(inventory: Inventory, result: ApplySetResult): Inventory {
-  const entries = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
-  return changeInventory(inventory, { recorded: entries, settled: [], definitions: result.definitions });
 }
 
 /** A manifest from plain data. */

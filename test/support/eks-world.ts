@@ -13,6 +13,16 @@ export const applyArn = `arn:aws:sts::${homeAccount}:assumed-role/starling-contr
 export const spokeRole = `arn:aws:iam::${spokeAccount}:role/starling-apply`;
 export const externalId = "fleet-7";
 
+/** ARN of a cluster of Starling's own account. */
+export function homeCluster(name: string, region = "eu-west-1"): string {
+  return `arn:aws:eks:${region}:${homeAccount}:cluster/${name}`;
+}
+
+/** ARN of a cluster of the other account. */
+export function spokeCluster(name: string, region = "eu-west-1"): string {
+  return `arn:aws:eks:${region}:${spokeAccount}:cluster/${name}`;
+}
+
 export interface EksWorld {
   readonly principals: Principals;
   readonly roles: IamRoles;
@@ -28,6 +38,8 @@ export interface EksWorld {
   fail(failure: ((call: EksStsCall) => CallFailure | undefined) | undefined): void;
   /** `sts AssumeRole` of the calls so far, in their order. */
   operations(): readonly string[];
+  /** How many calls there were of an operation, e.g. `sts AssumeRole`. */
+  count(operation: string): number;
   addCluster(arn: string, more?: Partial<EksCluster>): EksCluster;
   /** What a new sandbox of the apply function has. */
   access(): EksAccess;
@@ -58,6 +70,7 @@ export async function startEksWorld(): Promise<EksWorld> {
     },
   });
   const opened: STSClient[] = [];
+  const operations = () => server.calls().map(({ service, operation }) => `${service} ${operation}`);
   return {
     principals,
     roles,
@@ -72,7 +85,8 @@ export async function startEksWorld(): Promise<EksWorld> {
     fail(next) {
       failure = next;
     },
-    operations: () => server.calls().map(({ service, operation }) => `${service} ${operation}`),
+    operations,
+    count: (operation) => operations().filter((each) => each === operation).length,
     addCluster(arn, more = {}) {
       const [, , , region = "", accountId = "", resource = ""] = arn.split(":");
       const cluster: EksCluster = {

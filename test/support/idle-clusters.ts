@@ -8,7 +8,7 @@ import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 import { groupOf } from "#shared/domain/object-id.ts";
-import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { configMap, deployment, endpointOf, namespace } from "#test/support/cluster-fixture.ts";
 
 /** Of each cluster, beyond the first one, which pays for what all share; with its clients, as they are in that process. */
 export interface ClusterWeight {
@@ -63,8 +63,8 @@ function difference(before: Weight, after: Weight, clusters: number): ClusterWei
 }
 
 /** What a Sync of ordinary size leaves behind. */
-async function use({ server, caData, token }: ClusterConnection): Promise<KubeConnection> {
-  const connection = new KubeConnection({ server, caData, credentials: { token: async () => token } });
+async function use(cluster: ClusterConnection): Promise<KubeConnection> {
+  const connection = new KubeConnection(endpointOf(cluster));
   const client = connection.client({ deadlineMs: Date.now() + timeoutMs });
   const objects = [
     namespace("shop"),

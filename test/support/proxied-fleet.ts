@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { Agent, createServer, request as sendRequest } from "node:https";
 import type { AddressInfo } from "node:net";
+import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import type { ClusterConnection, Interceptor, RequestRecord } from "#local/cluster/cluster-host.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
@@ -170,10 +171,7 @@ const patienceMs = 60_000;
 async function uidOf({ endpoint }: StartedTarget): Promise<string> {
   const connection = new KubeConnection(endpoint);
   try {
-    const client = connection.client({ deadlineMs: Date.now() + patienceMs });
-    const found = await client.lookup({ group: "", kind: "Namespace" });
-    if (found.outcome !== "found") throw new Error("the server knows no namespaces");
-    return stringAt(await client.get(found.info, { namespace: "", name: "kube-system" }), "metadata", "uid") ?? "";
+    return (await clusterUidOf(connection.client({ deadlineMs: Date.now() + patienceMs }))) ?? "";
   } finally {
     connection.close();
   }

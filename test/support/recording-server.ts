@@ -25,7 +25,7 @@ export interface RecordingServer {
   readonly requests: readonly RecordedRequest[];
   /** TLS connections accepted so far. */
   connections(): number;
-  close(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** A TLS server on 127.0.0.1 that writes down what it is asked and answers what `reply` says. */
@@ -65,7 +65,7 @@ export async function startRecordingServer(
     caData: Buffer.from(tls.cert).toString("base64"),
     requests,
     connections: () => connections,
-    close: () =>
+    stop: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy();
         server.close(() => resolve());

@@ -8,6 +8,7 @@ import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import type { Observed, Phase } from "#shared/domain/rows/sync-row.ts";
+import { endpointOf } from "#test/support/cluster-fixture.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 export interface TroubledWorker {
@@ -41,8 +42,7 @@ export function namesOf(objects: readonly ManifestObject[]): string[] {
 export async function startTroubledWorker(): Promise<TroubledWorker> {
   const host = await startClusterHost({ controllers: "off" });
   host.addCluster("c1");
-  const { server, caData, token } = await host.openPort("c1");
-  const endpoint = { server, caData, credentials: { token: async () => token }, connectTimeoutMs };
+  const endpoint = { ...endpointOf(await host.openPort("c1")), connectTimeoutMs };
   let kube = new KubeConnection(endpoint);
   const world = await new WorkerWorld({
     connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),

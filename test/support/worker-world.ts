@@ -9,27 +9,11 @@ import { blobKeys } from "#shared/domain/blob-keys.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { encodeRendering } from "#shared/domain/rendering.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
 import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
 import { silentLog } from "#test/support/planner-world.ts";
-
-const clusterRow: ClusterRow = {
-  ...keys.cluster("c1"),
-  type: "Cluster",
-  schema: ROW_SCHEMA,
-  version: 1,
-  uid: "uid-c1",
-  name: "c1",
-  labels: {},
-  annotations: {},
-  generation: 1,
-  createdAt: "2026-11-20T08:00:00.000Z",
-  spec: { endpoint: { server: "https://c1.example.com", token: { secret: "c1" } } },
-  operations: {},
-  status: { conditions: [] },
-};
 
 interface WorkOptions {
   readonly table?: Table;
@@ -52,7 +36,7 @@ export class WorkerWorld {
   }
 
   async begin(): Promise<this> {
-    await this.table.write([{ put: clusterRow }]);
+    await this.table.write([{ put: clusterRow() }]);
     return this;
   }
 

@@ -1,3 +1,4 @@
+import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import { configMapKind, namespaceKind } from "#functions/apply/engine/core-kinds.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
@@ -34,8 +35,7 @@ const maxConflicts = 5;
  * @throws KubeError when the cluster cannot be read or written.
  */
 export async function ensureParent(client: ClusterClient, request: ParentRequest): Promise<ParentResult> {
-  const system = await client.get(namespaceKind, { namespace: "", name: "kube-system" }, { metadataOnly: true });
-  const clusterUid = stringAt(system, "metadata", "uid") ?? "";
+  const clusterUid = (await clusterUidOf(client)) ?? "";
   const { expectedClusterUid = clusterUid } = request;
   if (clusterUid === "" || clusterUid !== expectedClusterUid) {
     const found = clusterUid === "" ? "it has no namespace kube-system" : `kube-system has the uid ${clusterUid}`;

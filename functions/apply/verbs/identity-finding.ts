@@ -1,6 +1,5 @@
-import { namespaceKind } from "#functions/apply/engine/core-kinds.ts";
+import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
 
 /**
  * Asks a cluster who it is.
@@ -10,8 +9,7 @@ export async function identityFinding(
   context: Pick<VerbContext, "client" | "clusterUid">,
 ): Promise<{ readonly uid: string } | VerbResult> {
   const { client, clusterUid } = context;
-  const system = await client.get(namespaceKind, { namespace: "", name: "kube-system" }, { metadataOnly: true });
-  const uid = stringAt(system, "metadata", "uid");
+  const uid = await clusterUidOf(client);
   if (uid !== undefined && (clusterUid === undefined || uid === clusterUid)) return { uid };
   const message = `kube-system has the uid ${uid ?? "(none)"}, expected ${clusterUid}; check the endpoint`;
   return { phase: "Unreachable", reason: "IdentityMismatch", message };

@@ -44,7 +44,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   connection.close();
-  await server.close();
+  await server.stop();
 });
 
 async function sentByOurs(object: ManifestObject) {

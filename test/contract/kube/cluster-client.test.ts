@@ -1,29 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
-import { type ClusterFixture, clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
+import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 
 /** What every ClusterClient promises, on every API server at hand. */
 describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
-  let cluster: ClusterFixture;
+  const cluster = forAllTests(async () => clusterFixture(await start()));
   let client: ClusterClient;
-  let stop: () => Promise<void>;
   let configMaps: KindInfo;
 
   beforeAll(async () => {
-    const target = await start();
-    cluster = clusterFixture(target.endpoint);
     client = cluster.client;
-    stop = target.stop;
     configMaps = await kindOf("", "ConfigMap");
     await client.apply(await kindOf("", "Namespace"), namespace("n"));
-  });
-
-  afterAll(async () => {
-    cluster.close();
-    await stop();
   });
 
   async function kindOf(group: string, kind: string): Promise<KindInfo> {

@@ -37,7 +37,7 @@ async function setUp(
   });
   closers.push(
     () => connection.close(),
-    () => server.close(),
+    () => server.stop(),
   );
   return { server, client: connection.client({ deadlineMs: Date.now() + (endpoint.deadlineMs ?? 20_000) }) };
 }
@@ -99,7 +99,7 @@ describe("requests", () => {
 
   it("an authority that is not ours", async () => {
     const other = await startRecordingServer(() => ({}));
-    closers.push(() => other.close());
+    closers.push(() => other.stop());
     const { client } = await setUp(() => ({}), { caData: other.caData });
     await expect(client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
   });
@@ -136,7 +136,7 @@ describe("requests", () => {
     });
     closers.push(
       () => connection.close(),
-      () => server.close(),
+      () => server.stop(),
     );
     const user = "system:serviceaccount:payments:starling";
     await connection.client({ deadlineMs: Date.now() + 5000, impersonate: { user } }).get(kind(), key);

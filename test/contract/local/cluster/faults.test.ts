@@ -11,7 +11,7 @@ import { KubeTransport, type TransportRequest } from "#shared/adapters/kube/kube
 import { type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
-import { type ClusterFixture, clusterFixture } from "#test/support/cluster-fixture.ts";
+import { type ClusterFixture, clusterFixture, endpointOf } from "#test/support/cluster-fixture.ts";
 
 type Webhook = NonNullable<ClusterFaults["webhooks"]>[number];
 
@@ -24,25 +24,18 @@ interface Troubled {
 
 async function startEmbedded(): Promise<Troubled> {
   const host = await startClusterHost({ controllers: "off" });
-  const { server, caData, token } = host.addCluster("test");
-  const cluster = clusterFixture({ server, caData, credentials: { token: async () => token } });
+  const cluster = clusterFixture({ endpoint: endpointOf(host.addCluster("test")), stop: () => host.stop() });
   return {
     cluster,
     trouble: (faults) => host.setFaults("test", faults),
-    async stop() {
-      cluster.close();
-      await host.stop();
-    },
+    stop: () => cluster.stop(),
   };
 }
 
 /** A real server's webhooks are answered by this process. */
 async function startReal(assets: KubeAssets): Promise<Troubled> {
-  const [{ server, caData, token, stop }, tls] = await Promise.all([
-    startKubeApiServer({ assets }),
-    createTlsCertificate(),
-  ]);
-  const cluster = clusterFixture({ server, caData, credentials: { token: async () => token } });
+  const [server, tls] = await Promise.all([startKubeApiServer({ assets }), createTlsCertificate()]);
+  const cluster = clusterFixture({ endpoint: endpointOf(server), stop: server.stop });
   let webhooks: readonly Webhook[] = [];
   const answers = createServer(tls, (request, response) => {
     const chunks: Buffer[] = [];
@@ -64,10 +57,9 @@ async function startReal(assets: KubeAssets): Promise<Troubled> {
       await announce(cluster, faults.unavailableApis ?? []);
     },
     async stop() {
-      cluster.close();
       answers.close();
       answers.closeAllConnections();
-      await stop();
+      await cluster.stop();
     },
   };
 }

@@ -1,37 +1,28 @@
 /** Every failure knob of a cluster against the real worker: what it says, what it leaves alone, how it recovers. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ClusterFaults, ClusterHost } from "#local/cluster/cluster-host.ts";
+import { describe, expect, test } from "vitest";
+import type { ClusterFaults } from "#local/cluster/cluster-host.ts";
 import { KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import type { KubeError } from "#shared/domain/kube-error.ts";
 import type { Phase } from "#shared/domain/rows/sync-row.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
-import { connectTimeoutMs, namesOf, startTroubledWorker, type TroubledWorker } from "#test/support/troubled-worker.ts";
-import type { WorkerWorld } from "#test/support/worker-world.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { connectTimeoutMs, namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
 
-let worker: TroubledWorker;
-let host: ClusterHost;
-let world: WorkerWorld;
-
-beforeEach(async () => {
-  worker = await startTroubledWorker();
-  ({ host, world } = worker);
-});
-
-afterEach(() => worker.stop());
+const worker = forEachTest(startTroubledWorker);
 
 const before = [namespace("shop"), configMap("shop/kept"), configMap("shop/changed"), configMap("shop/gone")];
 const after = [namespace("shop"), configMap("shop/kept"), configMap("shop/changed", { k: "2" }), configMap("shop/new")];
 
 async function synced(): Promise<void> {
-  await world.assign("web", before);
-  await world.work();
-  expect(await world.phase("web")).toBe("Ready");
-  world.sender.take();
+  await worker.world.assign("web", before);
+  await worker.world.work();
+  expect(await worker.world.phase("web")).toBe("Ready");
+  worker.world.sender.take();
 }
 
 /** What Starling sent, but for reading. */
 function writes(): string[] {
-  return host.requests().flatMap(({ method, path }) => (method === "GET" ? [] : [`${method} ${path}`]));
+  return worker.host.requests().flatMap(({ method, path }) => (method === "GET" ? [] : [`${method} ${path}`]));
 }
 
 const policy = { name: "policy.example.com", namespaces: ["shop"] };
@@ -100,9 +91,9 @@ describe("while it lasts", () => {
     await synced();
     // As between two invocations of a function: nothing is asked on connections of the last one.
     worker.reconnect();
-    await host.setFaults("c1", knob.faults);
-    await world.assign("web", after);
-    await world.work();
+    await worker.host.setFaults("c1", knob.faults);
+    await worker.world.assign("web", after);
+    await worker.world.work();
     const { phase, reason, message, troubles } = await worker.observed();
     expect({ phase, reason, message }).toEqual({
       ...knob.expected,
@@ -111,7 +102,7 @@ describe("while it lasts", () => {
     expect(troubles[0]?.message ?? "").toContain(knob.trouble ?? "");
     expect(worker.members()).toContain("ConfigMap gone");
     expect(await worker.recorded()).toEqual(expect.arrayContaining(worker.members()));
-    await host.setFaults("c1", {});
+    await worker.host.setFaults("c1", {});
     await worker.recover(after);
     expect(worker.members()).toEqual(namesOf(after));
     expect(await worker.recorded()).toEqual(namesOf(after));
@@ -120,11 +111,11 @@ describe("while it lasts", () => {
   test("a network that goes away in the middle is told, and the rest is done when it is back", async () => {
     await synced();
     const more = Array.from({ length: 30 }, (_, index) => configMap(`shop/more-${index}`));
-    const stop = host.onRequest(({ path }) => {
-      if (path.endsWith("/more-5")) void host.setFaults("c1", { network: "refused" });
+    const stop = worker.host.onRequest(({ path }) => {
+      if (path.endsWith("/more-5")) void worker.host.setFaults("c1", { network: "refused" });
     });
-    await world.assign("web", [...after, ...more]);
-    await world.work();
+    await worker.world.assign("web", [...after, ...more]);
+    await worker.world.work();
     stop();
     expect(await worker.observed()).toMatchObject({
       phase: "Unreachable",
@@ -132,7 +123,7 @@ describe("while it lasts", () => {
       message: expect.stringMatching(/of 34 objects applied: .* ECONNREFUSED/),
     });
     expect(worker.members()).toContain("ConfigMap gone");
-    await host.setFaults("c1", {});
+    await worker.host.setFaults("c1", {});
     await worker.recover([...after, ...more]);
     expect(worker.members()).toEqual(namesOf([...after, ...more]));
     expect(await worker.recorded()).toEqual(namesOf([...after, ...more]));
@@ -140,11 +131,11 @@ describe("while it lasts", () => {
 
   test("429 without an end is tried again later, and is no failure", async () => {
     await synced();
-    await host.setFaults("c1", { throttle: { retryAfterSeconds: 1 } });
-    await world.assign("web", after);
-    await world.work({ remainingMs: 3_000 });
+    await worker.host.setFaults("c1", { throttle: { retryAfterSeconds: 1 } });
+    await worker.world.assign("web", after);
+    await worker.world.work({ remainingMs: 3_000 });
     expect(await worker.observed()).toMatchObject({ phase: "Retrying", reason: "TooManyRequests" });
-    await host.setFaults("c1", {});
+    await worker.host.setFaults("c1", {});
     await worker.recover(after);
     expect(worker.members()).toEqual(namesOf(after));
   });
@@ -158,19 +149,19 @@ test("of connections that fell silent together, one is waited for", async () => 
       (error: KubeError) => error.reason,
     );
   expect(await Promise.all(Array.from({ length: 5 }, send))).toEqual([200, 200, 200, 200, 200]);
-  await host.setFaults("c1", { network: "hangs" });
+  await worker.host.setFaults("c1", { network: "hangs" });
   expect([await send(), await send()]).toEqual(["ETIMEDOUT", "ERR_CONNECT_TIMEOUT"]);
   transport.close();
 });
 
 test("429 is waited out as long as the server asks", async () => {
-  await host.setFaults("c1", {
+  await worker.host.setFaults("c1", {
     throttle: { next: 2, retryAfterSeconds: 1, methods: ["PATCH"], pathIncludes: "/shop" },
   });
-  await world.assign("web", [namespace("shop")]);
-  await world.work();
+  await worker.world.assign("web", [namespace("shop")]);
+  await worker.world.work();
   expect(await worker.observed()).toMatchObject({ phase: "Ready", tries: 0, troubles: [] });
-  const patches = host.requests().filter(({ method }) => method === "PATCH");
+  const patches = worker.host.requests().filter(({ method }) => method === "PATCH");
   expect(patches.map(({ status }) => status)).toEqual([429, 429, 201]);
   for (const [index, { at }] of patches.slice(1).entries()) {
     expect(at - (patches[index]?.at ?? 0)).toBeGreaterThanOrEqual(990);
@@ -185,42 +176,46 @@ describe("answers that are lost after the effect", () => {
     await synced();
     for (const seed of [1, 2, 3]) {
       const [from, to] = seed % 2 === 1 ? [before, after] : [after, before];
-      await host.setFaults("c1", { ...faults, seed });
-      await world.assign("web", to);
-      await world.work();
-      if ((await world.phase("web")) !== "Ready") await worker.recover(to);
+      await worker.host.setFaults("c1", { ...faults, seed });
+      await worker.world.assign("web", to);
+      await worker.world.work();
+      if ((await worker.world.phase("web")) !== "Ready") await worker.recover(to);
       expect(worker.members(), `seed ${seed} from ${namesOf(from)}`).toEqual(namesOf(to));
       expect(await worker.recorded()).toEqual(namesOf(to));
       const about = { kind: "Sync", cluster: "c1", namespace: "tests", name: "web" };
-      expect(world.sender.take().filter((message) => message.to === "report")).toEqual([{ to: "report", about }]);
+      expect(worker.world.sender.take().filter((message) => message.to === "report")).toEqual([
+        { to: "report", about },
+      ]);
     }
   });
 
   test("what is deleted is deleted once, and the Sync is gone", async () => {
-    await world.assign("web", [configMap("default/a"), configMap("default/b"), configMap("default/c")]);
-    await world.work();
+    await worker.world.assign("web", [configMap("default/a"), configMap("default/b"), configMap("default/c")]);
+    await worker.world.work();
     for (const seed of [4, 5]) {
-      await host.setFaults("c1", { resets: { phase: "after", probability: 0.3 }, seed });
-      host.clearRequests();
-      await world.assignDelete("web");
+      await worker.host.setFaults("c1", { resets: { phase: "after", probability: 0.3 }, seed });
+      worker.host.clearRequests();
+      await worker.world.assignDelete("web");
       await worker.recover([], { until: "Gone" });
-      await host.setFaults("c1", {});
+      await worker.host.setFaults("c1", {});
       expect(worker.members()).toEqual([]);
-      expect(host.objects("c1").filter(({ kind }) => kind === "ConfigMap")).toEqual([]);
-      await world.assign("web", [configMap("default/a"), configMap("default/b"), configMap("default/c")]);
+      expect(worker.host.objects("c1").filter(({ kind }) => kind === "ConfigMap")).toEqual([]);
+      await worker.world.assign("web", [configMap("default/a"), configMap("default/b"), configMap("default/c")]);
       await worker.recover([]);
     }
   });
 
   test("what was made and never confirmed is pruned when it leaves the source", async () => {
     await synced();
-    await host.setFaults("c1", { resets: { phase: "after", methods: ["PATCH"], pathIncludes: "/configmaps/new" } });
-    await world.assign("web", after);
-    await world.work();
+    await worker.host.setFaults("c1", {
+      resets: { phase: "after", methods: ["PATCH"], pathIncludes: "/configmaps/new" },
+    });
+    await worker.world.assign("web", after);
+    await worker.world.work();
     expect(await worker.observed()).toMatchObject({ phase: "Retrying", reason: "ApplyFailed" });
     expect(worker.members()).toEqual(expect.arrayContaining(["ConfigMap new", "ConfigMap gone"]));
-    await host.setFaults("c1", {});
-    await world.assign("web", before);
+    await worker.host.setFaults("c1", {});
+    await worker.world.assign("web", before);
     await worker.recover(before);
     expect(worker.members()).toEqual(namesOf(before));
   });
@@ -239,12 +234,12 @@ describe("a webhook that rewrites", () => {
       namespaces: ["shop"],
       patch,
     };
-    await host.setFaults("c1", { webhooks: [rewrites] });
+    await worker.host.setFaults("c1", { webhooks: [rewrites] });
     await synced();
-    host.clearRequests();
+    worker.host.clearRequests();
     for (let look = 0; look < 2; look++) {
-      world.aheadMs += 700_000;
-      await world.work();
+      worker.world.aheadMs += 700_000;
+      await worker.world.work();
       expect(await worker.observed()).toMatchObject({ phase: "Ready" });
       expect(await worker.observed()).not.toHaveProperty("drift");
     }
@@ -256,12 +251,12 @@ describe("a cluster that is replaced behind its address", () => {
   const drifts = ["correct", "report", "off"] as const;
 
   test.each(drifts)("is found at the next look where drift is: %s, and nothing is written", async (drift) => {
-    await world.assign("web", before, { drift });
-    await world.work();
-    const { uid } = await host.replaceCluster("c1");
-    host.clearRequests();
-    world.aheadMs += 700_000;
-    await world.work();
+    await worker.world.assign("web", before, { drift });
+    await worker.world.work();
+    const { uid } = await worker.host.replaceCluster("c1");
+    worker.host.clearRequests();
+    worker.world.aheadMs += 700_000;
+    await worker.world.work();
     expect(await worker.observed()).toMatchObject({
       phase: "Unreachable",
       reason: "IdentityMismatch",
@@ -273,10 +268,10 @@ describe("a cluster that is replaced behind its address", () => {
 
   test("is not given the next revision", async () => {
     await synced();
-    await host.replaceCluster("c1");
-    host.clearRequests();
-    await world.assign("web", after);
-    await world.work();
+    await worker.host.replaceCluster("c1");
+    worker.host.clearRequests();
+    await worker.world.assign("web", after);
+    await worker.world.work();
     expect(await worker.observed()).toMatchObject({ phase: "Unreachable", reason: "IdentityMismatch" });
     expect(writes()).toEqual([]);
     expect(worker.members()).toEqual([]);

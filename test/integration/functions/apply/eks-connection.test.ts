@@ -1,49 +1,38 @@
 /** Clusters by IAM: the connector of the apply function, an API server that authenticates as EKS does, and STS and EKS. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import { KubeConnector } from "#functions/apply/kube-connector.ts";
 import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks-register.ts";
 import { eksAuthenticator } from "#local/cluster/authorization/eks-authenticator.ts";
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
 import {
   applyArn,
-  type EksWorld,
   externalId,
   homeAccount,
-  spokeAccount,
+  homeCluster,
+  spokeCluster,
   spokeRole,
   startEksWorld,
 } from "#test/support/eks-world.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
 
-const arn = `arn:aws:eks:eu-west-1:${spokeAccount}:cluster/spoke`;
-const homeArn = `arn:aws:eks:us-east-2:${homeAccount}:cluster/home`;
+const arn = spokeCluster("spoke");
+const homeArn = homeCluster("home", "us-east-2");
 const admin: AccessEntry = {
   principalArn: spokeRole,
   username: "starling:{{SessionName}}",
   kubernetesGroups: ["starling"],
   policies: [clusterAdminPolicy],
 };
-const namespaces = {
-  group: "",
-  version: "v1",
-  kind: "Namespace",
-  plural: "namespaces",
-  namespaced: false,
-  verbs: ["get"],
-  hasStatus: true,
-};
-const kubeSystem = { namespace: "", name: "kube-system" };
-
-let world: EksWorld;
+const world = forEachTest(startEksWorld);
 let host: ClusterHost;
 let connection: ClusterConnection;
 let connector: KubeConnector;
 let refusals: string[];
 beforeEach(async () => {
-  world = await startEksWorld();
   refusals = [];
   host = await startClusterHost({
     controllers: "off",
@@ -59,10 +48,7 @@ beforeEach(async () => {
   world.addCluster(arn, { endpoint: connection.server, caData: connection.caData, accessEntries: [admin] });
   connector = newConnector();
 });
-afterEach(async () => {
-  await host.stop();
-  await world.stop();
-});
+afterEach(() => host.stop());
 
 function newConnector(): KubeConnector {
   const secrets = { read: () => Promise.reject(new Error("no secret is to be read")) };
@@ -71,69 +57,43 @@ function newConnector(): KubeConnector {
 
 const spokeSpec: ClusterSpec = { eks: { arn }, access: { role: { name: "starling-apply", externalId } } };
 
-function clusterRow(spec: ClusterSpec = spokeSpec): ClusterRow {
-  return {
-    ...keys.cluster("c1"),
-    type: "Cluster",
-    schema: 1,
-    version: 1,
-    uid: "uid-c1",
-    name: "c1",
-    labels: {},
-    annotations: {},
-    generation: 1,
-    createdAt: "2026-11-20T08:00:00.000Z",
-    spec,
-    operations: {},
-    status: { conditions: [] },
-  };
-}
-
-function connect(spec?: ClusterSpec): Promise<ClusterClient> {
+function connect(spec: ClusterSpec = spokeSpec): Promise<ClusterClient> {
   return connector.connect(clusterRow(spec), new Date(world.clock.now().getTime() + 3_600_000));
-}
-
-async function uidOf(client: ClusterClient): Promise<unknown> {
-  const found = await client.get(namespaces, kubeSystem);
-  return (found?.metadata as { readonly uid?: string } | undefined)?.uid;
-}
-
-function count(operation: string): number {
-  return world.operations().filter((each) => each === operation).length;
 }
 
 describe("a cluster of another account", () => {
   test("is reached by a session of its role, one DescribeCluster and one token for many requests", async () => {
-    for (let i = 0; i < 5; i++) expect(await uidOf(await connect())).toBe(connection.uid);
+    for (let i = 0; i < 5; i++) expect(await clusterUidOf(await connect())).toBe(connection.uid);
     expect(world.operations()).toEqual(["sts AssumeRole", "eks DescribeCluster", "sts GetCallerIdentity"]);
     expect(world.server.calls().map(({ region }) => region)).toEqual(["eu-west-1", "eu-west-1", "eu-west-1"]);
   });
 
   test("goes on in the middle of a run when the session ends behind our back, after one more AssumeRole", async () => {
     const client = await connect();
-    await uidOf(client);
+    await clusterUidOf(client);
     world.principals.expire(world.server.calls().at(-1)?.accessKeyId ?? "");
     world.pass(3);
-    expect(await uidOf(client)).toBe(connection.uid);
-    expect(count("sts AssumeRole")).toBe(2);
+    expect(await clusterUidOf(client)).toBe(connection.uid);
+    expect(world.count("sts AssumeRole")).toBe(2);
   });
 
   test("goes on when its token is older than 15 minutes", async () => {
     const client = await connect();
-    await uidOf(client);
+    await clusterUidOf(client);
     world.pass(16);
-    expect(await uidOf(client)).toBe(connection.uid);
-    expect(count("sts AssumeRole")).toBe(1);
+    expect(await clusterUidOf(client)).toBe(connection.uid);
+    expect(world.count("sts AssumeRole")).toBe(1);
   });
 
   test("that has no access entry for the role says 401, and asks STS no more than it must", async () => {
     world.addCluster(arn, { endpoint: connection.server, caData: connection.caData });
     const client = await connect();
-    for (let i = 0; i < 3; i++) await expect(uidOf(client)).rejects.toMatchObject({ status: 401, class: "auth" });
+    for (let i = 0; i < 3; i++)
+      await expect(clusterUidOf(client)).rejects.toMatchObject({ status: 401, class: "auth" });
     expect(refusals).toContain(`no access entry for ${spokeRole}`);
-    expect(count("sts AssumeRole")).toBe(1);
+    expect(world.count("sts AssumeRole")).toBe(1);
     world.clusters.addAccessEntry(arn, admin);
-    expect(await uidOf(client)).toBe(connection.uid);
+    expect(await clusterUidOf(client)).toBe(connection.uid);
   });
 
   test("is told of nobody but itself: its token opens no other cluster", async () => {
@@ -141,17 +101,17 @@ describe("a cluster of another account", () => {
     world.addCluster(`${arn}-2`, { endpoint: other.server, caData: other.caData, accessEntries: [admin] });
     const client = await connect({ ...spokeSpec, eks: { arn: `${arn}-2` } });
     // The host takes `other` for the cluster `spoke`, as a verifier of that cluster would.
-    await expect(uidOf(client)).rejects.toMatchObject({ status: 401 });
+    await expect(clusterUidOf(client)).rejects.toMatchObject({ status: 401 });
     expect(refusals.at(-1)).toContain("expected 200, got 403");
   });
 
   test("that has moved is found again once its old address is gone", async () => {
     world.addCluster(arn, { endpoint: "https://127.0.0.1:9", caData: connection.caData, accessEntries: [admin] });
-    await expect(uidOf(await connect())).rejects.toMatchObject({ class: "unreachable" });
+    await expect(clusterUidOf(await connect())).rejects.toMatchObject({ class: "unreachable" });
     world.addCluster(arn, { endpoint: connection.server, caData: connection.caData, accessEntries: [admin] });
     world.pass(2);
-    expect(await uidOf(await connect())).toBe(connection.uid);
-    expect(count("eks DescribeCluster")).toBe(2);
+    expect(await clusterUidOf(await connect())).toBe(connection.uid);
+    expect(world.count("eks DescribeCluster")).toBe(2);
   });
 
   test("whose authority was renewed is found again once the old one does not vouch for it", async () => {
@@ -159,18 +119,18 @@ describe("a cluster of another account", () => {
     const { caData } = stranger.addCluster("x");
     await stranger.stop();
     world.addCluster(arn, { endpoint: connection.server, caData, accessEntries: [admin] });
-    await expect(uidOf(await connect())).rejects.toMatchObject({ class: "unreachable" });
+    await expect(clusterUidOf(await connect())).rejects.toMatchObject({ class: "unreachable" });
     world.addCluster(arn, { endpoint: connection.server, caData: connection.caData, accessEntries: [admin] });
     world.pass(2);
-    expect(await uidOf(await connect())).toBe(connection.uid);
+    expect(await clusterUidOf(await connect())).toBe(connection.uid);
   });
 
   test("behind whose address is another one is looked for again", async () => {
     await connect();
-    connector.distrust(clusterRow());
+    connector.distrust(clusterRow(spokeSpec));
     world.pass(2);
     await connect();
-    expect(count("eks DescribeCluster")).toBe(2);
+    expect(world.count("eks DescribeCluster")).toBe(2);
   });
 });
 
@@ -178,7 +138,7 @@ test("a cluster of Starling's own account is reached without a session", async (
   const home = host.addCluster("home");
   const accessEntries = [{ ...admin, principalArn: `arn:aws:iam::${homeAccount}:role/starling-control-apply` }];
   world.addCluster(homeArn, { endpoint: home.server, caData: home.caData, accessEntries });
-  expect(await uidOf(await connect({ eks: { arn: homeArn } }))).toBe(home.uid);
+  expect(await clusterUidOf(await connect({ eks: { arn: homeArn } }))).toBe(home.uid);
   expect(world.server.calls().map(({ operation, principalArn, region }) => [operation, principalArn, region])).toEqual([
     ["DescribeCluster", applyArn, "us-east-2"],
     ["GetCallerIdentity", applyArn, "us-east-2"],
@@ -188,7 +148,7 @@ test("a cluster of Starling's own account is reached without a session", async (
 test("an access entry's name and groups are who Starling is there, and RBAC has its say", async () => {
   const plain = { ...admin, policies: [] };
   world.addCluster(arn, { endpoint: connection.server, caData: connection.caData, accessEntries: [plain] });
-  await expect(uidOf(await connect())).rejects.toMatchObject({
+  await expect(clusterUidOf(await connect())).rejects.toMatchObject({
     status: 403,
     message: expect.stringContaining('User "starling:starling-test" cannot get resource "namespaces"'),
   });

@@ -1,21 +1,12 @@
 /** An aggregated API that does not answer, against the real worker: it stops nobody who does not use it. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ClusterFaults, ClusterHost } from "#local/cluster/cluster-host.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { ClusterFaults } from "#local/cluster/cluster-host.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
-import { namesOf, startTroubledWorker, type TroubledWorker } from "#test/support/troubled-worker.ts";
-import type { WorkerWorld } from "#test/support/worker-world.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
 
-let worker: TroubledWorker;
-let host: ClusterHost;
-let world: WorkerWorld;
-
-beforeEach(async () => {
-  worker = await startTroubledWorker();
-  ({ host, world } = worker);
-});
-
-afterEach(() => worker.stop());
+const worker = forEachTest(startTroubledWorker);
 
 describe("an aggregated API that is down", () => {
   const group = "metrics.example.com";
@@ -23,9 +14,9 @@ describe("an aggregated API that is down", () => {
   const withWidget = [configMap("default/kept"), widget(group, "default/w")];
 
   beforeEach(async () => {
-    await world.assign("api", [definition(group)]);
-    await world.work();
-    await world.assign("web", withWidget);
+    await worker.world.assign("api", [definition(group)]);
+    await worker.world.work();
+    await worker.world.assign("web", withWidget);
     await worker.recover(withWidget);
     expect(worker.members()).toContain("Widget w");
   });
@@ -36,7 +27,7 @@ describe("an aggregated API that is down", () => {
     ["does not know", false],
   ] as const)("for a worker that %s its kinds", (_name, warm) => {
     async function fail(): Promise<void> {
-      await host.setFaults("c1", down);
+      await worker.host.setFaults("c1", down);
       if (!warm) worker.reconnect();
     }
 
@@ -45,14 +36,14 @@ describe("an aggregated API that is down", () => {
         [namespace("other"), configMap("other/a")],
         [namespace("other"), configMap("other/b")],
       ];
-      await world.assign("other", first);
-      await world.work();
+      await worker.world.assign("other", first);
+      await worker.world.work();
       await fail();
-      await world.assign("other", next);
-      await world.work();
+      await worker.world.assign("other", next);
+      await worker.world.work();
       expect(await worker.observed("other")).toMatchObject({ phase: "Ready" });
-      world.aheadMs += 700_000;
-      await world.work();
+      worker.world.aheadMs += 700_000;
+      await worker.world.work();
       expect(await worker.observed("other")).toMatchObject({ phase: "Ready" });
       expect(await worker.recorded("other")).toEqual(namesOf(next));
     });
@@ -60,8 +51,8 @@ describe("an aggregated API that is down", () => {
     test("is told by those that use it, and their other objects are applied", async () => {
       await fail();
       const more = [...withWidget, configMap("default/more")];
-      await world.assign("web", more);
-      await world.work();
+      await worker.world.assign("web", more);
+      await worker.world.work();
       expect(await worker.observed()).toMatchObject({
         phase: "Retrying",
         troubles: [{ object: "Widget.metrics.example.com default/w" }],
@@ -69,18 +60,18 @@ describe("an aggregated API that is down", () => {
       expect((await worker.observed()).troubles[0]?.message).toContain(group);
       expect(worker.members()).toContain("ConfigMap more");
       expect(await worker.recorded()).toContain("Widget w");
-      await host.setFaults("c1", {});
+      await worker.host.setFaults("c1", {});
       await worker.recover(more);
     });
 
     test("keeps what left the source in the inventory, and lets go of it later", async () => {
       await fail();
       const without = withWidget.slice(0, 1);
-      await world.assign("web", without);
-      await world.work();
+      await worker.world.assign("web", without);
+      await worker.world.work();
       expect((await worker.observed()).phase).toMatch(/^(Applying|Retrying)$/);
       expect(await worker.recorded()).toContain("Widget w");
-      await host.setFaults("c1", {});
+      await worker.host.setFaults("c1", {});
       await worker.recover(without);
       expect(worker.members()).not.toContain("Widget w");
       expect(await worker.recorded()).toEqual(namesOf(without));
@@ -88,25 +79,25 @@ describe("an aggregated API that is down", () => {
 
     test("holds up the deletion of a Sync that uses it, and nothing of it is forgotten", async () => {
       await fail();
-      await world.assignDelete("web");
-      await world.work();
+      await worker.world.assignDelete("web");
+      await worker.world.work();
       expect((await worker.observed()).phase).toMatch(/^(Applying|Retrying)$/);
       expect(await worker.recorded()).toEqual(["Widget w"]);
-      expect(host.objects("c1").some((object) => stringAt(object, "metadata", "namespace") === "starling-system")).toBe(
-        true,
-      );
-      await host.setFaults("c1", {});
+      expect(
+        worker.host.objects("c1").some((object) => stringAt(object, "metadata", "namespace") === "starling-system"),
+      ).toBe(true);
+      await worker.host.setFaults("c1", {});
       await worker.recover([], { until: "Gone" });
       expect(worker.members()).toEqual(["CustomResourceDefinition widgets.metrics.example.com"]);
     });
 
     test("keeps Namespaces, for nobody knows what is in them", async () => {
       const [first, next] = [[namespace("other"), configMap("default/a")], [configMap("default/a")]];
-      await world.assign("other", first);
-      await world.work();
+      await worker.world.assign("other", first);
+      await worker.world.work();
       await fail();
-      await world.assign("other", next);
-      await world.work();
+      await worker.world.assign("other", next);
+      await worker.world.work();
       const { phase, troubles } = await worker.observed("other");
       expect(phase).toMatch(/^(Applying|Retrying)$/);
       expect(troubles).toMatchObject([{ object: "Namespace other" }]);
@@ -116,12 +107,12 @@ describe("an aggregated API that is down", () => {
 
     test("is neither drift nor the end of those that use it", async () => {
       await fail();
-      world.aheadMs += 700_000;
-      await world.work();
+      worker.world.aheadMs += 700_000;
+      await worker.world.work();
       expect((await worker.observed()).phase).toMatch(/^(Verifying|Retrying)$/);
       expect(await worker.observed()).not.toHaveProperty("drift");
       expect(await worker.recorded()).toEqual(namesOf(withWidget));
-      await host.setFaults("c1", {});
+      await worker.host.setFaults("c1", {});
       await worker.recover(withWidget);
     });
   });

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
 import { labelsOf } from "#shared/domain/kube-object.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
-import { clusterTargets, type StartedTarget } from "#test/contract/targets.ts";
-import {
-  type ClusterFixture,
-  clusterFixture,
-  configMap,
-  deployment,
-  namespace,
-} from "#test/support/cluster-fixture.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 /** The table, with some of its methods replaced. */
@@ -24,16 +19,7 @@ function tableWith(table: Table, methods: Partial<Table>): Table {
 }
 
 describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) => {
-  let started: StartedTarget;
-  let cluster: ClusterFixture;
-  beforeAll(async () => {
-    started = await start();
-    cluster = clusterFixture(started.endpoint);
-  });
-  afterAll(async () => {
-    cluster.close();
-    await started.stop();
-  });
+  const cluster = forAllTests(async () => clusterFixture(await start()));
 
   function begin(): Promise<WorkerWorld> {
     return new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();

@@ -11,31 +11,31 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterAdminPolicy } from "#local/aws/eks-register.ts";
 import {
   applyArn,
-  type EksWorld,
   externalId,
   homeAccount,
+  homeCluster,
   spokeAccount,
+  spokeCluster,
   spokeRole,
   startEksWorld,
 } from "#test/support/eks-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 
-let world: EksWorld;
+const world = forAllTests(startEksWorld);
 let sts: STSClient;
 let eks: EKSClient;
-beforeAll(async () => {
-  world = await startEksWorld();
+beforeAll(() => {
   sts = world.aws.sts({ region: "eu-west-1" });
   eks = world.aws.eks({ region: "eu-west-1", credentials: world.own });
   for (const name of ["c", "a", "b"]) {
-    world.addCluster(`arn:aws:eks:eu-west-1:${homeAccount}:cluster/${name}`, { tags: { env: "test" } });
+    world.addCluster(homeCluster(name), { tags: { env: "test" } });
   }
-  world.addCluster(`arn:aws:eks:us-east-2:${homeAccount}:cluster/elsewhere`);
-  world.addCluster(`arn:aws:eks:eu-west-1:${spokeAccount}:cluster/theirs`, { status: "CREATING" });
+  world.addCluster(homeCluster("elsewhere", "us-east-2"));
+  world.addCluster(spokeCluster("theirs"), { status: "CREATING" });
 });
-afterAll(async () => {
+afterAll(() => {
   sts.destroy();
   eks.destroy();
-  await world.stop();
 });
 
 const wanted = { RoleArn: spokeRole, RoleSessionName: "starling-test", ExternalId: externalId };
@@ -117,7 +117,7 @@ describe("EKS", () => {
   test("describes a cluster; one that is being made has no address yet", async () => {
     const { cluster } = await eks.send(new DescribeClusterCommand({ name: "a" }));
     expect(cluster).toMatchObject({
-      arn: `arn:aws:eks:eu-west-1:${homeAccount}:cluster/a`,
+      arn: homeCluster("a"),
       endpoint: "https://127.0.0.1:9",
       certificateAuthority: { data: "QQ==" },
       status: "ACTIVE",
@@ -168,7 +168,7 @@ describe("EKS", () => {
     const { accessEntries } = await eks.send(new ListAccessEntriesCommand({ clusterName: "a" }));
     expect(accessEntries).toEqual([spokeRole]);
     const session = `arn:aws:sts::${spokeAccount}:assumed-role/starling-apply/x`;
-    const { arn } = world.clusters.get(`arn:aws:eks:eu-west-1:${homeAccount}:cluster/a`);
+    const { arn } = world.clusters.get(homeCluster("a"));
     expect(world.clusters.accessEntryOf(arn, session)?.policies).toEqual([clusterAdminPolicy]);
   });
 });

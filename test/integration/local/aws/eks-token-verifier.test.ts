@@ -1,20 +1,15 @@
 /** Each rule of aws-iam-authenticator, on tokens that break it and nothing else. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { verifyEksToken } from "#local/aws/eks-token-verifier.ts";
 import { eksToken } from "#shared/adapters/eks-token.ts";
 import { parseEksArn } from "#shared/domain/eks-arn.ts";
-import { applyArn, type EksWorld, homeAccount, startEksWorld } from "#test/support/eks-world.ts";
+import { applyArn, homeAccount, homeCluster, startEksWorld } from "#test/support/eks-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 
 const prefix = "k8s-aws-v1.";
-let world: EksWorld;
-beforeAll(async () => {
-  world = await startEksWorld();
-});
-afterAll(() => world.stop());
+const world = forAllTests(startEksWorld);
 
-const arnIn = (region: string) => `arn:aws:eks:${region}:${homeAccount}:cluster/a`;
-
-function tokenFor(arn = arnIn("eu-west-1"), options: { readonly at?: Date; readonly sessionToken?: string } = {}) {
+function tokenFor(arn = homeCluster("a"), options: { readonly at?: Date; readonly sessionToken?: string } = {}) {
   const cluster = parseEksArn(arn);
   if (cluster === undefined) throw new Error(arn);
   const { at = world.clock.now(), sessionToken } = options;
@@ -51,7 +46,7 @@ describe("a token is accepted", () => {
   });
 
   test("of another region of the partition", async () => {
-    await expect(verifyEksToken(await tokenFor(arnIn("us-east-2")), verifier())).resolves.toBeDefined();
+    await expect(verifyEksToken(await tokenFor(homeCluster("a", "us-east-2")), verifier())).resolves.toBeDefined();
   });
 
   test("14 minutes old, whatever its X-Amz-Expires of 60 seconds says", async () => {

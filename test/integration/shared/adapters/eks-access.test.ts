@@ -1,17 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { EksAccess } from "#shared/adapters/eks-access.ts";
 import { parseEksArn } from "#shared/domain/eks-arn.ts";
-import {
-  type EksWorld,
-  externalId,
-  homeAccount,
-  spokeAccount,
-  spokeRole,
-  startEksWorld,
-} from "#test/support/eks-world.ts";
+import { externalId, homeCluster, spokeCluster, spokeRole, startEksWorld } from "#test/support/eks-world.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
 
-const homeArn = `arn:aws:eks:eu-west-1:${homeAccount}:cluster/home`;
-const spokeArn = (name = "spoke", region = "eu-west-1") => `arn:aws:eks:${region}:${spokeAccount}:cluster/${name}`;
+const homeArn = homeCluster("home");
 const role = { arn: spokeRole, externalId };
 
 function target(arn: string, more: { readonly role?: { readonly arn: string; readonly externalId?: string } } = {}) {
@@ -23,52 +16,48 @@ function target(arn: string, more: { readonly role?: { readonly arn: string; rea
 const anew = { refresh: false };
 const again = { refresh: true };
 
-let world: EksWorld;
+const world = forEachTest(startEksWorld);
 let access: EksAccess;
-beforeEach(async () => {
-  world = await startEksWorld();
+beforeEach(() => {
   world.addCluster(homeArn);
-  for (const name of ["spoke", "other"]) world.addCluster(spokeArn(name));
-  world.addCluster(spokeArn("far", "ap-south-1"));
+  for (const name of ["spoke", "other"]) world.addCluster(spokeCluster(name));
+  world.addCluster(spokeCluster("far", "ap-south-1"));
   access = world.access();
 });
-afterEach(() => world.stop());
-
-function count(operation: string): number {
-  return world.operations().filter((each) => each === operation).length;
-}
 
 describe("a session of a role", () => {
   test("is asked for once, for every cluster of the account and everybody at once", async () => {
     const asked = ["spoke", "other"].flatMap((name) => [
-      access.token(target(spokeArn(name), { role }), anew),
-      access.endpoint(target(spokeArn(name), { role })),
+      access.token(target(spokeCluster(name), { role }), anew),
+      access.endpoint(target(spokeCluster(name), { role })),
     ]);
     await Promise.all(asked);
     world.pass(45);
-    await access.token(target(spokeArn(), { role }), anew);
-    expect(count("sts AssumeRole")).toBe(1);
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
+    expect(world.count("sts AssumeRole")).toBe(1);
   });
 
   test("is replaced before it ends", async () => {
-    await access.token(target(spokeArn(), { role }), anew);
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
     world.pass(51);
-    await access.token(target(spokeArn(), { role }), anew);
-    expect(count("sts AssumeRole")).toBe(2);
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
+    expect(world.count("sts AssumeRole")).toBe(2);
   });
 
   test("is used to its last minute while no other can be had", async () => {
-    await access.token(target(spokeArn(), { role }), anew);
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
     world.fail(() => ({ status: 503, code: "ServiceUnavailable", message: "no" }));
     world.pass(58);
-    await expect(access.token(target(spokeArn(), { role }), anew)).resolves.toMatch(/^k8s-aws-v1\./);
+    await expect(access.token(target(spokeCluster("spoke"), { role }), anew)).resolves.toMatch(/^k8s-aws-v1\./);
     world.pass(11);
-    await expect(access.token(target(spokeArn(), { role }), anew)).rejects.toMatchObject({ code: "StsUnavailable" });
+    await expect(access.token(target(spokeCluster("spoke"), { role }), anew)).rejects.toMatchObject({
+      code: "StsUnavailable",
+    });
   });
 
   test("is another one for another region, from that region's STS", async () => {
-    await access.token(target(spokeArn(), { role }), anew);
-    await access.token(target(spokeArn("far", "ap-south-1"), { role }), anew);
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
+    await access.token(target(spokeCluster("far", "ap-south-1"), { role }), anew);
     expect(world.server.calls().map(({ region }) => region)).toEqual(["eu-west-1", "ap-south-1"]);
   });
 
@@ -84,12 +73,12 @@ describe("a session of a role", () => {
     ["another role", { arn: `${spokeRole}-2`, externalId }],
   ])("with %s is refused with the role and what to do", async (_what, wrong) => {
     for (const name of ["spoke", "other"]) {
-      await expect(access.endpoint(target(spokeArn(name), { role: wrong }))).rejects.toMatchObject({
+      await expect(access.endpoint(target(spokeCluster(name), { role: wrong }))).rejects.toMatchObject({
         code: "RoleDenied",
         message: expect.stringMatching(new RegExp(`^role ${wrong.arn} may not be assumed: let its trust policy allow`)),
       });
     }
-    expect(count("sts AssumeRole")).toBe(1);
+    expect(world.count("sts AssumeRole")).toBe(1);
   });
 
   test.each([
@@ -99,11 +88,11 @@ describe("a session of a role", () => {
     ["ExpiredToken", 403, "StsUnavailable", /STS in eu-west-1 says/],
   ])("that ends in %s (%d) is %s", async (code, status, expected, message) => {
     world.fail(() => ({ status, code, message: "no" }));
-    const asked = access.token(target(spokeArn(), { role }), anew);
+    const asked = access.token(target(spokeCluster("spoke"), { role }), anew);
     await expect(asked).rejects.toMatchObject({ code: expected, message: expect.stringMatching(message) });
     world.fail(undefined);
     world.pass(0.6);
-    await expect(access.token(target(spokeArn(), { role }), anew)).resolves.toMatch(/^k8s-aws-v1\./);
+    await expect(access.token(target(spokeCluster("spoke"), { role }), anew)).resolves.toMatch(/^k8s-aws-v1\./);
   });
 });
 
@@ -117,13 +106,13 @@ describe("a token", () => {
   });
 
   test("that was refused is made anew, from a new session where that one is not brand new", async () => {
-    const first = await access.token(target(spokeArn(), { role }), anew);
+    const first = await access.token(target(spokeCluster("spoke"), { role }), anew);
     world.pass(2);
-    const all = await Promise.all([1, 2, 3].map(() => access.token(target(spokeArn(), { role }), again)));
+    const all = await Promise.all([1, 2, 3].map(() => access.token(target(spokeCluster("spoke"), { role }), again)));
     expect(all).not.toContain(first);
-    expect(count("sts AssumeRole")).toBe(2);
-    await access.token(target(spokeArn(), { role }), again);
-    expect(count("sts AssumeRole")).toBe(2);
+    expect(world.count("sts AssumeRole")).toBe(2);
+    await access.token(target(spokeCluster("spoke"), { role }), again);
+    expect(world.count("sts AssumeRole")).toBe(2);
   });
 });
 
@@ -132,10 +121,10 @@ describe("where a cluster is", () => {
     await Promise.all([1, 2, 3].map(() => access.endpoint(target(homeArn))));
     world.pass(59);
     expect(await access.endpoint(target(homeArn))).toEqual({ server: "https://127.0.0.1:9", caData: "QQ==" });
-    expect(count("eks DescribeCluster")).toBe(1);
+    expect(world.count("eks DescribeCluster")).toBe(1);
     world.pass(2);
     await access.endpoint(target(homeArn));
-    expect(count("eks DescribeCluster")).toBe(2);
+    expect(world.count("eks DescribeCluster")).toBe(2);
   });
 
   test("is asked again when nobody was there, once a minute at most", async () => {
@@ -176,29 +165,29 @@ describe("where a cluster is", () => {
       });
       world.addCluster(homeArn, { status: "UPDATING" });
       await expect(access.endpoint(target(homeArn))).rejects.toMatchObject({ code: "EksClusterNotActive" });
-      expect(count("eks DescribeCluster")).toBe(1);
+      expect(world.count("eks DescribeCluster")).toBe(1);
       world.pass(0.6);
       await expect(access.endpoint(target(homeArn))).resolves.toBeDefined();
     },
   );
 
   test("is not that of a cluster of ours with the same name", async () => {
-    world.addCluster(`arn:aws:eks:eu-west-1:${homeAccount}:cluster/spoke`);
-    await expect(access.endpoint(target(spokeArn()))).rejects.toMatchObject({
+    world.addCluster(homeCluster("spoke"));
+    await expect(access.endpoint(target(spokeCluster("spoke")))).rejects.toMatchObject({
       code: "EksClusterNotFound",
       message: expect.stringMatching(/another one of that name, .*:111122223333:cluster\/spoke .* spec\.access\.role/),
     });
   });
 
   test("of a cluster that is gone is said to be nowhere", async () => {
-    await expect(access.endpoint(target(spokeArn("gone"), { role }))).rejects.toMatchObject({
+    await expect(access.endpoint(target(spokeCluster("gone"), { role }))).rejects.toMatchObject({
       code: "EksClusterNotFound",
       message: expect.stringContaining("EKS knows no such cluster where Starling asks for"),
     });
   });
 
   test("is asked with a new session when the old one has ended behind our back", async () => {
-    await access.token(target(spokeArn(), { role }), anew);
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
     world.pass(2);
     let refused = 0;
     world.fail(({ service }) => {
@@ -206,7 +195,7 @@ describe("where a cluster is", () => {
       refused += 1;
       return { status: 403, code: "ExpiredTokenException", message: "The security token is expired" };
     });
-    await expect(access.endpoint(target(spokeArn(), { role }))).resolves.toBeDefined();
-    expect(count("sts AssumeRole")).toBe(2);
+    await expect(access.endpoint(target(spokeCluster("spoke"), { role }))).resolves.toBeDefined();
+    expect(world.count("sts AssumeRole")).toBe(2);
   });
 });

@@ -1,65 +1,26 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { AppliedObject } from "#functions/apply/engine/apply-object.ts";
-import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
-import { emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
-import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
-import type { ForeignTool } from "#shared/domain/membership.ts";
+import { stringAt } from "#shared/domain/kube-object.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import {
-  type ClusterFixture,
   claimFor,
-  clusterFixture,
   configMap,
   definition,
   deployment,
   inSeconds,
   manifest,
   namespace,
-  recorded,
-  systemClock,
   widget,
 } from "#test/support/cluster-fixture.ts";
+import { engineWorld, recorded } from "#test/support/engine-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 
 describe.each(clusterTargets)("applySet on $name", ({ start }) => {
-  let cluster: ClusterFixture;
-  let stop: () => Promise<void>;
-
-  beforeAll(async () => {
-    const target = await start();
-    cluster = clusterFixture(target.endpoint);
-    stop = target.stop;
-  });
-
-  afterAll(async () => {
-    cluster.close();
-    await stop();
-  });
-
-  function apply(
-    set: string,
-    objects: readonly ManifestObject[],
-    rest: {
-      readonly inventory?: Inventory;
-      readonly adopt?: readonly ForeignTool[];
-      readonly deadline?: Date;
-      readonly defaultNamespace?: string;
-    } = {},
-  ) {
-    const setId = setIdOf(claimFor(set));
-    return applySet(cluster.client, {
-      objects,
-      setId,
-      inventory: rest.inventory ?? emptyInventory(setId),
-      clock: systemClock,
-      deadline: rest.deadline ?? inSeconds(60),
-      defaultNamespace: rest.defaultNamespace,
-      ...(rest.adopt ? { adopt: rest.adopt } : {}),
-    });
-  }
+  const cluster = forAllTests(async () => engineWorld(await start()));
 
   const outcomes = (objects: readonly AppliedObject[]) =>
     Object.fromEntries(objects.map((object) => [describeObject(object.id), object.outcome]));
@@ -97,7 +58,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
   ];
 
   it("applies everything in one run, whatever the order it comes in", async () => {
-    const result = await apply("full", full);
+    const result = await cluster.apply("full", full);
     expect(outcomes(result.objects)).toEqual({
       "Namespace full": "created",
       [`CustomResourceDefinition.apiextensions.k8s.io widgets.${group}`]: "created",
@@ -115,8 +76,8 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
   });
 
   it("a second run writes nothing", async () => {
-    const first = recorded(emptyInventory(setIdOf(claimFor("full"))), await apply("full", full));
-    const result = await apply("full", full, { inventory: first });
+    const first = await cluster.applied("full", full);
+    const result = await cluster.apply("full", full, { inventory: first });
     expect(new Set(result.objects.map(({ outcome }) => outcome))).toEqual(new Set(["unchanged"]));
     const second = recorded(first, result);
     expect(second.entries).toEqual(first.entries);
@@ -124,16 +85,18 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
 
   it("a changed value is configured, a removed key goes, another manager's stays", async () => {
     const before = [namespace("change"), configMap("change/c", { mine: "1", dropped: "1" })];
-    const inventory = recorded(emptyInventory(setIdOf(claimFor("change"))), await apply("change", before));
+    const inventory = await cluster.applied("change", before);
     const path = "/api/v1/namespaces/change/configmaps/c";
     await cluster.raw("PATCH", `${path}?fieldManager=them`, { as: "merge-patch", body: { data: { theirs: "1" } } });
-    const result = await apply("change", [namespace("change"), configMap("change/c", { mine: "2" })], { inventory });
+    const result = await cluster.apply("change", [namespace("change"), configMap("change/c", { mine: "2" })], {
+      inventory,
+    });
     expect(outcomes(result.objects)).toEqual({ "Namespace change": "unchanged", "ConfigMap change/c": "configured" });
     expect((await cluster.raw("GET", path)).data).toEqual({ mine: "2", theirs: "1" });
   });
 
   it("marks every object as a member, last", async () => {
-    await apply("marks", [namespace("marks"), configMap("marks/c")]);
+    await cluster.apply("marks", [namespace("marks"), configMap("marks/c")]);
     const live = await cluster.raw("GET", "/api/v1/namespaces/marks/configmaps/c");
     expect(stringAt(live, "metadata", "labels", "applyset.kubernetes.io/part-of")).toBe(setIdOf(claimFor("marks")));
   });
@@ -147,7 +110,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       rules: [],
     });
     const objects = [namespace("given"), namespace("own"), nowhere, role, configMap("own/c")];
-    const result = await apply("given", objects, { defaultNamespace: "given" });
+    const result = await cluster.apply("given", objects, { defaultNamespace: "given" });
     expect(outcomes(result.objects)).toEqual({
       "Namespace given": "created",
       "Namespace own": "created",
@@ -159,7 +122,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
 
   it("a namespaced object without a namespace stops the set before any write", async () => {
     const nowhere = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } });
-    const result = await apply("nowhere", [namespace("nowhere"), nowhere]);
+    const result = await cluster.apply("nowhere", [namespace("nowhere"), nowhere]);
     expect(result.outcome).toBe("failed");
     expect(failureIn(result.objects)).toMatchObject({
       reason: "NoNamespace",
@@ -172,20 +135,25 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     const cluster_ = "scoped.example.com";
     const misplaced = manifest({ ...namespace("scoped"), metadata: { name: "scoped", namespace: "bogus" } });
     const objects = [misplaced, definition(cluster_, "Cluster"), widget(cluster_, "bogus/w")];
-    const result = await apply("scoped", objects);
+    const result = await cluster.apply("scoped", objects);
     expect(result.outcome).toBe("applied");
     expect(result.objects.map(({ id }) => id.namespace)).toEqual(["", "", ""]);
   });
 
   it("two objects that only their scope makes one are refused", async () => {
     const one = manifest({ ...namespace("twice"), metadata: { name: "twice", namespace: "a" } });
-    const result = await apply("twice", [namespace("twice"), one]);
+    const result = await cluster.apply("twice", [namespace("twice"), one]);
     expect(failureIn(result.objects)).toMatchObject({ reason: "DuplicateObject" });
   });
 
   it("one failing object does not hide the others", async () => {
     const broken = manifest({ ...configMap("broken/b"), nope: 1 });
-    const result = await apply("broken", [namespace("broken"), broken, configMap("broken/a"), deployment("broken/z")]);
+    const result = await cluster.apply("broken", [
+      namespace("broken"),
+      broken,
+      configMap("broken/a"),
+      deployment("broken/z"),
+    ]);
     expect(result.outcome).toBe("failed");
     expect(outcomes(result.objects)).toMatchObject({
       "ConfigMap broken/a": "created",
@@ -205,8 +173,8 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
         spec: { ...spec, selector: { matchLabels: labels }, template },
       });
     };
-    await apply("immutable", [namespace("immutable"), selecting("a")]);
-    const result = await apply("immutable", [selecting("b")]);
+    await cluster.apply("immutable", [namespace("immutable"), selecting("a")]);
+    const result = await cluster.apply("immutable", [selecting("b")]);
     expect(failureIn(result.objects)).toMatchObject({
       class: "immutable",
       retryable: false,
@@ -216,7 +184,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
 
   it("what comes after a failed Namespace is not begun", async () => {
     const bad = manifest({ apiVersion: "v1", kind: "Namespace", metadata: { name: "Not_A_Name" } });
-    const result = await apply("badns", [bad, configMap("default/badns")]);
+    const result = await cluster.apply("badns", [bad, configMap("default/badns")]);
     expect(outcomes(result.objects)).toEqual({
       "Namespace Not_A_Name": "failed",
       "ConfigMap default/badns": "skipped",
@@ -227,7 +195,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
   it("a kind whose definition comes from elsewhere fails alone, and succeeds once it is there", async () => {
     const later = "later.example.com";
     const objects = [namespace("later"), configMap("later/c"), widget(later, "later/w")];
-    const before = await apply("later", objects);
+    const before = await cluster.apply("later", objects);
     expect(outcomes(before.objects)).toMatchObject({
       "ConfigMap later/c": "created",
       [`Widget.${later} later/w`]: "failed",
@@ -235,27 +203,27 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(failureIn(before.objects)).toMatchObject({ class: "noMatch", retryable: true });
     await cluster.raw("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: definition(later) });
     await expect
-      .poll(async () => (await apply("later", objects)).outcome, { timeout: 15_000, interval: 200 })
+      .poll(async () => (await cluster.apply("later", objects)).outcome, { timeout: 15_000, interval: 200 })
       .toBe("applied");
   });
 
   it("names the versions that are served instead", async () => {
     const old = manifest({ ...deployment("default/old"), apiVersion: "apps/v1beta1" });
-    expect(failureIn((await apply("old", [old])).objects)).toMatchObject({
+    expect(failureIn((await cluster.apply("old", [old])).objects)).toMatchObject({
       message: "no matches for kind Deployment in apps/v1beta1; the cluster serves it in v1: change apiVersion",
     });
   });
 
   describe("objects that were there before", () => {
     const setUp = async (name: string, metadata: object) => {
-      await apply(`${name}-ns`, [namespace(name)]);
+      await cluster.apply(`${name}-ns`, [namespace(name)]);
       const body = { ...configMap(`${name}/c`, { theirs: "1" }), metadata: { name: "c", ...metadata } };
       await cluster.raw("POST", `/api/v1/namespaces/${name}/configmaps?fieldManager=helm`, { body });
     };
 
     it("nobody's are adopted, and said to be", async () => {
       await setUp("nobodys", {});
-      const result = await apply("nobodys", [configMap("nobodys/c", { mine: "1" })]);
+      const result = await cluster.apply("nobodys", [configMap("nobodys/c", { mine: "1" })]);
       expect(result.objects).toMatchObject([{ outcome: "configured", adopted: true }]);
       const live = await cluster.raw("GET", "/api/v1/namespaces/nobodys/configmaps/c");
       expect(live.data).toEqual({ mine: "1", theirs: "1" });
@@ -263,20 +231,20 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
 
     it("another tool's are refused, and not touched", async () => {
       await setUp("fluxed", { labels: { "kustomize.toolkit.fluxcd.io/name": "apps" } });
-      const result = await apply("fluxed", [configMap("fluxed/c", { mine: "1" }), configMap("fluxed/d")]);
+      const result = await cluster.apply("fluxed", [configMap("fluxed/c", { mine: "1" }), configMap("fluxed/d")]);
       expect(outcomes(result.objects)).toEqual({ "ConfigMap fluxed/c": "failed", "ConfigMap fluxed/d": "created" });
       expect(failureIn(result.objects)).toMatchObject({
         reason: "ForeignOwner",
         message: expect.stringContaining("flux (apps)"),
       });
       expect((await cluster.raw("GET", "/api/v1/namespaces/fluxed/configmaps/c")).data).toEqual({ theirs: "1" });
-      const adopted = await apply("fluxed", [configMap("fluxed/c", { mine: "1" })], { adopt: ["flux"] });
+      const adopted = await cluster.apply("fluxed", [configMap("fluxed/c", { mine: "1" })], { adopt: ["flux"] });
       expect(adopted.outcome).toBe("applied");
     });
 
     it("another set's are refused", async () => {
-      await apply("set-a", [namespace("shared"), configMap("shared/c")]);
-      const result = await apply("set-b", [configMap("shared/c", { k: "2" })]);
+      await cluster.apply("set-a", [namespace("shared"), configMap("shared/c")]);
+      const result = await cluster.apply("set-b", [configMap("shared/c", { k: "2" })]);
       expect(failureIn(result.objects)).toMatchObject({ reason: "ForeignOwner" });
     });
 
@@ -285,7 +253,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       await ensureParent(cluster.client, { claim, groupKinds: [] });
       const path = "/api/v1/namespaces/starling-system/configmaps/tests.victim";
       const before = await cluster.raw("GET", path);
-      const result = await apply("attacker", [configMap("starling-system/tests.victim")]);
+      const result = await cluster.apply("attacker", [configMap("starling-system/tests.victim")]);
       expect(failureIn(result.objects)).toMatchObject({ reason: "ForeignOwner" });
       expect(await cluster.raw("GET", path)).toEqual(before);
     });
@@ -293,7 +261,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     it("many of one namespace are looked at with one LIST and refused one by one", async () => {
       await setUp("many", { labels: { "kapp.k14s.io/app": "1" } });
       const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
-      const result = await apply(
+      const result = await cluster.apply(
         "many",
         names.map((name) => configMap(`many/${name}`)),
       );
@@ -302,13 +270,13 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     });
 
     it("what kubectl set is taken over: what the manifest lacks goes", async () => {
-      await apply("kubectl-ns", [namespace("kubectl")]);
+      await cluster.apply("kubectl-ns", [namespace("kubectl")]);
       const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}" };
       const body = { ...configMap("kubectl/c", { old: "1", k: "0" }), metadata: { name: "c", annotations } };
       await cluster.raw("POST", "/api/v1/namespaces/kubectl/configmaps?fieldManager=kubectl-client-side-apply", {
         body,
       });
-      const result = await apply("kubectl", [configMap("kubectl/c", { k: "1" })]);
+      const result = await cluster.apply("kubectl", [configMap("kubectl/c", { k: "1" })]);
       expect(result.outcome).toBe("applied");
       const live = await cluster.raw("GET", "/api/v1/namespaces/kubectl/configmaps/c");
       expect(live.data).toEqual({ k: "1" });
@@ -321,22 +289,22 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       await setUp("going", { finalizers: ["example.com/hold"] });
       const path = "/api/v1/namespaces/going/configmaps/c";
       await cluster.raw("DELETE", path);
-      const waiting = await apply("going", [configMap("going/c")]);
+      const waiting = await cluster.apply("going", [configMap("going/c")]);
       expect(waiting.outcome).toBe("waiting");
       expect(waiting.objects).toMatchObject([
         { outcome: "waiting", reason: "Terminating", message: expect.stringContaining("example.com/hold") },
       ]);
       await cluster.raw("PATCH", path, { as: "merge-patch", body: { metadata: { finalizers: null } } });
-      expect((await apply("going", [configMap("going/c")])).objects).toMatchObject([{ outcome: "created" }]);
+      expect((await cluster.apply("going", [configMap("going/c")])).objects).toMatchObject([{ outcome: "created" }]);
     });
   });
 
   it("an object that was deleted and made anew by hand is recorded with its new uid", async () => {
     const objects = [namespace("anew"), configMap("anew/c")];
-    const inventory = recorded(emptyInventory(setIdOf(claimFor("anew"))), await apply("anew", objects));
+    const inventory = await cluster.applied("anew", objects);
     await cluster.raw("DELETE", "/api/v1/namespaces/anew/configmaps/c");
     await cluster.raw("POST", "/api/v1/namespaces/anew/configmaps", { body: configMap("anew/c", { k: "x" }) });
-    const after = recorded(inventory, await apply("anew", objects, { inventory }));
+    const after = recorded(inventory, await cluster.apply("anew", objects, { inventory }));
     const live = await cluster.raw("GET", "/api/v1/namespaces/anew/configmaps/c");
     expect(live.data).toEqual({ k: "1" });
     expect(after.entries.find(({ id }) => id.name === "c")?.uid).toBe(stringAt(live, "metadata", "uid"));
@@ -353,26 +321,25 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
           template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image }] } },
         },
       });
-    const empty = emptyInventory(setIdOf(claimFor("ttl")));
-    const inventory = recorded(empty, await apply("ttl", [namespace("ttl"), job("a")]));
+    const inventory = await cluster.applied("ttl", [namespace("ttl"), job("a")]);
     const path = "/apis/batch/v1/namespaces/ttl/jobs/j";
     await cluster.raw("DELETE", `${path}?propagationPolicy=Background`);
-    const again = await apply("ttl", [namespace("ttl"), job("a")], { inventory });
+    const again = await cluster.apply("ttl", [namespace("ttl"), job("a")], { inventory });
     expect(outcomes(again.objects)).toMatchObject({ "Job ttl/j": "unchanged" });
     expect(await cluster.statusOf(path)).toBe(404);
-    const changed = await apply("ttl", [namespace("ttl"), job("b")], { inventory });
+    const changed = await cluster.apply("ttl", [namespace("ttl"), job("b")], { inventory });
     expect(outcomes(changed.objects)).toMatchObject({ "Job ttl/j": "created" });
   });
 
   it("begins no write after the deadline", async () => {
-    const result = await apply("late", [namespace("late")], { deadline: inSeconds(-1) });
+    const result = await cluster.apply("late", [namespace("late")], { deadline: inSeconds(-1) });
     expect(result).toMatchObject({ outcome: "waiting", objects: [{ outcome: "skipped", reason: "OutOfTime" }] });
     expect(await cluster.statusOf("/api/v1/namespaces/late")).toBe(404);
   });
 
   it("collects the server's warnings", async () => {
     const endpoints = manifest({ apiVersion: "v1", kind: "Endpoints", metadata: { name: "e", namespace: "default" } });
-    const result = await apply("warned", [endpoints]);
+    const result = await cluster.apply("warned", [endpoints]);
     expect(result.objects).toMatchObject([{ outcome: "created", warnings: expect.any(Array) }]);
   });
 
@@ -383,7 +350,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       metadata: { name: "system:Reader" },
       rules: [],
     });
-    const result = await apply("odd", [role]);
+    const result = await cluster.apply("odd", [role]);
     expect(result.outcome).toBe("applied");
     expect(await cluster.statusOf("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3AReader")).toBe(200);
   });

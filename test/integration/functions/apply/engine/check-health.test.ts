@@ -1,44 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { applySet } from "#functions/apply/engine/apply-set.ts";
+import { describe, expect, it } from "vitest";
 import { checkHealth, needsWholeObjects } from "#functions/apply/engine/check-health.ts";
 import { detectDrift } from "#functions/apply/engine/detect-drift.ts";
-import { emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
+import { systemClock } from "#shared/adapters/system.ts";
+import type { Inventory } from "#shared/domain/inventory.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
-import {
-  type ClusterFixture,
-  claimFor,
-  clusterFixture,
-  configMap,
-  deployment,
-  inSeconds,
-  manifest,
-  namespace,
-  recorded,
-  systemClock,
-} from "#test/support/cluster-fixture.ts";
+import { configMap, deployment, manifest, namespace } from "#test/support/cluster-fixture.ts";
+import { engineWorld } from "#test/support/engine-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 
 describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
-  let cluster: ClusterFixture;
-  let stop: () => Promise<void>;
-
-  beforeAll(async () => {
-    const target = await start();
-    cluster = clusterFixture(target.endpoint);
-    stop = target.stop;
-  });
-
-  afterAll(async () => {
-    cluster.close();
-    await stop();
-  });
-
-  async function applied(set: string, objects: readonly ManifestObject[]): Promise<Inventory> {
-    const inventory = emptyInventory(setIdOf(claimFor(set)));
-    const request = { objects, setId: inventory.setId, inventory, clock: systemClock, deadline: inSeconds(60) };
-    return recorded(inventory, await applySet(cluster.client, request));
-  }
+  const cluster = forAllTests(async () => engineWorld(await start()));
 
   const health = (inventory: Inventory) => checkHealth(cluster.client, { inventory, clock: systemClock });
   const rolledOut = (replicas: number, generation = 1) => ({
@@ -54,7 +25,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
   });
 
   it("what was read to find drift is not read again, and says the same", async () => {
-    const inventory = await applied("twice", [
+    const inventory = await cluster.applied("twice", [
       namespace("twice"),
       configMap("twice/a"),
       configMap("twice/b"),
@@ -76,7 +47,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
   });
 
   it("counts what is ready and names what is not, worst first", async () => {
-    const inventory = await applied("mixed", [
+    const inventory = await cluster.applied("mixed", [
       namespace("mixed"),
       configMap("mixed/c"),
       configMap("mixed/gone"),
@@ -99,16 +70,19 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
   });
 
   it("an old status says nothing about what was applied since", async () => {
-    const first = await applied("older", [namespace("older"), deployment("older/web")]);
+    const first = await cluster.applied("older", [namespace("older"), deployment("older/web")]);
     const path = "/apis/apps/v1/namespaces/older/deployments/web/status";
     await cluster.raw("PATCH", path, { as: "merge-patch", body: { status: rolledOut(2) } });
     expect(await health(first)).toMatchObject({ worst: "Current" });
-    const second = await applied("older", [namespace("older"), deployment("older/web", [{ name: "A", value: "1" }])]);
+    const second = await cluster.applied("older", [
+      namespace("older"),
+      deployment("older/web", [{ name: "A", value: "1" }]),
+    ]);
     expect(await health(second)).toMatchObject({ notReady: [{ reason: "LatestGenerationNotObserved" }] });
   });
 
   it("says what the Pods of an unready workload say", async () => {
-    const inventory = await applied("pods", [namespace("pods"), deployment("pods/web")]);
+    const inventory = await cluster.applied("pods", [namespace("pods"), deployment("pods/web")]);
     const pod = {
       apiVersion: "v1",
       kind: "Pod",
@@ -146,7 +120,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
         template: { metadata: { labels }, spec: { containers: [{ name: "db", image: "db" }] } },
       },
     });
-    const inventory = await applied("stateful", [namespace("stateful"), set]);
+    const inventory = await cluster.applied("stateful", [namespace("stateful"), set]);
     const pod = {
       apiVersion: "v1",
       kind: "Pod",
@@ -173,7 +147,10 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
 
   it("reads many of a kind with one LIST and finds them all", async () => {
     const names = ["a", "b", "c", "d", "e", "f", "g"];
-    const inventory = await applied("lots", [namespace("lots"), ...names.map((name) => configMap(`lots/${name}`))]);
+    const inventory = await cluster.applied("lots", [
+      namespace("lots"),
+      ...names.map((name) => configMap(`lots/${name}`)),
+    ]);
     expect(await health(inventory)).toMatchObject({ total: 8, ready: 8, notReady: [] });
   });
 });

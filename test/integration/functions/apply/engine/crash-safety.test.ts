@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import { listMembers } from "#functions/apply/engine/list-members.ts";
@@ -8,17 +8,9 @@ import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
 import { describeObject, objectIdKey } from "#shared/domain/object-id.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
-import {
-  type ClusterFixture,
-  claimFor,
-  clusterFixture,
-  configMap,
-  inSeconds,
-  inventoryFor,
-  manifest,
-  namespace,
-  systemClock,
-} from "#test/support/cluster-fixture.ts";
+import { claimFor, configMap, inSeconds, manifest, namespace } from "#test/support/cluster-fixture.ts";
+import { applyRequest, engineWorld, inventoryOf, pruneRequest, recorded } from "#test/support/engine-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 
 class Crash extends Error {}
 
@@ -68,46 +60,26 @@ async function attempt(client: ClusterClient, store: Store, at: { readonly set: 
   const known = store.settledThrough === undefined ? {} : { settledThrough: store.settledThrough };
   const parent = await ensureParent(client, { claim, groupKinds: [], ...known });
   if (parent.kind === "refused") throw new Error(parent.message);
-  const { setId } = store.inventory;
   const deadline = inSeconds(30);
-  const request = { objects: rendering, setId, inventory: store.inventory, clock: systemClock, deadline };
-  const applied = await applySet(client, request);
+  const applied = await applySet(client, applyRequest(at.set, rendering, { inventory: store.inventory, deadline }));
   expect(applied.outcome).toBe("applied");
-  const recorded = applied.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
-  const inventory = changeInventory(store.inventory, { recorded, settled: [] });
-  const desired = new Set(rendering.map((object) => objectIdKey(objectIdOf(object))));
+  const inventory = recorded(store.inventory, applied);
   const inInventory = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
   const attempted = parent.record.attempted.flatMap((digest) => store.renderings.get(digest) ?? []);
-  const pruned = await pruneSet(client, {
-    setId,
-    claim,
-    candidates: inventory.entries.filter(({ id }) => !desired.has(objectIdKey(id))),
-    unrecorded: attempted.map((object) => objectIdOf(object)).filter((id) => !inInventory.has(objectIdKey(id))),
-    keepUids: new Set(recorded.map(({ uid }) => uid)),
-    clock: systemClock,
-    deadline,
-  });
+  const unrecorded = attempted.map((object) => objectIdOf(object)).filter((id) => !inInventory.has(objectIdKey(id)));
+  const pruned = await pruneSet(client, pruneRequest({ claim, inventory }, rendering, { unrecorded, deadline }));
   if (pruned.outcome !== "done") throw new Error(`prune: ${JSON.stringify(pruned)}`);
   store.inventory = changeInventory(inventory, { recorded: [], settled: pruned.settled });
   store.settledThrough = at.generation;
 }
 
 describe.each(clusterTargets)("a worker that dies at any request, on $name", ({ start }) => {
-  let cluster: ClusterFixture;
-  let stop: () => Promise<void>;
+  const cluster = forAllTests(async () => engineWorld(await start()));
 
   beforeAll(async () => {
-    const target = await start();
-    cluster = clusterFixture(target.endpoint);
-    stop = target.stop;
     const names = namespace("crash");
     await cluster.raw("POST", "/api/v1/namespaces", { body: names });
     await cluster.raw("POST", "/api/v1/namespaces/crash/configmaps", { body: configMap("crash/theirs") });
-  });
-
-  afterAll(async () => {
-    cluster.close();
-    await stop();
   });
 
   const account = (at: string) =>
@@ -128,7 +100,7 @@ describe.each(clusterTargets)("a worker that dies at any request, on $name", ({ 
   async function crashAt(request: number, when: "before" | "after"): Promise<"died" | "lived"> {
     const set = `crash-${when}-${request}`;
     const name = (suffix: string) => `${set}-${suffix}`;
-    const store: Store = { inventory: inventoryFor(claimFor(set)), settledThrough: undefined, renderings: new Map() };
+    const store: Store = { inventory: inventoryOf(set), settledThrough: undefined, renderings: new Map() };
     const kept = configMap(`crash/${name("kept")}`);
     store.renderings.set("sha256:1", [kept, configMap(`crash/${name("first")}`), account(name("first"))]);
     store.renderings.set("sha256:2", [kept, configMap(`crash/${name("second")}`), account(name("second"))]);

@@ -1,26 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { applySet } from "#functions/apply/engine/apply-set.ts";
+import { describe, expect, it, vi } from "vitest";
 import { type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
-import { emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
-import { listAt, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import { listAt, stringAt } from "#shared/domain/kube-object.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import {
   type ClusterFixture,
-  claimFor,
-  clusterFixture,
   configMap,
   definition,
   deployment,
-  inSeconds,
   manifest,
   namespace,
-  recorded,
-  systemClock,
   widget,
 } from "#test/support/cluster-fixture.ts";
+import { engineWorld } from "#test/support/engine-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 
 const env = [
   { name: "A", value: "1" },
@@ -28,33 +22,16 @@ const env = [
 ];
 
 describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
-  let cluster: ClusterFixture;
-  let stop: () => Promise<void>;
-
-  beforeAll(async () => {
-    const target = await start();
-    cluster = clusterFixture(target.endpoint);
-    stop = target.stop;
-  });
-
-  afterAll(async () => {
-    cluster.close();
-    await stop();
-  });
-
-  async function applied(set: string, objects: readonly ManifestObject[], before?: Inventory): Promise<Inventory> {
-    const setId = setIdOf(claimFor(set));
-    const inventory = before ?? emptyInventory(setId);
-    const request = { objects, setId, inventory, clock: systemClock, deadline: inSeconds(60) };
-    const result = await applySet(cluster.client, request);
-    expect(result.outcome).toBe("applied");
-    return recorded(inventory, result);
-  }
+  const cluster = forAllTests(async () => engineWorld(await start()));
 
   const drift = (report: DriftReport) => report.drifted.map(({ id, how }) => `${id.kind} ${id.name} ${how}`).sort();
 
   it("nothing changed: clean", async () => {
-    const inventory = await applied("clean", [namespace("clean"), configMap("clean/c"), deployment("clean/web", env)]);
+    const inventory = await cluster.applied("clean", [
+      namespace("clean"),
+      configMap("clean/c"),
+      deployment("clean/web", env),
+    ]);
     expect(await detectDrift(cluster.client, inventory)).toMatchObject({
       clean: true,
       drifted: [],
@@ -177,7 +154,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
   it.each(changes.map((row, index) => [...row, index] as const))("%s", async (_name, plant, expected, index) => {
     const ns = `drift-${index}`;
     const objects = [namespace(ns), configMap(`${ns}/c`), configMap(`${ns}/untouched`), deployment(`${ns}/web`, env)];
-    const inventory = await applied(ns, objects);
+    const inventory = await cluster.applied(ns, objects);
     await plant({ ns, raw: cluster.raw, setId: inventory.setId });
 
     const report = await detectDrift(cluster.client, inventory);
@@ -196,18 +173,18 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
 
   it("applying again puts it back, and then it is clean", async () => {
     const objects = [namespace("back"), configMap("back/c"), deployment("back/web", env)];
-    const inventory = await applied("back", objects);
+    const inventory = await cluster.applied("back", objects);
     const path = "/api/v1/namespaces/back/configmaps/c";
     await cluster.raw("PATCH", `${path}?fieldManager=kubectl-edit`, { as: "merge-patch", body: { data: { k: "x" } } });
     const report = await detectDrift(cluster.client, inventory);
     expect(report.drifted).toMatchObject([{ how: "changed", lastWriter: expect.stringMatching(/^kubectl-edit at 2/) }]);
-    const corrected = await applied("back", objects, inventory);
+    const corrected = await cluster.applied("back", objects, inventory);
     expect((await cluster.raw("GET", path)).data).toEqual({ k: "1" });
     expect(await detectDrift(cluster.client, corrected)).toMatchObject({ clean: true });
   });
 
   it("what only copied the label is foreign: reported, not drift", async () => {
-    const inventory = await applied("copied", [namespace("copied"), configMap("copied/c")]);
+    const inventory = await cluster.applied("copied", [namespace("copied"), configMap("copied/c")]);
     const labels = { [partOfLabel]: inventory.setId };
     const copy = { ...configMap("copied/copy"), metadata: { name: "copy", namespace: "copied", labels } };
     await cluster.raw("POST", "/api/v1/namespaces/copied/configmaps", { body: copy });
@@ -224,7 +201,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
       definition(group),
       widget(group, "redefined/w", { size: "s", extra: "e" }),
     ];
-    const inventory = await applied("redefined", objects);
+    const inventory = await cluster.applied("redefined", objects);
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${group}`;
     const pointer = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extra";
     await cluster.raw("PATCH", path, { as: "json-patch", body: [{ op: "remove", path: pointer }] });
@@ -240,7 +217,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
 
   it("a kind that is gone is missing, object by object", async () => {
     const group = "gone.example.com";
-    const inventory = await applied("gone", [namespace("gone"), definition(group), widget(group, "gone/w")]);
+    const inventory = await cluster.applied("gone", [namespace("gone"), definition(group), widget(group, "gone/w")]);
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${group}`;
     await cluster.raw("DELETE", path);
     await expect.poll(() => cluster.statusOf(path), { timeout: 10_000 }).toBe(404);
@@ -256,7 +233,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
       template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } },
     };
     const job = manifest({ apiVersion: "batch/v1", kind: "Job", metadata: { name: "j", namespace: "once" }, spec });
-    const inventory = await applied("once", [namespace("once"), job]);
+    const inventory = await cluster.applied("once", [namespace("once"), job]);
     await cluster.raw("DELETE", "/apis/batch/v1/namespaces/once/jobs/j?propagationPolicy=Background");
     expect(await detectDrift(cluster.client, inventory)).toMatchObject({ clean: true });
   });

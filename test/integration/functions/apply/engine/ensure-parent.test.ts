@@ -1,26 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { deleteParent, ensureParent, stillHolds } from "#functions/apply/engine/ensure-parent.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 import { parentName, setIdOf } from "#shared/domain/parent-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
-import { type ClusterFixture, claimFor, clusterFixture } from "#test/support/cluster-fixture.ts";
+import { claimFor } from "#test/support/cluster-fixture.ts";
+import { engineWorld } from "#test/support/engine-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 
 const groupKinds = [{ group: "", kind: "ConfigMap" }];
 
 describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
-  let cluster: ClusterFixture;
-  let stop: () => Promise<void>;
-
-  beforeAll(async () => {
-    const target = await start();
-    cluster = clusterFixture(target.endpoint);
-    stop = target.stop;
-  });
-
-  afterAll(async () => {
-    cluster.close();
-    await stop();
-  });
+  const cluster = forAllTests(async () => engineWorld(await start()));
 
   const pathOf = (name: string) => `/api/v1/namespaces/starling-system/configmaps/${parentName(claimFor(name))}`;
 

@@ -1,40 +1,25 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { applySet } from "#functions/apply/engine/apply-set.ts";
+import { describe, expect, it } from "vitest";
 import { detectDrift } from "#functions/apply/engine/detect-drift.ts";
 import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import { pruneSet } from "#functions/apply/engine/prune-set.ts";
-import { type ClusterHost, type Interceptor, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { emptyInventory } from "#shared/domain/inventory.ts";
-import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
+import { type Interceptor, startClusterHost } from "#local/cluster/cluster-host.ts";
+import { stringAt } from "#shared/domain/kube-object.ts";
 import {
-  type ClusterFixture,
   claimFor,
-  clusterFixture,
   configMap,
   definition,
   deployment,
+  endpointOf,
   inSeconds,
   namespace,
-  recorded,
-  systemClock,
   widget,
 } from "#test/support/cluster-fixture.ts";
 import { startCuttableProxy } from "#test/support/cuttable-proxy.ts";
+import { engineWorld, inventoryOf, pruneRequest, recorded } from "#test/support/engine-world.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
 
-let host: ClusterHost;
-let cluster: ClusterFixture;
-
-beforeEach(async () => {
-  host = await startClusterHost({ controllers: "off" });
-  const { server, caData, token } = host.addCluster("test");
-  cluster = clusterFixture({ server, caData, credentials: { token: async () => token } });
-});
-
-afterEach(async () => {
-  cluster.close();
-  await host.stop();
-});
+const host = forEachTest(() => startClusterHost({ controllers: "off" }));
+const cluster = forEachTest(async () => engineWorld({ endpoint: endpointOf(host.addCluster("test")) }));
 
 /** Every n-th request in a phase fails in a way that passes. */
 function every(n: number, phase: "before" | "after", fault: Awaited<ReturnType<Interceptor>>): Interceptor {
@@ -66,23 +51,15 @@ describe("an API server with faults that pass", () => {
     const group = "faults.example.com";
     const keep = [namespace("f"), definition(group), deployment("f/web"), widget(group, "f/w")];
     const objects = [...keep, ...["a", "b", "c", "d", "e", "f", "g"].map((name) => configMap(`f/${name}`))];
-    const inventory = emptyInventory(setIdOf(claim));
-    const settings = { setId: inventory.setId, clock: systemClock, deadline: inSeconds(25) };
+    const deadline = inSeconds(25);
     host.intercept(fault());
 
     expect(await ensureParent(cluster.client, { claim, groupKinds: [] })).toMatchObject({ kind: "written" });
-    const applied = await applySet(cluster.client, { objects, inventory, ...settings });
+    const applied = await cluster.apply("faults", objects, { deadline });
     expect(applied.outcome).toBe("applied");
-    const full = recorded(inventory, applied);
-    expect(await detectDrift(cluster.client, full)).toMatchObject({ clean: true });
-    const kept = new Set(keep.map((object) => objectIdOf(object).kind));
-    const pruned = await pruneSet(cluster.client, {
-      candidates: full.entries.filter(({ id }) => !kept.has(id.kind)),
-      unrecorded: [],
-      keepUids: new Set(),
-      claim,
-      ...settings,
-    });
+    const inventory = recorded(inventoryOf("faults"), applied);
+    expect(await detectDrift(cluster.client, inventory)).toMatchObject({ clean: true });
+    const pruned = await pruneSet(cluster.client, pruneRequest({ claim, inventory }, keep, { deadline }));
     expect(pruned).toMatchObject({ outcome: "done" });
 
     host.intercept(undefined);
@@ -94,13 +71,11 @@ describe("an API server with faults that pass", () => {
   });
 
   it("a cluster that goes away in the middle stops the run early, and says so", async () => {
-    const inventory = emptyInventory(setIdOf(claimFor("away")));
     const names = Array.from({ length: 60 }, (_each, index) => configMap(`away/c${index}`));
-    const settings = { setId: inventory.setId, inventory, clock: systemClock, deadline: inSeconds(25) };
     const target = new URL(cluster.endpoint.server);
     const proxy = await startCuttableProxy(Number(target.port));
     target.port = String(proxy.port);
-    const throughProxy = clusterFixture({ ...cluster.endpoint, server: target.href });
+    const throughProxy = engineWorld({ endpoint: { ...cluster.endpoint, server: target.href } });
     let writes = 0;
     host.intercept(({ method, phase }) => {
       if (method !== "PATCH" || phase !== "after") return "pass";
@@ -108,8 +83,8 @@ describe("an API server with faults that pass", () => {
       if (writes === 20) proxy.cut();
       return "pass";
     });
-    const result = await applySet(throughProxy.client, { objects: [namespace("away"), ...names], ...settings });
-    throughProxy.close();
+    const result = await throughProxy.apply("away", [namespace("away"), ...names], { deadline: inSeconds(25) });
+    await throughProxy.stop();
     expect(result.outcome).toBe("unreachable");
     expect(result.objects).toHaveLength(61);
     expect(result.objects.filter(({ outcome }) => outcome === "skipped").length).toBeGreaterThan(10);

@@ -1,43 +1,28 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { applySet } from "#functions/apply/engine/apply-set.ts";
+import { describe, expect, it } from "vitest";
 import { deleteSet } from "#functions/apply/engine/delete-set.ts";
 import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import { type PruneRequest, type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
-import { changeInventory, emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
+import { systemClock } from "#shared/adapters/system.ts";
+import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
-import { objectIdKey } from "#shared/domain/object-id.ts";
-import { parentName, type SyncClaim, setIdOf } from "#shared/domain/parent-object.ts";
+import { parentName, type SyncClaim } from "#shared/domain/parent-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import {
-  type ClusterFixture,
   claimFor,
-  clusterFixture,
   configMap,
   definition,
   deployment,
   inSeconds,
   manifest,
   namespace,
-  recorded,
-  systemClock,
   widget,
 } from "#test/support/cluster-fixture.ts";
+import { engineWorld, pruneRequest } from "#test/support/engine-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
 
 describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
-  let cluster: ClusterFixture;
-  let stop: () => Promise<void>;
-
-  beforeAll(async () => {
-    const target = await start();
-    cluster = clusterFixture(target.endpoint);
-    stop = target.stop;
-  });
-
-  afterAll(async () => {
-    cluster.close();
-    await stop();
-  });
+  const cluster = forAllTests(async () => engineWorld(await start()));
 
   interface Applied {
     readonly claim: SyncClaim;
@@ -47,31 +32,11 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
   async function applied(set: string, objects: readonly ManifestObject[]): Promise<Applied> {
     const claim = claimFor(set);
     await ensureParent(cluster.client, { claim, groupKinds: [] });
-    const inventory = emptyInventory(setIdOf(claim));
-    const request = { objects, setId: inventory.setId, inventory, clock: systemClock, deadline: inSeconds(60) };
-    const result = await applySet(cluster.client, request);
-    expect(result.outcome).toBe("applied");
-    return { claim, inventory: recorded(inventory, result) };
+    return { claim, inventory: await cluster.applied(set, objects) };
   }
 
-  function prune(
-    { claim, inventory }: Applied,
-    keep: readonly ManifestObject[],
-    rest: Partial<PruneRequest> = {},
-  ): Promise<PruneResult> {
-    const kept = new Set(keep.map((object) => objectIdKey(objectIdOf(object))));
-    const candidates = inventory.entries.filter(({ id }) => !kept.has(objectIdKey(id)));
-    const staying = inventory.entries.filter(({ id }) => kept.has(objectIdKey(id)));
-    return pruneSet(cluster.client, {
-      setId: inventory.setId,
-      candidates,
-      unrecorded: [],
-      keepUids: new Set(staying.map(({ uid }) => uid)),
-      claim,
-      clock: systemClock,
-      deadline: inSeconds(60),
-      ...rest,
-    });
+  function prune(set: Applied, keep: readonly ManifestObject[], rest?: Partial<PruneRequest>): Promise<PruneResult> {
+    return pruneSet(cluster.client, pruneRequest(set, keep, rest));
   }
 
   const outcomes = (result: PruneResult) =>

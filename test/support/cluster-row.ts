@@ -1,0 +1,25 @@
+import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+
+const endpointSpec: ClusterSpec = { endpoint: { server: "https://c1.example.com", token: { secret: "c1" } } };
+
+/** The row of Cluster `c1`, as registered and not yet observed. */
+export function clusterRow(spec: ClusterSpec = endpointSpec): ClusterRow {
+  return {
+    ...keys.cluster("c1"),
+    type: "Cluster",
+    schema: ROW_SCHEMA,
+    version: 1,
+    uid: "uid-c1",
+    name: "c1",
+    labels: {},
+    annotations: {},
+    generation: 1,
+    createdAt: "2026-11-20T08:00:00.000Z",
+    spec,
+    operations: {},
+    status: { conditions: [] },
+  };
+}

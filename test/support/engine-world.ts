@@ -1,0 +1,85 @@
+/**
+ * The apply engine and a cluster, as its suites begin: sets that belong to `claimFor` of their name, applied with a
+ * minute's time and an inventory that is kept as a worker keeps it.
+ */
+import { type ApplySetRequest, type ApplySetResult, applySet } from "#functions/apply/engine/apply-set.ts";
+import type { PruneRequest } from "#functions/apply/engine/prune-set.ts";
+import { systemClock } from "#shared/adapters/system.ts";
+import { changeInventory, emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
+import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
+import { objectIdKey } from "#shared/domain/object-id.ts";
+import { type SyncClaim, setIdOf } from "#shared/domain/parent-object.ts";
+import {
+  type ClusterFixture,
+  claimFor,
+  clusterFixture,
+  type FixtureTarget,
+  inSeconds,
+} from "#test/support/cluster-fixture.ts";
+
+export interface EngineWorld extends ClusterFixture {
+  /** Applies a set of which nothing is known, unless `rest` says otherwise. */
+  apply(set: string, objects: readonly ManifestObject[], rest?: Partial<ApplySetRequest>): Promise<ApplySetResult>;
+  /**
+   * Applies a set to its end.
+   * @returns its inventory.
+   * @throws Error when not everything was applied.
+   */
+  applied(set: string, objects: readonly ManifestObject[], before?: Inventory): Promise<Inventory>;
+}
+
+export function engineWorld(target: FixtureTarget): EngineWorld {
+  const cluster = clusterFixture(target);
+  const apply: EngineWorld["apply"] = (set, objects, rest) =>
+    applySet(cluster.client, applyRequest(set, objects, rest));
+  return {
+    ...cluster,
+    apply,
+    async applied(set, objects, before = inventoryOf(set)) {
+      const result = await apply(set, objects, { inventory: before });
+      if (result.outcome !== "applied")
+        throw new Error(`${set} is ${result.outcome}: ${JSON.stringify(result.objects)}`);
+      return recorded(before, result);
+    },
+  };
+}
+
+/** Of a set of which nothing is known. */
+export function inventoryOf(set: string): Inventory {
+  return emptyInventory(setIdOf(claimFor(set)));
+}
+
+/** The inventory that a worker stores after an apply. */
+export function recorded(inventory: Inventory, result: ApplySetResult): Inventory {
+  const entries = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
+  return changeInventory(inventory, { recorded: entries, settled: [], definitions: result.definitions });
+}
+
+export function applyRequest(
+  set: string,
+  objects: readonly ManifestObject[],
+  rest: Partial<ApplySetRequest> = {},
+): ApplySetRequest {
+  const inventory = inventoryOf(set);
+  return { objects, setId: inventory.setId, inventory, clock: systemClock, deadline: inSeconds(60), ...rest };
+}
+
+/** Deletes what the inventory has and `keep` has not. */
+export function pruneRequest(
+  { claim, inventory }: { readonly claim: SyncClaim; readonly inventory: Inventory },
+  keep: readonly ManifestObject[],
+  rest: Partial<PruneRequest> = {},
+): PruneRequest {
+  const kept = new Set(keep.map((object) => objectIdKey(objectIdOf(object))));
+  const staying = inventory.entries.filter(({ id }) => kept.has(objectIdKey(id)));
+  return {
+    setId: inventory.setId,
+    candidates: inventory.entries.filter(({ id }) => !kept.has(objectIdKey(id))),
+    unrecorded: [],
+    keepUids: new Set(staying.map(({ uid }) => uid)),
+    claim,
+    clock: systemClock,
+    deadline: inSeconds(60),
+    ...rest,
+  };
+}

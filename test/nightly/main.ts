@@ -33,6 +33,8 @@ const { values, positionals } = parseArgs({
 const [from, count, parallel, processes] = [values.from, values.count, values.parallel, values.processes].map(
   Number,
 ) as [number, number, number, number];
+/** Worlds between two words about how far it is. */
+const toldEvery = 50;
 const suites = { seeds: playSeeds, calls: failCalls };
 type SuiteName = keyof typeof suites;
 
@@ -62,6 +64,7 @@ async function playSeeds(): Promise<number> {
   if (seeds.length === 0) return 0;
   const { rate, played: quietEnd } = await paced(playQuiet);
   const failed: number[] = [];
+  let played = 0;
   await inPool(seeds, parallel, async (seed) => {
     try {
       await playSeed(seed, { rate, quietEnd });
@@ -69,6 +72,8 @@ async function playSeeds(): Promise<number> {
       failed.push(seed);
       console.log(`seed ${seed} failed: ${errorMessage(error)}\nrepeat it: npm run nightly -- seeds --seed ${seed}`);
     }
+    played += 1;
+    if (played % toldEvery === 0) console.log(`${played} of ${seeds.length} seeds, ${failed.length} failed`);
   });
   return summary(`${seeds.length} seeds`, failed);
 }

@@ -15,26 +15,27 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import { clusterReader, decodeManifests, differences } from "#test/support/cluster-reader.ts";
-import { type DemoProcess, startDemo } from "#test/support/demo-process.ts";
+import { startDemo } from "#test/support/demo-process.ts";
 import { foreignRepository } from "#test/support/foreign-repository.ts";
 import { listens, portsOf, processesWith } from "#test/support/processes.ts";
+import type { StartedProcess } from "#test/support/started-process.ts";
 
 const run = promisify(execFile);
 const home = mkdtempSync(join(tmpdir(), "starling-demo-test-"));
 const tmp = join(home, "tmp");
 const repository = join(home, "books of ours");
-const running = new Set<DemoProcess>();
+const running = new Set<StartedProcess>();
 let kubectl = "";
 let head = "";
 /** It takes its deadline; it goes on beside the others. */
-let neverStarts: DemoProcess | undefined;
+let neverStarts: StartedProcess | undefined;
 
 async function git(...args: readonly string[]): Promise<string> {
   const identity = ["-c", "user.name=ana", "-c", "user.email=ana@example.com"];
   return (await run("git", [...identity, ...args], { cwd: repository })).stdout.trim();
 }
 
-function demo(args: readonly string[], options: { readonly path?: string } = {}): DemoProcess {
+function demo(args: readonly string[], options: { readonly path?: string } = {}): StartedProcess {
   const started = startDemo(args, { tmp, ...options });
   running.add(started);
   return started;
@@ -142,7 +143,7 @@ describe("whatever ends the demo, it leaves no process, no port and no file", ()
   });
 
   it.each([
-    { whom: "the parent", pidOf: (told: DemoProcess) => told.child.pid },
+    { whom: "the parent", pidOf: (told: StartedProcess) => told.child.pid },
     { whom: "the demo itself", pidOf: () => Number.parseInt(demoItself() ?? "", 10) },
   ])("SIGKILL of $whom", async ({ pidOf }) => {
     const told = demo(["--clusters", "3"]);

@@ -1,90 +1,34 @@
-import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { makeLocalHome, settings } from "#test/support/local-home.ts";
 import { listens, portsOf, processesWith } from "#test/support/processes.ts";
 
-const run = promisify(execFile);
-const starling = fileURLToPath(new URL("../../cli/starling.mjs", import.meta.url));
-const home = mkdtempSync(join(tmpdir(), "starling-restart-"));
-const state = join(home, "kept state");
-const repository = join(home, "shop");
-const env = {
-  PATH: process.env.PATH ?? "",
-  HOME: home,
-  GIT_AUTHOR_NAME: "ana",
-  GIT_AUTHOR_EMAIL: "ana@example.com",
-  GIT_COMMITTER_NAME: "ana",
-  GIT_COMMITTER_EMAIL: "ana@example.com",
-};
+const home = await makeLocalHome();
+const { cli } = home;
+const state = join(home.folder, "kept state");
 
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
+const up = (...args: readonly string[]) => cli(["local", "up", "--state", state, ...args]);
+const down = () => cli(["local", "down", "--state", state]);
 
-async function cli(...args: readonly string[]): Promise<Ran> {
-  try {
-    const { stdout, stderr } = await run(process.execPath, [starling, ...args], { cwd: home, env });
-    return { code: 0, out: stdout, err: stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, out: stdout, err: stderr };
-  }
-}
-
-const up = (...args: readonly string[]) => cli("local", "up", "--state", state, ...args);
-const down = () => cli("local", "down", "--state", state);
-
-async function status(): Promise<{ pid: number; endpoint: string; repository: { url: string; ca: string } }> {
-  return JSON.parse((await cli("local", "status", "--state", state, "-o", "json")).out);
-}
-
-async function commit(value: string): Promise<string> {
-  const settings = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {value: "${value}"}\n`;
-  writeFileSync(join(repository, "settings.yaml"), settings);
-  await run("git", ["add", "."], { cwd: repository, env });
-  await run("git", ["commit", "-qm", value], { cwd: repository, env });
-  return (await run("git", ["rev-parse", "HEAD"], { cwd: repository, env })).stdout.trim();
-}
-
-async function push(): Promise<void> {
-  const { url, ca } = (await status()).repository;
-  await run("git", ["push", "-q", url, "main"], { cwd: repository, env: { ...env, GIT_SSL_CAINFO: ca } });
-}
+const status = () => home.status(state);
+const commit = (value: string) => home.commit({ "settings.yaml": settings(value) });
+const push = () => home.push(state);
+const untilInSync = (revision: string) =>
+  home.untilStatus(`syncgroup:   default/shop  Complete  3/3  main@sha1:${revision}`, state);
 
 /** What the ConfigMap says in every cluster. */
 async function values(): Promise<readonly string[]> {
-  const kubectl = await locateKubectl("");
+  const kubeconfig = join(state, "kubeconfig");
   const read = (context: string) =>
-    run(kubectl, [
-      ...["--kubeconfig", join(state, "kubeconfig"), "--context", context],
-      ...["get", "configmap", "settings", "-o", "jsonpath={.data.value}"],
-    ]);
-  return Promise.all(["canary-1", "early-1", "broad-1"].map(async (context) => (await read(context)).stdout));
+    home.kubectl(kubeconfig, `--context ${context} get configmap settings -o jsonpath={.data.value}`);
+  return Promise.all(["canary-1", "early-1", "broad-1"].map(read));
 }
 
-async function untilInSync(revision: string): Promise<void> {
-  await vi.waitFor(
-    async () => {
-      const { out } = await cli("local", "status", "--state", state);
-      expect(out).toContain(`syncgroup:   default/shop  Complete  3/3  main@sha1:${revision}`);
-    },
-    { timeout: 90_000, interval: 500 },
-  );
-}
-
-beforeAll(async () => {
-  mkdirSync(repository);
-  await run("git", ["init", "-q", "-b", "main", "."], { cwd: repository, env });
+beforeAll(() => {
   writeFileSync(
-    join(home, "fleet.yaml"),
+    join(home.folder, "fleet.yaml"),
     `apiVersion: starling.dev/v1alpha1
 kind: SyncGroup
 metadata: {name: shop}
@@ -98,7 +42,7 @@ spec:
 
 afterAll(async () => {
   await down();
-  rmSync(home, { recursive: true, force: true });
+  home.remove();
 });
 
 describe("the machine in the background", () => {
@@ -107,8 +51,8 @@ describe("the machine in the background", () => {
     expect(await up("--clusters", "3", "--repo", "shop")).toMatchObject({ code: 0 });
     const before = await status();
     const source = `{apiVersion: starling.dev/v1alpha1, kind: Source, metadata: {name: shop}, spec: {git: {url: "${before.repository.url}"}}}`;
-    writeFileSync(join(home, "source.yaml"), source);
-    expect(await cli("apply", "-f", "source.yaml", "-f", "fleet.yaml")).toMatchObject({ code: 0 });
+    writeFileSync(join(home.folder, "source.yaml"), source);
+    expect(await cli(["apply", "-f", "source.yaml", "-f", "fleet.yaml"])).toMatchObject({ code: 0 });
     await untilInSync(first);
 
     const ports = portsOf(processesWith(state).map((line) => Number.parseInt(line, 10)));
@@ -122,7 +66,7 @@ describe("the machine in the background", () => {
     expect(after).toMatchObject({ endpoint: before.endpoint, repository: before.repository });
     await untilInSync(first);
     expect(await values()).toEqual(["one", "one", "one"]);
-    const rollouts = JSON.parse((await cli("rollout", "list", "shop", "-o", "json")).out);
+    const rollouts = JSON.parse((await cli(["rollout", "list", "shop", "-o", "json"])).out);
     expect(rollouts.items).toHaveLength(1);
 
     const second = await commit("two");
@@ -140,7 +84,7 @@ describe("the machine in the background", () => {
     );
     process.kill(pid, "SIGKILL");
     await vi.waitFor(() => expect(processesWith(state)).toEqual([]), { timeout: 20_000 });
-    expect(await cli("local", "status", "--state", state)).toMatchObject({ code: 1, out: "local is down\n" });
+    expect(await cli(["local", "status", "--state", state])).toMatchObject({ code: 1, out: "local is down\n" });
     expect(await up()).toMatchObject({ code: 0 });
     expect(await values()).toEqual(["two", "two", "two"]);
     const third = await commit("three");

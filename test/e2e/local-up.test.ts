@@ -1,55 +1,11 @@
-import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { makeLocalHome, settings } from "#test/support/local-home.ts";
+import type { Ran } from "#test/support/started-process.ts";
 
-const run = promisify(execFile);
-const starling = fileURLToPath(new URL("../../cli/starling.mjs", import.meta.url));
-const home = mkdtempSync(join(tmpdir(), "starling-local-"));
-const repository = join(home, "shop");
-const env = {
-  PATH: process.env.PATH ?? "",
-  HOME: home,
-  GIT_AUTHOR_NAME: "ana",
-  GIT_AUTHOR_EMAIL: "ana@example.com",
-  GIT_COMMITTER_NAME: "ana",
-  GIT_COMMITTER_EMAIL: "ana@example.com",
-};
-
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function cli(line: string): Promise<Ran> {
-  try {
-    const { stdout, stderr } = await run(process.execPath, [starling, ...line.split(" ")], { cwd: home, env });
-    return { code: 0, out: stdout, err: stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, out: stdout, err: stderr };
-  }
-}
-
-async function git(...args: readonly string[]): Promise<void> {
-  await run("git", args, { cwd: repository, env });
-}
-
-async function commit(files: Readonly<Record<string, string>>, message: string): Promise<void> {
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(repository, name), text);
-  await git("add", ".");
-  await git("commit", "-qm", message);
-}
-
-const configMap = (value: string) => `apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: default}
-data: {value: "${value}"}
-`;
+const home = await makeLocalHome();
+const { cli } = home;
 
 const brokenDeployment = `apiVersion: apps/v1
 kind: Deployment
@@ -62,32 +18,24 @@ spec:
 `;
 
 beforeAll(async () => {
-  mkdirSync(repository);
-  await git("init", "-q", "-b", "main", ".");
-  await commit({ "settings.yaml": configMap("one") }, "Set one");
+  await home.commit({ "settings.yaml": settings("one", "default") });
   expect(await cli("local up --clusters 3 --repo shop")).toMatchObject({ code: 0 });
 });
 
 afterAll(async () => {
   await cli("local down");
-  rmSync(home, { recursive: true, force: true });
+  home.remove();
 });
 
 describe("starling on one machine", () => {
   it("takes a push to every cluster, halts at a broken one, and deletes what it made", async () => {
-    const status = await cli("local status -o json");
-    const machine = JSON.parse(status.out) as { pid: number; repository: { url: string; ca: string } };
-    const push = () =>
-      run("git", ["push", "-q", machine.repository.url, "main"], {
-        cwd: repository,
-        env: { ...env, GIT_SSL_CAINFO: machine.repository.ca },
-      });
+    const { url } = (await home.status()).repository;
     writeFileSync(
-      join(home, "fleet.yaml"),
+      join(home.folder, "fleet.yaml"),
       `apiVersion: starling.dev/v1alpha1
 kind: Source
 metadata: {name: shop}
-spec: {git: {url: "${machine.repository.url}"}}
+spec: {git: {url: "${url}"}}
 ---
 apiVersion: starling.dev/v1alpha1
 kind: SyncGroup
@@ -113,8 +61,8 @@ spec:
     expect(JSON.parse((await cli(`get syncs -A -o json --continue ${token}`)).out).items).toHaveLength(1);
     expect((await cli("get sg -A --no-headers")).out).toMatch(/^default +shop .* 3\/3 .* Complete /);
 
-    await commit({ "web.yaml": brokenDeployment }, "Break it");
-    await push();
+    await home.commit({ "web.yaml": brokenDeployment });
+    await home.push();
     let second: Ran = { code: 0, out: "", err: "" };
     const deadline = Date.now() + 60_000;
     while (!second.out.startsWith("shop-2") && Date.now() < deadline) {
@@ -158,7 +106,7 @@ spec:
   });
 
   it("is up once, and down leaves no process and no context", async () => {
-    const { pid } = JSON.parse((await cli("local status -o json")).out) as { pid: number };
+    const { pid } = await home.status();
     expect((await cli("local up")).err).toContain("it is up already");
     expect(await cli("local down")).toMatchObject({ code: 0, out: "local is down\n" });
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 10_000 });

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -13,16 +12,11 @@ import { sharedSandbox } from "#local/aws/sandbox.ts";
 import { MemorySender } from "#shared/adapters/memory-sender.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import { type Ran, ranTo, startNode } from "#test/support/started-process.ts";
 
 export const PRINCIPAL = "arn:aws:iam::000000000000:user/ana";
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const key = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
-
-export interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
 
 export interface Terminal {
   readonly input?: string;
@@ -124,41 +118,19 @@ export async function startCliFixture(): Promise<CliFixture> {
       const code = await runCli(argv, io);
       return { code, out, err };
     },
-    spawn: (line, options = {}) => spawnStarling(line.split(" "), { ...options, env, cwd: folder }),
+    async spawn(line, { input = "", killAfterMs } = {}) {
+      const args = [join(root, "cli", "starling.mjs"), ...line.split(" ")];
+      const started = startNode(args, { cwd: folder, env, input, node: machineNode() });
+      if (killAfterMs !== undefined) {
+        started.child.stderr?.on("data", () => setTimeout(() => started.child.kill("SIGINT"), killAfterMs));
+      }
+      return ranTo(started);
+    },
     async stop() {
       await front.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-interface Spawning {
-  readonly input?: string;
-  readonly killAfterMs?: number;
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
-}
-
-function spawnStarling(argv: readonly string[], options: Spawning): Promise<Ran> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(machineNode(), [join(root, "cli", "starling.mjs"), ...argv], {
-      env: options.env,
-      cwd: options.cwd,
-      stdio: ["pipe", "pipe", "pipe"],
-    });
-    let out = "";
-    let err = "";
-    child.stdout.on("data", (chunk: Buffer) => {
-      out += chunk.toString();
-    });
-    child.stderr.on("data", (chunk: Buffer) => {
-      err += chunk.toString();
-      if (options.killAfterMs !== undefined) setTimeout(() => child.kill("SIGINT"), options.killAfterMs);
-    });
-    child.on("error", reject);
-    child.on("close", (code) => resolve({ code: code ?? -1, out, err }));
-    child.stdin.end(options.input ?? "");
-  });
 }
 
 /** The Node that people have: the first on the path that does not come with the dependencies. */

@@ -1,0 +1,111 @@
+/** Somebody at a terminal who has a git repository and runs Starling on one machine. */
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, vi } from "vitest";
+import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { type Ran, ranTo, type StartedProcess, startNode } from "#test/support/started-process.ts";
+
+const run = promisify(execFile);
+const starling = fileURLToPath(new URL("../../cli/starling.mjs", import.meta.url));
+
+/** A command line, split at its spaces, or its arguments. */
+type Line = string | readonly string[];
+
+/** What `local status -o json` tells. */
+interface MachineStatus {
+  readonly pid: number;
+  readonly endpoint: string;
+  readonly repository: { readonly url: string; readonly ca: string };
+}
+
+export interface LocalHome {
+  /** The working directory of every command, and HOME. */
+  readonly folder: string;
+  /** `starling LINE`, to its end. */
+  cli(line: Line): Promise<Ran>;
+  /** `starling LINE`, which goes on while the test does. */
+  start(line: Line): StartedProcess;
+  /** @param state - folder of the machine; absent: the one that is there by default. */
+  status(state?: string): Promise<MachineStatus>;
+  /** @returns what `local status` prints, as soon as that has the text. @throws Error after 90 seconds without. */
+  untilStatus(text: string, state?: string): Promise<string>;
+  /** @returns what it printed. @throws Error when it fails. */
+  kubectl(kubeconfig: string, line: Line): Promise<string>;
+  /** Writes files into the repository, `shop` below the folder, and commits. @returns the commit's id. */
+  commit(files: Readonly<Record<string, string>>): Promise<string>;
+  /** Pushes the repository to the one that the machine serves. */
+  push(state?: string): Promise<void>;
+  /** Removes all that is there; machines are to be down. */
+  remove(): void;
+}
+
+/** A folder of its own below the temporary one, with an empty repository `shop` whose branch is `main`. */
+export async function makeLocalHome(): Promise<LocalHome> {
+  const folder = mkdtempSync(join(tmpdir(), "starling-local-"));
+  const repository = join(folder, "shop");
+  const { PATH = "", KUBEBUILDER_ASSETS } = process.env;
+  const env = {
+    PATH,
+    HOME: folder,
+    TMPDIR: join(folder, "tmp"),
+    GIT_AUTHOR_NAME: "ana",
+    GIT_AUTHOR_EMAIL: "ana@example.com",
+    GIT_COMMITTER_NAME: "ana",
+    GIT_COMMITTER_EMAIL: "ana@example.com",
+    ...(KUBEBUILDER_ASSETS === undefined ? {} : { KUBEBUILDER_ASSETS }),
+  };
+  for (const each of [repository, env.TMPDIR]) mkdirSync(each);
+
+  const argumentsOf = (line: Line) => (typeof line === "string" ? line.split(" ") : line);
+  const start: LocalHome["start"] = (line) => startNode([starling, ...argumentsOf(line)], { cwd: folder, env });
+  const cli: LocalHome["cli"] = (line) => ranTo(start(line));
+  async function git(args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string> {
+    return (await run("git", args, { cwd: repository, env: { ...env, ...more } })).stdout;
+  }
+  const statusOf = (state?: string) => ["local", "status", ...(state === undefined ? [] : ["--state", state])];
+  async function status(state?: string): Promise<MachineStatus> {
+    return JSON.parse((await cli([...statusOf(state), "-o", "json"])).out);
+  }
+
+  await git(["init", "-q", "-b", "main", "."]);
+  return {
+    folder,
+    cli,
+    start,
+    status,
+    async untilStatus(text, state) {
+      let out = "";
+      const look = async () => {
+        out = (await cli(statusOf(state))).out;
+        expect(out).toContain(text);
+      };
+      await vi.waitFor(look, { timeout: 90_000, interval: 500 });
+      return out;
+    },
+    async kubectl(kubeconfig, line) {
+      const args = ["--kubeconfig", kubeconfig, ...argumentsOf(line)];
+      return (await run(await locateKubectl(PATH), args, { env })).stdout;
+    },
+    async commit(files) {
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(repository, name), text);
+      await git(["add", "."]);
+      await git(["commit", "-qm", `Change ${Object.keys(files).join(", ")}`]);
+      return (await git(["rev-parse", "HEAD"])).trim();
+    },
+    async push(state) {
+      const { url, ca } = (await status(state)).repository;
+      await git(["push", "-q", url, "main"], { GIT_SSL_CAINFO: ca });
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** A ConfigMap `settings`, of the namespace that the set says unless one is named. */
+export function settings(value: string, namespace?: string): string {
+  const metadata = namespace === undefined ? "{name: settings}" : `{name: settings, namespace: ${namespace}}`;
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata: ${metadata}\ndata: {value: "${value}"}\n`;
+}

@@ -318,7 +318,8 @@ export interface LocalServeOptions {
 export async function localServe(session: Session, options: LocalServeOptions): Promise<ExitReason> {
   const { servePlanSchema, serveLocal } = await import("#local/up.ts");
   const left = new AbortController();
-  if (options.attached === true) process.once("disconnect", () => left.abort());
+  const leave = () => left.abort();
+  if (options.attached === true) process.once("disconnect", leave);
   try {
     await serveLocal({
       folder: options.folder,
@@ -333,5 +334,8 @@ export async function localServe(session: Session, options: LocalServeOptions): 
         : { message: `it did not start: ${errorMessage(error)}`, exit: "unknown" };
     if (process.connected) process.send?.(refusal);
     throw error;
+  } finally {
+    // Who listens for the end of the channel is kept alive by it.
+    process.off("disconnect", leave);
   }
 }

@@ -20,17 +20,15 @@ export function listSources(
   { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
 ): Promise<ListPage<SourceObject>> {
   return collect(page, {
-    read: (part) =>
-      namespace === undefined
-        ? readThroughDirectory(table, {
-            pk: "SOURCES",
-            part,
-            target(entry) {
-              const [ns = "", name = ""] = entry.sk.split("#");
-              return keys.object(ns, "Source", name);
-            },
-          })
-        : table.query({ pk: keys.object(namespace, "Source", "").pk, ...part }),
+    read: readNamespaced(table, {
+      kind: "Source",
+      namespace,
+      pk: "SOURCES",
+      target(entry) {
+        const [ns = "", name = ""] = entry.sk.split("#");
+        return keys.object(ns, "Source", name);
+      },
+    }),
     keep: (row) => (keepsLabels(page, row as SourceRow) ? sourceObject(row as SourceRow) : undefined),
   });
 }
@@ -41,24 +39,22 @@ export function listSyncGroups(
   { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
 ): Promise<ListPage<SyncGroupObject>> {
   return collect(page, {
-    read: (part) =>
-      namespace === undefined
-        ? readThroughDirectory(table, {
-            pk: "SUBJECTS",
-            part,
-            target(entry) {
-              const [ns = "", kind, name = ""] = entry.sk.split("#");
-              return kind === "SyncGroup" ? keys.object(ns, "SyncGroup", name) : undefined;
-            },
-          })
-        : table.query({ pk: keys.object(namespace, "SyncGroup", "").pk, ...part }),
+    read: readNamespaced(table, {
+      kind: "SyncGroup",
+      namespace,
+      pk: "SUBJECTS",
+      target(entry) {
+        const [ns = "", kind, name = ""] = entry.sk.split("#");
+        return kind === "SyncGroup" ? keys.object(ns, "SyncGroup", name) : undefined;
+      },
+    }),
     keep: (row) => (keepsLabels(page, row as SyncGroupRow) ? syncGroupObject(row as SyncGroupRow) : undefined),
   });
 }
 
 export function listClusters(table: Table, page: PageRequest): Promise<ListPage<ClusterObject>> {
   return collect(page, {
-    read: (part) => readThroughDirectory(table, { pk: "FLEET", part, target: (entry) => keys.cluster(entry.sk) }),
+    read: (part) => readThroughDirectory(table, { pk: "FLEET", target: (entry) => keys.cluster(entry.sk) }, part),
     keep: (row) => (keepsLabels(page, row as ClusterRow) ? clusterObject(row as ClusterRow) : undefined),
   });
 }
@@ -74,16 +70,27 @@ export async function getObject(
   return row.type === "Cluster" ? clusterObject(row) : syncGroupObject(row);
 }
 
-/** The rows a directory's entries stand for, in the directory's order. */
-async function readThroughDirectory(
+/** A part of a list, as a table takes it. */
+type Part = Pick<PageRequest, "limit" | "after">;
+
+interface Directory {
+  readonly pk: string;
+  readonly target: (entry: Row) => RowKey | undefined;
+}
+
+/** Reads the rows of one namespace, or of all through their directory. */
+function readNamespaced(
   table: Table,
-  directory: {
-    readonly pk: string;
-    readonly part: { readonly limit: number; readonly after?: string };
-    readonly target: (entry: Row) => RowKey | undefined;
-  },
-): Promise<Page<Row>> {
-  const page = await table.query({ pk: directory.pk, ...directory.part });
+  list: Directory & { readonly kind: "Source" | "SyncGroup"; readonly namespace: string | undefined },
+): (part: Part) => Promise<Page<Row>> {
+  const { kind, namespace } = list;
+  if (namespace === undefined) return (part) => readThroughDirectory(table, list, part);
+  return (part) => table.query({ pk: keys.object(namespace, kind, "").pk, ...part });
+}
+
+/** The rows a directory's entries stand for, in the directory's order. */
+async function readThroughDirectory(table: Table, directory: Directory, part: Part): Promise<Page<Row>> {
+  const page = await table.query({ pk: directory.pk, ...part });
   const targets = page.items.flatMap((entry) => directory.target(entry) ?? []);
   const rows = new Map((await table.getMany(targets)).map((row) => [keyText(row), row]));
   const items = targets.flatMap((key) => rows.get(keyText(key)) ?? []);

@@ -1,6 +1,6 @@
 import { DescribeClusterCommand, type EKSClient, EKSServiceException } from "@aws-sdk/client-eks";
-import { FailureMemory } from "#shared/adapters/failure-memory.ts";
 import type { Identity, RoleSessions, SessionCredentials } from "#shared/adapters/role-sessions.ts";
+import { SharedQuestions } from "#shared/adapters/shared-questions.ts";
 import type { EksArn } from "#shared/domain/eks-arn.ts";
 import { errorMessage, StarlingError } from "#shared/errors.ts";
 import type { Clock } from "#shared/ports.ts";
@@ -35,13 +35,11 @@ const throttles: ReadonlySet<string> = new Set(["ThrottlingException", "TooManyR
 export class EksClusters {
   readonly #options: EksClusterOptions;
   readonly #kept = new Map<string, KeptEndpoint>();
-  readonly #coming = new Map<string, Promise<EksEndpoint>>();
-
-  readonly #failures: FailureMemory;
+  readonly #questions: SharedQuestions<EksEndpoint>;
 
   constructor(options: EksClusterOptions) {
     this.#options = options;
-    this.#failures = new FailureMemory(options.clock);
+    this.#questions = new SharedQuestions(options.clock);
   }
 
   /**
@@ -52,9 +50,7 @@ export class EksClusters {
     const id = JSON.stringify([cluster.arn, identity.role?.arn]);
     const kept = this.#kept.get(id);
     if (kept !== undefined && kept.until > this.#options.clock.now().getTime()) return kept.endpoint;
-    const coming = this.#coming.get(id) ?? this.#ask(id, { cluster, identity, kept });
-    this.#coming.set(id, coming);
-    return coming.finally(() => this.#coming.delete(id));
+    return this.#ask(id, { cluster, identity, kept });
   }
 
   /** What answers there is not the cluster, or nothing does: EKS is asked again, though not more than once a minute. */
@@ -68,9 +64,11 @@ export class EksClusters {
   async #ask(id: string, question: Question): Promise<EksEndpoint> {
     const now = this.#options.clock.now().getTime();
     try {
-      const endpoint = await this.#failures.unlessFailed(id, () => this.#describe(question));
-      this.#kept.set(id, { endpoint, askedAt: now, until: now + keptSeconds * 1000 });
-      return endpoint;
+      return await this.#questions.ask(id, async () => {
+        const endpoint = await this.#describe(question);
+        this.#kept.set(id, { endpoint, askedAt: now, until: now + keptSeconds * 1000 });
+        return endpoint;
+      });
     } catch (error) {
       // What was true an hour ago most likely is: EKS being away is no reason not to reach a cluster.
       const { kept } = question;

@@ -1,6 +1,6 @@
 import { AssumeRoleCommand, type Credentials, type STSClient, STSServiceException } from "@aws-sdk/client-sts";
 import type { SigningCredentials } from "#shared/adapters/eks-token.ts";
-import { FailureMemory } from "#shared/adapters/failure-memory.ts";
+import { SharedQuestions } from "#shared/adapters/shared-questions.ts";
 import { errorMessage, StarlingError } from "#shared/errors.ts";
 import type { Clock } from "#shared/ports.ts";
 
@@ -44,13 +44,11 @@ const refusalSeconds = 60;
 export class RoleSessions {
   readonly #options: RoleSessionOptions;
   readonly #kept = new Map<string, KeptSession>();
-  readonly #coming = new Map<string, Promise<KeptSession>>();
-
-  readonly #failures: FailureMemory;
+  readonly #questions: SharedQuestions<KeptSession>;
 
   constructor(options: RoleSessionOptions) {
     this.#options = options;
-    this.#failures = new FailureMemory(options.clock);
+    this.#questions = new SharedQuestions(options.clock);
   }
 
   /**
@@ -77,17 +75,11 @@ export class RoleSessions {
   }
 
   #started(id: string, identity: Identity): Promise<KeptSession> {
-    const coming = this.#coming.get(id);
-    if (coming !== undefined) return coming;
-    const starting = this.#failures
-      .unlessFailed(id, () => this.#start(identity))
-      .then((session) => {
-        this.#kept.set(id, session);
-        return session;
-      })
-      .finally(() => this.#coming.delete(id));
-    this.#coming.set(id, starting);
-    return starting;
+    return this.#questions.ask(id, async () => {
+      const session = await this.#start(identity);
+      this.#kept.set(id, session);
+      return session;
+    });
   }
 
   async #start({ region, role }: Identity): Promise<KeptSession> {

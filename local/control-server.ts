@@ -4,12 +4,12 @@
  * bytes, and a state folder may be anywhere.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { z } from "zod";
-import { readBytes } from "#local/aws/read-bytes.ts";
 import type { FaultControl } from "#local/faults/fault-control.ts";
 import { LocalFailure } from "#local/local-failure.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
+import { readBytes } from "#local/read-bytes.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 export const controlAddressSchema = z.object({ url: z.string(), token: z.string() });
@@ -39,18 +39,11 @@ export async function startControlServer(faults: FaultControl): Promise<ControlS
       response.end(JSON.stringify(body));
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
+  const listening = await listenOnLoopback(server);
   return {
-    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`,
+    url: listening.origin,
     token,
-    async stop() {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    stop: () => listening.stop(),
   };
 }
 

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { eksOperation } from "#local/aws/eks-operations.ts";
 import { EksRefusal, type EksRegister } from "#local/aws/eks-register.ts";
@@ -6,7 +5,6 @@ import type { IamRoles } from "#local/aws/iam-roles.ts";
 import { verifyPresigned } from "#local/aws/presigned-url.ts";
 import { accountOf } from "#local/aws/principal-arns.ts";
 import type { AccessKey, Principals } from "#local/aws/principals.ts";
-import { readBytes } from "#local/aws/read-bytes.ts";
 import { verifySigV4 } from "#local/aws/sigv4-verifier.ts";
 import {
   assumeRole,
@@ -18,6 +16,8 @@ import {
   stsJson,
   stsXml,
 } from "#local/aws/sts-operations.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
+import { readBytes } from "#local/read-bytes.ts";
 
 /** One request whose signature was right. */
 export interface EksStsCall {
@@ -176,18 +176,11 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
     const { status, contentType, body, headers } = await answer(await arrivedIn(request));
     response.writeHead(status, { "content-type": contentType, ...headers }).end(body);
   });
-  server.listen(options.port ?? 0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
+  const listening = await listenOnLoopback(server, options.port);
   return {
-    endpoint: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`,
+    endpoint: listening.origin,
     calls: () => calls,
-    async stop() {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    stop: () => listening.stop(),
   };
 }
 

@@ -1,5 +1,5 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
-import { readBytes } from "#local/aws/read-bytes.ts";
+import { readBytes } from "#local/read-bytes.ts";
 
 export interface HttpRequest {
   readonly method: string;

@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AwsCall, type AwsService, readCall } from "#local/aws/aws-call.ts";
 import { serverError } from "#local/aws/aws-error-replies.ts";
 import {
@@ -16,11 +15,12 @@ import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
 import type { Principals } from "#local/aws/principals.ts";
 import { emulatorHost } from "#local/aws/queue-urls.ts";
 import { createRandom } from "#local/aws/random.ts";
-import { readBytes } from "#local/aws/read-bytes.ts";
 import { createS3Front } from "#local/aws/s3-front.ts";
 import { refuseExpired } from "#local/aws/sessions.ts";
 import { createSilences } from "#local/aws/silences.ts";
 import { createSqsFront } from "#local/aws/sqs-front.ts";
+import { type LoopbackServer, listenOnLoopback } from "#local/loopback-server.ts";
+import { readBytes } from "#local/read-bytes.ts";
 
 export type Endpoints = Readonly<Record<AwsService, string>>;
 
@@ -175,19 +175,17 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     }
   }
 
-  async function listen(service: AwsService): Promise<Server> {
+  function listen(service: AwsService): Promise<LoopbackServer> {
     const server = createServer((request, response) => {
       serve(service, { request, response }).catch((error: unknown) => answerBroken(response, error));
     });
     server.keepAliveTimeout = keepAliveTimeoutMs;
-    server.listen(ports[service] ?? 0, "127.0.0.1");
-    await once(server, "listening");
-    return server;
+    return listenOnLoopback(server, ports[service]);
   }
 
   const servers = { dynamodb: await listen("dynamodb"), sqs: await listen("sqs"), s3: await listen("s3") };
   return {
-    endpoints: { dynamodb: originOf(servers.dynamodb), sqs: originOf(servers.sqs), s3: originOf(servers.s3) },
+    endpoints: { dynamodb: servers.dynamodb.origin, sqs: servers.sqs.origin, s3: servers.s3.origin },
     setFaults(next, nextSeed) {
       faults = next;
       if (nextSeed !== undefined) random = createRandom(nextSeed);
@@ -208,12 +206,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
       silences.stop();
       dynamo.stop();
       sqs.stop();
-      for (const server of Object.values(servers)) {
-        const closed = once(server, "close");
-        server.close();
-        server.closeAllConnections();
-        await closed;
-      }
+      for (const server of Object.values(servers)) await server.stop();
       for (const client of Object.values(clients)) client.close();
     },
   };
@@ -234,12 +227,6 @@ function answerBroken(response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(502, { "content-type": "text/plain" });
   response.end(`The emulator did not answer: ${error instanceof Error ? error.message : error}`);
-}
-
-function originOf(server: Server): string {
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The fault proxy has no TCP address");
-  return `http://127.0.0.1:${address.port}`;
 }
 
 interface Tally {

@@ -1,10 +1,11 @@
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
 import { type ArrivedRequest, httpApiEvent } from "#local/aws/http-api-event.ts";
 import { createRouter, type HttpRoute, type RouteMatch } from "#local/aws/http-routes.ts";
 import { localRegion } from "#local/aws/lambda-context.ts";
 import type { AccessKey, Principals } from "#local/aws/principals.ts";
 import { verifySigV4 } from "#local/aws/sigv4-verifier.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
+import { readBytesUpTo } from "#local/read-bytes.ts";
 
 export interface HttpFrontOptions {
   readonly routes: readonly HttpRoute[];
@@ -46,7 +47,7 @@ export async function startHttpFront(options: HttpFrontOptions): Promise<HttpFro
     const wirePath = queryAt < 0 ? url : url.slice(0, queryAt);
     const path = decodePath(wirePath);
     const match = path === undefined ? undefined : route(method, path);
-    const body = await readBody(request);
+    const body = await readBytesUpTo(maxBodyBytes, request);
     if (path === undefined || match === undefined) return message(404, "Not Found");
     if (body === undefined) return message(413, "Request Entity Too Large");
     const arrived = {
@@ -88,17 +89,12 @@ export async function startHttpFront(options: HttpFrontOptions): Promise<HttpFro
       },
     );
   });
-  server.listen(options.port ?? 0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
+  const listening = await listenOnLoopback(server, options.port);
   return {
-    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`,
-    async stop() {
+    url: listening.origin,
+    stop() {
       running.abort();
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
+      return listening.stop();
     },
   };
 }
@@ -119,18 +115,6 @@ function decodePath(path: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The whole body, or undefined when it is too large; then what follows is read and dropped, so that the answer arrives. */
-async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  let chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes <= maxBodyBytes) chunks.push(chunk);
-    else chunks = [];
-  }
-  return bytes > maxBodyBytes ? undefined : Buffer.concat(chunks);
 }
 
 interface ProxyResult {

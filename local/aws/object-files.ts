@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { buildApp } from "fauxqs";
+import { takeTurns } from "#local/take-turns.ts";
 
 type S3App = ReturnType<typeof buildApp>;
 
@@ -21,7 +22,8 @@ const newline = 0x0a;
 export async function keepObjects(app: S3App, stateDir: string): Promise<void> {
   const folder = join(stateDir, "s3");
   await mkdir(folder, { recursive: true });
-  const writes = new Map<string, Promise<void>>();
+  /** Each write is of the state it finds: the last one to run leaves the last state. */
+  const inTurn = takeTurns();
   let restored = false;
 
   async function writeThrough(path: string): Promise<void> {
@@ -41,21 +43,9 @@ export async function keepObjects(app: S3App, stateDir: string): Promise<void> {
     await rename(`${file}.new`, file);
   }
 
-  /** One write at a time per object, each of the state it finds: the last one to run leaves the last state. */
-  function inOrder(path: string): Promise<void> {
-    const write = (writes.get(path) ?? Promise.resolve()).then(() => writeThrough(path));
-    const settled = write
-      .catch(() => {})
-      .then(() => {
-        if (writes.get(path) === settled) writes.delete(path);
-      });
-    writes.set(path, settled);
-    return write;
-  }
-
   app.addHook("onSend", async (request, reply) => {
     if (!restored || reply.statusCode >= 300 || !["PUT", "POST", "DELETE"].includes(request.method)) return;
-    await Promise.all(objectsChangedBy(request).map(inOrder));
+    await Promise.all(objectsChangedBy(request).map((path) => inTurn(path, () => writeThrough(path))));
   });
   await restore(app, folder);
   restored = true;

@@ -2,6 +2,7 @@ import type { AwsCall } from "#local/aws/aws-call.ts";
 import { s3Error } from "#local/aws/aws-error-replies.ts";
 import type { HttpReply } from "#local/aws/emulator-client.ts";
 import type { FaultContext, Forward, ServiceFront } from "#local/aws/fault-context.ts";
+import { takeTurns } from "#local/take-turns.ts";
 
 const objectWrites = new Set(["PutObject", "CopyObject", "DeleteObject", "CompleteMultipartUpload"]);
 
@@ -11,7 +12,7 @@ const objectWrites = new Set(["PutObject", "CopyObject", "DeleteObject", "Comple
  */
 export function createS3Front(options: { readonly context: FaultContext; readonly forward: Forward }): ServiceFront {
   const { context, forward } = options;
-  const writing = new Map<string, Promise<unknown>>();
+  const oneAtATime = takeTurns();
 
   async function answer(call: AwsCall): Promise<HttpReply> {
     const { random, injected } = context;
@@ -78,17 +79,6 @@ export function createS3Front(options: { readonly context: FaultContext; readonl
     return unquoted(String(existing.headers.etag)) === unquoted(condition.value)
       ? undefined
       : preconditionFailed("If-Match");
-  }
-
-  function oneAtATime(key: string, write: () => Promise<HttpReply>): Promise<HttpReply> {
-    const turn = (writing.get(key) ?? Promise.resolve()).then(write);
-    const over = turn
-      .catch(() => {})
-      .then(() => {
-        if (writing.get(key) === over) writing.delete(key);
-      });
-    writing.set(key, over);
-    return turn;
   }
 
   return answer;

@@ -1,7 +1,7 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { createSecretStore, SecretsError } from "#local/aws/secret-store.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
 
 export interface SecretsServerOptions {
   /** Folder that the secrets are kept in, readable by the user only; left out, they live in memory. */
@@ -33,16 +33,9 @@ export async function startSecrets(options: SecretsServerOptions = {}): Promise<
     const { status, body } = await answer(String(request.headers["x-amz-target"]), await text(request));
     response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
   });
-  server.listen(options.port ?? 0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
+  const listening = await listenOnLoopback(server, options.port);
   return {
-    endpoint: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`,
-    async stop() {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    endpoint: listening.origin,
+    stop: () => listening.stop(),
   };
 }

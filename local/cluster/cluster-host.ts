@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Authenticator } from "#local/cluster/authorization/authentication.ts";
 import { bootstrap } from "#local/cluster/bootstrap.ts";
 import { Cluster } from "#local/cluster/cluster.ts";
@@ -15,6 +15,7 @@ import {
 } from "#local/cluster/request-listener.ts";
 import { Scheduler } from "#local/cluster/scheduler.ts";
 import { loadState, saveState } from "#local/cluster/state-files.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
 import { createTlsCertificate, expiredTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 
@@ -132,11 +133,8 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
   /** Never listens: it is given the connections of clusters whose certificate has expired. */
   let expired: Server | undefined;
   const ports = new Map<string, ClusterPort>();
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port ?? 0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
+  const listening = await listenOnLoopback(server, options.port);
+  const { port } = listening;
 
   function host(cluster: Cluster, authenticator = options.authenticator): void {
     const scheduler = new Scheduler(clock, (error) => {
@@ -262,9 +260,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
     save,
     async stop() {
       for (const { scheduler } of clusters.values()) scheduler.close();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await Promise.all([closed, ...[...ports.values()].map((each) => each.close())]);
+      await Promise.all([listening.stop(), ...[...ports.values()].map((each) => each.close())]);
       await save();
     },
   };

@@ -8,6 +8,7 @@ import { protobufToJson } from "#local/cluster/operations/protobuf.ts";
 import { parseResourcePath } from "#local/cluster/resource-path.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { StatusError } from "#local/cluster/status-error.ts";
+import { readBytesUpTo } from "#local/read-bytes.ts";
 import { type JsonObject, stringifyJson } from "#shared/domain/json.ts";
 
 export interface HostedCluster {
@@ -144,14 +145,8 @@ const protobufType = "application/vnd.kubernetes.protobuf";
 
 /** The body as text, or undefined when it is too large; protobuf of a known type becomes JSON, with its content type. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes <= maxBodyBytes) chunks.push(chunk);
-  }
-  if (bytes > maxBodyBytes) return undefined;
-  const body = Buffer.concat(chunks);
+  const body = await readBytesUpTo(maxBodyBytes, request);
+  if (body === undefined) return undefined;
   const json = request.headers["content-type"] === protobufType ? protobufToJson(body) : undefined;
   if (json !== undefined) request.headers["content-type"] = "application/json";
   return json ?? body.toString("utf8");

@@ -1,5 +1,4 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { once } from "node:events";
 import { access, mkdir } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
@@ -19,6 +18,8 @@ import {
   repositoryFolder,
 } from "#local/git/repository.ts";
 import { LocalFailure } from "#local/local-failure.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
+import { takeTurns } from "#local/take-turns.ts";
 import type { TlsCertificate } from "#local/tls-certificate.ts";
 
 export interface GitServerOptions {
@@ -61,21 +62,16 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
   const { root, credentials, onPush, tls } = options;
   await requireHttpBackend();
   await mkdir(root, { recursive: true });
-  const pushes = new Map<string, Promise<unknown>>();
+  const inTurn = takeTurns();
 
   /** One writer at a time per repository, so that each push reports the refs that it moved and no other's. */
   async function write<Result>(repository: string, action: () => Promise<Result>): Promise<Result> {
     const folder = repositoryFolder(root, repository);
-    const turn = (pushes.get(repository) ?? Promise.resolve()).then(async () => {
+    const { result, updates } = await inTurn(repository, async () => {
       const before = await refsOf(folder);
       const result = await action();
       return { result, updates: refUpdates(before, await refsOf(folder)) };
     });
-    pushes.set(
-      repository,
-      turn.catch(() => {}),
-    );
-    const { result, updates } = await turn;
     if (updates.length > 0) await onPush?.(repository, updates);
     return result;
   }
@@ -105,11 +101,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
   }
 
   const server = tls === undefined ? createServer(answer) : createTlsServer({ ...tls }, answer);
-  server.listen(options.port ?? 0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" ? address?.port : undefined;
-  const origin = `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`;
+  const { origin, stop } = await listenOnLoopback(server, options.port);
 
   return {
     url(repository) {
@@ -128,12 +120,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     async deleteRef(repository, ref) {
       await write(repository, () => runGit(["-C", repositoryFolder(root, repository), "update-ref", "-d", ref]));
     },
-    async stop() {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    stop,
   };
 }
 

@@ -1,10 +1,9 @@
 /** Clusters of their own processes behind one recording proxy, which does what the embedded host does by itself. */
-import { once } from "node:events";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { Agent, createServer, request as sendRequest } from "node:https";
-import type { AddressInfo } from "node:net";
 import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import type { ClusterConnection, Interceptor, RequestRecord } from "#local/cluster/cluster-host.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
@@ -80,16 +79,14 @@ async function startProxiedFleet(target: ClusterTarget, clock: () => number): Pr
   const server = createServer({ ...tls }, (request, response) => {
     serve(request, response).catch(() => response.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const listening = await listenOnLoopback(server);
 
   async function add(name: string): Promise<ClusterConnection> {
     const started = await target.start();
     const { caData = "", credentials } = started.endpoint;
     const connection: ClusterConnection = {
       name,
-      server: `https://127.0.0.1:${port}/clusters/${name}`,
+      server: `${listening.origin}/clusters/${name}`,
       caData: Buffer.from(tls.cert).toString("base64"),
       token: "token" in credentials ? await credentials.token({ refresh: false }) : "",
       uid: await uidOf(started),
@@ -124,10 +121,7 @@ async function startProxiedFleet(target: ClusterTarget, clock: () => number): Pr
       interceptor = handler;
     },
     async stop() {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
+      await listening.stop();
       for (const { agent } of backends.values()) agent.destroy();
       await Promise.all([...backends.values()].map(({ started }) => started.stop()));
     },

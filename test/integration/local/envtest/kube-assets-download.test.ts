@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { pack } from "tar-stream";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { downloadKubeAssets } from "#local/envtest/kube-assets-download.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
 
 const architecture = process.arch === "x64" ? "amd64" : process.arch;
@@ -43,14 +42,7 @@ beforeAll(async () => {
     if (answer instanceof URL) response.writeHead(302, { location: answer.href }).end();
     else response.writeHead(answer === undefined ? 404 : 200).end(answer);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  base = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  close = async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  };
+  ({ origin: base, stop: close } = await listenOnLoopback(server));
 });
 afterAll(() => close());
 beforeEach(async () => {

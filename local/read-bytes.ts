@@ -10,3 +10,15 @@ export function readBytes(stream: Readable): Promise<Buffer> {
     stream.on("close", () => reject(new Error("The connection closed before the body ended")));
   });
 }
+
+/** The same, or undefined when they are too many; then what follows is read and dropped, so that an answer arrives. */
+export async function readBytesUpTo(maxBytes: number, stream: Readable): Promise<Buffer | undefined> {
+  let chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= maxBytes) chunks.push(chunk);
+    else chunks = [];
+  }
+  return bytes > maxBytes ? undefined : Buffer.concat(chunks);
+}

@@ -1,0 +1,33 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { Server as TlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+
+export interface LoopbackServer {
+  readonly port: number;
+  /** E.g. `http://127.0.0.1:8080`. */
+  readonly origin: string;
+  /** Ends every connection. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Lets a server listen on 127.0.0.1.
+ * @param port - any free one by default.
+ * @throws Error when the port is taken.
+ */
+export async function listenOnLoopback(server: Server | TlsServer, port = 0): Promise<LoopbackServer> {
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address() as AddressInfo;
+  return {
+    port: address.port,
+    origin: `${server instanceof TlsServer ? "https" : "http"}://127.0.0.1:${address.port}`,
+    async stop() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -32,6 +32,8 @@ async function main(): Promise<number> {
   if (options.keep !== undefined) await mkdir(options.keep, { recursive: true, mode: 0o700 });
   const scratch = await mkdtemp(join(tmpdir(), "starling-demo-"));
   removeAtEnd(scratch);
+  // What a function has in its own temporary folder when this process is killed goes along.
+  process.env.TMPDIR = scratch;
 
   let stack: Stack | undefined;
   try {

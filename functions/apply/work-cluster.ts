@@ -43,25 +43,29 @@ export async function workCluster(
   const deadline = new Date(until.getTime() - Math.min(RESERVE_MS, budget.remainingMs / 2));
   let lease = await acquireLease(cluster, { owner: ports.ids.unique(), now: started, until }, ports.table);
   const messages: Message[] = [];
-  for (let pass = 1; lease !== undefined; pass++) {
-    const done = await onePass(cluster, { lease, deadline, ports });
-    messages.push(...done.messages);
-    const last = done.released || pass === MAX_PASSES || ports.clock.now() >= deadline;
-    if (last && !done.released) await abandonLease(lease, ports.table);
-    if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
-    lease = last ? undefined : await renewWanted(lease, ports.table);
+  try {
+    for (let pass = 1; lease !== undefined; pass++) {
+      const done = await onePass(cluster, { lease, deadline, ports, messages });
+      const last = done.released || pass === MAX_PASSES || ports.clock.now() >= deadline;
+      if (last && !done.released) await abandonLease(lease, ports.table);
+      if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
+      lease = last ? undefined : await renewWanted(lease, ports.table);
+    }
+  } finally {
+    // Also of a pass that failed half way: what it wrote by then would not be told by the next one.
+    await ports.sender.send(distinct(messages));
   }
-  await ports.sender.send(distinct(messages));
 }
 
 interface Pass {
   readonly lease: Lease;
   readonly deadline: Date;
   readonly ports: WorkerPorts;
+  /** To be sent in the end. Those about a row that was not written after all are harmless: who gets one reads the row. */
+  readonly messages: Message[];
 }
 
 interface PassResult {
-  readonly messages: readonly Message[];
   /** False when somebody wanted the lease meanwhile: look again. */
   readonly released: boolean;
   /** True when there was no time for all that is due. */
@@ -69,14 +73,13 @@ interface PassResult {
 }
 
 async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
-  const { ports, lease } = pass;
+  const { ports, lease, messages } = pass;
   const rows = await readCluster(cluster, ports.table);
   const meta = rows.find((row): row is ClusterRow => row.type === "Cluster");
   const due = rows
     .filter((row): row is SyncRow => row.type === "SyncOnCluster")
     .filter((row) => isDue(row, ports.clock.now()));
   const subjects = await readSubjects(due.filter(mayWrite), ports.table);
-  const messages: Message[] = [];
   let pending: Write[] = [];
   let known = meta;
   let unfinished = false;
@@ -91,7 +94,7 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
     messages.push(...messagesOf(row, outcome, ports.clock.now()));
   }
   const released = await commitAndRelease(pending, lease, ports.table);
-  return { messages, released, unfinished };
+  return { released, unfinished };
 }
 
 async function readCluster(cluster: string, table: Table): Promise<readonly Row[]> {

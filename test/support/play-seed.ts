@@ -100,8 +100,10 @@ function checkInvariants({ monitor }: World): void {
 function toldIn({ faults, clusters, dies, purgeEveryMs, gitFails }: Weather): "all" | "some" | "anything" {
   if (Object.keys(clusters).length > 0 || gitFails > 0) return "anything";
   const { lose, silence, expiredCredentials } = faults.sqs;
-  // What is sent into a silence longer than the SDK's patience, or with a session that has ended, is lost as well.
-  return lose + silence + expiredCredentials + dies + purgeEveryMs > 0 ? "some" : "all";
+  // What is sent into a silence longer than the SDK's patience, or with a session that has ended, is lost as well; and
+  // what is told late, after calls that failed, is told of a cluster that has gone on by then.
+  const late = faults.dynamodb.throttle + faults.dynamodb.expiredCredentials;
+  return lose + silence + expiredCredentials + late + dies + purgeEveryMs > 0 ? "some" : "all";
 }
 
 async function setClusters(world: World, { seed, clusters }: Pick<Weather, "seed" | "clusters">): Promise<void> {

@@ -59,6 +59,25 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
   });
 
+  test("what was written before the table failed is told of", async () => {
+    const world = await begin();
+    await world.assign("written", [namespace("told-1")]);
+    await world.assign("yet-to-write", [namespace("told-2")]);
+    let writes = 0;
+    const table = tableWith(world.table, {
+      async write(given) {
+        writes += 1;
+        if (writes > 1) throw new Error("the table is away");
+        return world.table.write(given);
+      },
+    });
+    await expect(world.work({ table })).rejects.toThrow("the table is away");
+    expect(await world.phase("written")).toBe("Ready");
+    expect(await world.phase("yet-to-write")).toBeUndefined();
+    const about = { kind: "Sync", cluster: "c1", namespace: "tests", name: "written" };
+    expect(world.sender.take()).toContainEqual({ to: "report", about });
+  });
+
   test("a lease that somebody wants at every turn is let go in the end, and they are told", async () => {
     const world = await begin();
     await world.assign("wanted", [namespace("wanted")]);

@@ -11,8 +11,8 @@ import {
   storyBound,
   tellStory,
 } from "#test/support/chaos-story.ts";
-import { startWorld } from "#test/support/e2e-world.ts";
-import { type CallFailure, failingCalls } from "#test/support/failing-calls.ts";
+import { startWorld, type World } from "#test/support/e2e-world.ts";
+import { type CallFailure, type FailingCalls, failingCalls } from "#test/support/failing-calls.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 
 const story: StoryOptions = { rings: fewClusters, chapters: 2 };
@@ -37,14 +37,7 @@ export interface ReferenceRun {
 /** Two revisions go to three clusters, the second deletes; then everything is deleted. Nothing fails. */
 export async function playReference(rate: number): Promise<ReferenceRun> {
   const calls = failingCalls([]);
-  const world = await startWorld({
-    rate,
-    seed: 1,
-    faults: quiet,
-    timeoutSeconds,
-    ...pace,
-    disturbGit: calls.disturbGit,
-  });
+  const world = await startQuietWorld(rate, calls);
   try {
     calls.begin(world);
     await tellStory(world, patient(story, rate));
@@ -57,7 +50,10 @@ export async function playReference(rate: number): Promise<ReferenceRun> {
   }
 }
 
-const pace = { tickEveryMs: 1000, pollMs: 250 };
+/** A world in which nothing fails but the calls that are to. */
+function startQuietWorld(rate: number, { disturbGit }: FailingCalls): Promise<World> {
+  return startWorld({ rate, seed: 1, faults: quiet, timeoutSeconds, tickEveryMs: 1000, pollMs: 250, disturbGit });
+}
 
 /**
  * The same run, in which these calls fail.
@@ -70,14 +66,7 @@ export async function playFailing(
 ): Promise<readonly CallFailure[]> {
   const calls = failingCalls(failures);
   const { rate } = reference;
-  const world = await startWorld({
-    rate,
-    seed: 1,
-    faults: quiet,
-    timeoutSeconds,
-    ...pace,
-    disturbGit: calls.disturbGit,
-  });
+  const world = await startQuietWorld(rate, calls);
   const check = async (wanted: NormalForm) => {
     const end = await awaitEnd(world, wanted, "anything");
     assert.deepEqual(end.form, end.wanted, "the end is another than where no call failed");

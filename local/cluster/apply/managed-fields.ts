@@ -90,6 +90,10 @@ function filterComparison(comparison: Comparison, filter: FieldFilter): Comparis
   };
 }
 
+function entryOf({ manager, apiVersion, subresource }: FieldsContext, operation: "Apply" | "Update") {
+  return { manager, operation, apiVersion, subresource };
+}
+
 function managerId(entry: Omit<Manager, "set">): string {
   const version = entry.operation === "Apply" ? "" : entry.apiVersion;
   return JSON.stringify([entry.manager, entry.operation, version, entry.subresource]);
@@ -227,12 +231,7 @@ function recordUpdate(managers: Managers, change: Omit<Change, "workflow" | "for
   const taken = applyFilter(union(comparison.modified, comparison.added), context.filter);
   const owned = recursiveStrip(taken);
   if (isEmptySet(owned)) return;
-  const entry = {
-    manager: context.manager,
-    operation: "Update",
-    apiVersion: context.apiVersion,
-    subresource: context.subresource,
-  };
+  const entry = entryOf(context, "Update");
   const id = managerId(entry);
   managers.set(id, { ...entry, time: context.now, set: union(owned, managers.get(id)?.set) });
 }
@@ -292,12 +291,7 @@ export function trackApply(
   if (live !== undefined && managers.size === 0) {
     recordUpdate(managers, { before: context.zero, after: before }, { ...context, manager: "before-first-apply" });
   }
-  const entry = {
-    manager: context.manager,
-    operation: "Apply",
-    apiVersion: context.apiVersion,
-    subresource: context.subresource,
-  };
+  const entry = entryOf(context, "Apply");
   const id = managerId(entry);
   const last = managers.get(id);
   const merged = mergeTyped(ref, before, config);

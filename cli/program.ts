@@ -40,6 +40,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   /** Adds a verb whose action gets the session, its arguments and its own options. */
   function verb<Options>(parent: Command, name: string, action: Action<Options>): Command {
     const command = parent.command(name, { hidden: name === "serve" }).configureHelp({ showGlobalOptions: false });
+    command.showHelpAfterError(`  next: ${pathOf(command)} --help`);
     return command.action(async () => {
       const args = command.processedArgs.flat().filter((arg): arg is string => typeof arg === "string");
       // Flags of the parents too: whichever of them knows a flag takes it.
@@ -279,12 +280,17 @@ function faultVerbs(local: Command, verb: AddVerb): void {
     .option("--state <folder>", stateHelp);
 }
 
+/** As it is typed: `starling local up`. */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
 function repeated(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 
 function wholeNumber(text: string): number {
   const number = Number(text);
-  if (!Number.isInteger(number) || number < 1) throw new InvalidArgumentError("expected a whole number from 1.");
+  if (!/^\d+$/.test(text) || number < 1) throw new InvalidArgumentError("expected a whole number from 1.");
   return number;
 }

@@ -29,7 +29,8 @@ function bundledNode() {
 }
 
 function runUnder(node) {
-  const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: "inherit" });
+  // The channel closes however this process ends: what stays in the foreground ends with it.
+  const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: ["inherit", "inherit", "inherit", "ipc"] });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {
     console.error(`cannot run ${node}: ${error.message}`);

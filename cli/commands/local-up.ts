@@ -207,8 +207,10 @@ function warnOfGitPort(
 function sayWhatNext(session: Session, machine: MachineFile): void {
   session.note(`context ${localContext} is current in ${contextPath(session.io)}`);
   if (machine.repository !== undefined) {
-    const push = `GIT_SSL_CAINFO=${quoted(machine.repository.ca)} git push ${machine.repository.url}`;
-    session.note(`repository ${machine.repository.url}\n  push to it: ${push}`);
+    const { url, ca } = machine.repository;
+    const isServedHere = new URL(url).host === `127.0.0.1:${machine.ports.git}`;
+    const push = `\n  push to it: GIT_SSL_CAINFO=${quoted(ca)} git push ${url} HEAD`;
+    session.note(`repository ${url}${isServedHere ? push : ""}`);
   }
   session.note(`  next: starling get clusters\n        export KUBECONFIG=${quoted(machine.kubeconfig)}`);
 }
@@ -286,23 +288,34 @@ async function endChild(child: ChildProcess): Promise<void> {
   clearTimeout(kill);
 }
 
-/** Until Ctrl-C, or until somebody stops it with `local down`. */
+/** Until Ctrl-C, until somebody stops it with `local down`, or until who started it was killed. */
 async function stayWith(
   session: Session,
   { machine, child }: { readonly machine: MachineFile; readonly child: ChildProcess },
 ): Promise<ExitReason> {
   session.note(`it runs until Ctrl-C; what it has to say is in ${logFile(machine.folder)}`);
-  const exited = child.exitCode === null ? once(child, "exit") : [child.exitCode];
+  const hasEnded = child.exitCode !== null || child.signalCode !== null;
+  const exited = hasEnded ? [child.exitCode, child.signalCode] : once(child, "exit");
   child.ref();
+  const left = new AbortController();
+  const leave = () => left.abort(new Error("whoever started it has gone"));
+  process.once("disconnect", leave);
+  // Not undefined: the command's entry under an older Node had a channel to this process, and was killed.
+  if (process.connected === false) leave();
   try {
+    const signal = AbortSignal.any([session.signal, left.signal]);
     const interrupted = new Promise<never>((_resolve, reject) => {
-      session.signal.addEventListener("abort", () => reject(session.signal.reason), { once: true });
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      if (signal.aborted) reject(signal.reason);
     });
-    const [code] = await Promise.race([exited, interrupted]);
-    if (code !== 0) throw didNotStart(machine.folder, { message: `it ended with ${code}`, exit: "unknown" });
+    const [code, killedBy] = await Promise.race([exited, interrupted]);
+    if (code !== 0) {
+      throw didNotStart(machine.folder, { message: `it ended with ${code ?? killedBy}`, exit: "unknown" });
+    }
     session.io.out("local is down\n");
     return "done";
   } finally {
+    process.off("disconnect", leave);
     await endChild(child);
     forgetContext(session, machine);
   }

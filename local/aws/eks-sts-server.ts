@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { eksOperation } from "#local/aws/eks-operations.ts";
 import { EksRefusal, type EksRegister } from "#local/aws/eks-register.ts";
 import type { IamRoles } from "#local/aws/iam-roles.ts";
@@ -172,9 +172,14 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
     }
   }
 
-  const server = createServer(async (request, response) => {
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { status, contentType, body, headers } = await answer(await arrivedIn(request));
     response.writeHead(status, { "content-type": contentType, ...headers }).end(body);
+  }
+
+  // What fails here is the reading of a request whose sender has left.
+  const server = createServer((request, response) => {
+    respond(request, response).catch(() => response.destroy());
   });
   const listening = await listenOnLoopback(server, options.port);
   return {

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { createSecretStore, SecretsError } from "#local/aws/secret-store.ts";
 import { listenOnLoopback } from "#local/loopback-server.ts";
@@ -29,9 +29,14 @@ export async function startSecrets(options: SecretsServerOptions = {}): Promise<
     }
   }
 
-  const server = createServer(async (request, response) => {
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { status, body } = await answer(String(request.headers["x-amz-target"]), await text(request));
     response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
+  }
+
+  // What fails here is the reading of a request whose sender has left.
+  const server = createServer((request, response) => {
+    respond(request, response).catch(() => response.destroy());
   });
   const listening = await listenOnLoopback(server, options.port);
   return {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import type { TlsCertificate } from "#local/tls-certificate.ts";
 import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { errorMessage } from "#shared/errors.ts";
 
 export interface SavedCluster {
   readonly identity: { readonly name: string; readonly uid: string; readonly token: string; readonly version: string };
@@ -27,16 +28,26 @@ export async function loadState(directory: string): Promise<SavedState> {
   const clusters: SavedCluster[] = [];
   let tls: TlsCertificate | undefined;
   for (const file of (await readdir(directory)).sort()) {
-    if (file === tlsFile) tls = JSON.parse(await readFile(join(directory, file), "utf8"));
-    if (file.endsWith(clusterSuffix)) clusters.push(readCluster(await readFile(join(directory, file), "utf8")));
+    const path = join(directory, file);
+    if (file === tlsFile) tls = await readAs(path, JSON.parse);
+    if (file.endsWith(clusterSuffix)) clusters.push(await readAs(path, readCluster));
   }
   return { tls, clusters };
+}
+
+async function readAs<Value>(path: string, read: (text: string) => Value): Promise<Value> {
+  const text = await readFile(path, "utf8");
+  try {
+    return read(text);
+  } catch (cause) {
+    throw new Error(`${path} cannot be read: ${errorMessage(cause)}; remove it to start without it`, { cause });
+  }
 }
 
 function readCluster(text: string): SavedCluster {
   const saved = parseJson(text);
   if (!isJsonObject(saved) || !isJsonObject(saved.identity) || !Array.isArray(saved.objects)) {
-    throw new Error("a cluster's state file holds no cluster: remove the file to start without it");
+    throw new Error("it holds no cluster");
   }
   const { name, uid, token, version } = saved.identity;
   const identity = { name: String(name), uid: String(uid), token: String(token), version: String(version) };

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import {
   AssociateAccessPolicyCommand,
   CreateAccessEntryCommand,
@@ -171,4 +173,12 @@ describe("EKS", () => {
     const { arn } = world.clusters.get(homeCluster("a"));
     expect(world.clusters.accessEntryOf(arn, session)?.policies).toEqual([clusterAdminPolicy]);
   });
+});
+
+test("a request that breaks off harms nobody else", async () => {
+  const { hostname, port } = new URL(world.server.endpoint);
+  const socket = connect(Number(port), hostname);
+  socket.write("POST / HTTP/1.1\r\nhost: sts\r\ncontent-length: 100\r\n\r\nAction=", () => socket.destroy());
+  await once(socket, "close");
+  expect(await sts.send(new GetCallerIdentityCommand({}))).toMatchObject({ Arn: applyArn });
 });

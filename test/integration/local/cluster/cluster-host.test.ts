@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -138,6 +138,16 @@ test("clusters come back from their files with the same tokens and objects", asy
     expect(Number(valueAt(next, "metadata", "resourceVersion"))).toBe(
       Number(valueAt(stored, "metadata", "resourceVersion")) + 1,
     );
+  } finally {
+    await rm(stateDir, { recursive: true });
+  }
+});
+
+test.each(["a.cluster.json", "tls.json"])("names %s where it is damaged", async (file) => {
+  const stateDir = await mkdtemp(join(tmpdir(), "clusters-"));
+  try {
+    await writeFile(join(stateDir, file), "{");
+    await expect(startClusterHost({ stateDir, controllers: "off" })).rejects.toThrow(join(stateDir, file));
   } finally {
     await rm(stateDir, { recursive: true });
   }

@@ -73,12 +73,13 @@ function compare(step: VectorStep, answer: ClusterAnswer, { bindings, partial }:
   const ignore = new Set<string>();
   if (loose.has("message")) ignore.add(".message");
   if (loose.has("managedFields")) ignore.add(".metadata.managedFields");
-  if (isList(response.body) || loose.has("resourceVersion: not moving is fine too")) {
+  const mayStay = loose.has("resourceVersion: not moving is fine too");
+  if (isList(response.body) || mayStay) {
     ignore.add(".metadata.resourceVersion");
-    bindings.assume(
-      stringAt(response.body, "metadata", "resourceVersion"),
-      stringAt(actual, "metadata", "resourceVersion"),
-    );
+    const placeholder = stringAt(response.body, "metadata", "resourceVersion");
+    const version = stringAt(actual, "metadata", "resourceVersion");
+    if (mayStay) bindings.take(placeholder, version);
+    else bindings.assume(placeholder, version);
   }
   for (const [index, event] of Array.isArray(response.body) ? response.body.entries() : []) {
     if (stringAt(event, "type") === "BOOKMARK") ignore.add(`[${index}].object.metadata.resourceVersion`);
@@ -110,7 +111,7 @@ export class Replay {
   constructor(file: string, server: ReplayServer, order: "strict" | "any") {
     this.#file = file;
     this.#server = server;
-    this.#bindings = new Bindings([], order);
+    this.#bindings = new Bindings(order);
   }
 
   /** Sends a step and those that are sent while it is open. @returns every difference from what was recorded. */

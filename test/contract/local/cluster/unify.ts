@@ -6,17 +6,20 @@ const sentTime = "2026-01-01T00:00:00Z";
 /** What placeholders of a file stand for, bound at their first appearance. */
 export class Bindings {
   readonly #values: Map<string, string>;
+  /** Versions of lists, which an object may turn out to have. */
+  readonly #assumed: Map<string, string>;
   readonly #order: "strict" | "any";
 
   /** "any" does not compare the order of `<rv:N>`: others write at the same time. */
-  constructor(values: Iterable<readonly [string, string]> = [], order: "strict" | "any" = "strict") {
-    this.#values = new Map(values);
+  constructor(order: "strict" | "any" = "strict", from?: Bindings) {
+    this.#values = new Map(from === undefined ? [] : from.#values);
+    this.#assumed = new Map(from === undefined ? [] : from.#assumed);
     this.#order = order;
   }
 
   /** A copy to try an answer on: only what fits in the end is kept. */
   copy(): Bindings {
-    return new Bindings(this.#values, this.#order);
+    return new Bindings(this.#order, this);
   }
 
   get(placeholder: string): string | undefined {
@@ -33,10 +36,15 @@ export class Bindings {
       : undefined;
   }
 
-  /** The version of a list is binding only where no object has had it. */
-  assume(placeholder: string | undefined, value: string | undefined): void {
+  /** The version of an object that need not have moved: it may be that of an earlier placeholder. */
+  take(placeholder: string | undefined, value: string | undefined): void {
     if (placeholder === undefined || value === undefined || this.#values.has(placeholder)) return;
     this.#values.set(placeholder, value);
+  }
+
+  /** The version of a list: what requests mean by it, and binding for no answer. */
+  assume(placeholder: string | undefined, value: string | undefined): void {
+    if (placeholder !== undefined && value !== undefined) this.#assumed.set(placeholder, value);
   }
 
   /** The text with every bound placeholder replaced, and repeats expanded. */
@@ -44,7 +52,7 @@ export class Bindings {
     return text
       .replaceAll(/<repeat:(.):(\d+)>/g, (_all, char: string, count: string) => char.repeat(Number(count)))
       .replaceAll("<time>", sentTime)
-      .replaceAll(/<[a-z]+:\d+>/g, (placeholder) => this.#values.get(placeholder) ?? placeholder);
+      .replaceAll(/<[a-z]+:\d+>/g, (name) => this.#values.get(name) ?? this.#assumed.get(name) ?? name);
   }
 
   /** A larger number in `<rv:N>` is a later version. */

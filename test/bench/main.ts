@@ -13,7 +13,18 @@ import { fanout } from "#test/bench/fanout.ts";
 import { footprint } from "#test/bench/footprint.ts";
 import { tableOf } from "#test/bench/table.ts";
 
-const benches: Readonly<Record<string, Bench>> = { apply, drift, fanout, footprint };
+interface Entry {
+  readonly run: Bench;
+  /** The options that mean something to it, besides --json. */
+  readonly takes: readonly string[];
+}
+
+const benches: Readonly<Record<string, Entry>> = {
+  apply: { run: apply, takes: ["target", "objects", "rounds"] },
+  drift: { run: drift, takes: ["target", "objects", "rounds", "changes", "seed"] },
+  footprint: { run: footprint, takes: ["target", "objects", "rounds", "clusters"] },
+  fanout: { run: fanout, takes: ["clusters"] },
+};
 
 const usage = `usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--target kube-apiserver|embedded]
   [--objects N] [--rounds N] [--changes N] [--seed N] [--clusters N[,N...]]`;
@@ -34,6 +45,12 @@ async function main(): Promise<void> {
   const [name = "", ...others] = positionals;
   const bench = Object.hasOwn(benches, name) ? benches[name] : undefined;
   if (bench === undefined || others.length > 0) throw new Error(usage);
+  for (const given of Object.keys(values)) {
+    if (given !== "json" && !bench.takes.includes(given))
+      throw new Error(
+        `${name} has no use for --${given}; it takes ${bench.takes.map((each) => `--${each}`).join(", ")}`,
+      );
+  }
   const numbers = {
     ...numberOption("objects", values.objects),
     ...numberOption("rounds", values.rounds),
@@ -49,7 +66,7 @@ async function main(): Promise<void> {
     say: (line) => process.stderr.write(`${line}\n`),
   };
   quietPowertools();
-  const { target, ratios, figures, failures } = await bench(options);
+  const { target, ratios, figures, failures } = await bench.run(options);
   const machine = { cpus: cpus().length, model: cpus()[0]?.model ?? "", memoryGiB: Math.round(totalmem() / 2 ** 30) };
   const report = { bench: name, target, node: process.version, machine, ratios, figures, failures };
   process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : tableOf(report));
@@ -67,8 +84,9 @@ function numberOption<K extends string>(name: K, given: string | undefined): Par
 }
 
 function whole(name: string, given: string): number {
-  if (/^\d{1,7}$/.test(given)) return Number(given);
-  throw new Error(`--${name} is ${JSON.stringify(given)}; it takes a whole number\n${usage}`);
+  const least = name === "seed" ? 0 : 1;
+  if (/^\d{1,7}$/.test(given) && Number(given) >= least) return Number(given);
+  throw new Error(`--${name} is ${JSON.stringify(given)}; it takes a whole number, ${least} or more\n${usage}`);
 }
 
 /** The functions' logs and metrics are CloudWatch's business. */

@@ -18,18 +18,39 @@ const report = z.strictObject({
   failures: z.tuple([]),
 });
 
+const onEmbedded = ["--target", "embedded"];
+
 /** Legend: benchmark, its sizes, the ratios it gives: of one size of fleet, none. */
 const benches: readonly (readonly [string, readonly string[], readonly string[]])[] = [
-  ["apply", ["--objects", "20", "--rounds", "1"], ["vsKubectl", "vsRawPatch"]],
-  ["drift", ["--objects", "40", "--rounds", "1"], ["vsKubectl"]],
-  ["footprint", ["--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
+  ["apply", [...onEmbedded, "--objects", "20", "--rounds", "1"], ["vsKubectl", "vsRawPatch"]],
+  ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],
+  ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
 ];
 
 test.each(benches)("%s runs, and its JSON is as documented", { timeout: 180_000 }, async (name, sizes, ratios) => {
-  const parameters = ["test/bench/main.ts", name, "--json", "--target", "embedded", ...sizes];
+  const parameters = ["test/bench/main.ts", name, "--json", ...sizes];
   const { stdout } = await promisify(execFile)(process.execPath, parameters);
   const answer = report.parse(JSON.parse(stdout));
   expect(answer.bench).toBe(name);
   expect(Object.keys(answer.ratios).sort()).toEqual(ratios);
+});
+
+const refusals: readonly (readonly [string, readonly string[], RegExp])[] = [
+  ["a name that is none", ["fanuot"], /usage: npm run bench -- apply\|drift\|footprint\|fanout/],
+  [
+    "an option of another benchmark",
+    ["apply", "--clusters", "3"],
+    /apply has no use for --clusters; it takes --target/,
+  ],
+  ["no objects", ["apply", "--objects", "0"], /--objects is "0"; it takes a whole number, 1 or more/],
+  ["an unknown target", ["drift", "--target", "kind"], /--target is "kind"; it is kube-apiserver or embedded/],
+];
+
+test.each(refusals)("%s is refused, with what there is", async (_what, parameters, message) => {
+  await expect(promisify(execFile)(process.execPath, ["test/bench/main.ts", ...parameters])).rejects.toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(message),
+  });
 });

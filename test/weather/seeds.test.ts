@@ -12,8 +12,10 @@ import { runSeed } from "#test/support/run-seed.ts";
 const script = fileURLToPath(new URL("../nightly/main.ts", import.meta.url));
 const count = 50;
 
-/** Seeds that once showed a defect, and which. */
-const regressions: Readonly<Record<number, string>> = {};
+/** Seeds that once failed, and why. */
+const regressions: Readonly<Record<number, string>> = {
+  94: "a report that was sent into a silence longer than the SDK's patience was expected to be told",
+};
 
 async function play(...args: readonly string[]): Promise<void> {
   const child = spawn(process.execPath, [script, "seeds", ...args], { stdio: ["ignore", "pipe", "inherit"] });
@@ -24,8 +26,4 @@ async function play(...args: readonly string[]): Promise<void> {
 
 test(`${count} seeds end as on a quiet day`, () => play("--from", `${runSeed()}`, "--count", `${count}`));
 
-test.runIf(Object.keys(regressions).length > 0)(
-  "so do seeds that once did not",
-  () => play("--seed", Object.keys(regressions).join(",")),
-  900_000,
-);
+test("so do seeds that once did not", () => play("--seed", Object.keys(regressions).join(",")));

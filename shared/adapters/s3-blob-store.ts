@@ -21,7 +21,7 @@ export class S3BlobStore implements BlobStore {
     for (let attempt = 1; ; attempt++) {
       try {
         const put = { Bucket: this.#bucket, Key: key, Body: bytes, IfNoneMatch: "*" };
-        await this.#client.send(new PutObjectCommand(put));
+        await inNewSession(() => this.#client.send(new PutObjectCommand(put)));
         return true;
       } catch (error) {
         if (statusOf(error) === 412) return false;
@@ -33,7 +33,8 @@ export class S3BlobStore implements BlobStore {
 
   async get(key: string): Promise<Uint8Array> {
     try {
-      const answer = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key }));
+      const get = { Bucket: this.#bucket, Key: key };
+      const answer = await inNewSession(() => this.#client.send(new GetObjectCommand(get)));
       return (await answer.Body?.transformToByteArray()) ?? new Uint8Array();
     } catch (error) {
       // S3 answers 403 for a missing key to a role that may not list the bucket, and none of Starling's may.
@@ -48,6 +49,20 @@ export class S3BlobStore implements BlobStore {
   }
 }
 
+/** The SDK leaves it to its caller to ask again in the next session when the one it signed with has ended on the way. */
+async function inNewSession<T>(send: () => Promise<T>): Promise<T> {
+  try {
+    return await send();
+  } catch (error) {
+    if (!isExpired(error)) throw error;
+    return send();
+  }
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof S3ServiceException && error.name === "ExpiredToken";
+}
+
 function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 }
@@ -57,7 +72,7 @@ function translated(error: unknown, key: string): unknown {
   const status = statusOf(error) ?? 0;
   const network = error instanceof Error && networkCodes.has(String((error as NodeJS.ErrnoException).code));
   const passes = network || (error instanceof Error && error.name === "TimeoutError");
-  if (!passes && status !== 409 && status !== 429 && status < 500) return error;
+  if (!passes && !isExpired(error) && status !== 409 && status !== 429 && status < 500) return error;
   return new StarlingError(`S3 kept refusing ${key}`, {
     code: "BlobStoreBusy",
     retry: "transient",

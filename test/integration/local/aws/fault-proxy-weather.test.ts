@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
 import { Principals } from "#local/aws/principals.ts";
 import { renewedCredentials } from "#local/aws/renewed-credentials.ts";
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
 const principals = new Principals();
@@ -116,6 +117,31 @@ test("expired credentials are refused by every service until the caller has othe
   await expect(staleS3.send(read)).rejects.toMatchObject({ name: "ExpiredToken" });
   await sqs.send(send);
   await s3.send(read);
+});
+
+test("a blob is stored and read although the session ends on the way", async () => {
+  const renewed = renewedCredentials(principals, role);
+  let session: "ended" | "lives" = "ended";
+  const credentials = async () => {
+    const given = await renewed();
+    if (session === "ended") principals.expire(given.accessKeyId);
+    return given;
+  };
+  const { s3: endpoint } = aws.proxy.endpoints;
+  const client = () => new S3Client({ region: "us-east-1", credentials, endpoint, forcePathStyle: true });
+  const sent: string[] = [];
+  const stop = aws.proxy.intercept({
+    before(call) {
+      sent.push(call.operation);
+      session = "lives";
+    },
+  });
+  expect(await new S3BlobStore(client(), Bucket).putOnce("through-the-end", Buffer.from("text"))).toBe(true);
+  session = "ended";
+  const read = await new S3BlobStore(client(), Bucket).get("through-the-end");
+  expect(Buffer.from(read).toString()).toBe("text");
+  expect(sent).toEqual(["PutObject", "PutObject", "GetObject", "GetObject"]);
+  stop();
 });
 
 test("credentials that never were temporary do not expire", async () => {

@@ -1,13 +1,13 @@
 /**
- * The invariants in the weather of many seeds, each in a small world of its own; `npm run nightly -- seeds` plays a
- * thousand. What fails prints the command that repeats it.
+ * The invariants in the weather of many seeds, each in a small world of its own; the same ones in every run,
+ * for `npm run nightly -- seeds` plays a thousand others. What fails prints the command that repeats it.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { runSeed } from "#test/support/run-seed.ts";
+import { steadySeed } from "#test/support/run-seed.ts";
 
 const script = fileURLToPath(new URL("../nightly/main.ts", import.meta.url));
 const count = 50;
@@ -25,6 +25,6 @@ async function play(...args: readonly string[]): Promise<void> {
   expect(code, output).toBe(0);
 }
 
-test(`${count} seeds end as on a quiet day`, () => play("--from", `${runSeed()}`, "--count", `${count}`));
+test(`${count} seeds end as on a quiet day`, () => play("--from", `${steadySeed(1)}`, "--count", `${count}`));
 
 test("so do seeds that once did not", () => play("--seed", Object.keys(regressions).join(",")));

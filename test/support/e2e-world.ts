@@ -40,7 +40,7 @@ export const namespace = "shop";
 const defaultRate = 10;
 const tickEveryMs = 250;
 const defaultPollMs = 50;
-const defaultPatienceSeconds = 40;
+const defaultPatienceSeconds = 120;
 /** How far the functions' clocks are off unless a test says otherwise, in milliseconds of their own: a bad day's NTP. */
 const mostOffMs = 500;
 

@@ -73,10 +73,3 @@ export function tracedClients<T extends CoreClients>(aws: T): T {
   }
   return aws;
 }
-
-/** A handler that sees the time it has left in seconds of a clock that runs `rate` times as fast. */
-export function pacedHandler(handler: LambdaHandler, rate: number): LambdaHandler {
-  if (rate === 1) return handler;
-  return (event, context) =>
-    handler(event, { ...context, getRemainingTimeInMillis: () => context.getRemainingTimeInMillis() * rate });
-}

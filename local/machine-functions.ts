@@ -7,7 +7,7 @@ import { type Sandbox, sharedSandbox } from "#local/aws/sandbox.ts";
 import type { SocketFate } from "#local/aws/sandbox-network.ts";
 import { threadSandbox } from "#local/aws/thread-sandbox.ts";
 import { type Deployment, sessionArnOf } from "#local/deployment.ts";
-import { functionCode, pacedHandler, tracedClients } from "#local/function-code.ts";
+import { functionCode, tracedClients } from "#local/function-code.ts";
 import type { FunctionThreadData } from "#local/function-thread.ts";
 import type { PacedClock } from "#local/paced-clock.ts";
 import type { FunctionPlan } from "#local/template/machine-plan.ts";
@@ -67,36 +67,33 @@ export interface FunctionParts {
 export function functionMaker(parts: FunctionParts): (plan: FunctionPlan, pace: "paced" | "unpaced") => LambdaFunction {
   const { run } = parts;
   const random = createRandom(run.seed ?? 1);
-  const rate = run.clock?.rate ?? 1;
   return (plan, pace) => {
     functionCode(plan.folder).check(parts.deployment.variables(plan));
-    const paceRate = pace === "paced" ? rate : 1;
     return lambdaFunction({
       functionName: plan.folder,
-      timeoutSeconds: plan.timeoutSeconds / paceRate,
+      timeoutSeconds: plan.timeoutSeconds,
       memoryMb: plan.memoryMiB,
       recursiveLoop: plan.recursiveLoop,
-      newSandbox: () => newSandbox(parts, plan, paceRate),
+      newSandbox: () => newSandbox(parts, plan),
       socketFate: () => fateOf(random, run.sockets ?? everydayLoss),
       ...(run.overrun === undefined ? {} : { overrun: run.overrun }),
+      ...(run.clock === undefined || pace === "unpaced" ? {} : { clock: run.clock }),
     });
   };
 }
 
-function newSandbox(parts: FunctionParts, plan: FunctionPlan, rate: number): Sandbox {
+function newSandbox(parts: FunctionParts, plan: FunctionPlan): Sandbox {
   const { deployment, principals, endpoints, run } = parts;
   const variables = deployment.variables(plan);
   const principalArn = sessionArnOf(plan);
   if (run.isolation === "threads") {
-    if (run.sandboxes !== undefined)
-      throw new Error("isolation is threads: they run functions as they are; leave out sandboxes");
+    if (run.sandboxes !== undefined || run.clock !== undefined)
+      throw new Error("isolation is threads: they run functions as they are; leave out sandboxes and clock");
     const credentials = principals.startSession({ principalArn, expiresAt: new Date(Date.now() + threadSessionMs) });
-    const { clock } = run;
     const data: FunctionThreadData = {
       folder: plan.folder,
       variables,
       clients: { region: localRegion, credentials, endpoints },
-      clock: { saidMs: clock?.now().getTime() ?? Date.now(), atMs: Date.now(), rate: clock?.rate ?? 1 },
     };
     const module = new URL("./function-thread.ts", import.meta.url).href;
     return threadSandbox({ module, data, memoryMiB: plan.memoryMiB });
@@ -108,7 +105,7 @@ function newSandbox(parts: FunctionParts, plan: FunctionPlan, rate: number): San
     const clients = watch(tracedClients(awsClients({ region: localRegion, credentials, endpoints })));
     return functionCode(plan.folder).wire(variables, clients, { ...clock, ...own });
   });
-  return sharedSandbox(pacedHandler(handler, rate));
+  return sharedSandbox(handler);
 }
 
 function fateOf(random: Random, { closed, reset }: SocketLoss): SocketFate {

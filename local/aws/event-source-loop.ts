@@ -230,13 +230,13 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
 
 async function describeQueue(options: EventSourceOptions): Promise<{ readonly arn: string }> {
   const { sqs, queueUrl, batchSize = defaultBatch, batchingWindowSeconds = 0 } = options;
-  const { functionName, timeoutSeconds } = options.lambda;
+  const { functionName, timeoutSeconds, clock } = options.lambda;
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({ QueueUrl: queueUrl, AttributeNames: ["QueueArn", "VisibilityTimeout"] }),
   );
   const visibilitySeconds = Number(Attributes.VisibilityTimeout);
   const fifo = queueUrl.endsWith(".fifo");
-  if (timeoutSeconds > visibilitySeconds) {
+  if (timeoutSeconds / (clock?.rate ?? 1) > visibilitySeconds) {
     throw new Error(
       `The timeout of ${functionName}, ${timeoutSeconds} s, exceeds the visibility timeout of its queue ${queueUrl}, ` +
         `${visibilitySeconds} s; Lambda refuses that. Make the visibility timeout at least six times the function's.`,

@@ -28,10 +28,13 @@ export interface FunctionIdentity {
 export const localAccountId = "000000000000";
 export const localRegion = "us-east-1";
 
-/** A fresh context whose clock starts now. */
-export function createLambdaContext(identity: FunctionIdentity): LambdaContext {
+/**
+ * A fresh context, whose time starts now.
+ * @param nowMs - what its time is told by; by default the machine's monotonic clock.
+ */
+export function createLambdaContext(identity: FunctionIdentity, nowMs = () => performance.now()): LambdaContext {
   const { functionName, timeoutSeconds, memoryMb = 1024, region = localRegion, accountId = localAccountId } = identity;
-  const deadline = performance.now() + timeoutSeconds * 1000;
+  const deadline = nowMs() + timeoutSeconds * 1000;
   return {
     awsRequestId: randomUUID(),
     functionName,
@@ -41,6 +44,6 @@ export function createLambdaContext(identity: FunctionIdentity): LambdaContext {
     logGroupName: `/aws/lambda/${functionName}`,
     logStreamName: `local/[$LATEST]${randomUUID().replaceAll("-", "")}`,
     callbackWaitsForEmptyEventLoop: true,
-    getRemainingTimeInMillis: () => Math.max(0, Math.round(deadline - performance.now())),
+    getRemainingTimeInMillis: () => Math.max(0, Math.round(deadline - nowMs())),
   };
 }

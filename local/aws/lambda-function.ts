@@ -1,7 +1,8 @@
-import { createLambdaContext, type FunctionIdentity } from "#local/aws/lambda-context.ts";
+import { createLambdaContext, type FunctionIdentity, type LambdaContext } from "#local/aws/lambda-context.ts";
 import type { MemoryUse, Sandbox } from "#local/aws/sandbox.ts";
 import type { SocketFate } from "#local/aws/sandbox-network.ts";
 import { hopsOf, nextTrace } from "#local/aws/trace-header.ts";
+import type { PacedClock } from "#local/paced-clock.ts";
 
 export interface FunctionOptions extends FunctionIdentity {
   readonly newSandbox: () => Sandbox;
@@ -14,6 +15,8 @@ export interface FunctionOptions extends FunctionIdentity {
    * it is the old worker that wakes up later. Default `destroyed`.
    */
   readonly overrun?: "destroyed" | "abandoned";
+  /** What its time limit is measured by; the machine's time by default. */
+  readonly clock?: PacedClock;
 }
 
 export interface InvocationRequest {
@@ -43,7 +46,7 @@ export interface InvocationFigures {
 export type Invocation = InvocationOutcome & { readonly figures: InvocationFigures };
 
 /** A function as Lambda runs it: as many sandboxes as it has invocations at once, each with one at a time. */
-export interface LambdaFunction extends FunctionIdentity {
+export interface LambdaFunction extends FunctionIdentity, Pick<FunctionOptions, "clock"> {
   readonly recursiveLoop: "terminate" | "allow";
   invoke(request: InvocationRequest): Promise<Invocation>;
   /** Sandboxes that wait for an invocation. */
@@ -56,7 +59,8 @@ const defaultMemoryMiB = 1024;
 
 export function lambdaFunction(options: FunctionOptions): LambdaFunction {
   const { newSandbox, socketFate = () => "kept", overrun = "destroyed", recursiveLoop = "terminate" } = options;
-  const { functionName, timeoutSeconds, memoryMb: limitMiB = defaultMemoryMiB } = options;
+  const { functionName, memoryMb: limitMiB = defaultMemoryMiB, clock } = options;
+  const nowMs = clock === undefined ? () => performance.now() : () => clock.now().getTime();
   const idle: Sandbox[] = [];
   let closed = false;
 
@@ -66,19 +70,31 @@ export function lambdaFunction(options: FunctionOptions): LambdaFunction {
     const sandbox = take();
     if (sandbox instanceof Error) return { outcome: "failed", error: sandbox, figures: figuresOf(startedAt, trace) };
     const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<InvocationOutcome>();
-    const timer = setTimeout(() => interrupt({ outcome: "timeout" }), timeoutSeconds * 1000);
+    const context = createLambdaContext(options, nowMs);
+    const stopTimer = onTimeout(context, () => interrupt({ outcome: "timeout" }));
     const onKill = () => interrupt({ outcome: "killed" });
     killed.addEventListener("abort", onKill);
     try {
-      const context = createLambdaContext(options);
       const outcome = await Promise.race([interrupted, outcomeOf(sandbox.execute({ event, context, trace }))]);
       const figures = figuresOf(startedAt, trace, sandbox.memory());
       putBack(sandbox, outcome);
       return { ...outcome, figures };
     } finally {
-      clearTimeout(timer);
+      stopTimer();
       killed.removeEventListener("abort", onKill);
     }
+  }
+
+  /** Calls back when the context has no time left, unless it is stopped before. */
+  function onTimeout(context: LambdaContext, over: () => void): () => void {
+    const look = () => {
+      const leftMs = context.getRemainingTimeInMillis();
+      if (leftMs > 0) timer = setTimeout(look, Math.ceil(leftMs / (clock?.rate ?? 1)));
+      else over();
+    };
+    let timer: NodeJS.Timeout | undefined;
+    look();
+    return () => clearTimeout(timer);
   }
 
   /** The last that was used is the first to be used again, as on Lambda. */

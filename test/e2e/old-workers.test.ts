@@ -156,13 +156,13 @@ describe("a worker that wakes up after its lease", () => {
       "deploy/b.yaml": null,
       "deploy/c.yaml": configMap("c", { revision: "2" }),
     });
-    await made.untilInSync("web", second, 60);
+    await made.untilInSync("web", second);
     const third = await made.push("app", {
       "deploy/a.yaml": configMap("a", { revision: "3" }),
       "deploy/b.yaml": configMap("b", { revision: "3" }),
       "deploy/c.yaml": null,
     });
-    await made.untilInSync("web", third, 60);
+    await made.untilInSync("web", third);
 
     const before = await everything(made);
     asleep.letGo();
@@ -183,7 +183,7 @@ describe("a worker that wakes up after its lease", () => {
     await made.push("app", { "deploy/a.yaml": configMap("a", { revision: "2" }) });
     await made.waitFor("the old worker's write is under way", async () => late.held.length > 0);
     const third = await made.push("app", { "deploy/a.yaml": configMap("a", { revision: "3" }) });
-    await made.untilInSync("web", third, 60);
+    await made.untilInSync("web", third);
 
     late.letGo();
     await workers.allEnded();

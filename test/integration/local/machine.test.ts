@@ -3,6 +3,7 @@ import { openApiSession } from "#local/api-session.ts";
 import type { AwsCall } from "#local/aws/aws-call.ts";
 import { accessKeyIdOf } from "#local/aws/sessions.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
+import { pacedClock } from "#local/paced-clock.ts";
 
 let machine: Machine | undefined;
 afterEach(async () => {
@@ -44,9 +45,14 @@ describe.each(["one process", "threads"] as const)("functions in %s", (isolation
   });
 });
 
-test("threads run functions as they are", async () => {
-  const made = await start({ isolation: "threads", sandboxes: (_name, wire) => wire() });
-  await expect(made.tick()).rejects.toThrow("leave out sandboxes");
+const changes: Readonly<Record<string, MachineOptions>> = {
+  sandboxes: { sandboxes: (_name, wire) => wire() },
+  clock: { clock: pacedClock(10) },
+};
+
+test.each(Object.entries(changes))("threads run functions as they are, without %s", async (_name, change) => {
+  const made = await start({ isolation: "threads", ...change });
+  await expect(made.tick()).rejects.toThrow("leave out sandboxes and clock");
 });
 
 test("a function's time and its queue's visibility can be shortened together", async () => {

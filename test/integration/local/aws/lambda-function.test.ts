@@ -3,6 +3,7 @@ import { Agent, createServer, get, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { LambdaContext } from "#local/aws/lambda-context.ts";
 import { type FunctionOptions, type LambdaFunction, lambdaFunction } from "#local/aws/lambda-function.ts";
 import { type Sandbox, sharedSandbox } from "#local/aws/sandbox.ts";
 import type { SocketFate } from "#local/aws/sandbox-network.ts";
@@ -195,6 +196,26 @@ describe("an invocation that takes too long", () => {
     expect(await resultOf(lambda, {})).toMatchObject({ outcome: "timeout" });
     expect(await wokeUp).toBe(200);
     expect(lambda.idle()).toBe(0);
+  });
+
+  test("has as much of it as its clock says", async () => {
+    let now = 0;
+    const lambda = make({
+      timeoutSeconds: 20,
+      clock: { rate: 1000, now: () => new Date(now) },
+      newSandbox: () =>
+        sharedSandbox((_event: unknown, context: LambdaContext) => {
+          const leftAtFirst = context.getRemainingTimeInMillis();
+          now += 15_000;
+          const left = [leftAtFirst, context.getRemainingTimeInMillis()];
+          return new Promise((resolve) => setTimeout(resolve, 100, left));
+        }),
+    });
+    // On a clock of its own it runs five times as long as 20 s of that one would be on this machine's.
+    expect(await resultOf(lambda, {})).toEqual([20_000, 5000]);
+    const cut = lambda.invoke({ event: {}, killed: alive });
+    now += 5000;
+    expect(await cut).toMatchObject({ outcome: "timeout" });
   });
 });
 

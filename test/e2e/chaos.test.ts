@@ -13,6 +13,7 @@ import { type DeathPoint, planDeaths } from "#test/support/death-plan.ts";
 import { startWorld, type World, type WorldOptions } from "#test/support/e2e-world.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
+import { awaitFullHouse } from "#test/support/full-house.ts";
 import { type MortalSandboxes, mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 import { refusedCalls } from "#test/support/policy-guard.ts";
@@ -105,6 +106,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       longest.set(functionName, Math.max(calls, longest.get(functionName) ?? 0));
     });
     const calm = await open({ sandboxes: mortal.sandboxes });
+    awaitFullHouse(calm, "broad", storyBound);
     await tellStory(calm, story);
     quietEnd = await calm.waitFor("the last event is told", async () => {
       const form = await normalForm(calm);

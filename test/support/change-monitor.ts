@@ -1,7 +1,7 @@
 import type { AwsCall } from "#local/aws/aws-call.ts";
 import type { HttpReply } from "#local/aws/emulator-client.ts";
 import type { RequestRecord } from "#local/cluster/cluster-host.ts";
-import { isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isOutstanding, isParked, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 
 export interface ChangeMonitor {
@@ -92,8 +92,5 @@ function plainValue(value: AttributeJson): unknown {
 
 /** A cluster that answers again is left alone until its turn comes, in which it gets another attempt. */
 function isLeftAlone(row: SyncRow): boolean {
-  const { desired, observed } = row;
-  if (!isOutstanding(row)) return true;
-  if (observed?.attempt !== desired.attempt) return false;
-  return observed.phase === "Unreachable" || observed.phase === "Reachable";
+  return !isOutstanding(row) || isParked(row);
 }

@@ -3,7 +3,7 @@ import { canonicalJson } from "#shared/domain/json.ts";
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
 import { later } from "#shared/domain/rows/due.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
-import { isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isOutstanding, isParked, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 export interface Verdict {
   readonly state: TargetState;
@@ -57,14 +57,9 @@ function isPast(target: TargetRow, clock: Deadlines & { readonly now: Date }): b
   return deadline !== undefined && deadline <= clock.now.toISOString();
 }
 
-/**
- * True while the worker may be changing the cluster for this assignment. What was observed about an earlier attempt says
- * nothing: a cluster that did not answer then may answer now.
- */
+/** True while the worker may be changing the cluster for the newest assignment. */
 export function isChanging(row: SyncRow): boolean {
-  if (!isOutstanding(row)) return false;
-  const phase = row.observed?.attempt === row.desired.attempt ? row.observed.phase : undefined;
-  return phase !== "Unreachable" && phase !== "Reachable";
+  return isOutstanding(row) && !isParked(row);
 }
 
 /** When an assigned target has used up its deadline; a suspension starts it anew. */

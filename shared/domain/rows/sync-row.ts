@@ -122,12 +122,20 @@ export function isSettled(phase: Phase): boolean {
 }
 
 /**
+ * True while the newest assignment waits for its turn, because the cluster did not answer. What was observed about an
+ * earlier one says nothing: a cluster that did not answer then may answer now.
+ */
+export function isParked({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
+  if (observed?.attempt !== desired.attempt) return false;
+  return observed.phase === "Unreachable" || observed.phase === "Reachable";
+}
+
+/**
  * True when a deletion was interrupted because its cluster did not answer. While a rollout of its subject is open it
  * waits for its turn there, like an attempt to apply; when none is, nobody gives turns, and the worker goes on by itself.
  */
-export function isParkedDeletion({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
-  if (desired.action !== "delete" || observed?.attempt !== desired.attempt) return false;
-  return observed.phase === "Unreachable" || observed.phase === "Reachable";
+export function isParkedDeletion(row: Pick<SyncRow, "desired" | "observed">): boolean {
+  return row.desired.action === "delete" && isParked(row);
 }
 
 /**

@@ -14,6 +14,7 @@ import { startWorld, type World, type WorldOptions } from "#test/support/e2e-wor
 import { embeddedFleet } from "#test/support/fleet.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { awaitFullHouse } from "#test/support/full-house.ts";
+import { meanwhile } from "#test/support/meanwhile.ts";
 import { type MortalSandboxes, mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 import { refusedCalls } from "#test/support/policy-guard.ts";
@@ -60,20 +61,6 @@ const oneByOne: Readonly<Record<string, FaultOptions>> = {
     s3: { ...quiet.s3, resetBefore: 0.1, resetAfter: 0.1, slowDown: 0.1, conditionalConflict: 0.2 },
   },
 };
-
-/** Repeats something for as long as the work takes. */
-async function meanwhile(again: () => Promise<void>, work: () => Promise<void>): Promise<void> {
-  let state: "working" | "over" = "working";
-  const repeating = (async () => {
-    while (state === "working") await again();
-  })();
-  try {
-    await work();
-  } finally {
-    state = "over";
-    await repeating;
-  }
-}
 
 describe.each(fleetTargets)("on $name", (fleet) => {
   /** What goes wrong between the functions and AWS is the same whatever the API server: a real one sees the deaths of its workers. */
@@ -144,13 +131,10 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     test("every queue purged at random moments", async () => {
       const random = createRandom(seed);
       const made = await open();
-      await meanwhile(
-        async () => {
-          await sleep(random.integer(100, 1500));
-          await made.machine.purgeQueues();
-        },
-        () => tellStory(made, story),
-      );
+      await meanwhile(tellStory(made, story), async () => {
+        await sleep(random.integer(100, 1500));
+        await made.machine.purgeQueues();
+      });
       await expectQuietEnd(made, "some");
     });
 
@@ -166,13 +150,10 @@ describe.each(fleetTargets)("on $name", (fleet) => {
           return wire({ clock: { now: () => new Date(clock.now().getTime() + offMs) } });
         },
       });
-      await meanwhile(
-        async () => {
-          await Promise.all([made.machine.tick(), made.machine.tick()]);
-          await sleep(200);
-        },
-        () => tellStory(made, story),
-      );
+      await meanwhile(tellStory(made, story), async () => {
+        await Promise.all([made.machine.tick(), made.machine.tick()]);
+        await sleep(200);
+      });
       await expectQuietEnd(made, "all");
     });
   });

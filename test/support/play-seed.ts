@@ -7,6 +7,7 @@ import { pacedClock } from "#local/paced-clock.ts";
 import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
 import { awaitEnd, fewClusters, patient, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
+import { meanwhile } from "#test/support/meanwhile.ts";
 import { mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 import { fair, type Weather, weatherOf } from "#test/support/weather.ts";
@@ -117,17 +118,4 @@ async function purge(world: World, { purgeEveryMs }: Weather, random: ReturnType
   await sleep(purgeEveryMs === 0 ? 1000 : random.integer(100, purgeEveryMs));
   // The call itself is one of those that fail.
   if (purgeEveryMs > 0) await world.machine.purgeQueues().catch(() => {});
-}
-
-/** Repeats something for as long as the work takes. */
-async function meanwhile(work: Promise<void>, again: () => Promise<void>): Promise<void> {
-  let state: "working" | "over" = "working";
-  const ended = work.finally(() => {
-    state = "over";
-  });
-  const repeating = (async () => {
-    while (state === "working") await again();
-  })();
-  await Promise.allSettled([ended, repeating]);
-  await ended;
 }

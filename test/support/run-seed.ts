@@ -1,4 +1,6 @@
 const most = 1_000_000;
+let chosen: number | undefined;
+
 /** A seed that is the same in every run, so that a commit is judged by what it changed; STARLING_E2E_SEED plays another. */
 export function steadySeed(seed: number): number {
   const played = Number(process.env.STARLING_E2E_SEED ?? seed);
@@ -6,13 +8,8 @@ export function steadySeed(seed: number): number {
   return played;
 }
 
-let chosen: number | undefined;
-
 /** The seed of this run's faults, printed when it is first asked for; STARLING_E2E_SEED repeats it. */
 export function runSeed(): number {
-  if (chosen === undefined) {
-    chosen = Number(process.env.STARLING_E2E_SEED ?? Date.now() % most);
-    console.log(`faults: STARLING_E2E_SEED=${chosen}`);
-  }
+  chosen ??= steadySeed(Date.now() % most);
   return chosen;
 }

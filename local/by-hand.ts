@@ -1,6 +1,6 @@
 /** What people do to a cluster of this machine with their own hands, not Starling. */
 import type { ClusterConnection, ClusterHost } from "#local/cluster/cluster-host.ts";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";

@@ -26,6 +26,7 @@ import { contextsOf } from "#local/kubeconfig-file.ts";
 import { LocalFailure, quoted } from "#local/local-failure.ts";
 import type { MachineFile } from "#local/machine-file.ts";
 import { accountText, ownCluster, removalCommand, serverVersion } from "#local/own-cluster.ts";
+import type { ServePlan } from "#local/serve-local.ts";
 import {
   type ClusterChoice,
   clustersOf,
@@ -34,7 +35,6 @@ import {
   prepareFolder,
   readIdentity,
 } from "#local/state-folder.ts";
-import type { ServePlan } from "#local/up.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 /** A kube-apiserver takes its time on a busy machine; the emulators need two seconds. */
@@ -329,7 +329,7 @@ export interface LocalServeOptions {
 
 /** What `up` runs in the background: the machine itself, until it is told to end. Tells `up` why it does not start. */
 export async function localServe(session: Session, options: LocalServeOptions): Promise<ExitReason> {
-  const { servePlanSchema, serveLocal } = await import("#local/up.ts");
+  const { servePlanSchema, serveLocal } = await import("#local/serve-local.ts");
   const left = new AbortController();
   const leave = () => left.abort();
   if (options.attached === true) process.once("disconnect", leave);

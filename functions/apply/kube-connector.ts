@@ -1,6 +1,6 @@
 import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
 import type { EksAccess, EksTarget } from "#shared/adapters/eks-access.ts";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import { parseEksArn, roleArnIn } from "#shared/domain/eks-arn.ts";

@@ -1,6 +1,6 @@
 import { detectDrift } from "#functions/apply/engine/detect-drift.ts";
 import { createRandom, type Random } from "#local/aws/random.ts";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { parseJson, stringifyJson } from "#shared/domain/json.ts";
 import { listAt, type ManifestObject, objectIdOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 import { describeObject } from "#shared/domain/object-id.ts";

@@ -1,5 +1,5 @@
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import { type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type ClusterConnection, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 import { groupOf } from "#shared/domain/object-id.ts";

@@ -5,7 +5,7 @@ import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import type { ClusterConnection, Interceptor, RequestRecord } from "#local/cluster/cluster-host.ts";
 import { listenOnLoopback } from "#local/loopback-server.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 import type { ClusterTarget, StartedTarget } from "#test/contract/targets.ts";

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadInventory } from "#functions/apply/sync-blobs.ts";
 import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";

@@ -1,6 +1,6 @@
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { groupOf } from "#shared/domain/object-id.ts";

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { KubeConnection } from "#shared/adapters/kube/kube-cluster-client.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";

@@ -1,9 +1,9 @@
-import { type LocalOptions, runningMachine, stateFolder, withLocalFailures } from "#cli/commands/local-folder.ts";
+import { askMachine, type LocalOptions, runningMachine, stateFlag, stateFolder } from "#cli/commands/local-folder.ts";
 import { type ExitReason, usageFailure } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { Session } from "#cli/session.ts";
-import { type ControlCall, callControl, type ListedFaults } from "#local/control-server.ts";
+import type { ControlCall, ListedFaults } from "#local/control-server.ts";
 
 const MAX_SEED = 2 ** 32 - 1;
 
@@ -28,7 +28,8 @@ export async function localFaultsSet(
   const change = { target, settings, ...(seed === undefined ? {} : { seed }) };
   const changed = await call(session, options, { method: "POST", change });
   print(session, { all: changed, shown: changed });
-  session.note(`  to end it: starling local faults clear ${target}`);
+  const flag = stateFlag(session, stateFolder(session, options));
+  session.note(`  to end it: starling local faults clear ${target}${flag}`);
   return "done";
 }
 
@@ -44,8 +45,7 @@ export async function localFaultsClear(
 }
 
 function call(session: Session, options: LocalOptions, what: ControlCall): Promise<readonly ListedFaults[]> {
-  const machine = runningMachine(session, stateFolder(session, options));
-  return withLocalFailures(() => callControl(machine.control, what));
+  return askMachine(session, runningMachine(session, stateFolder(session, options)), what);
 }
 
 function seedOf({ seed }: FaultsSetOptions): number | undefined {

@@ -4,6 +4,7 @@ import { type Context, readContexts, writeContexts } from "#cli/contexts.ts";
 import { CliFailure } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import type { Session } from "#cli/session.ts";
+import { type ControlCall, callControl, type ListedFaults } from "#local/control-server.ts";
 import { LocalFailure, quoted } from "#local/local-failure.ts";
 import { type MachineFile, readMachine } from "#local/machine-file.ts";
 import { errorMessage } from "#shared/errors.ts";
@@ -54,17 +55,18 @@ export function runningMachine(session: Session, folder: string): MachineFile {
   });
 }
 
-export function contextOf(machine: MachineFile): Context {
+export function contextOf(session: Session, machine: MachineFile): Context {
   const given = readContexts({ env: { STARLING_CONFIG: machine.access } }).contexts[localContext];
   if (given === undefined) {
-    throw new CliFailure(`${machine.access} has no context`, { exit: "unknown", next: "starling local down" });
+    const next = `starling local down${stateFlag(session, machine.folder)}`;
+    throw new CliFailure(`${machine.access} has no context`, { exit: "unknown", next });
   }
   return given;
 }
 
 export function adoptContext(session: Session, machine: MachineFile): void {
   const file = readContexts(session.io);
-  const contexts = { ...file.contexts, [localContext]: contextOf(machine) };
+  const contexts = { ...file.contexts, [localContext]: contextOf(session, machine) };
   writeContexts(session.io, { contexts, current: localContext });
 }
 
@@ -94,12 +96,25 @@ export function printMachine(session: Session, machine: MachineFile): void {
   session.io.out(`local is up: ${machine.endpoint}, ${clusters}, process ${machine.pid}\n`);
 }
 
-/** Runs something of `local`, with its failures as the command's. */
-export async function withLocalFailures<Result>(action: () => Result | Promise<Result>): Promise<Result> {
+/** Asks a machine's control server; the command that gets further, where it refuses, is one for this machine. */
+export function askMachine(
+  session: Session,
+  machine: MachineFile,
+  call: ControlCall,
+): Promise<readonly ListedFaults[]> {
+  return withLocalFailures(() => callControl(machine.control, call), stateFlag(session, machine.folder));
+}
+
+/**
+ * Runs something of `local`, with its failures as the command's.
+ * @param flag - for the command that gets further.
+ */
+export async function withLocalFailures<Result>(action: () => Result | Promise<Result>, flag = ""): Promise<Result> {
   try {
     return await action();
   } catch (error) {
-    if (error instanceof LocalFailure) throw new CliFailure(error.message, { exit: error.exit, next: error.next });
+    if (error instanceof LocalFailure)
+      throw new CliFailure(error.message, { exit: error.exit, next: `${error.next}${flag}` });
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import {
+  askMachine,
   contextOf,
   forgetContext,
   type LocalOptions,
@@ -11,7 +12,6 @@ import {
   runningMachine,
   stateFlag,
   stateFolder,
-  withLocalFailures,
 } from "#cli/commands/local-folder.ts";
 import { CliFailure, type ExitReason } from "#cli/failure.ts";
 import { formatAge } from "#cli/format/age.ts";
@@ -20,7 +20,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { Session } from "#cli/session.ts";
 import { type ApiSession, openApiSession } from "#local/api-session.ts";
-import { callControl, type ListedFaults } from "#local/control-server.ts";
+import type { ListedFaults } from "#local/control-server.ts";
 import { quoted } from "#local/local-failure.ts";
 import { holderOf, isServing, type MachineFile } from "#local/machine-file.ts";
 import { removalCommand } from "#local/own-cluster.ts";
@@ -88,7 +88,7 @@ export async function localStatus(session: Session, options: LocalOptions): Prom
     session.note(`  next: starling local up${stateFlag(session, folder)}`);
     return "no";
   }
-  const shown = await whatItShows(machine);
+  const shown = await whatItShows(session, machine);
   const { output } = session.options;
   if (output === "json" || output === "yaml") {
     session.io.out(serialise({ ...publicMachine(machine), ...shown }, output));
@@ -137,13 +137,14 @@ interface Shown {
   readonly faults: readonly ListedFaults[];
 }
 
-async function whatItShows(machine: MachineFile): Promise<Shown> {
-  const { endpoint, region, credentials } = contextOf(machine);
+async function whatItShows(session: Session, machine: MachineFile): Promise<Shown> {
+  const { endpoint, region, credentials } = contextOf(session, machine);
   if (credentials === undefined || !("accessKeyId" in credentials)) {
-    throw new CliFailure(`${machine.access} has no keys`, { exit: "unknown", next: "starling local down" });
+    const next = `starling local down${stateFlag(session, machine.folder)}`;
+    throw new CliFailure(`${machine.access} has no keys`, { exit: "unknown", next });
   }
   const api = openApiSession({ endpoint, region, credentials });
-  const faults = await withLocalFailures(() => callControl(machine.control, { method: "GET" }));
+  const faults = await askMachine(session, machine, { method: "GET" });
   try {
     const clusters = await api.call<ApiList<ClusterObject>>("GET", `/v1/clusters?limit=${maxClusters}`);
     const groups = await api.call<ApiList<SyncGroupObject>>("GET", "/v1/syncgroups?limit=100");

@@ -45,6 +45,11 @@ afterAll(async () => {
 describe("a cluster of one's own", () => {
   it("is kept in sync with an account that is made there, until Ctrl-C, which leaves nothing here", async () => {
     expect(await cli("local up --state theirs --clusters 1")).toMatchObject({ code: 0 });
+    const refused = await cli("local faults set clusters/canary-1 latncy=5ms --state theirs");
+    const remedy = "starling local faults set clusters/canary-1 latency=5ms";
+    expect(refused).toMatchObject({
+      err: expect.stringContaining(`next: ${remedy} --state ${join(home.folder, "theirs")}`),
+    });
     const theirs = join(home.folder, "theirs", "kubeconfig");
 
     const mine = home.start(

@@ -295,9 +295,12 @@ export function trackApply(
   const id = managerId(entry);
   const last = managers.get(id);
   const merged = mergeTyped(ref, before, config);
-  const set = recursiveStrip(applyFilter(toFieldSet(ref, config), context.filter));
-  managers.set(id, { ...entry, ...(last?.time === undefined ? {} : { time: last.time }), set });
+  const set = applyFilter(toFieldSet(ref, config), context.filter);
+  const applied = { ...entry, ...(last?.time === undefined ? {} : { time: last.time }), set };
+  // What nobody owns in the end, such as the name, keeps its parents from being pruned with what else is in them.
+  managers.set(id, applied);
   const object = prune(isJsonObject(merged) ? merged : before, { managers, last, context, ref });
+  managers.set(id, { ...applied, set: recursiveStrip(set) });
   settle(managers, { before, after: object, workflow: id, force: context.force }, context);
   const own = managers.get(id);
   if (own !== undefined && !deepEqual(before, object)) managers.set(id, { ...own, time: context.now });

@@ -203,11 +203,16 @@ export function elementText(element: string): string {
   return `[${parts.join(",")}]`;
 }
 
-/** The members as messages write them, in the order of the elements. */
-export function pathTexts(set: PathSet, prefix = ""): string[] {
-  const texts: string[] = set.member ? [prefix] : [];
-  for (const element of [...set.children.keys()].sort()) {
-    texts.push(...pathTexts(set.children.get(element) ?? emptySet, prefix + elementText(element)));
-  }
-  return texts;
+/** The members as messages write them, in the order of the elements; what lies below comes after them. */
+export function pathTexts(set: PathSet): string[] {
+  return [...(set.member ? [""] : []), ...textsBelow(set, "")];
+}
+
+function textsBelow(set: PathSet, prefix: string): string[] {
+  const children = [...set.children.keys()].sort().map((element) => ({
+    text: prefix + elementText(element),
+    child: set.children.get(element) ?? emptySet,
+  }));
+  const members = children.filter(({ child }) => child.member).map(({ text }) => text);
+  return [...members, ...children.flatMap(({ text, child }) => textsBelow(child, text))];
 }

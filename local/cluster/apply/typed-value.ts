@@ -84,7 +84,7 @@ function scalarErrors(scalar: ScalarName, value: Json, prefix: string): string[]
     return [`${prefix}: expected string, got &value.valueUnstructured{Value:${goLiteral(value)}}`];
   }
   const expected = scalar === "boolean" ? "boolean" : "any scalar";
-  return [`${prefix}: expected ${expected}, got &{${stringifyJson(value)}}`];
+  return [`${prefix}: expected ${expected}, got &{${goPrinted(value)}}`];
 }
 
 function goType(value: Json): string {
@@ -93,13 +93,18 @@ function goType(value: Json): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
+/** As `%v` prints it. */
+function goPrinted(value: Json): string {
+  return typeof value === "string" ? value : stringifyJson(value);
+}
+
 function goLiteral(value: Json): string {
   if (typeof value !== "object" || value === null) return stringifyJson(value);
   return `${goType(value)}${stringifyJson(value)}`;
 }
 
 function listErrors(type: ListType, value: Json, prefix: string): string[] {
-  if (!Array.isArray(value)) return [`${prefix}: expected list, got &{${stringifyJson(value)}}`];
+  if (!Array.isArray(value)) return [`${prefix}: expected list, got &{${goPrinted(value)}}`];
   const errors: string[] = [];
   const seen = new Set<string>();
   for (const [index, item] of value.entries()) {
@@ -128,7 +133,7 @@ function itemProblem(type: ListType, item: Json): string {
 }
 
 function mapErrors(type: MapType, value: Json, prefix: string): string[] {
-  if (!isJsonObject(value)) return [`${prefix}: expected map, got &{${stringifyJson(value)}}`];
+  if (!isJsonObject(value)) return [`${prefix}: expected map, got &{${goPrinted(value)}}`];
   const errors: string[] = [];
   for (const [key, member] of Object.entries(value)) {
     const ref = memberType(type, key);
@@ -352,7 +357,7 @@ function mergeLists(type: ListType, left: readonly Json[], right: readonly Json[
   return out;
 }
 
-/** The value without the paths of a set; a map or list that was emptied becomes null, atomic content stays (RemoveItems). */
+/** The value without the paths of a set; a list that was emptied becomes null, atomic content stays (RemoveItems). */
 export function removeItems(ref: TypeRef, value: Json, remove: PathSet): Json {
   const type = typeFor(ref, value);
   if (type.kind === "scalar") return value;
@@ -377,5 +382,5 @@ function removeMembers(type: MapType, value: JsonObject, remove: PathSet): Json 
     const ref = memberType(type, key);
     kept[key] = node === undefined || ref === undefined ? member : removeItems(ref, member, node);
   }
-  return Object.keys(kept).length === 0 ? null : kept;
+  return kept;
 }

@@ -55,6 +55,7 @@ export function customKinds(crd: JsonObject): Kind[] {
     generation: "spec",
     deleteAnswersObject: false,
     unconditionalUpdate: false,
+    createOnUpdate: false,
     typeIn: (name) => types.get(name),
     custom: {
       crdName: stringAt(crd, "metadata", "name") ?? "",

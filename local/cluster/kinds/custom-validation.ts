@@ -137,14 +137,14 @@ function objectErrors(schema: StructuralSchema, value: JsonObject, path: string)
       fieldErrors.invalid(path, names.length, `${path} in body should have at least ${minProperties} properties`),
     );
   }
-  for (const required of Array.isArray(schema.required) ? schema.required : []) {
-    if (value[String(required)] === undefined) errors.push(fieldErrors.required(`${prefix}${String(required)}`));
-  }
   const known = properties(schema);
   const other = isJsonObject(schema.additionalProperties) ? schema.additionalProperties : undefined;
   for (const [key, member] of Object.entries(value)) {
     const child = known.get(key) ?? other;
     if (child !== undefined && member !== undefined) errors.push(...schemaErrors(child, member, prefix + key));
+  }
+  for (const required of Array.isArray(schema.required) ? schema.required : []) {
+    if (value[String(required)] === undefined) errors.push(fieldErrors.required(`${prefix}${String(required)}`));
   }
   return errors;
 }

@@ -113,6 +113,7 @@ function defaultService(draft: Draft): void {
   if (external) setMissing(draft, "externalTrafficPolicy", "Cluster");
   if (external || draft.type === "ClusterIP") setMissing(draft, "internalTrafficPolicy", "Cluster");
   if (draft.type === "LoadBalancer") setMissing(draft, "allocateLoadBalancerNodePorts", true);
+  if (draft.sessionAffinity === "None") delete draft.sessionAffinityConfig;
   if (draft.sessionAffinity === "ClientIP") {
     setMissing(draft, "sessionAffinityConfig", { clientIP: { timeoutSeconds: 10800 } });
   }

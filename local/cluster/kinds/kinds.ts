@@ -20,6 +20,8 @@ export interface Kind {
   readonly deleteAnswersObject: boolean;
   /** A PUT without resourceVersion overwrites. */
   readonly unconditionalUpdate: boolean;
+  /** A PUT of what is not there creates it. */
+  readonly createOnUpdate: boolean;
   readonly typeIn: (version: string) => TypeRef | undefined;
   /** Set for custom resources. */
   readonly custom?: CustomResource;
@@ -53,14 +55,14 @@ const scale = "scale";
 
 /**
  * The built-in kinds: apiVersion, kind, plural, flags, short names, categories, subresources. Flags: `c` cluster-scoped,
- * `d` DELETE answers the object, `g` generation, `a` generation counts annotations, `n` no deletecollection, `r` PUT
- * needs a resourceVersion, `v` is only created and answered, never stored.
+ * `d` DELETE answers the object, `g` generation, `a` generation counts annotations, `n` no deletecollection, `p` PUT
+ * creates, `r` PUT needs a resourceVersion, `v` is only created and answered, never stored.
  */
 const table = `
 v1                               ConfigMap                         configmaps                         -     cm        -               -
-v1                               Endpoints                         endpoints                          -     ep        -               -
-v1                               Event                             events                             -     ev        -               -
-v1                               LimitRange                        limitranges                        -     limits    -               -
+v1                               Endpoints                         endpoints                          p     ep        -               -
+v1                               Event                             events                             p     ev        -               -
+v1                               LimitRange                        limitranges                        p     limits    -               -
 v1                               Namespace                         namespaces                         cn    ns        -               finalize,status
 v1                               Node                              nodes                              c     no        -               status
 v1                               PersistentVolumeClaim             persistentvolumeclaims             d     pvc       -               status
@@ -71,7 +73,7 @@ v1                               ReplicationController             replicationco
 v1                               ResourceQuota                     resourcequotas                     d     quota     -               status
 v1                               Secret                            secrets                            -     -         -               -
 v1                               ServiceAccount                    serviceaccounts                    d     sa        -               token
-v1                               Service                           services                           d     svc       all             proxy,status
+v1                               Service                           services                           dp    svc       all             proxy,status
 apps/v1                          ControllerRevision                controllerrevisions                -     -         -               -
 apps/v1                          DaemonSet                         daemonsets                         a     ds        all             status
 apps/v1                          Deployment                        deployments                        a     deploy    all             scale,status
@@ -89,14 +91,14 @@ networking.k8s.io/v1             IngressClass                      ingressclasse
 networking.k8s.io/v1             Ingress                           ingresses                          g     ing       -               status
 networking.k8s.io/v1             NetworkPolicy                     networkpolicies                    g     netpol    -               -
 policy/v1                        PodDisruptionBudget               poddisruptionbudgets               g     pdb       -               status
-rbac.authorization.k8s.io/v1     ClusterRoleBinding                clusterrolebindings                c     -         -               -
-rbac.authorization.k8s.io/v1     ClusterRole                       clusterroles                       c     -         -               -
-rbac.authorization.k8s.io/v1     RoleBinding                       rolebindings                       -     -         -               -
-rbac.authorization.k8s.io/v1     Role                              roles                              -     -         -               -
+rbac.authorization.k8s.io/v1     ClusterRoleBinding                clusterrolebindings                cp    -         -               -
+rbac.authorization.k8s.io/v1     ClusterRole                       clusterroles                       cp    -         -               -
+rbac.authorization.k8s.io/v1     RoleBinding                       rolebindings                       p     -         -               -
+rbac.authorization.k8s.io/v1     Role                              roles                              p     -         -               -
 storage.k8s.io/v1                CSIDriver                         csidrivers                         cd    -         -               -
 storage.k8s.io/v1                StorageClass                      storageclasses                     cd    sc        -               -
 scheduling.k8s.io/v1             PriorityClass                     priorityclasses                    cg    pc        -               -
-coordination.k8s.io/v1           Lease                             leases                             -     -         -               -
+coordination.k8s.io/v1           Lease                             leases                             p     -         -               -
 discovery.k8s.io/v1              EndpointSlice                     endpointslices                     g     -         -               -
 admissionregistration.k8s.io/v1  MutatingWebhookConfiguration      mutatingwebhookconfigurations      cg    -         api-extensions  -
 admissionregistration.k8s.io/v1  ValidatingAdmissionPolicy         validatingadmissionpolicies        cg    -         api-extensions  status
@@ -172,6 +174,7 @@ function readRow(row: string): Kind {
     generation: generationOf(flags),
     deleteAnswersObject: flags.includes("d"),
     unconditionalUpdate: !flags.includes("r"),
+    createOnUpdate: flags.includes("p"),
     typeIn: (wanted) => (wanted === version ? ref : undefined),
   };
 }

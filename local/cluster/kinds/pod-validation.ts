@@ -188,30 +188,48 @@ export function podSpecErrors(spec: Json | undefined, field: string, claims: rea
   return errors;
 }
 
-/** What deserves a warning in the spec of a Pod: items that an apply would merge into one. */
+/** What deserves a warning in the spec of a Pod: items that an apply would merge into one, or that hide each other. */
 export function podSpecWarnings(spec: Json | undefined, field: string): string[] {
-  const warnings: string[] = [];
-  for (const list of containerLists) {
-    for (const [index, container] of listAt(spec, list).entries()) {
-      const at = `${field}.${list}[${index}]`;
-      const names = listAt(container, "env").map((entry) => stringAt(entry, "name") ?? "");
-      for (const [position, name] of names.entries()) {
-        if (names.indexOf(name) === position) continue;
-        warnings.push(
-          `${at}.env[${position}]: hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`,
-        );
-      }
-      const ports = listAt(container, "ports").map(
-        (port) => `${String(valueAt(port, "containerPort"))}/${stringAt(port, "protocol")}`,
-      );
-      for (const [position, port] of ports.entries()) {
-        const first = ports.indexOf(port);
-        if (first < position)
-          warnings.push(`${at}.ports[${position}]: duplicate port definition with ${at}.ports[${first}]`);
-      }
-    }
-  }
-  return warnings;
+  return containerLists.flatMap((list) => {
+    const containers = [...listAt(spec, list).entries()].map(([index, container]) => ({
+      container,
+      at: `${field}.${list}[${index}]`,
+    }));
+    const firstPorts = new Map<string, string>();
+    return containers.flatMap(({ container, at }) => [
+      ...envWarnings(container, at),
+      ...portWarnings(container, at, firstPorts),
+    ]);
+  });
+}
+
+function envWarnings(container: Json, at: string): string[] {
+  const names = listAt(container, "env").map((entry) => JSON.stringify(stringAt(entry, "name") ?? ""));
+  return names.flatMap((name, position) =>
+    names.indexOf(name) === position
+      ? []
+      : [`${at}.env[${position}]: hides previous definition of ${name}, which may be dropped when using apply`],
+  );
+}
+
+/** @param first - where each port and each name is defined first, in any container. */
+function portWarnings(container: Json, at: string, first: Map<string, string>): string[] {
+  return [...listAt(container, "ports").entries()].flatMap(([position, port]) => {
+    const path = `${at}.ports[${position}]`;
+    const name = stringAt(port, "name") ?? "";
+    const number = `${String(valueAt(port, "containerPort"))}/${stringAt(port, "protocol")}`;
+    const [other, namesake] = [first.get(number), first.get(`name ${name}`)];
+    if (other === undefined) first.set(number, path);
+    if (namesake === undefined && name !== "") first.set(`name ${name}`, path);
+    return [
+      ...(other === undefined ? [] : [`${path}: duplicate port definition with ${other}`]),
+      ...(namesake === undefined
+        ? []
+        : [
+            `${path}: duplicate port name ${JSON.stringify(name)} with ${namesake}, services and probes that select ports by name will use ${namesake}`,
+          ]),
+    ];
+  });
 }
 
 /** A Pod without its images, as far as an update may change it (ValidatePodUpdate). */

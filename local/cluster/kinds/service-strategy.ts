@@ -1,5 +1,6 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { portRange } from "#local/cluster/kinds/pod-validation.ts";
+import { labelErrors } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
@@ -48,15 +49,23 @@ export function allocateService(object: JsonObject, context: Context): JsonObjec
   const ip = given === "" ? freeIp(context) : given;
   spec.clusterIP = ip;
   spec.clusterIPs = [ip];
-  // Endpoints that nothing selects may be of any family (registry/core/service/storage, initIPFamilyFields).
-  const anyFamily = ip === "None" && Object.keys(isJsonObject(spec.selector) ? spec.selector : {}).length === 0;
-  spec.ipFamilies ??= before.ipFamilies ?? (anyFamily ? ["IPv4", "IPv6"] : ["IPv4"]);
+  const anyFamily = mayHaveAnyFamily(spec);
+  spec.ipFamilies ??= anyFamily ? (before.ipFamilies ?? ["IPv4", "IPv6"]) : ["IPv4"];
   spec.ipFamilyPolicy ??= before.ipFamilyPolicy ?? (anyFamily ? "RequireDualStack" : "SingleStack");
   const external = spec.type === "NodePort" || spec.type === "LoadBalancer";
   if (!external) delete spec.externalTrafficPolicy;
   if (spec.type !== "LoadBalancer") delete spec.allocateLoadBalancerNodePorts;
   if (Array.isArray(spec.ports)) spec.ports = allocatePorts(spec.ports, { external, before, context });
   return { ...object, spec };
+}
+
+/** Endpoints that nothing selects may be of any family (registry/core/service/storage, initIPFamilyFields). */
+function mayHaveAnyFamily(spec: JsonObject): boolean {
+  return spec.clusterIP === "None" && Object.keys(selectorOf(spec)).length === 0;
+}
+
+function selectorOf(spec: JsonObject): Readonly<Record<string, string>> {
+  return isJsonObject(spec.selector) ? (spec.selector as Readonly<Record<string, string>>) : {};
 }
 
 function portKey(port: Json): string {
@@ -86,43 +95,83 @@ function allocatePorts(
   });
 }
 
-/** What is wrong with a Service that has been through `allocateService`. */
+/** What is wrong with a Service that has been through `allocateService`, in the order of ValidateServiceUpdate. */
 export function serviceErrors(object: JsonObject, context: Context): FieldError[] {
-  const errors: FieldError[] = [];
+  const unfit = familyErrors(object);
+  if (unfit.length > 0) return unfit;
   const ip = stringAt(object, "spec", "clusterIP") ?? "";
   const previous = stringAt(context.live, "spec", "clusterIP") ?? "";
-  const ports = listAt(object, "spec", "ports");
-  const headless = ip === "None";
-  const type = stringAt(object, "spec", "type") ?? "";
-  if (!serviceTypes.includes(type)) errors.push(fieldErrors.unsupported("spec.type", type, serviceTypes));
-  if (ports.length === 0 && !headless && stringAt(object, "spec", "type") !== "ExternalName") {
-    errors.push(fieldErrors.required("spec.ports"));
-  }
-  for (const [index, port] of ports.entries()) {
-    if (ports.length > 1 && (stringAt(port, "name") ?? "") === "")
-      errors.push(fieldErrors.required(`spec.ports[${index}].name`));
-    for (const key of ["port", "targetPort"]) {
-      const number = valueAt(port, key);
-      if (typeof number !== "number" || (number >= 1 && number <= 65_535)) continue;
-      errors.push(fieldErrors.invalid(`spec.ports[${index}].${key}`, number, portRange));
-    }
-  }
-  if (errors.length > 0 || ip === "" || headless) {
-    if (headless && previous !== "" && previous !== ip)
-      errors.push(fieldErrors.invalid("spec.clusterIPs[0]", [ip], "may not change once set"));
-    return errors;
-  }
-  if (previous !== "" && previous !== ip)
-    return [fieldErrors.invalid("spec.clusterIPs[0]", [ip], "may not change once set")];
-  if (previous === ip) return errors;
+  const named = stringAt(object, "spec", "type") === "ExternalName";
+  const moved = !named && previous !== "" && ip !== "" && previous !== ip;
+  const errors = [
+    ...(moved ? [fieldErrors.invalid("spec.clusterIPs[0]", [ip], "may not change once set")] : []),
+    ...typeErrors(object, ip),
+    ...portErrors(object),
+    ...labelErrors(selectorOf(specOf(object)), "spec.selector"),
+  ];
+  if (errors.length > 0 || ip === "" || ip === "None" || previous === ip) return errors;
   const problem = ipProblem(ip, context);
   return problem === undefined
     ? errors
     : [fieldErrors.invalid("spec.clusterIPs", [ip], `failed to allocate IP ${ip}: ${problem}`)];
 }
 
+/** What a Service without a selector was given is more than this cluster has, once it gets one. */
+function familyErrors(object: JsonObject): FieldError[] {
+  if (mayHaveAnyFamily(specOf(object)) || stringAt(object, "spec", "ipFamilyPolicy") !== "RequireDualStack") return [];
+  const detail = "this cluster is not configured for dual-stack services";
+  const families = listAt(object, "spec", "ipFamilies");
+  return [
+    fieldErrors.invalid("spec.ipFamilyPolicy", "RequireDualStack", detail),
+    ...families.flatMap((family, index) =>
+      family === "IPv4"
+        ? []
+        : [fieldErrors.invalid(`spec.ipFamilies[${index}]`, family, "not configured on this cluster")],
+    ),
+  ];
+}
+
+function typeErrors(object: JsonObject, ip: string): FieldError[] {
+  const type = stringAt(object, "spec", "type") ?? "";
+  if (!serviceTypes.includes(type)) return [fieldErrors.unsupported("spec.type", type, serviceTypes)];
+  if (type === "ExternalName") {
+    const errors =
+      ip === "" ? [] : [fieldErrors.forbidden("spec.clusterIPs", "may not be set for ExternalName services")];
+    return (stringAt(object, "spec", "externalName") ?? "") === ""
+      ? [...errors, fieldErrors.required("spec.externalName")]
+      : errors;
+  }
+  if (ip !== "None") return listAt(object, "spec", "ports").length === 0 ? [fieldErrors.required("spec.ports")] : [];
+  return type === "ClusterIP"
+    ? []
+    : [fieldErrors.invalid("spec.clusterIPs[0]", ip, `may not be set to 'None' for ${type} services`)];
+}
+
+function portErrors(object: JsonObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const ports = listAt(object, "spec", "ports");
+  for (const [index, port] of ports.entries()) {
+    const name = stringAt(port, "name") ?? "";
+    if (ports.length > 1 && name === "") errors.push(fieldErrors.required(`spec.ports[${index}].name`));
+    if (name !== "" && ports.slice(0, index).some((other) => stringAt(other, "name") === name))
+      errors.push(fieldErrors.duplicate(`spec.ports[${index}].name`, name));
+    for (const key of ["port", "targetPort"]) {
+      const number = valueAt(port, key);
+      if (typeof number !== "number" || (number >= 1 && number <= 65_535)) continue;
+      errors.push(fieldErrors.invalid(`spec.ports[${index}].${key}`, number, portRange));
+    }
+  }
+  return errors;
+}
+
 function ipProblem(ip: string, context: Context): string | undefined {
   if (!ip.startsWith("10.0.")) return "the provided network does not match the current range";
   const taken = others(context).some((service) => stringAt(service, "spec", "clusterIP") === ip);
   return taken ? "provided IP is already allocated" : undefined;
+}
+
+export function serviceWarnings(object: JsonObject): string[] {
+  const ignored =
+    stringAt(object, "spec", "clusterIP") === "None" && stringAt(object, "spec", "sessionAffinity") === "ClientIP";
+  return ignored ? ["spec.SessionAffinity is ignored for headless services"] : [];
 }

@@ -2,7 +2,7 @@ import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { crdErrors, prepareCrd } from "#local/cluster/kinds/crd-strategy.ts";
 import type { Kind } from "#local/cluster/kinds/kinds.ts";
 import { rbacStrategies } from "#local/cluster/kinds/rbac-strategy.ts";
-import { allocateService, serviceErrors } from "#local/cluster/kinds/service-strategy.ts";
+import { allocateService, serviceErrors, serviceWarnings } from "#local/cluster/kinds/service-strategy.ts";
 import { all, immutable, immutableAt, type Strategy, type StrategyContext } from "#local/cluster/kinds/strategy.ts";
 import { workloadStrategies } from "#local/cluster/kinds/workload-strategy.ts";
 import { withMetadata } from "#local/cluster/operations/object-meta.ts";
@@ -67,11 +67,17 @@ const requiredKeys: Readonly<Record<string, readonly string[]>> = {
   "kubernetes.io/ssh-auth": ["ssh-privatekey"],
 };
 
+/** One of them is enough. */
+const basicAuthKeys = ["username", "password"];
+
 function secretErrors(object: JsonObject): FieldError[] {
   const data = new Map(members(object, "data"));
   const errors = keyErrors(object, "data");
   for (const key of requiredKeys[String(object.type)] ?? []) {
     if (!data.has(key)) errors.push(fieldErrors.required(`data[${key}]`));
+  }
+  if (object.type === "kubernetes.io/basic-auth" && !basicAuthKeys.some((key) => data.has(key))) {
+    errors.push(...basicAuthKeys.map((key) => fieldErrors.required(`data[${key}]`)));
   }
   let bytes = 0;
   for (const value of data.values()) bytes += decodedBytes(value);
@@ -150,9 +156,9 @@ const strategies: Readonly<Record<string, Strategy>> = {
   ...workloadStrategies,
   ...rbacStrategies,
   "/namespaces": { prepare: prepareNamespace },
-  "/configmaps": { validate: all(configMapErrors, immutableData) },
-  "/secrets": { validate: all(secretErrors, immutableData) },
-  "/services": { prepare: allocateService, validate: serviceErrors },
+  "/configmaps": { validate: all(immutableData, configMapErrors) },
+  "/secrets": { validate: all(immutableData, secretErrors) },
+  "/services": { prepare: allocateService, validate: serviceErrors, warn: serviceWarnings },
   "/persistentvolumeclaims": { prepare: protect("kubernetes.io/pvc-protection"), validate: claimChanges },
   "/persistentvolumes": { prepare: protect("kubernetes.io/pv-protection") },
   "batch/cronjobs": { validate: scheduleErrors },

@@ -19,7 +19,7 @@ export interface Strategy {
   readonly validate?: Rule;
   /** What a new status may not be. */
   readonly validateStatus?: Rule;
-  readonly warn?: (object: JsonObject) => string[];
+  readonly warn?: (object: JsonObject, context: StrategyContext) => string[];
 }
 
 export function immutable(field: string, value: Json | undefined): FieldError {

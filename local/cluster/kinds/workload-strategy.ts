@@ -15,7 +15,10 @@ import { annotationsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-ob
 
 const templateSpec = ["spec", "template", "spec"] as const;
 
-function templateWarnings(object: JsonObject): string[] {
+/** Of a template that is as it was, nothing is said again. */
+function templateWarnings(object: JsonObject, { live }: StrategyContext): string[] {
+  const generation = (each: JsonObject) => valueAt(each, "metadata", "generation");
+  if (live !== undefined && generation(live) === generation(object)) return [];
   return podSpecWarnings(valueAt(object, ...templateSpec), templateSpec.join("."));
 }
 
@@ -207,7 +210,7 @@ export const workloadStrategies: Readonly<Record<string, Strategy>> = {
   "/pods": {
     prepare: preparePod,
     validate: all((object) => podSpecErrors(object.spec, "spec"), podChanges),
-    warn: (object) => podSpecWarnings(object.spec, "spec"),
+    warn: (object, { live }) => (live === undefined ? podSpecWarnings(object.spec, "spec") : []),
   },
   "apps/deployments": {
     ...templated(replicated, rolloutErrors, immutableAt("spec.selector")),

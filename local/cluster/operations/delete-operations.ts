@@ -1,6 +1,7 @@
 import { askWebhooks } from "#local/cluster/admission.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
+import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { apiVersionOf, type Kind } from "#local/cluster/kinds/kinds.ts";
 import { metadataOf, nameOf, resourceSubject, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { selection, withoutType } from "#local/cluster/operations/read-operations.ts";
@@ -178,7 +179,8 @@ export function deleteStored(request: DeleteTarget, live: JsonObject, options: D
   if (!stays) return finish(request, live, options);
   const before = metadata.deletionGracePeriodSeconds;
   const shorter = typeof before === "number" && grace < before;
-  if (metadata.deletionTimestamp !== undefined && !shorter) return live;
+  const told = deepEqual(finalizers, listAt(live, "metadata", "finalizers"));
+  if (metadata.deletionTimestamp !== undefined && !shorter && told) return live;
   const generation = metadata.generation;
   const marked = withMetadata(live, {
     deletionTimestamp: metadata.deletionTimestamp ?? deadline(cluster, grace),

@@ -106,7 +106,7 @@ function annotationErrors(object: JsonObject): FieldError[] {
 }
 
 /** What is wrong with labels at a path, also in templates. */
-function labelErrors(labels: Readonly<Record<string, string>>, field: string): FieldError[] {
+export function labelErrors(labels: Readonly<Record<string, string>>, field: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels)) {
     const keyProblem = qualifiedNameProblem(key);

@@ -21,14 +21,7 @@ import {
   type WriteRequest,
   type Written,
 } from "#local/cluster/operations/write-request.ts";
-import {
-  badRequest,
-  conflict,
-  internalError,
-  notFound,
-  StatusError,
-  unsupportedMediaType,
-} from "#local/cluster/status-error.ts";
+import { badRequest, conflict, internalError, StatusError, unsupportedMediaType } from "#local/cluster/status-error.ts";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { annotationsOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 
@@ -89,6 +82,7 @@ function applyObject(request: WriteRequest): Written {
         : `/${String(given.apiVersion)}`;
     throw badRequest(`invalid object type: ${version}, Kind=${String(given.kind)}`);
   }
+  if (request.subresource !== "") requireLive(request);
   request.warnings.push(...warnings);
   if (
     valueAt(config, "metadata", "managedFields") !== undefined &&
@@ -138,7 +132,6 @@ function typedPatchError(config: JsonObject, problems: readonly string[]): Statu
 }
 
 function createByApply(request: WriteRequest, next: JsonObject): Written {
-  if (request.subresource !== "") throw notFound(resourceSubject(request.kind, request.name));
   const name = stringAt(next, "metadata", "name") ?? "";
   if (name !== "" && name !== request.name) throw nameMismatch(name, request.name);
   const uid = stringAt(next, "metadata", "uid") ?? "";

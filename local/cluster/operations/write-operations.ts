@@ -147,7 +147,7 @@ function validate(request: WriteRequest, object: JsonObject, live: JsonObject | 
     ...(strategyOf(kind).validate?.(object, { cluster, live }) ?? []),
   ];
   if (errors.length > 0) throw invalid(kindSubject(kind, nameOf(object)), errors);
-  request.warnings.push(...(strategyOf(kind).warn?.(object) ?? []));
+  request.warnings.push(...(strategyOf(kind).warn?.(object, { cluster, live }) ?? []));
 }
 
 function admissionOf(request: WriteRequest, operation: AdmissionRequest["operation"]): AdmissionRequest {
@@ -170,6 +170,10 @@ export function createObject(request: WriteRequest): Written {
   if (stringAt(decoded, "metadata", "resourceVersion") !== undefined) {
     throw internalError("resourceVersion should not be set on objects to be created");
   }
+  return insertNew(request, decoded);
+}
+
+function insertNew(request: WriteRequest, decoded: JsonObject): Written {
   const managedFields = trackUpdate(undefined, decoded, fieldsContext(request));
   return insert(request, withManagedFields(decoded, managedFields));
 }
@@ -226,7 +230,8 @@ export function replaceObject(request: WriteRequest): Written {
   if (name !== "" && name !== request.name) throw nameMismatch(name, request.name);
   const next = toServerObject(request, body, "client");
   checkNamespace(request, next);
-  const live = requireLive(request);
+  const live = request.kind.createOnUpdate ? liveOf(request) : requireLive(request);
+  if (live === undefined) return insertNew(request, next);
   const version = stringAt(next, "metadata", "resourceVersion") ?? "";
   if (version === "" && !request.kind.unconditionalUpdate) {
     throw invalid(resourceSubject(request.kind, request.name), [

@@ -1,0 +1,88 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import type { JsonObject } from "#shared/domain/json.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture } from "#test/support/cluster-fixture.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+
+const space = "/api/v1/namespaces/rare";
+
+/** What requests at random once found: each by itself, also where there is no real server to compare with. */
+describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
+  const cluster = forAllTests(async () => clusterFixture(await start()));
+
+  beforeAll(() => apply(space, { apiVersion: "v1", kind: "Namespace", metadata: { name: "rare" } }));
+
+  function apply(path: string, body: JsonObject, manager = "test"): Promise<JsonObject> {
+    return cluster.raw("PATCH", `${path}?fieldManager=${manager}&force=true`, { as: "apply-patch", body });
+  }
+
+  function configMap(name: string, metadata: JsonObject = {}): JsonObject {
+    return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...metadata }, data: { k: "1" } };
+  }
+
+  test("an apply that owns nothing of the metadata any more leaves what nobody owns", async () => {
+    const path = `${space}/configmaps/waiting`;
+    await apply(path, configMap("waiting", { labels: { a: "1" } }));
+    const body = { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Foreground" };
+    await cluster.raw("DELETE", path, { body });
+    const { metadata } = await apply(path, configMap("waiting"));
+    expect(metadata).toMatchObject({ finalizers: ["foregroundDeletion"], deletionTimestamp: expect.any(String) });
+    expect(metadata).not.toHaveProperty("labels");
+    expect(await cluster.statusOf(path)).toBe(200);
+  });
+
+  test("another kind of deletion takes the place of the first", async () => {
+    const path = `${space}/configmaps/orphaned`;
+    await apply(path, configMap("orphaned"));
+    for (const propagationPolicy of ["Foreground", "Orphan"]) {
+      await cluster.raw("DELETE", path, { body: { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy } });
+    }
+    expect(await cluster.raw("GET", path)).toMatchObject({ metadata: { finalizers: ["orphan"] } });
+  });
+
+  test("a PUT creates a Service, and no ConfigMap", async () => {
+    const service = { apiVersion: "v1", kind: "Service", metadata: { name: "put" }, spec: { ports: [{ port: 80 }] } };
+    await cluster.raw("PUT", `${space}/services/put`, { body: service, expect: 201 });
+    await cluster.raw("PUT", `${space}/configmaps/put`, { body: configMap("put"), expect: 404 });
+  });
+
+  test("conflicts are told from the outside in", async () => {
+    const path = `${space}/services/shared`;
+    const service = (type: string, target: number): JsonObject => ({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "shared" },
+      spec: { type, ports: [{ port: 80, targetPort: target }] },
+    });
+    await apply(path, service("ClusterIP", 80), "alice");
+    const query = "fieldManager=bob";
+    const body = service("NodePort", 81);
+    const conflict = await cluster.raw("PATCH", `${path}?${query}`, { as: "apply-patch", body, expect: 409 });
+    expect(conflict.message).toBe(
+      'Apply failed with 2 conflicts: conflicts with "alice":\n- .spec.type\n- .spec.ports[port=80,protocol="TCP"].targetPort',
+    );
+  });
+
+  test("a Service with an unnamed second port, or by a name that it does not give, is refused", async () => {
+    const refused = async (spec: JsonObject) => {
+      const body = { apiVersion: "v1", kind: "Service", metadata: { name: "bad" }, spec };
+      return (await cluster.raw("POST", `${space}/services`, { body, expect: 422 })).message;
+    };
+    expect(await refused({ type: "ExternalName", clusterIP: "None" })).toBe(
+      'Service "bad" is invalid: [spec.clusterIPs: Forbidden: may not be set for ExternalName services, spec.externalName: Required value]',
+    );
+    const name = "web";
+    expect(await refused({ ports: [{ name, port: 80 }, { port: 81 }, { name, port: 82 }] })).toBe(
+      'Service "bad" is invalid: [spec.ports[1].name: Required value, spec.ports[2].name: Duplicate value: "web"]',
+    );
+  });
+
+  test("a Secret for basic authentication has a user or a password", async () => {
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "basic" }, type: "kubernetes.io/basic-auth" };
+    const refused = await cluster.raw("POST", `${space}/secrets`, { body: secret, expect: 422 });
+    expect(refused.message).toBe(
+      'Secret "basic" is invalid: [data[username]: Required value, data[password]: Required value]',
+    );
+    await cluster.raw("POST", `${space}/secrets`, { body: { ...secret, data: { username: "YQ==" } }, expect: 201 });
+  });
+});

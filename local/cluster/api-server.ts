@@ -260,6 +260,7 @@ function handleWrite(call: ResourceCall, kind: Kind): Written {
   if (path.subresource === "token") return createToken(write);
   if (isReview(kind)) return createReview(write);
   if (method === "POST") return createObject(write);
-  if (apply && liveOf(write) === undefined) requireAccess(cluster, { ...access, verb: "create" });
+  const mayCreate = method === "PUT" ? kind.createOnUpdate : apply;
+  if (mayCreate && liveOf(write) === undefined) requireAccess(cluster, { ...access, verb: "create" });
   return method === "PUT" ? replaceObject(write) : patchObject(write);
 }

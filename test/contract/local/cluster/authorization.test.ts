@@ -135,6 +135,20 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     expect(await apply()).toBe("200");
   });
 
+  test("a PUT that creates needs the verb create", async () => {
+    await grant("updaters", [{ ...get("", "services"), verbs: ["get", "update"] }]);
+    const path = "/api/v1/namespaces/default/services/put";
+    const body = { apiVersion: "v1", kind: "Service", metadata: { name: "put" }, spec: { ports: [{ port: 80 }] } };
+    const put = () => told(clusterRequest(server.cluster, { method: "PUT", path, token: server.alice, body }));
+    await expect
+      .poll(put, settles)
+      .toBe(
+        '403 services "put" is forbidden: User "alice" cannot create resource "services" in API group "" in the namespace "default"',
+      );
+    await grant("creators", [{ ...get("", "services"), verbs: ["create"] }]);
+    await expect.poll(put, settles).toBe("201");
+  });
+
   test("a token of a service account says who it is, to the API server alone", async () => {
     expect(await told(post(accounts, { kind: "ServiceAccount", metadata: { name: "sa" } }))).toBe("201");
     const ask = (spec: JsonObject) =>

@@ -12,13 +12,28 @@ const mostCountedMs = 25;
 /** Its functions get as far in a second of it on a busy machine as on an idle one: it slows down with them. */
 export function pacedClock(rate: number): PacedClock {
   const startedAt = Date.now();
-  let lookedAt = performance.now();
-  let countedMs = 0;
-  const sinceLook = () => Math.min(performance.now() - lookedAt, mostCountedMs);
-  const looking = setInterval(() => {
-    countedMs += sinceLook();
+  const workedBefore = workedMs();
+  return { rate, now: () => new Date(startedAt + Math.round((workedMs() - workedBefore) * rate)) };
+}
+
+let looking: NodeJS.Timeout | undefined;
+let lookedAt = 0;
+let countedMs = 0;
+
+/** Of this process, for all of its clocks: a process that plays many worlds looks no more often than one with one. */
+function workedMs(): number {
+  if (looking === undefined) {
     lookedAt = performance.now();
-  }, lookEveryMs);
-  looking.unref();
-  return { rate, now: () => new Date(startedAt + Math.round((countedMs + sinceLook()) * rate)) };
+    looking = setInterval(look, lookEveryMs).unref();
+  }
+  return countedMs + sinceLook();
+}
+
+function look(): void {
+  countedMs += sinceLook();
+  lookedAt = performance.now();
+}
+
+function sinceLook(): number {
+  return Math.min(performance.now() - lookedAt, mostCountedMs);
 }

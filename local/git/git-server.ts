@@ -3,7 +3,7 @@ import { access, mkdir } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { join } from "node:path";
-import { type Cut, cutAnswer } from "#local/git/cut-answer.ts";
+import { type Cut, refuse } from "#local/git/cut-answer.ts";
 import { runGit } from "#local/git/git-command.ts";
 import { serveHttpBackend } from "#local/git/http-backend.ts";
 import {
@@ -81,20 +81,21 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     return write(repository, () => commitInto({ ...commit, folder, files }));
   }
 
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function serve(request: IncomingMessage, response: ServerResponse, cut: Cut | undefined): Promise<void> {
+    if (cut?.when === "before") return refuse(response, cut);
     if (credentials !== undefined && !isAuthorised(request.headers.authorization, credentials)) {
       response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end("Unauthorized\n");
       return;
     }
     const pushed = /^\/(.+)\.git\/git-receive-pack$/.exec(request.url ?? "")?.[1];
-    if (request.method !== "POST" || pushed === undefined) return serveHttpBackend({ root, request, response });
-    await write(decodeURIComponent(pushed), () => serveHttpBackend({ root, request, response }));
+    const exchange = { root, request, response, breaksOff: cut !== undefined };
+    if (request.method !== "POST" || pushed === undefined) return serveHttpBackend(exchange);
+    await write(decodeURIComponent(pushed), () => serveHttpBackend(exchange));
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const cut = options.disturb?.({ method: request.method ?? "GET", path: request.url ?? "/" });
-    if (cut !== undefined && cutAnswer(response, cut) === "over") return;
-    serve(request, response).catch((error: unknown) => {
+    serve(request, response, cut).catch((error: unknown) => {
       if (!response.headersSent) response.writeHead(500);
       response.end(`${error instanceof Error ? error.message : error}\n`);
     });

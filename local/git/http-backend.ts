@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
+import { setImmediate } from "node:timers/promises";
 import { spawnGit } from "#local/git/git-command.ts";
 
 export interface HttpBackendRequest {
@@ -7,13 +8,19 @@ export interface HttpBackendRequest {
   readonly root: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** The connection breaks in the middle of the answer. */
+  readonly breaksOff?: boolean;
 }
 
 const headerEnd = Buffer.from("\r\n\r\n");
 const maxHeaderBytes = 16_384;
 
-/** Answers one request with `git http-backend`, a CGI program (RFC 3875). Resolves when the answer is sent. */
-export async function serveHttpBackend({ root, request, response }: HttpBackendRequest): Promise<void> {
+/**
+ * Answers one request with `git http-backend`, a CGI program (RFC 3875). Resolves when the answer is sent.
+ * @throws Error when it is not sent whole.
+ */
+export async function serveHttpBackend(exchange: HttpBackendRequest): Promise<void> {
+  const { root, request, response, breaksOff = false } = exchange;
   const { pathname, search } = new URL(request.url ?? "/", "http://127.0.0.1");
   const child = spawnGit(["http-backend"], {
     GIT_PROJECT_ROOT: root,
@@ -33,8 +40,9 @@ export async function serveHttpBackend({ root, request, response }: HttpBackendR
   });
   await pipeline(
     child.stdout,
-    async function* (chunks: AsyncIterable<Buffer>) {
-      yield* answerBody(chunks, response);
+    (chunks: AsyncIterable<Buffer>) => {
+      const body = answerBody(chunks, response);
+      return breaksOff ? brokenOff(body) : body;
     },
     response,
   );
@@ -58,6 +66,15 @@ async function* answerBody(chunks: AsyncIterable<Buffer>, response: ServerRespon
     head = undefined;
   }
   if (head !== undefined) throw new Error("git http-backend ended before its headers did");
+}
+
+/** The first half of the first bytes, which do reach the client. */
+async function* brokenOff(body: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  for await (const chunk of body) {
+    yield chunk.subarray(0, Math.ceil(chunk.length / 2));
+    await setImmediate();
+    throw new Error("The answer is broken off, as was asked");
+  }
 }
 
 function writeHead(head: string, response: ServerResponse): void {

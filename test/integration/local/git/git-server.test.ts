@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import git from "isomorphic-git";
 import http from "isomorphic-git/http/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Cut } from "#local/git/cut-answer.ts";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { type RefUpdate, zeroId } from "#local/git/repository.ts";
@@ -153,6 +154,27 @@ test("https is served with a certificate that git verifies", async () => {
 
 test.each(["../outside", "/etc", "a/../b", "a.git", "", "a b"])("the repository name %j is refused", async (name) => {
   await expect(server.createRepository(name)).rejects.toThrow("Repository name");
+});
+
+test("an answer that is to fail breaks off in its middle, is refused, or is none", async () => {
+  let cut: Cut | undefined;
+  const failing = await startGitServer({ root: join(folder, "failing"), disturb: () => cut });
+  try {
+    await failing.createRepository("app", { "a.yaml": "kind: Secret\n" });
+    const ask = () => fetch(`${failing.url("app")}/info/refs?service=git-upload-pack`);
+    cut = { when: "before", as: "serverError" };
+    expect((await ask()).status).toBe(503);
+    cut = { when: "before", as: "reset" };
+    await expect(ask()).rejects.toThrow("fetch failed");
+    cut = { when: "after", as: "reset" };
+    const answer = await ask();
+    expect(answer.status).toBe(200);
+    await expect(answer.text()).rejects.toThrow("terminated");
+    cut = undefined;
+    expect(await (await ask()).text()).toContain("refs/heads/main");
+  } finally {
+    await failing.stop();
+  }
 });
 
 test("nothing outside the root is served", async () => {

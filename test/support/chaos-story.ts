@@ -121,7 +121,16 @@ const watchdogsSeconds = 3600;
 
 /** The story with as much patience as its functions may need where so many of their seconds pass in one. */
 export function patient(options: StoryOptions, rate: number): StoryOptions {
-  return { ...options, patienceSeconds: Math.max(leastPatienceSeconds, watchdogsSeconds / rate) };
+  return { ...options, patienceSeconds: patienceSeconds(rate) };
+}
+
+/** What a run may take in all: longer than any of its waits, so that these say first what they waited for. */
+export function runWaitSeconds(rate: number): number {
+  return patienceSeconds(rate) * 1.25;
+}
+
+function patienceSeconds(rate: number): number {
+  return Math.max(leastPatienceSeconds, watchdogsSeconds / rate);
 }
 
 /** The group goes, and with it everything that it brought to the clusters. */

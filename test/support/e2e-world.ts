@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ScanCommand, type ScanCommandOutput } from "@aws-sdk/lib-dynamodb";
 import type { ApiSession } from "#local/api-session.ts";
 import { callLine, createCallRecorder, type RecordedCall } from "#local/aws/call-recorder.ts";
-import type { InvocationReport } from "#local/aws/event-source-loop.ts";
+import type { EventSourceLoop, InvocationReport } from "#local/aws/event-source-loop.ts";
 import { everyday } from "#local/aws/fault-options.ts";
 import { type GitServer, type GitServerOptions, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
@@ -280,9 +280,15 @@ async function describeWorld(world: World, troubles: readonly string[]): Promise
   } catch (error) {
     lines.push(`the table cannot be read: ${errorMessage(error)}`);
   }
+  const running = [...world.machine.sources].map(([queue, sources]) => `${queue} ${sum(sources)}`);
+  lines.push(`running ${running.join(", ")}`);
   lines.push(`injected ${JSON.stringify(world.machine.proxy.injected())}`);
   lines.push(...troubles.slice(-shownTroubles));
   return lines.join("\n");
+}
+
+function sum(sources: readonly EventSourceLoop[]): number {
+  return sources.reduce((total, source) => total + source.running(), 0);
 }
 
 function describeRow(row: Row & Record<string, unknown>): readonly string[] {

@@ -13,10 +13,12 @@ import {
 } from "#test/support/chaos-story.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 import { type CallFailure, type FailingCalls, failingCalls } from "#test/support/failing-calls.ts";
+import { inTime } from "#test/support/in-time.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 
 const story: StoryOptions = { rings: fewClusters, chapters: 2 };
-const longSeconds = 300;
+/** Long enough for clients that try again, and short enough for what returns to a queue to be soon taken from it. */
+const longSeconds = 120;
 const timeoutSeconds = {
   resolve: longSeconds,
   rollout: longSeconds,
@@ -37,22 +39,10 @@ export interface ReferenceRun {
 /** Two revisions go to three clusters, the second deletes; then everything is deleted. Nothing fails. */
 export async function playReference(rate: number): Promise<ReferenceRun> {
   const calls = failingCalls([]);
-  const world = await startQuietWorld(rate, calls);
-  try {
-    calls.begin(world);
-    await tellStory(world, patient(story, rate));
-    const inSync = await normalForm(world);
-    await endStory(world, patient(story, rate));
-    const gone = await normalForm(world);
-    return { rate, counts: new Map(calls.counts()), inSync, gone };
-  } finally {
-    await world.close();
-  }
-}
-
-/** A world in which nothing fails but the calls that are to. */
-function startQuietWorld(rate: number, { disturbGit }: FailingCalls): Promise<World> {
-  return startWorld({ rate, seed: 1, faults: quiet, timeoutSeconds, tickEveryMs: 1000, pollMs: 250, disturbGit });
+  const forms: NormalForm[] = [];
+  await play(rate, { calls, at: async (world) => void forms.push(await normalForm(world)) });
+  const [inSync, gone] = forms as [NormalForm, NormalForm];
+  return { rate, counts: new Map(calls.counts()), inSync, gone };
 }
 
 /**
@@ -65,25 +55,46 @@ export async function playFailing(
   reference: ReferenceRun,
 ): Promise<readonly CallFailure[]> {
   const calls = failingCalls(failures);
-  const { rate } = reference;
-  const world = await startQuietWorld(rate, calls);
-  const check = async (wanted: NormalForm) => {
-    const end = await awaitEnd(world, wanted, "anything");
-    assert.deepEqual(end.form, end.wanted, "the end is another than where no call failed");
-    const most = world.monitor.most();
-    assert.ok(most.length <= storyBound, `${most.join(", ")} changed at once, more than ${storyBound}`);
-    assert.deepEqual(world.monitor.unasked(), [], "clusters were written to when nothing was outstanding");
-  };
-  try {
-    calls.begin(world);
-    await tellStory(world, patient(story, rate));
-    await check(reference.inSync);
-    await endStory(world, patient(story, rate));
-    await check(reference.gone);
-    return calls.fired();
-  } finally {
-    await world.close();
-  }
+  await play(reference.rate, {
+    calls,
+    async at(world, moment) {
+      const end = await awaitEnd(world, reference[moment], "anything");
+      assert.deepEqual(end.form, end.wanted, "the end is another than where no call failed");
+      const most = world.monitor.most();
+      assert.ok(most.length <= storyBound, `${most.join(", ")} changed at once, more than ${storyBound}`);
+      assert.deepEqual(world.monitor.unasked(), [], "clusters were written to when nothing was outstanding");
+    },
+  });
+  return calls.fired();
+}
+
+interface Watch {
+  readonly calls: FailingCalls;
+  /** Called where all is in sync, and where the group is gone. */
+  readonly at: (world: World, moment: "inSync" | "gone") => Promise<void>;
+}
+
+/** In a world in which nothing fails but the calls that are to. */
+function play(rate: number, { calls, at }: Watch): Promise<void> {
+  return inTime(rate, async (step) => {
+    const { disturbGit } = calls;
+    const clock = { rate, tickEveryMs: 1000, pollMs: 250 };
+    const world = await startWorld({ ...clock, seed: 1, faults: quiet, timeoutSeconds, disturbGit });
+    try {
+      step("tell the story", world);
+      calls.begin(world);
+      await tellStory(world, patient(story, rate));
+      step("look at what is in sync");
+      await at(world, "inSync");
+      step("end the story");
+      await endStory(world, patient(story, rate));
+      step("look at what is left");
+      await at(world, "gone");
+    } finally {
+      step("close the world");
+      await world.close();
+    }
+  });
 }
 
 const forms = ["reset", "serverError"] as const;

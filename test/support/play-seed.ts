@@ -7,6 +7,7 @@ import { pacedClock } from "#local/paced-clock.ts";
 import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
 import { awaitEnd, fewClusters, patient, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
+import { inTime } from "#test/support/in-time.ts";
 import { meanwhile } from "#test/support/meanwhile.ts";
 import { mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
@@ -39,57 +40,62 @@ export async function playQuiet(rate: number): Promise<NormalForm> {
 }
 
 /** @throws Error when an invariant is broken, when nothing goes on, or when the end is another than on a quiet day. */
-export async function playSeed(
+export function playSeed(
   seed: number,
   { rate, quietEnd }: { readonly rate: number; readonly quietEnd: NormalForm },
 ): Promise<void> {
-  const weather = weatherOf(seed, rate);
-  const clock = pacedClock(rate);
-  const mortals = mortalSandboxes();
-  const random = createRandom(seed);
-  if (weather.dies > 0) {
-    mortals.judgeBy(() => {
-      if (!random.chance(weather.dies)) return undefined;
-      return random.chance(0.5) ? "before" : "after";
+  return inTime(rate, async (step) => {
+    const weather = weatherOf(seed, rate);
+    const clock = pacedClock(rate);
+    const mortals = mortalSandboxes();
+    const random = createRandom(seed);
+    if (weather.dies > 0) {
+      mortals.judgeBy(() => {
+        if (!random.chance(weather.dies)) return undefined;
+        return random.chance(0.5) ? "before" : "after";
+      });
+    }
+    const seconds = weather.dies > 0 ? mortalSeconds : patientSeconds;
+    let gitFails = weather.gitFails;
+    const world = await startWorld({
+      seed,
+      rate,
+      tickEveryMs,
+      pollMs,
+      clock,
+      faults: weather.faults,
+      copies: weather.copies,
+      timeoutSeconds: { rollout: seconds, report: seconds, render: seconds, resolve: seconds, apply: seconds },
+      sandboxes: skewedSandboxes({
+        ...{ clock, seed, mostOffMs: weather.mostOffMs },
+        ...(weather.dies > 0 ? { sandboxes: mortals.sandboxes } : {}),
+      }),
+      disturbGit() {
+        if (!random.chance(gitFails)) return undefined;
+        return {
+          when: random.chance(0.5) ? "before" : "after",
+          as: random.chance(0.5) ? "reset" : "serverError",
+        };
+      },
     });
-  }
-  const seconds = weather.dies > 0 ? mortalSeconds : patientSeconds;
-  let gitFails = weather.gitFails;
-  const world = await startWorld({
-    seed,
-    rate,
-    tickEveryMs,
-    pollMs,
-    clock,
-    faults: weather.faults,
-    copies: weather.copies,
-    timeoutSeconds: { rollout: seconds, report: seconds, render: seconds, resolve: seconds, apply: seconds },
-    sandboxes: skewedSandboxes({
-      ...{ clock, seed, mostOffMs: weather.mostOffMs },
-      ...(weather.dies > 0 ? { sandboxes: mortals.sandboxes } : {}),
-    }),
-    disturbGit() {
-      if (!random.chance(gitFails)) return undefined;
-      return {
-        when: random.chance(0.5) ? "before" : "after",
-        as: random.chance(0.5) ? "reset" : "serverError",
-      };
-    },
+    try {
+      step("tell the story", world);
+      const telling = tellStory(world, { ...patient(story, rate), before: () => setClusters(world, weather) });
+      await meanwhile(telling, () => purge(world, weather, random));
+      step("see the weather end");
+      world.machine.proxy.setFaults(fair.faults);
+      gitFails = 0;
+      mortals.judgeBy(undefined);
+      await setClusters(world, { ...weather, ...fair });
+      const { form, wanted } = await awaitEnd(world, quietEnd, toldIn(weather));
+      assert.deepEqual(form, wanted, "the end is another than on a quiet day");
+      checkInvariants(world);
+    } finally {
+      step("close the world");
+      mortals.stop();
+      await world.close();
+    }
   });
-  try {
-    const telling = tellStory(world, { ...patient(story, rate), before: () => setClusters(world, weather) });
-    await meanwhile(telling, () => purge(world, weather, random));
-    world.machine.proxy.setFaults(fair.faults);
-    gitFails = 0;
-    mortals.judgeBy(undefined);
-    await setClusters(world, { ...weather, ...fair });
-    const { form, wanted } = await awaitEnd(world, quietEnd, toldIn(weather));
-    assert.deepEqual(form, wanted, "the end is another than on a quiet day");
-    checkInvariants(world);
-  } finally {
-    mortals.stop();
-    await world.close();
-  }
 }
 
 function checkInvariants({ monitor }: World): void {

@@ -17,9 +17,13 @@ test("a run in which calls fail ends as the one in which none does", async () =>
   const { rate, played } = await measuredRate(playReference);
   const reference = { ...played, rate };
   const fired = new Set<string>();
+  const took: number[] = [];
   await inPool(someFailures(reference, steadySeed(311_589), runs), atOnce, async (failures) => {
+    const startedAt = performance.now();
     for (const { className, when } of await playFailing(failures, reference)) fired.add(`${className} ${when}`);
+    took.push(Math.round((performance.now() - startedAt) / 1000));
   });
+  console.log(`${rate} seconds of the functions in one; runs of ${took.join(", ")} s`);
   const classes = [...reference.counts.keys()];
   const missed = classes.flatMap((name) => [`${name} before`, `${name} after`]).filter((each) => !fired.has(each));
   console.log(

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { Server as TlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 
 export interface LoopbackServer {
   readonly port: number;
   /** E.g. `http://127.0.0.1:8080`. */
   readonly origin: string;
-  /** Ends every connection. */
+  /** Ends every connection, also one that has not said anything yet or is in its TLS handshake. */
   stop(): Promise<void>;
 }
 
@@ -17,6 +17,11 @@ export interface LoopbackServer {
  * @throws Error when the port is taken.
  */
 export async function listenOnLoopback(server: Server | TlsServer, port = 0): Promise<LoopbackServer> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
   const address = server.address() as AddressInfo;
@@ -26,7 +31,7 @@ export async function listenOnLoopback(server: Server | TlsServer, port = 0): Pr
     async stop() {
       const closed = once(server, "close");
       server.close();
-      server.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
       await closed;
     },
   };

@@ -33,5 +33,12 @@ export async function startSqsAndS3(options: SqsAndS3Options = {}): Promise<SqsA
   });
   if (options.stateDir !== undefined) await keepObjects(app, options.stateDir);
   const endpoint = await app.listen({ port: options.port ?? 0, host: "127.0.0.1" });
-  return { endpoint, stop: () => app.close() };
+  return {
+    endpoint,
+    async stop() {
+      const closed = app.close();
+      app.server.closeAllConnections();
+      await closed;
+    },
+  };
 }

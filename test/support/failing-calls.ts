@@ -2,6 +2,8 @@
  * Fails calls of a run by their number in their class: to DynamoDB, SQS and S3 at the proxy, to the API servers and to
  * the git server at their own doors. The sandbox that made the call lives on.
  */
+import type { AwsCall } from "#local/aws/aws-call.ts";
+import type { PlannedFailure } from "#local/aws/call-failures.ts";
 import type { InterceptedRequest, Interception } from "#local/cluster/request-listener.ts";
 import type { Cut } from "#local/git/cut-answer.ts";
 import { classOfCall, classOfFetch, classOfRequest } from "#test/support/call-classes.ts";
@@ -32,6 +34,8 @@ export function failingCalls(failures: readonly CallFailure[]): FailingCalls {
   const planned = Map.groupBy(failures, ({ className }) => className);
   const counts = new Map<string, number>();
   const fired = new Set<CallFailure>();
+  /** Those that the proxy makes. */
+  const atProxy = new Map<CallFailure, PlannedFailure>();
   /** Of requests that fail again when they are tried again. */
   const again = new Map<string, { readonly failure: CallFailure; left: number }>();
 
@@ -41,11 +45,9 @@ export function failingCalls(failures: readonly CallFailure[]): FailingCalls {
     return number;
   }
 
-  function meet(className: string): CallFailure | undefined {
+  function dueNow(className: string): CallFailure | undefined {
     const number = count(className);
-    const failure = planned.get(className)?.find((candidate) => candidate.number === number);
-    if (failure !== undefined) fired.add(failure);
-    return failure;
+    return planned.get(className)?.find((candidate) => candidate.number === number);
   }
 
   function onKubeRequest({ cluster, method, path, phase }: InterceptedRequest): Interception {
@@ -56,41 +58,44 @@ export function failingCalls(failures: readonly CallFailure[]): FailingCalls {
       if (repeated.left <= 0) again.delete(key);
       return interception(repeated.failure);
     }
-    const due = phase === "before" ? meet(classOfRequest({ method, path })) : afterEffect.get(key);
+    const due = phase === "before" ? dueNow(classOfRequest({ method, path })) : afterEffect.get(key);
     if (due === undefined) return "pass";
     if (phase === "before" && due.when === "after") {
       afterEffect.set(key, due);
       return "pass";
     }
     afterEffect.delete(key);
+    fired.add(due);
     if (due.fails === "call") again.set(key, { failure: due, left: triesOfOneCall - 1 });
     return interception(due);
   }
   const afterEffect = new Map<string, CallFailure>();
 
   return {
-    disturbGit: (request) => meet(classOfFetch(request)),
+    disturbGit(request) {
+      const due = dueNow(classOfFetch(request));
+      if (due !== undefined) fired.add(due);
+      return due;
+    },
     begin({ machine, fleet }) {
       const { credentials } = machine.api;
       for (const failure of failures) {
         const { className, number, when, as, fails } = failure;
         if (className.startsWith("kube ") || className.startsWith("git ")) continue;
-        machine.proxy.failCall(number, when, {
-          as,
-          where: (call) => classOfCall(call, credentials) === className,
-          ...(fails === "call" ? { everyAttempt: true } : {}),
-        });
+        const where = (call: AwsCall) => classOfCall(call, credentials) === className;
+        const everyAttempt = fails === "call" ? ({ everyAttempt: true } as const) : {};
+        atProxy.set(failure, machine.proxy.failCall(number, when, { as, where, ...everyAttempt }));
       }
       machine.proxy.intercept({
         before(call) {
           const className = classOfCall(call, credentials);
-          if (className !== undefined) meet(className);
+          if (className !== undefined) count(className);
         },
       });
       fleet.intercept(onKubeRequest);
     },
     counts: () => counts,
-    fired: () => [...fired],
+    fired: () => [...fired, ...[...atProxy].filter(([, planned]) => planned.fired()).map(([failure]) => failure)],
   };
 }
 

@@ -2,9 +2,12 @@ import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { Machine } from "#local/machine.ts";
 
+/** Twice what API Gateway gives a function: who is silent for longer answers no more. */
+const answerWithinMs = 60_000;
+
 /** Calls the api function of this machine as people do: signed, over HTTP. */
 export interface ApiSession {
-  /** @throws ApiAnswer with the API's message when it refuses. */
+  /** @throws ApiAnswer with the API's message when it refuses, and a TimeoutError when it does not answer. */
   call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T>;
   apply(documents: readonly unknown[]): Promise<void>;
 }
@@ -41,7 +44,12 @@ export function openApiSession(api: Machine["api"]): ApiSession {
       ...(text === undefined ? {} : { body: text }),
     });
     const { host: _host, ...sent } = headers;
-    const answer = await fetch(url, { method, headers: sent, ...(text === undefined ? {} : { body: text }) });
+    const answer = await fetch(url, {
+      method,
+      headers: sent,
+      signal: AbortSignal.timeout(answerWithinMs),
+      ...(text === undefined ? {} : { body: text }),
+    });
     const { status } = answer;
     const answered = await answer.text();
     if (status >= 300) throw new ApiAnswer(`${method} ${path}`, { status, text: answered });

@@ -33,7 +33,7 @@ export default defineConfig({
       {
         // They play many worlds at once by themselves: beside others they would only starve.
         test: {
-          ...level("weather", "test/weather/**/*.test.ts", { test: 1800, hook: 120 }),
+          ...level("weather", "test/weather/**/*.test.ts", { test: 3000, hook: 120 }),
           fileParallelism: false,
           sequence: { groupOrder: 2 },
         },

@@ -120,14 +120,17 @@ const leastPatienceSeconds = 120;
 const watchdogsSeconds = 3600;
 
 /** The story with as much patience as its functions may need where so many of their seconds pass in one. */
-export function patient(options: StoryOptions, rate: number): StoryOptions {
-  return { ...options, patienceSeconds: patienceSeconds(rate) };
+export function patient(options: StoryOptions, rate: number, deaths: "none" | "many" = "none"): StoryOptions {
+  return { ...options, patienceSeconds: patienceSeconds(rate) * (deaths === "many" ? moreForDeaths : 1) };
 }
 
 /** What a run may take in all: longer than any of its waits, so that these say first what they waited for. */
 export function runWaitSeconds(rate: number): number {
-  return patienceSeconds(rate) * 1.25;
+  return patienceSeconds(rate) * moreForDeaths * 1.25;
 }
+
+/** Each death of a cluster's worker costs a watchdog, and each watchdog is twice as long as the last. */
+const moreForDeaths = 2;
 
 function patienceSeconds(rate: number): number {
   return Math.max(leastPatienceSeconds, watchdogsSeconds / rate);

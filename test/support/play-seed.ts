@@ -80,7 +80,8 @@ export function playSeed(
     });
     try {
       step("tell the story", world);
-      const telling = tellStory(world, { ...patient(story, rate), before: () => setClusters(world, weather) });
+      const patience = patient(story, rate, weather.dies > 0 ? "many" : "none");
+      const telling = tellStory(world, { ...patience, before: () => setClusters(world, weather) });
       await meanwhile(telling, () => purge(world, weather, random));
       step("see the weather end");
       world.machine.proxy.setFaults(fair.faults);

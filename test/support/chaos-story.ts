@@ -1,4 +1,5 @@
 /** One story, told the same in every weather: three revisions travel through three rings, two of them delete. */
+import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { ApiAnswer } from "#local/api-session.ts";
@@ -187,4 +188,11 @@ export async function awaitEnd(
     form = await seen();
   }
   return { form, wanted };
+}
+
+/** @throws Error when more clusters changed at once than may, or one for which nothing was outstanding. */
+export function checkInvariants({ monitor }: World): void {
+  const most = monitor.most();
+  assert.ok(most.length <= storyBound, `${most.join(", ")} changed at once, more than ${storyBound}`);
+  assert.deepEqual(monitor.unasked(), [], "clusters were written to when nothing was outstanding");
 }

@@ -5,7 +5,14 @@ import { quiet } from "#local/aws/fault-options.ts";
 import { createRandom } from "#local/aws/random.ts";
 import { pacedClock } from "#local/paced-clock.ts";
 import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
-import { awaitEnd, fewClusters, patient, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
+import {
+  awaitEnd,
+  checkInvariants,
+  fewClusters,
+  patient,
+  type StoryOptions,
+  tellStory,
+} from "#test/support/chaos-story.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 import { inTime } from "#test/support/in-time.ts";
 import { meanwhile } from "#test/support/meanwhile.ts";
@@ -97,12 +104,6 @@ export function playSeed(
       await world.close();
     }
   });
-}
-
-function checkInvariants({ monitor }: World): void {
-  const most = monitor.most();
-  assert.ok(most.length <= storyBound, `${most.join(", ")} changed at once, more than ${storyBound}`);
-  assert.deepEqual(monitor.unasked(), [], "clusters were written to when nothing was outstanding");
 }
 
 function toldIn({ faults, clusters, dies, purgeEveryMs, gitFails }: Weather): "all" | "some" | "anything" {

@@ -6,6 +6,7 @@ import { SignatureV4 } from "@smithy/signature-v4";
 import type { NamedContext } from "#cli/contexts.ts";
 import { CliFailure, type ExitReason } from "#cli/failure.ts";
 import { parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { queryString } from "#shared/domain/percent-encoding.ts";
 
 /** API Gateway gives an integration 30 s; more is no answer. */
 const REQUEST_TIMEOUT_MS = 35_000;
@@ -113,9 +114,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
 
   async function once(call: ApiCall): Promise<Answer> {
     const url = new URL(context.endpoint.replace(/\/$/, "") + call.path);
-    for (const [key, value] of Object.entries(call.query ?? {})) {
-      if (value !== undefined) url.searchParams.set(key, value);
-    }
+    url.search = queryString(call.query ?? {});
     const body = call.body === undefined ? undefined : stringifyJson(call.body);
     const headers: Record<string, string> = {
       host: url.host,

@@ -1,4 +1,5 @@
 import { usageFailure } from "#cli/failure.ts";
+import { percentEncode } from "#shared/domain/percent-encoding.ts";
 
 export type KindName = "Source" | "Cluster" | "SyncGroup" | "Sync" | "Rollout";
 
@@ -79,9 +80,15 @@ export function shortName({ kind, name }: NamedObject): string {
 
 export function listPath(kind: KindName, namespace: string | undefined): string {
   if (kind === "Cluster" || namespace === undefined) return `/v1/${plurals[kind]}`;
-  return `/v1/namespaces/${encodeURIComponent(namespace)}/${plurals[kind]}`;
+  return `/v1/namespaces/${pathSegment(namespace)}/${plurals[kind]}`;
 }
 
 export function objectPath(object: NamedObject, namespace: string): string {
-  return `${listPath(object.kind, namespace)}/${encodeURIComponent(object.name)}`;
+  return `${listPath(object.kind, namespace)}/${pathSegment(object.name)}`;
+}
+
+/** @throws CliFailure for a name that would lead to another path, since URLs leave these segments out. */
+function pathSegment(name: string): string {
+  if (name !== "." && name !== "..") return percentEncode(name);
+  throw usageFailure(`"${name}" cannot be the name of an object or a namespace`, "starling get --help");
 }

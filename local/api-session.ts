@@ -1,6 +1,7 @@
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { Machine } from "#local/machine.ts";
+import { queryString } from "#shared/domain/percent-encoding.ts";
 
 /** Twice what API Gateway gives a function: who is silent for longer answers no more. */
 const answerWithinMs = 60_000;
@@ -32,6 +33,8 @@ export function openApiSession(api: Machine["api"]): ApiSession {
 
   async function call<T>(method: "GET" | "POST" | "DELETE", path: string, body?: unknown): Promise<T> {
     const url = new URL(path, api.endpoint);
+    const query = Object.fromEntries(url.searchParams);
+    url.search = queryString(query);
     const text = body === undefined ? undefined : JSON.stringify(body);
     const { headers } = await signer.sign({
       method,
@@ -39,7 +42,7 @@ export function openApiSession(api: Machine["api"]): ApiSession {
       hostname: url.hostname,
       port: Number(url.port),
       path: url.pathname,
-      query: Object.fromEntries(url.searchParams),
+      query,
       headers: { host: url.host, ...(text === undefined ? {} : { "content-type": "application/json" }) },
       ...(text === undefined ? {} : { body: text }),
     });

@@ -89,7 +89,7 @@ function listRequest(
     throw usageFailure("Syncs have no labels", "starling get syncs --group NAME, --cluster NAME or --state WORD");
   }
   if (options.cluster !== undefined) {
-    return { path: `/v1/clusters/${encodeURIComponent(options.cluster)}/syncs`, query: { namespace, state } };
+    return { path: `${objectPath({ kind: "Cluster", name: options.cluster }, "")}/syncs`, query: { namespace, state } };
   }
   const group = options.group ?? names.find((name) => name.includes("."))?.split(".")[0];
   if (group === undefined) return { path: listPath(kind, namespace), query: { state } };

@@ -24,6 +24,10 @@ function rollout(states: readonly TargetState[], phase: RolloutPhase): RolloutRo
   return { ...rolloutRow(12, states), phase };
 }
 
+function clusterIn(ring: string): string {
+  return (fleet.split("---")[1] ?? "").replace("c1", ring).replace("env: prod", `ring: ${ring}`);
+}
+
 async function rolledOut(states: readonly TargetState[], phase: RolloutPhase) {
   await applied();
   await cli.table.write([
@@ -160,6 +164,42 @@ describe("get", () => {
     const rest = await cli.run(["get", "clusters", "-o", "name", "--continue", token]);
     expect(rest.out.trim().split("\n")).toEqual(["cluster/c3", "cluster/c4", "cluster/c5", "cluster/c6"]);
   });
+
+  it("chooses by sets of labels, which are written with spaces", async () => {
+    const clusters = ["a", "b", "c"].map((ring) => clusterIn(ring));
+    await cli.run("apply -q -f -", { input: clusters.join("---\n") });
+    const named = async (selector: string) => (await cli.run(["get", "clusters", "-o", "name", "-l", selector])).out;
+    expect(await named("ring in (a,b)")).toBe("cluster/a\ncluster/b\n");
+    expect(await named("ring notin (a, b)")).toBe("cluster/c\n");
+    expect(await named("ring=b , ring")).toBe("cluster/b\n");
+  });
+
+  // What the API repeats is what it was asked, under a signature that it took.
+  const reserved = [..." !\"#$%&'()*+-./:;<=>?@[\\]^_`{|}~", "é", "日本", "🚢", "%20", "%2B", "a+b c", "100%"];
+
+  it.each(reserved)("sends %j in a query as it is signed", async (text) => {
+    const ran = await cli.run(["get", "clusters", "-l", `a=b=${text}c`]);
+    expect(ran).toMatchObject({ code: 2, out: "" });
+    expect(ran.err).toContain(`"a=b=${text}c" is no label requirement`);
+  });
+
+  it.each(reserved.filter((text) => !/[%/]/.test(text)))("sends %j in a path as it is signed", async (text) => {
+    const ran = await cli.run(["get", "cluster", `x${text}y`]);
+    expect(ran).toMatchObject({ code: 1, out: "" });
+    expect(ran.err).toContain(`x${text}y`);
+  });
+
+  it.each(["get cluster ..", "get source/.", "get sources -n ..", "delete source app -n .", "get syncs --cluster .."])(
+    "%s asks nothing, for it would be another path",
+    async (line) => {
+      await applied();
+      const asked = cli.requests();
+      const ran = await cli.run(line);
+      expect(ran).toMatchObject({ code: 2, out: "" });
+      expect(ran.err).toMatch(/"\.\.?" cannot be the name of an object or a namespace/);
+      expect(cli.requests()).toBe(asked);
+    },
+  );
 
   it.each([
     ["get frobs", 2, '"frobs" is no kind'],

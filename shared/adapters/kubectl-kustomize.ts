@@ -19,9 +19,38 @@ const gibibyte = 1024 ** 3;
 const maxErrorLength = 2000;
 
 /**
+ * What the child sees, and nothing else. HOME and its like are places that cannot exist, rather than unset: kubectl then
+ * takes `.kube/kuberc` of its working directory, and a preference can turn the load restrictor off, start programs and
+ * write files. The same on every machine, so that no output depends on it.
+ */
+const environment = {
+  PATH: "",
+  HOME: "/dev/null",
+  XDG_CONFIG_HOME: "/dev/null",
+  XDG_CACHE_HOME: "/dev/null",
+  XDG_DATA_HOME: "/dev/null",
+  KUSTOMIZE_PLUGIN_HOME: "/dev/null",
+  KUBECONFIG: "/dev/null",
+  KUBERC: "off",
+  KUBECTL_KUBERC: "false",
+  HTTP_PROXY: "http://127.0.0.1:9",
+  HTTPS_PROXY: "http://127.0.0.1:9",
+};
+
+/** The defaults, said aloud: what stands here wins over any preference. */
+const strictness = [
+  "--load-restrictor=LoadRestrictionsRootOnly",
+  "--enable-alpha-plugins=false",
+  "--enable-helm=false",
+  "--network=false",
+  "--output=",
+];
+
+/**
  * `kubectl kustomize` on the files of an artifact. The kustomization was checked before (see `checkKustomization`); on
- * top of that the child has an empty PATH, no home, no credentials, a proxy that is not there, a folder with the
- * artifact's files only, and bounds on time, memory and output.
+ * top of that the child has an empty PATH, no home, no preferences, no credentials, a proxy that is not there, an empty
+ * working directory, a folder with nothing but the files that the kustomization refers to, and bounds on time, memory
+ * and output.
  */
 export class KubectlKustomize implements KustomizeRunner {
   readonly #options: Required<KubectlKustomizeOptions>;
@@ -33,19 +62,23 @@ export class KubectlKustomize implements KustomizeRunner {
 
   /** @throws ManifestError `KustomizationRefused`; StarlingError `KustomizeFailed` with what kustomize said. */
   async build({ files, path }: RenderInput): Promise<string> {
-    checkKustomization(new Map(files.map((file) => [file.path, file])), path);
+    const used = checkKustomization(new Map(files.map((file) => [file.path, file])), path);
     const kubectl = await this.#locate();
-    const folder = await mkdtemp(join(tmpdir(), "starling-render-"));
+    const scratch = await mkdtemp(join(tmpdir(), "starling-render-"));
+    const folder = join(scratch, "artifact");
+    const cwd = join(scratch, "empty");
     try {
+      await mkdir(cwd);
       for (const file of files) {
+        if (!used.has(file.path)) continue;
         const target = join(folder, file.path);
         if (!target.startsWith(folder + sep)) throw failed(`"${file.path}" leaves the artifact`, "permanent");
         await mkdir(dirname(target), { recursive: true });
         await writeFile(target, file.content, { flag: "wx" });
       }
-      return await this.#run({ kubectl, folder, path });
+      return await this.#run({ kubectl, folder, cwd, path });
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await rm(scratch, { recursive: true, force: true });
     }
   }
 
@@ -58,13 +91,13 @@ export class KubectlKustomize implements KustomizeRunner {
     return this.#kubectl;
   }
 
-  #run(build: { readonly kubectl: string; readonly folder: string; readonly path: string }): Promise<string> {
+  #run(build: Build): Promise<string> {
     const { timeoutSeconds, maxOutputBytes, maxMemoryBytes } = this.#options;
-    const { kubectl, folder, path } = build;
+    const { kubectl, folder, cwd, path } = build;
     const limit = `ulimit -v ${Math.floor(maxMemoryBytes / 1024)} && exec "$0" "$@"`;
-    const child = spawn("/bin/sh", ["-c", limit, kubectl, "kustomize", join(folder, path)], {
-      cwd: folder,
-      env: { PATH: "", HTTP_PROXY: "http://127.0.0.1:9", HTTPS_PROXY: "http://127.0.0.1:9" },
+    const child = spawn("/bin/sh", ["-c", limit, kubectl, "kustomize", ...strictness, join(folder, path)], {
+      cwd,
+      env: environment,
       stdio: ["ignore", "pipe", "pipe"],
     });
     return new Promise((resolve, reject) => {
@@ -98,6 +131,15 @@ export class KubectlKustomize implements KustomizeRunner {
       });
     });
   }
+}
+
+interface Build {
+  readonly kubectl: string;
+  /** Of the artifact's files. */
+  readonly folder: string;
+  /** An empty folder elsewhere. */
+  readonly cwd: string;
+  readonly path: string;
 }
 
 function explain(end: {

@@ -15,17 +15,23 @@ const maxFolders = 1000;
 
 /** The path of the kustomization file of a folder (`.` is the artifact itself), or undefined. */
 export function kustomizationOf(files: ReadonlyMap<string, ListedFile>, folder: string): string | undefined {
-  return kustomizationNames.map((name) => joined(folder, name)).find((path) => files.has(path));
+  return kustomizationsOf(files, folder)[0];
+}
+
+function kustomizationsOf(files: ReadonlyMap<string, ListedFile>, folder: string): string[] {
+  return kustomizationNames.map((name) => joined(folder, name)).filter((path) => files.has(path));
 }
 
 /**
  * Walks every kustomization reachable from `folder`.
+ * @returns the paths of all files that the build refers to: it may read these, and has no reason to see another.
  * @throws ManifestError `KustomizationRefused` naming file, field, value and remedy, for an entry that is a URL, is
  *   absolute, leaves the artifact or is not in it, for Helm charts, and for plugins that are not built into kustomize;
  *   `InvalidYaml` for a kustomization that cannot be read.
  */
-export function checkKustomization(files: ReadonlyMap<string, ListedFile>, folder: string): void {
+export function checkKustomization(files: ReadonlyMap<string, ListedFile>, folder: string): ReadonlySet<string> {
   const folders = foldersOf(files);
+  const used = new Set<string>();
   const waiting = [folder];
   const seen = new Set<string>(waiting);
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -33,18 +39,23 @@ export function checkKustomization(files: ReadonlyMap<string, ListedFile>, folde
     if (file === undefined) {
       throw new ManifestError("KustomizationRefused", { file: next }, `holds no ${kustomizationNames.join(", no ")}`);
     }
-    for (const found of checkFile({ files, folders, folder: next, file })) {
+    // All of them: kustomize refuses a folder that has two.
+    for (const path of kustomizationsOf(files, next)) used.add(path);
+    for (const found of checkFile({ files, folders, used, folder: next, file })) {
       if (seen.has(found)) continue;
       seen.add(found);
       waiting.push(found);
       if (seen.size > maxFolders) throw refused({ file }, `reaches more than ${maxFolders} folders`);
     }
   }
+  return used;
 }
 
 interface Scope {
   readonly files: ReadonlyMap<string, ListedFile>;
   readonly folders: ReadonlySet<string>;
+  /** Grows by every file that is referred to. */
+  readonly used: Set<string>;
   readonly folder: string;
   readonly file: string;
 }
@@ -206,7 +217,10 @@ function checkReferences(scope: Scope, at: { readonly value: Json | undefined; r
 
 function requireFile(scope: Scope, entry: Entry): void {
   const path = resolve(scope, entry);
-  if (scope.files.has(path)) return;
+  if (scope.files.has(path)) {
+    scope.used.add(path);
+    return;
+  }
   throw refused(
     { file: scope.file, field: entry.field },
     `"${entry.value}" is not in the artifact; add its folder to the Source's spec.paths. Remote bases are not fetched and symbolic links not followed: commit a copy instead`,

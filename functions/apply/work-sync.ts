@@ -105,6 +105,7 @@ const credentialCodes: ReadonlySet<string> = new Set([
   "SecretNotFound",
   "SecretDenied",
   "InvalidCredentials",
+  "AddressRefused",
   "RoleDenied",
   "RegionDisabled",
   "TokenTooLarge",

@@ -1,33 +1,7 @@
 import { lookup } from "node:dns";
-import { BlockList, isIP, type LookupFunction } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
+import { blockList, ipv4Behind, isIn, reachOf } from "#shared/adapters/address-reach.ts";
 import { StarlingError } from "#shared/errors.ts";
-
-/** Never reached, whatever is allowed: link-local addresses answer with the credentials of the machine itself. */
-const metadata = blockList([
-  "0.0.0.0/8",
-  "169.254.0.0/16",
-  "224.0.0.0/4",
-  "240.0.0.0/4",
-  "::/128",
-  "fe80::/10",
-  "fd00:ec2::/32",
-  "ff00::/8",
-]);
-
-/** Reached only when allowed: loopback, private, shared and translated ranges (RFC 1918, 4193, 6052, 6598). */
-const internal = blockList([
-  "10.0.0.0/8",
-  "100.64.0.0/10",
-  "127.0.0.0/8",
-  "172.16.0.0/12",
-  "192.0.0.0/24",
-  "192.168.0.0/16",
-  "198.18.0.0/15",
-  "::1/128",
-  "64:ff9b::/96",
-  "2002::/16",
-  "fc00::/7",
-]);
 
 /** Which hosts a URL that somebody else wrote may reach. */
 export interface AddressRules {
@@ -57,12 +31,22 @@ export function addressRules(allow: string): AddressRules {
   const allowed = blockList(ranges);
   return {
     refusal(host, address) {
-      if (contains(metadata, address)) return `${address} is a link-local or reserved address`;
-      if (hosts.has(host.toLowerCase()) || contains(allowed, address)) return undefined;
-      if (!contains(internal, address)) return undefined;
-      return `${address} is a private address; the operator can allow it by host or range`;
+      const reach = reachOf(address);
+      if (reach === "never") return neverReached(address);
+      if (reach === "public" || hosts.has(host.toLowerCase())) return undefined;
+      if ([address, ipv4Behind(address) ?? address].some((each) => isIn(allowed, each))) return undefined;
+      return `${address} is no public address; the operator can allow it by host or range`;
     },
   };
+}
+
+/** Clusters are in the operator's own networks: only what cannot be one is refused. */
+export const clusterAddresses: AddressRules = {
+  refusal: (_host, address) => (reachOf(address) === "never" ? neverReached(address) : undefined),
+};
+
+function neverReached(address: string): string {
+  return `${address} is a link-local or reserved address; correct the URL`;
 }
 
 /**
@@ -99,7 +83,7 @@ export function refuseLiteralAddress(rules: AddressRules, url: URL): void {
 
 function addressRefused(host: string, reason: string): StarlingError {
   return new StarlingError(`${host} is not reached: ${reason}`, {
-    code: "GitAddressRefused",
+    code: "AddressRefused",
     retry: "permanent",
     data: { host },
   });
@@ -110,19 +94,4 @@ function isRange(text: string): boolean {
   const family = isIP(address);
   if (family === 0) return false;
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
-}
-
-function blockList(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = "", prefix] = range.split("/");
-    const family = isIP(address) === 4 ? "ipv4" : "ipv6";
-    list.addSubnet(address, Number(prefix ?? (family === "ipv4" ? 32 : 128)), family);
-  }
-  return list;
-}
-
-/** BlockList looks through IPv4-mapped IPv6 addresses (`::ffff:a9fe:a9fe`) by itself. */
-function contains(list: BlockList, address: string): boolean {
-  return list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
 }

@@ -1,7 +1,9 @@
 import { Agent, request as sendRequest } from "node:https";
 import type { TLSSocket } from "node:tls";
+import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/adapters/address-rules.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import { starlingVersion } from "#shared/domain/version.ts";
+import { StarlingError } from "#shared/errors.ts";
 
 /** Gives the bearer token for a cluster; with `refresh` the last one was refused and must not be given again. */
 export type TokenProvider = (options: { readonly refresh: boolean }) => Promise<string>;
@@ -50,7 +52,7 @@ const defaultConnectTimeoutMs = 10_000;
 
 /**
  * HTTPS to one API server over kept connections. Answers of any status are answers; a `KubeError` means there was none,
- * or one larger than allowed. A 401 is tried once more with a fresh token.
+ * or one larger than allowed, and a `StarlingError` that nobody was asked. A 401 is tried once more with a fresh token.
  */
 export class KubeTransport {
   readonly #base: URL;
@@ -67,6 +69,7 @@ export class KubeTransport {
       keepAlive: true,
       maxSockets: endpoint.maxSockets ?? defaultMaxSockets,
       scheduling: "lifo",
+      lookup: guardedLookup(clusterAddresses),
       ...(endpoint.caData === undefined ? {} : { ca: decodeBase64(endpoint.caData) }),
       ...(endpoint.tlsServerName === undefined ? {} : { servername: endpoint.tlsServerName }),
       ...certificateOptions(endpoint),
@@ -93,6 +96,7 @@ export class KubeTransport {
 
   async #sendOnce(request: TransportRequest, token: { readonly refresh: boolean }): Promise<TransportAnswer> {
     const { credentials } = this.#endpoint;
+    refuseLiteralAddress(clusterAddresses, this.#base);
     const authorization = "token" in credentials ? { authorization: `Bearer ${await credentials.token(token)}` } : {};
     const headers = {
       accept: "application/json",
@@ -107,6 +111,7 @@ export class KubeTransport {
   #exchange(request: TransportRequest, headers: Record<string, string | string[]>): Promise<TransportAnswer> {
     return new Promise((resolve, reject) => {
       const fail = (cause: unknown) => {
+        if (cause instanceof StarlingError) return reject(cause);
         const error = networkError(request, cause);
         if (error.class === "unreachable") this.#endpoint.onUnreachable?.();
         if (error.reason === timeoutCode) this.#closeIdle();

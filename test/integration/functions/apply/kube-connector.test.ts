@@ -20,9 +20,9 @@ const noEks = new EksAccess({
   installation: "test",
 });
 
-function clientWith(token: string) {
+function clientWith(token: string, more: { readonly server?: string } = {}) {
   const connector = new KubeConnector({ secrets: { read: async () => token }, eks: noEks, clock: systemClock });
-  const endpoint = { server: server.url, caData: server.caData, token: { secret: "starling/clusters/c1" } };
+  const endpoint = { server: server.url, caData: server.caData, token: { secret: "starling/clusters/c1" }, ...more };
   return connector.connect(clusterRow({ endpoint }), new Date(Date.now() + 60_000));
 }
 
@@ -42,5 +42,20 @@ test.each([
     code: "InvalidCredentials",
     message:
       "secret starling/clusters/c1 does not hold what spec.endpoint.token says: expected the token itself, and nothing else",
+  });
+});
+
+test.each([
+  ["https://169.254.169.254"],
+  ["https://0xa9fea9fe"],
+  ["https://[::ffff:169.254.169.254]"],
+  ["https://[fd00:ec2::254]"],
+  ["https://[64:ff9b::a9fe:a9fe]"],
+  ["https://0.0.0.0"],
+])("a cluster at %s is refused before anything is sent", async (server) => {
+  const client = await clientWith("header.payload.signature", { server });
+  await expect(clusterUidOf(client)).rejects.toMatchObject({
+    code: "AddressRefused",
+    message: expect.stringMatching(/ is not reached: .* is a link-local or reserved address; correct the URL$/),
   });
 });

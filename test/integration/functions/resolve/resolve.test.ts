@@ -387,7 +387,7 @@ describe("what goes wrong", () => {
     ["no tag in the range", () => ({ git: { url: server.url(repository), ref: { semver: ">=9" } } }), "GitRefNotFound"],
     ["a path that is not there", () => ({ git: { url: server.url(repository) }, paths: ["nope"] }), "PathNotFound"],
     ["a closed repository", () => ({ git: { url: closed.url("fleet") } }), "GitAuthenticationFailed"],
-    ["an address that is not allowed", () => ({ git: { url: "https://169.254.169.254/x" } }), "GitAddressRefused"],
+    ["an address that is not allowed", () => ({ git: { url: "https://169.254.169.254/x" } }), "AddressRefused"],
     ["nobody there", () => ({ git: { url: "http://127.0.0.1:1/x" } }), "GitOperationFailed"],
   ];
   test.each(rows)("%s", async (_legend, spec, reason) => {

@@ -1,0 +1,110 @@
+import { BlockList, isIP } from "node:net";
+
+/**
+ * Who is behind an address: `public` is the internet, `internal` is reached only when the operator allows it, and `never`
+ * answers with the credentials of the machine itself, or is no single machine.
+ */
+export type AddressReach = "public" | "internal" | "never";
+
+/** Link-local addresses, where clouds answer about the machine, AWS's `fd00:ec2::/32`, multicast, and no address at all. */
+const never = blockList([
+  "0.0.0.0/8",
+  "169.254.0.0/16",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+  "::/128",
+  "fe80::/10",
+  "fd00:ec2::/32",
+  "ff00::/8",
+]);
+
+/** What IANA's registries of special-purpose addresses do not call globally reachable, and tunnels that were given up. */
+const internal = blockList([
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "2001::/23",
+  "2001:db8::/32",
+  "2002::/16",
+  "3fff::/20",
+]);
+
+/** The only part of IPv6 that was given out; whatever else there is has a purpose of its own, or none yet. */
+const globalUnicast = blockList(["2000::/3"]);
+
+export function reachOf(address: string): AddressReach {
+  const ipv4 = isIP(address) === 4 ? address : ipv4Behind(address);
+  if (ipv4 !== undefined) {
+    if (isIn(never, ipv4)) return "never";
+    return isIn(internal, ipv4) ? "internal" : "public";
+  }
+  // What begins with zeros is the padding of another layout, or a loopback address.
+  const tunnelled = ipv4Within(bytesOf(address)).filter((each) => !each.startsWith("0."));
+  if (isIn(never, address) || tunnelled.some((each) => isIn(never, each))) return "never";
+  return isIn(internal, address) || !isIn(globalUnicast, address) ? "internal" : "public";
+}
+
+/** The IPv4 address that an IPv6 one is another spelling of: mapped, or by the prefix that every NAT64 knows (RFC 6052). */
+export function ipv4Behind(address: string): string | undefined {
+  if (isIP(address) !== 6) return undefined;
+  const bytes = bytesOf(address);
+  const prefix = bytes.subarray(0, 12).toString("hex");
+  return prefix === "00000000000000000000ffff" || prefix === "0064ff9b0000000000000000"
+    ? dotted(bytes.subarray(12))
+    : undefined;
+}
+
+/** Every IPv4 address that an IPv6 one leads to where there still is a translator or a tunnel for it. */
+function ipv4Within(bytes: Buffer): readonly string[] {
+  const prefix = bytes.toString("hex");
+  const last = bytes.subarray(12);
+  // IPv4-compatible (RFC 4291) and IPv4-translated (RFC 2765).
+  if (prefix.startsWith("0".repeat(24)) || prefix.startsWith("0000000000000000ffff0000")) return [dotted(last)];
+  // 6to4 (RFC 3056).
+  if (prefix.startsWith("2002")) return [dotted(bytes.subarray(2, 6))];
+  // Teredo: its server, and its client with all bits turned (RFC 4380).
+  if (prefix.startsWith("20010000")) return [dotted(bytes.subarray(4, 8)), dotted(last.map((byte) => byte ^ 0xff))];
+  // NAT64 by a prefix of one's own (RFC 8215): 48, 56, 64 or 96 bits of it, the ninth byte left out (RFC 6052).
+  if (prefix.startsWith("0064ff9b0001")) {
+    const starts = [6, 7, 8].map((start) => [...bytes.subarray(start, 8), ...bytes.subarray(9, start + 5)]);
+    return [...starts, last].map(dotted);
+  }
+  return [];
+}
+
+/** Of an IPv6 address, whose spellings a URL makes one: hexadecimal, at most one gap, no interface. */
+function bytesOf(address: string): Buffer {
+  const { hostname } = new URL(`http://[${address.replace(/%.*$/, "")}]`);
+  const [left = [], right = []] = hostname
+    .slice(1, -1)
+    .split("::")
+    .map((half) => (half === "" ? [] : half.split(":")));
+  const gap = new Array<string>(8 - left.length - right.length).fill("0");
+  return Buffer.from([...left, ...gap, ...right].map((group) => group.padStart(4, "0")).join(""), "hex");
+}
+
+function dotted(bytes: Iterable<number>): string {
+  return [...bytes].join(".");
+}
+
+export function blockList(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", prefix] = range.split("/");
+    const family = isIP(address) === 4 ? "ipv4" : "ipv6";
+    list.addSubnet(address, Number(prefix ?? (family === "ipv4" ? 32 : 128)), family);
+  }
+  return list;
+}
+
+export function isIn(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
+}

@@ -106,6 +106,7 @@ const credentialCodes: ReadonlySet<string> = new Set([
   "SecretDenied",
   "InvalidCredentials",
   "AddressRefused",
+  "InvalidAuthority",
   "RoleDenied",
   "RegionDisabled",
   "TokenTooLarge",

@@ -1,6 +1,7 @@
 import { Agent, request as sendRequest } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/adapters/address-rules.ts";
+import { readAuthority } from "#shared/domain/certificate-authority.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import { starlingVersion } from "#shared/domain/version.ts";
 import { StarlingError } from "#shared/errors.ts";
@@ -70,7 +71,7 @@ export class KubeTransport {
       maxSockets: endpoint.maxSockets ?? defaultMaxSockets,
       scheduling: "lifo",
       lookup: guardedLookup(clusterAddresses),
-      ...(endpoint.caData === undefined ? {} : { ca: decodeBase64(endpoint.caData) }),
+      ...(endpoint.caData === undefined ? {} : { ca: authorityOf(endpoint.server, endpoint.caData) }),
       ...(endpoint.tlsServerName === undefined ? {} : { servername: endpoint.tlsServerName }),
       ...certificateOptions(endpoint),
     });
@@ -188,6 +189,17 @@ function networkError(request: TransportRequest, cause: unknown): KubeError {
   const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "EUNKNOWN";
   const message = cause instanceof Error ? cause.message : String(cause);
   return new KubeError(summary, { message, causes: [], code }, { cause });
+}
+
+/** @throws StarlingError rather than to trust the public authorities: that is what Node makes of an empty one. */
+function authorityOf(server: string, caData: string): string[] {
+  const read = readAuthority(caData);
+  if ("certificates" in read) return read.certificates.map(String);
+  throw new StarlingError(`the certificate authority of ${server} (caData) ${read.problem}`, {
+    code: "InvalidAuthority",
+    retry: "permanent",
+    data: { server },
+  });
 }
 
 function decodeBase64(text: string): string {

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { readAuthority } from "#shared/domain/certificate-authority.ts";
 import { parseEksArn } from "#shared/domain/eks-arn.ts";
+import { hiddenValue } from "#shared/domain/kinds/hidden-value.ts";
 import { API_VERSION, installationMetadata } from "#shared/domain/kinds/metadata.ts";
 
 const endpointSchema = z.strictObject({
@@ -7,7 +9,14 @@ const endpointSchema = z.strictObject({
     .url({ protocol: /^https$/, error: "must be an https URL such as https://10.0.0.1:6443" })
     .refine((text) => !/\/\/[^/]*@/.test(text), "must not hold a user name or password; use token.secret"),
   /** PEM certificates of the cluster's authority, base64 as in a kubeconfig. Absent: the public authorities. */
-  caData: z.base64("must be base64, as in a kubeconfig's certificate-authority-data").optional(),
+  caData: z
+    .string()
+    .meta({ contentEncoding: "base64" })
+    .superRefine((text, context) => {
+      const read = readAuthority(text);
+      if ("problem" in read) context.addIssue({ code: "custom", message: read.problem, params: hiddenValue });
+    })
+    .optional(),
   token: z.strictObject({
     /** Name of a secret that holds the bearer token itself. */
     secret: z.string().min(1),

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { clusterDocument } from "#shared/domain/kinds/cluster.ts";
+import { isHidden } from "#shared/domain/kinds/hidden-value.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 import { sourceDocument } from "#shared/domain/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/domain/kinds/sync-group.ts";
@@ -71,6 +72,7 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
     }));
   }
   const got = valueAt(root, issue.path);
+  if (isHidden(issue)) return [{ field, message: issue.message }];
   if (got === undefined) return [{ field, message: `is required: ${lowerFirst(issue.message)}` }];
   return [{ field, message: `${issue.message} (got ${describe(got)})` }];
 }
@@ -107,7 +109,9 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 function describe(value: unknown): string {
-  const text = typeof value === "bigint" ? value.toString() : (JSON.stringify(value) ?? "missing");
+  const json = typeof value === "bigint" ? value.toString() : (JSON.stringify(value) ?? "missing");
+  // A password in a URL is refused, and no reason to print it.
+  const text = json.replaceAll(/\/\/[^/]*@/g, "//***@");
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 

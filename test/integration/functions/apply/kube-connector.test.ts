@@ -20,7 +20,7 @@ const noEks = new EksAccess({
   installation: "test",
 });
 
-function clientWith(token: string, more: { readonly server?: string } = {}) {
+function clientWith(token: string, more: { readonly server?: string; readonly caData?: string } = {}) {
   const connector = new KubeConnector({ secrets: { read: async () => token }, eks: noEks, clock: systemClock });
   const endpoint = { server: server.url, caData: server.caData, token: { secret: "starling/clusters/c1" }, ...more };
   return connector.connect(clusterRow({ endpoint }), new Date(Date.now() + 60_000));
@@ -57,5 +57,17 @@ test.each([
   await expect(clusterUidOf(client)).rejects.toMatchObject({
     code: "AddressRefused",
     message: expect.stringMatching(/ is not reached: .* is a link-local or reserved address; correct the URL$/),
+  });
+});
+
+/** Rows may be older than the schema that refuses these. */
+test.each([
+  ["", "is empty, which would trust the public authorities"],
+  [" ", "is empty"],
+  ["bm9uZQ==", "holds no PEM certificate"],
+])("an authority %j never becomes the public ones", async (caData, expected) => {
+  await expect(clientWith("header.payload.signature", { caData })).rejects.toMatchObject({
+    code: "InvalidAuthority",
+    message: expect.stringContaining(`the certificate authority of ${server.url} (caData) ${expected}`),
   });
 });

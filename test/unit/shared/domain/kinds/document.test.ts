@@ -1,4 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { generateKeyPairSync } from "node:crypto";
+import { beforeAll, describe, expect, test } from "vitest";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { documentSchemas, jsonSchemaOf, parseDocument, type WritableKind } from "#shared/domain/kinds/document.ts";
 import { semanticProblems } from "#shared/domain/kinds/semantics.ts";
 
@@ -196,6 +198,11 @@ describe("a document that is wrong", () => {
       cluster({ endpoint: { ...endpoint, server: "http://10.0.0.1" } }),
       ['spec.endpoint.server: must be an https URL such as https://10.0.0.1:6443 (got "http://10.0.0.1")'],
     ],
+    [
+      "a server with a password",
+      cluster({ endpoint: { ...endpoint, server: "https://admin:hunter2@10.0.0.1" } }),
+      ['spec.endpoint.server: must not hold a user name or password; use token.secret (got "https://***@10.0.0.1")'],
+    ],
     ["a cluster that is nowhere", cluster({}), ["spec: needs exactly one of eks or endpoint (got {})"]],
     [
       "a cluster in two places",
@@ -255,6 +262,50 @@ describe("a document that is wrong", () => {
     ],
   ])("what no schema can say: %s", (_name, value, expected) => {
     expect(problems(value)).toEqual([expect.stringMatching(expected)]);
+  });
+});
+
+describe("the authority of a cluster", () => {
+  const withAuthority = (caData: string) => cluster({ endpoint: { ...endpoint, caData } });
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "sec1", format: "pem" });
+  let authority = "";
+  beforeAll(async () => {
+    authority = (await createTlsCertificate()).cert;
+  });
+
+  test("is one or more certificates, whatever is written around them", () => {
+    expect(problems(withAuthority(base64(authority)))).toEqual([]);
+    expect(problems(withAuthority(base64(`# old\n${authority}\n# new\n${authority}\n`)))).toEqual([]);
+  });
+
+  test.each<[string, () => string, RegExp]>([
+    ["nothing", () => "", /^is empty, which would trust the public authorities; .*, or leave it out$/],
+    ["a space", () => "  \n", /^is empty/],
+    ["PEM that is not in base64", () => authority, /^must be base64 on one line/],
+    ["base64 in lines", () => base64(authority).replaceAll(/(.{64})/g, "$1\n"), /^must be base64 on one line/],
+    ["base64 that is cut off", () => base64(authority).slice(0, -1), /^must be base64 on one line/],
+    ["no PEM", () => base64("hello, world"), /^holds no PEM certificate/],
+    [
+      "PEM without a certificate",
+      () => base64("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"),
+      /no certificate/,
+    ],
+    [
+      "a certificate that is none",
+      () => base64("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+      /no certificate/,
+    ],
+    ["half a certificate", () => base64(authority.slice(0, 200)), /no certificate/],
+    ["a certificate and half of one", () => base64(authority + authority.slice(0, 200)), /no certificate/],
+    ["a certificate and its key", () => base64(authority + key), /^holds a private key/],
+    ["a key", () => base64(`${key}`), /^holds a private key/],
+    ["an encrypted key", () => base64("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA"), /^holds a private key/],
+  ])("is not %s", (_name, caData, expected) => {
+    const found = problems(withAuthority(caData()));
+    expect(found).toHaveLength(1);
+    expect(found[0]?.replace("spec.endpoint.caData: ", "")).toMatch(expected);
+    expect(found[0], "the value may be a key").not.toContain("got");
   });
 });
 

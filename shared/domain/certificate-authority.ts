@@ -1,0 +1,58 @@
+import { X509Certificate } from "node:crypto";
+
+/** What a connection trusts instead of the public authorities. */
+export interface CertificateAuthority {
+  /** At least one. */
+  readonly certificates: readonly X509Certificate[];
+}
+
+/** Why a text is none, and what to write instead. */
+export interface AuthorityProblem {
+  readonly problem: string;
+}
+
+const expected = "the certificates of the cluster's authority, PEM in base64 as in a kubeconfig";
+const begin = "-----BEGIN ";
+
+/**
+ * Reads `caData`. What cannot be read is refused rather than left out: a connection without an authority of its own trusts
+ * every public one, and who wrote `caData` has not asked for that.
+ */
+export function readAuthority(caData: string): CertificateAuthority | AuthorityProblem {
+  if (caData.trim() === "") {
+    return { problem: `is empty, which would trust the public authorities; give ${expected}, or leave it out` };
+  }
+  const pem = pemOf(caData);
+  if (pem === undefined) return { problem: `must be base64 on one line: ${expected}` };
+  const [, ...blocks] = pem.split(begin);
+  const certificates: X509Certificate[] = [];
+  for (const block of blocks) {
+    const label = block.slice(0, block.indexOf("-----"));
+    if (label.endsWith("PRIVATE KEY")) {
+      return {
+        problem: `holds a private key, which belongs to the server only: remove it, make a new key, and give ${expected}`,
+      };
+    }
+    const certificate = label === "CERTIFICATE" ? certificateIn(`${begin}${block}`) : undefined;
+    if (certificate === undefined) {
+      return { problem: `holds a PEM block that is no certificate which can be read; give ${expected}` };
+    }
+    certificates.push(certificate);
+  }
+  if (certificates.length === 0) return { problem: `holds no PEM certificate; give ${expected}` };
+  return { certificates };
+}
+
+/** Node's own decoder leaves out what is no base64. */
+function pemOf(caData: string): string | undefined {
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(caData) || caData.length % 4 !== 0) return undefined;
+  return Buffer.from(caData, "base64").toString("latin1");
+}
+
+function certificateIn(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return undefined;
+  }
+}

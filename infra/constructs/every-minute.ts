@@ -1,8 +1,8 @@
-import { Duration, Validations } from "aws-cdk-lib";
+import { ArnFormat, Aws, Duration, Stack, Validations } from "aws-cdk-lib";
 import { PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { CfnSchedule } from "aws-cdk-lib/aws-scheduler";
-import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
+import { Queue, QueueEncryption, RedrivePermission } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 
 /** Invokes a function every minute, with a role that can do nothing else; what could not be invoked is a dead letter. */
@@ -15,12 +15,26 @@ export class EveryMinute extends Construct {
       encryption: QueueEncryption.SQS_MANAGED,
       enforceSSL: true,
       retentionPeriod: Duration.days(14),
+      // The scheduler sends to it, and no queue.
+      redriveAllowPolicy: { redrivePermission: RedrivePermission.DENY_ALL },
     });
     Validations.of(this.deadLetters).acknowledge({
       id: "AwsSolutions-SQS3",
       reason: "It is the dead-letter queue of the schedule below, which the rule does not look at.",
     });
-    const role = new Role(this, "Role", { assumedBy: new ServicePrincipal("scheduler.amazonaws.com") });
+    // The scheduler serves every account: only for schedules of this one may it play the role. What it calls their source
+    // is their group, and never the schedule itself.
+    const group = Stack.of(this).formatArn({
+      service: "scheduler",
+      resource: "schedule-group",
+      resourceName: "default",
+      arnFormat: ArnFormat.SLASH_RESOURCE_NAME,
+    });
+    const role = new Role(this, "Role", {
+      assumedBy: new ServicePrincipal("scheduler.amazonaws.com", {
+        conditions: { StringEquals: { "aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": group } },
+      }),
+    });
     role.addToPolicy(new PolicyStatement({ actions: ["lambda:InvokeFunction"], resources: [target.functionArn] }));
     role.addToPolicy(new PolicyStatement({ actions: ["sqs:SendMessage"], resources: [this.deadLetters.queueArn] }));
     const schedule = new CfnSchedule(this, "Schedule", {

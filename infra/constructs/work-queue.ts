@@ -1,6 +1,12 @@
-import { Duration } from "aws-cdk-lib";
+import { Duration, Stack } from "aws-cdk-lib";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
-import { DeduplicationScope, FifoThroughputLimit, Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
+import {
+  DeduplicationScope,
+  FifoThroughputLimit,
+  Queue,
+  QueueEncryption,
+  RedrivePermission,
+} from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 import type { Access } from "#infra/constructs/access.ts";
 
@@ -31,13 +37,20 @@ export class WorkQueue extends Construct {
       deduplicationScope: DeduplicationScope.MESSAGE_GROUP,
       fifoThroughputLimit: FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
     };
+    const stack = Stack.of(this);
+    // It has a name, since its dead-letter queue names it: two resources of a stack cannot refer to each other.
+    const queueName = `${stack.stackName}-${id}${props.fifo === true ? ".fifo" : ""}`;
+    const source = Queue.fromQueueArn(this, "Source", stack.formatArn({ service: "sqs", resource: queueName }));
     this.deadLetters = new Queue(this, "DeadLetters", {
       ...common,
       ...(props.fifo === true ? { fifo: true } : {}),
       retentionPeriod: Duration.days(14),
+      redriveAllowPolicy: { redrivePermission: RedrivePermission.BY_QUEUE, sourceQueues: [source] },
     });
     this.queue = new Queue(this, "Queue", {
       ...common,
+      queueName,
+      redriveAllowPolicy: { redrivePermission: RedrivePermission.DENY_ALL },
       ...(props.fifo === true ? fifo : {}),
       visibilityTimeout: Duration.seconds(props.functionTimeout.toSeconds() * VISIBILITY_PER_TIMEOUT),
       // Rows are the truth and the tick sends again: an old message has nothing to say.

@@ -56,6 +56,8 @@ export const bucketProperties = z.strictObject({
 export const secretProperties = z.strictObject({ Name: z.string(), Description: z.string().optional(), Tags: tags });
 
 export const queueProperties = z.strictObject({
+  /** On this machine every resource is named after its stack and logical id. */
+  QueueName: unseen,
   FifoQueue: z.boolean().default(false),
   ContentBasedDeduplication: z.boolean().optional(),
   DeduplicationScope: z.enum(["queue", "messageGroup"]).optional(),
@@ -65,6 +67,8 @@ export const queueProperties = z.strictObject({
   MessageRetentionPeriod: z.int().default(345_600),
   DelaySeconds: z.int().default(0),
   RedrivePolicy: z.strictObject({ deadLetterTargetArn: arnOf, maxReceiveCount: z.int() }).optional(),
+  /** No queue of this machine is somebody else's. */
+  RedriveAllowPolicy: unseen,
   SqsManagedSseEnabled: unseen,
   Tags: tags,
 });

@@ -50,6 +50,11 @@ function partitionsOf(folder: Folder, actions: readonly string[]): readonly stri
     .sort();
 }
 
+interface TrustStatement {
+  readonly Principal: { readonly Service?: string };
+  readonly Condition?: unknown;
+}
+
 const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
 const writeActions = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"];
 
@@ -84,6 +89,31 @@ describe("every policy", () => {
       expect(keys.length).toBeGreaterThan(0);
       expect(keys.filter((key) => key.startsWith("*"))).toEqual([]);
     }
+  });
+
+  test("a service plays a role for this account only: Lambda its functions', the scheduler its own group's", () => {
+    const trusts = ofType(resources, "AWS::IAM::Role").flatMap(({ Properties }) =>
+      (Properties.AssumeRolePolicyDocument as { Statement: TrustStatement[] }).Statement.map((statement) => ({
+        service: statement.Principal.Service,
+        condition: JSON.stringify(statement.Condition, (_key, value) =>
+          typeof value === "object" && value !== null && Object.keys(value).some((key) => /^Fn::|^Ref$/.test(key))
+            ? textOf(value)
+            : value,
+        ),
+      })),
+    );
+    expect(trusts.filter(({ service }) => service === "lambda.amazonaws.com")).toHaveLength(folders.length);
+    expect(trusts.filter(({ service }) => service !== "lambda.amazonaws.com")).toEqual([
+      {
+        service: "scheduler.amazonaws.com",
+        condition: JSON.stringify({
+          StringEquals: {
+            "aws:SourceAccount": "<AWS::AccountId>",
+            "aws:SourceArn": "arn:<AWS::Partition>:scheduler:<AWS::Region>:<AWS::AccountId>:schedule-group/default",
+          },
+        }),
+      },
+    ]);
   });
 
   test("no managed policy is attached to a role", () => {
@@ -243,6 +273,32 @@ describe("every queue", () => {
     }
   });
 
+  test("takes the dead letters of its own queue, or of none", () => {
+    const own = new Map<string, unknown>(
+      queues.flatMap(({ Properties: { QueueName, RedrivePolicy } }) =>
+        RedrivePolicy === undefined
+          ? []
+          : [[textOf((RedrivePolicy as { deadLetterTargetArn: unknown }).deadLetterTargetArn), QueueName]],
+      ),
+    );
+    expect(own.size).toBe(5);
+    for (const { id, Properties } of queues) {
+      const source = own.get(`<${id}.Arn>`);
+      const { redrivePermission, sourceQueueArns } = Properties.RedriveAllowPolicy as {
+        redrivePermission: string;
+        sourceQueueArns?: unknown[];
+      };
+      expect({ redrivePermission, sources: (sourceQueueArns ?? []).map(textOf) }).toEqual(
+        source === undefined
+          ? { redrivePermission: "denyAll", sources: [] }
+          : {
+              redrivePermission: "byQueue",
+              sources: [`arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:${String(source)}`],
+            },
+      );
+    }
+  });
+
   test("is encrypted", () => {
     for (const { Properties } of queues) expect(Properties.SqsManagedSseEnabled).toBe(true);
   });
@@ -338,6 +394,17 @@ describe("circles of messages", () => {
   });
 });
 
+/** Of the developer guide, "Customize HTTP API access logs", without headers and what only other authorizers have. */
+const httpApiVariables = new Set([
+  ...["accountId", "apiId", "dataProcessed", "domainName", "domainPrefix", "extendedRequestId", "httpMethod", "path"],
+  ...["error.message", "error.messageString", "error.responseType", "authorizer.error", "awsEndpointRequestId"],
+  ...["identity.accountId", "identity.caller", "identity.principalOrgId", "identity.sourceIp", "identity.user"],
+  ...["identity.userArn", "integration.error", "integration.integrationStatus", "integration.latency"],
+  ...["integration.requestId", "integration.status", "integrationErrorMessage", "integrationLatency"],
+  ...["integrationStatus", "protocol", "requestId", "requestTime", "requestTimeEpoch", "responseLatency"],
+  ...["responseLength", "routeKey", "stage", "status"],
+]);
+
 describe("the ways in", () => {
   test("the api's routes ask for an IAM signature", () => {
     control.hasResourceProperties("AWS::ApiGatewayV2::Route", {
@@ -355,6 +422,20 @@ describe("the ways in", () => {
       DefaultRouteSettings: { ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 },
       RouteSettings: { "POST /hook/github": { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 } },
     });
+  });
+
+  test("the access log names variables that an HTTP API has, and neither headers nor bodies", () => {
+    const stages = ofType(resources, "AWS::ApiGatewayV2::Stage");
+    expect(stages).toHaveLength(1);
+    for (const { Properties } of stages) {
+      const { Format } = Properties.AccessLogSettings as { Format: string };
+      const variables = [...Format.matchAll(/\$context\.([\w.]+)/g)].map(([, name = ""]) => name);
+      expect(variables).toEqual(
+        expect.arrayContaining(["requestId", "routeKey", "path", "status", "identity.userArn"]),
+      );
+      expect(variables.filter((name) => !httpApiVariables.has(name))).toEqual([]);
+      expect(() => JSON.parse(Format)).not.toThrow();
+    }
   });
 
   test("no function has a URL", () => control.resourceCountIs("AWS::Lambda::Url", 0));

@@ -22,6 +22,7 @@ export class ControlStack extends Stack {
       table: state.table,
       blobs: state.blobs,
       webhookSecretArn: state.webhookSecretArn,
+      audit: state.audit,
       clusterRoles,
       ...(gitAllow === undefined ? {} : { gitAllow }),
       ...(gitCa === undefined ? {} : { gitCa }),

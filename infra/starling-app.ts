@@ -17,7 +17,7 @@ export function starlingApp(props?: AppProps): { app: App; state: StateStack; co
   const gitCa = contextText(app, "gitCa");
   const state = new StateStack(app, `${installation}-state`, {
     installation,
-    description: "Starling: the table, the blobs and the webhook's secret",
+    description: "Starling: the table, the blobs, the webhook's secret and the audit log",
     terminationProtection: true,
   });
   const control = new ControlStack(app, `${installation}-control`, {

@@ -1,5 +1,6 @@
 import { Duration, RemovalPolicy, Stack, type StackProps, Validations } from "aws-cdk-lib";
 import { AttributeType, Billing, ProjectionType, TableEncryptionV2, TableV2 } from "aws-cdk-lib/aws-dynamodb";
+import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { BlockPublicAccess, Bucket, BucketEncryption } from "aws-cdk-lib/aws-s3";
 import { CfnSecret } from "aws-cdk-lib/aws-secretsmanager";
 import type { Construct } from "constructs";
@@ -11,13 +12,15 @@ export interface StateStackProps extends StackProps {
 }
 
 /**
- * What must survive every deployment: the table, the blobs and the webhook's secret. It holds no code, and nothing of it
- * is deleted with the stack.
+ * What must survive every deployment: the table, the blobs, the webhook's secret, and the record of who changed what. It
+ * holds no code, and nothing of it is deleted with the stack.
  */
 export class StateStack extends Stack {
   readonly table: Named;
   readonly blobs: Named;
   readonly webhookSecretArn: string;
+  /** Log group of `api`, which writes a line for every change. */
+  readonly audit: Named;
 
   constructor(scope: Construct, id: string, props: StateStackProps) {
     super(scope, id, props);
@@ -81,6 +84,13 @@ export class StateStack extends Stack {
         "operator rotates without losing a push.",
     });
 
+    const audit = new LogGroup(this, "Audit", {
+      // Auditors ask about the last year, and ask late.
+      retention: RetentionDays.TWO_YEARS,
+      deletionProtectionEnabled: true,
+      removalPolicy: RemovalPolicy.RETAIN,
+    });
+
     this.table = {
       name: this.exportValue(table.tableName, { name: `${id}-table-name` }),
       arn: this.exportValue(table.tableArn, { name: `${id}-table-arn` }),
@@ -88,6 +98,10 @@ export class StateStack extends Stack {
     this.blobs = {
       name: this.exportValue(blobs.bucketName, { name: `${id}-blobs-name` }),
       arn: this.exportValue(blobs.bucketArn, { name: `${id}-blobs-arn` }),
+    };
+    this.audit = {
+      name: this.exportValue(audit.logGroupName, { name: `${id}-audit-name` }),
+      arn: this.exportValue(audit.logGroupArn, { name: `${id}-audit-arn` }),
     };
     this.webhookSecretArn = this.exportValue(webhookSecret.ref, { name: `${id}-webhook-secret-arn` });
   }

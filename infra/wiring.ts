@@ -26,6 +26,7 @@ export interface WiringProps {
   readonly table: Named;
   readonly blobs: Named;
   readonly webhookSecretArn: string;
+  readonly audit: Named;
   /** Names of the roles that may be assumed in the accounts of clusters; ends in a `*`, or is one name. */
   readonly clusterRoles: string;
   /** Private hosts and address ranges that git may be fetched from; none by default. */
@@ -65,6 +66,8 @@ export class Wiring extends Construct {
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
       },
+      // What people did is remembered for longer than the stack may live.
+      logGroup: props.audit,
       // An HTTP API waits 30 seconds.
       timeout: Duration.seconds(29),
       memoryMiB: 512,

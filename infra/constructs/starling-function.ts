@@ -11,10 +11,10 @@ import {
 } from "aws-cdk-lib/aws-lambda";
 import { SqsEventSource } from "aws-cdk-lib/aws-lambda-event-sources";
 import { LogLevel, NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
-import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
+import { type ILogGroup, LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import type { z } from "zod";
-import type { AccessFor } from "#infra/constructs/access.ts";
+import type { AccessFor, Named } from "#infra/constructs/access.ts";
 import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
 import type { WorkQueue } from "#infra/constructs/work-queue.ts";
 
@@ -34,6 +34,8 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   readonly access: AccessFor<Env>;
   /** What it may use that rows name, and no variable. */
   readonly namedByRows?: readonly { readonly action: string; readonly arns: string; readonly reason: string }[];
+  /** One that outlives it; left out: a new one that forgets, and goes with the stack. */
+  readonly logGroup?: Named;
   readonly timeout: Duration;
   readonly memoryMiB: number;
   readonly layer?: ILayerVersion;
@@ -49,12 +51,11 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
 
   constructor(scope: Construct, id: string, props: StarlingFunctionProps<Env>) {
     super(scope, id);
-    const logGroup = new LogGroup(this, "Logs", {
-      retention: RetentionDays.ONE_MONTH,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
+    const { logGroup, arn: logGroupArn } = this.#logs(props.logGroup);
     const role = new Role(this, "Role", { assumedBy: new ServicePrincipal("lambda.amazonaws.com") });
-    logGroup.grantWrite(role);
+    role.addToPrincipalPolicy(
+      new PolicyStatement({ actions: ["logs:CreateLogStream", "logs:PutLogEvents"], resources: [logGroupArn] }),
+    );
 
     const environment: Record<string, string> = {};
     for (const [variable, access] of Object.entries(props.access)) {
@@ -102,6 +103,17 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
     if (!(defaultChild instanceof CfnFunction)) throw new Error("a NodejsFunction holds no CfnFunction");
     // The asset is a digest: only this says whose code it is, to local/template/read-plan.ts above all.
     defaultChild.addMetadata("starling:folder", props.folder);
+  }
+
+  #logs(existing: Named | undefined): { readonly logGroup: ILogGroup; readonly arn: string } {
+    if (existing !== undefined) {
+      return { logGroup: LogGroup.fromLogGroupName(this, "Logs", existing.name), arn: existing.arn };
+    }
+    const logGroup = new LogGroup(this, "Logs", {
+      retention: RetentionDays.ONE_MONTH,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    return { logGroup, arn: logGroup.logGroupArn };
   }
 
   /** Feeds it from the queue, `maxConcurrency` batches at a time; a message that fails goes back alone. */

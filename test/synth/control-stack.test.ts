@@ -5,6 +5,7 @@ import {
   listOf,
   ofType,
   type Resource,
+  resourcesIn,
   roleOf,
   type Statement,
   statementsByRole,
@@ -17,6 +18,7 @@ const { control, resources } = synthesize({ bundle: "templates" });
 const folders = ["api", "webhook", "tick", "resolve", "rollout", "render", "apply", "report"] as const;
 type Folder = (typeof folders)[number];
 
+const controlResources = resourcesIn(control);
 const functions = ofType(resources, "AWS::Lambda::Function");
 const queues = ofType(resources, "AWS::SQS::Queue");
 const mappings = ofType(resources, "AWS::Lambda::EventSourceMapping");
@@ -133,7 +135,23 @@ describe("every function", () => {
       textOf((lambda.Properties.LoggingConfig as { LogGroup: unknown }).LogGroup),
     );
     expect(new Set(groups).size).toBe(functions.length);
-    for (const group of ofType(resources, "AWS::Logs::LogGroup")) expect(group.Properties.RetentionInDays).toBe(30);
+    for (const group of ofType(controlResources, "AWS::Logs::LogGroup")) {
+      expect(group.Properties.RetentionInDays).toBe(30);
+    }
+  });
+
+  test("writes into its own log group only; api's is the one of the state stack, which outlives it", () => {
+    const written = (folder: Folder) =>
+      statementsOf(folder)
+        .filter(({ Action }) => listOf(Action).some((action) => action.startsWith("logs:")))
+        .map(({ Action, Resource: on }) => ({ actions: [...listOf(Action)].sort(), on: listOf(on).map(textOf) }));
+    const actions = ["logs:CreateLogStream", "logs:PutLogEvents"];
+    for (const folder of folders) {
+      const group = textOf((functionOf(folder).Properties.LoggingConfig as { LogGroup: unknown }).LogGroup);
+      const arn = folder === "api" ? "<starling-state-audit-arn>" : group.replace(">", ".Arn>");
+      expect(written(folder)).toEqual([{ actions, on: [arn] }]);
+      expect(group === "<starling-state-audit-name>").toBe(folder === "api");
+    }
   });
 
   test.each(folders)("%s runs on Node 24, at most 5 minutes", (folder) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ofType, synthesize } from "#test/synth/synthesized.ts";
+import { ofType, resourcesIn, synthesize } from "#test/synth/synthesized.ts";
 
 const { state, resources } = synthesize({ bundle: "templates" });
 
@@ -95,6 +95,22 @@ describe("the webhook's secret", () => {
     expect(secrets).toHaveLength(1);
     expect(secrets[0]?.DeletionPolicy).toBe("Retain");
     expect(Object.keys(secrets[0]?.Properties ?? {}).sort()).toEqual(["Description", "Name", "Tags"]);
+  });
+});
+
+describe("the audit log", () => {
+  test("is kept for two years, and with its stack gone", () => {
+    const groups = ofType(resourcesIn(state), "AWS::Logs::LogGroup");
+    expect(groups).toHaveLength(1);
+    const [group] = groups;
+    expect([group?.DeletionPolicy, group?.UpdateReplacePolicy]).toEqual(["Retain", "Retain"]);
+    expect(group?.Properties.RetentionInDays).toBe(731);
+    expect(group?.Properties.DeletionProtectionEnabled).toBe(true);
+  });
+
+  test("is nobody's to delete or to shorten", () => {
+    const text = JSON.stringify(ofType(resources, "AWS::IAM::Policy"));
+    expect(text.match(/"logs:\w+"/g)?.filter((action) => !/CreateLogStream|PutLogEvents/.test(action))).toEqual([]);
   });
 });
 

@@ -60,7 +60,11 @@ export function synthesize(options: {
 }
 
 function resourcesOf(stack: Stack): readonly Resource[] {
-  const { Resources } = Template.fromStack(stack).toJSON() as { Resources: Record<string, Omit<Resource, "id">> };
+  return resourcesIn(Template.fromStack(stack));
+}
+
+export function resourcesIn(template: Template): readonly Resource[] {
+  const { Resources } = template.toJSON() as { Resources: Record<string, Omit<Resource, "id">> };
   return Object.entries(Resources).map(([id, resource]) => ({
     ...resource,
     id,

@@ -5,6 +5,9 @@
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const defaultPorts: Readonly<Record<string, string>> = { "http:": "80", "https:": "443", "ssh:": "22", "git:": "9418" };
 
+/** It is a partition's key with `REPO#` before it, of which DynamoDB takes 2,048 bytes. */
+const MAX_ADDRESS_BYTES = 2000;
+
 /** `git@github.com:acme/app.git`; a Windows path or a URL with a scheme is none. */
 const scpForm = /^(?:[^@/:\s]+@)?([^@/:\s]{2,}|\[[0-9a-fA-F:]+\]):(?!\/\/)(.+)$/;
 
@@ -31,6 +34,8 @@ export function checkGitUrl(text: string): string | undefined {
   }
   if (url.search !== "" || url.hash !== "") return "has a query or a fragment; give branch or tag in ref instead";
   if (/^\/*$/.test(url.pathname)) return "names a host but no repository";
+  if (normaliseGitUrl(text) === undefined)
+    return `is longer than ${MAX_ADDRESS_BYTES} bytes; use the repository's own address`;
   return undefined;
 }
 
@@ -42,7 +47,7 @@ function httpsForm(host: string, path: string): string {
  * `host/path` in lower case, without scheme, user, default port, `.git` and slashes at the end: equal for every
  * spelling of one repository. Made for comparing, not for fetching; that hosts differ on the case of paths only means
  * that a Source is looked at once too often.
- * @returns undefined when the text is no repository's address.
+ * @returns undefined when the text is no repository's address, or one that is too long to be kept.
  */
 export function normaliseGitUrl(text: string): string | undefined {
   const scp = scpForm.exec(text);
@@ -55,9 +60,13 @@ export function normaliseGitUrl(text: string): string | undefined {
 }
 
 function join(host: string, path: string): string | undefined {
-  const repository = path
-    .replace(/^\/+/, "")
-    .replace(/\/+$/, "")
-    .replace(/\.git$/i, "");
-  return repository === "" ? undefined : `${host}/${repository}`.toLowerCase();
+  let start = 0;
+  let end = path.length;
+  while (path[start] === "/") start++;
+  // Not by an expression: one that is anchored at the end only starts anew at every slash.
+  while (end > start && path[end - 1] === "/") end--;
+  const repository = path.slice(start, end).replace(/\.git$/i, "");
+  if (repository === "") return undefined;
+  const address = `${host}/${repository}`.toLowerCase();
+  return new TextEncoder().encode(address).length > MAX_ADDRESS_BYTES ? undefined : address;
 }

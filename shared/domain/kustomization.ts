@@ -246,7 +246,10 @@ function resolve(scope: Scope, { value, field }: Entry): string {
 
 /** A URL, an scp address or a `git::` prefix; other spellings of remote places fail because they are no file. */
 function isRemote(value: string): boolean {
-  return /^\s*[a-z][a-z0-9+.-]*::?\/\/|^\s*(git|hg|s3|gcs)::|^[^/\s]+@[^/\s]+:/i.test(value);
+  if (/^\s*[a-z][a-z0-9+.-]*::?\/\/|^\s*(git|hg|s3|gcs)::/i.test(value)) return true;
+  const host = /^[^/\s]*/.exec(value)?.[0] ?? "";
+  const at = host.indexOf("@", 1);
+  return at > 0 && host.indexOf(":", at + 2) > 0;
 }
 
 function isEmpty(value: Json | undefined): boolean {

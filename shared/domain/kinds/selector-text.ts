@@ -1,4 +1,8 @@
+import { excerpt } from "#shared/domain/excerpt.ts";
 import type { LabelSelector } from "#shared/domain/kinds/cluster-selection.ts";
+
+/** Longer than a query string that API Gateway takes. */
+const MAX_LENGTH = 10_000;
 
 const setRequirement = /^(\S+)\s+(in|notin)\s+\(([^()]*)\)$/;
 const equality = /^([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)$/;
@@ -11,7 +15,10 @@ export type SelectorText =
 /** A label selector as kubectl's `-l` takes it: `env=prod,tier!=gold,ring in (canary,early),!legacy`. */
 export function parseSelectorText(text: string): SelectorText {
   const expressions: NonNullable<LabelSelector["matchExpressions"]> = [];
-  for (const part of text.split(/,(?![^(]*\))/).map((piece) => piece.trim())) {
+  if (text.length > MAX_LENGTH) {
+    return { ok: false, message: `has ${text.length} characters; expected at most ${MAX_LENGTH}` };
+  }
+  for (const part of requirementsOf(text)) {
     const set = setRequirement.exec(part);
     if (set !== null) {
       const values = (set[3] ?? "").split(",").map((value) => value.trim());
@@ -27,10 +34,25 @@ export function parseSelectorText(text: string): SelectorText {
     if (present === null) {
       return {
         ok: false,
-        message: `"${part}" is no label requirement; expected key=value, key!=value, key in (a,b), key notin (a,b), key or !key`,
+        message: `"${excerpt(part)}" is no label requirement; expected key=value, key!=value, key in (a,b), key notin (a,b), key or !key`,
       };
     }
     expressions.push({ key: present[2] ?? "", operator: present[1] === "!" ? "DoesNotExist" : "Exists" });
   }
   return { ok: true, selector: { matchExpressions: expressions } };
+}
+
+/** Taken apart at the commas that stand outside parentheses. */
+function requirementsOf(text: string): readonly string[] {
+  const parts: string[] = [];
+  let from = 0;
+  let inside = false;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === "(") inside = true;
+    if (text[at] === ")") inside = false;
+    if (text[at] !== "," || inside) continue;
+    parts.push(text.slice(from, at).trim());
+    from = at + 1;
+  }
+  return [...parts, text.slice(from).trim()];
 }

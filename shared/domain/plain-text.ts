@@ -1,0 +1,13 @@
+/**
+ * What a terminal obeys instead of showing: control characters but tab and line feed, and those that change the
+ * direction of the text around them or begin a new line.
+ */
+const obeyed = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/** The text with such characters written as `\u001b`. */
+export function plainText(text: string): string {
+  return text.replaceAll(obeyed, (character) => {
+    if (character === "\n" || character === "\t") return character;
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}

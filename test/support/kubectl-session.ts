@@ -90,10 +90,19 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\bweb-[a-z0-9]{6,10}(-[a-z0-9]{5})?\b/g, "web-<hash>"],
 ];
 
+/** In the order of their times, which are of seconds: whether one ends between two commands is up to chance. */
+const managerEntries = /(?<=^ {2}managedFields:\n)(?: {2}[- ] .*\n)+/gm;
+
 function normalised(block: string, server: string): string {
-  return replacements.reduce(
+  const plain = replacements.reduce(
     (text, [pattern, by]) => text.replaceAll(pattern, by),
     block.replaceAll(server, "<server>"),
+  );
+  return plain.replaceAll(managerEntries, (entries) =>
+    entries
+      .split(/(?=^ {2}- )/m)
+      .sort()
+      .join(""),
   );
 }
 

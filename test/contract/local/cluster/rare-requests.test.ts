@@ -1,5 +1,6 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "#shared/domain/json.ts";
+import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
@@ -85,4 +86,42 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     );
     await cluster.raw("POST", `${space}/secrets`, { body: { ...secret, data: { username: "YQ==" } }, expect: 201 });
   });
+
+  test("an apply that changes nothing is written only if a later second changes the order of the managers", async () => {
+    const path = "/apis/apps/v1/namespaces/rare/deployments/timed";
+    const metadata = { name: "timed" };
+    const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+    const own = { apiVersion: "apps/v1", kind: "Deployment", metadata };
+    const spec = { selector: { matchLabels: { a: "b" } }, template };
+    // Only a status that is ignored makes the server look whether anything is new.
+    const same = { ...own, spec, status: { replicas: 5 } };
+    const created = await apply(path, { ...own, spec }, "first");
+    await nextSecond();
+    expect(await apply(path, same, "first")).toEqual(created);
+    const shared = await apply(path, { ...own, spec: { replicas: 3 } }, "second");
+    expect(managersOf(shared)).toEqual(["first", "second"]);
+    await nextSecond();
+    const moved = await apply(path, same, "first");
+    expect(managersOf(moved)).toEqual(["second", "first"]);
+    expect(versionOf(moved)).not.toBe(versionOf(shared));
+    expect(moved.spec).toEqual(shared.spec);
+    await nextSecond();
+    expect(await apply(path, same, "first")).toEqual(moved);
+  });
 });
+
+function managersOf(object: JsonObject): readonly string[] {
+  const entries = valueAt(object, "metadata", "managedFields");
+  return Array.isArray(entries) ? entries.map((entry) => stringAt(entry, "manager") ?? "") : [];
+}
+
+function versionOf(object: JsonObject): string | undefined {
+  return stringAt(object, "metadata", "resourceVersion");
+}
+
+/** Times of managers are of whole seconds. */
+async function nextSecond(): Promise<void> {
+  const second = () => Math.floor(Date.now() / 1000);
+  const now = second();
+  await vi.waitFor(() => expect(second()).toBeGreaterThan(now), { timeout: 5000, interval: 20 });
+}

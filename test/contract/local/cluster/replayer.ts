@@ -74,11 +74,13 @@ function compare(step: VectorStep, answer: ClusterAnswer, { bindings, partial }:
   if (loose.has("message")) ignore.add(".message");
   if (loose.has("managedFields")) ignore.add(".metadata.managedFields");
   const mayStay = loose.has("resourceVersion: not moving is fine too");
-  if (isList(response.body) || mayStay) {
+  const mayMove = loose.has("resourceVersion: moving is fine too");
+  if (isList(response.body) || mayStay || mayMove) {
     ignore.add(".metadata.resourceVersion");
     const placeholder = stringAt(response.body, "metadata", "resourceVersion");
     const version = stringAt(actual, "metadata", "resourceVersion");
     if (mayStay) bindings.take(placeholder, version);
+    else if (mayMove) bindings.move(placeholder, version);
     else bindings.assume(placeholder, version);
   }
   for (const [index, event] of Array.isArray(response.body) ? response.body.entries() : []) {

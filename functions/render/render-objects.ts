@@ -1,6 +1,6 @@
 import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { kustomizationOf } from "#shared/domain/kustomization.ts";
+import { kustomizationsOf } from "#shared/domain/kustomization.ts";
 import { ManifestError } from "#shared/domain/manifest-error.ts";
 import { readManifests } from "#shared/domain/manifests.ts";
 import { nestedKustomizations, readPlainFiles } from "#shared/domain/plain-files.ts";
@@ -49,7 +49,7 @@ async function readDocuments(request: RenderRequest, kustomize: KustomizeRunner)
   if (render?.plain !== undefined) return readPlainFiles(files, { folder: path, without: [] });
   const byPath = new Map(files.map((file) => [file.path, file]));
   const built =
-    render?.kustomize !== undefined || kustomizationOf(byPath, path) !== undefined
+    render?.kustomize !== undefined || kustomizationsOf(byPath, path).length > 0
       ? [path]
       : nestedKustomizations(files, path);
   const documents = built.includes(path) ? [] : readPlainFiles(files, { folder: path, without: built });

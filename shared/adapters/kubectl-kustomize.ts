@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
-import { checkKustomization } from "#shared/domain/kustomization.ts";
+import { kustomizeInputs } from "#shared/domain/kustomize-inputs.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { KustomizeRunner, RenderInput } from "#shared/ports.ts";
 
@@ -47,9 +47,9 @@ const strictness = [
 ];
 
 /**
- * `kubectl kustomize` on the files of an artifact. The kustomization was checked before (see `checkKustomization`); on
+ * `kubectl kustomize` on the files of an artifact. The kustomization was checked before (see `kustomizeInputs`); on
  * top of that the child has an empty PATH, no home, no preferences, no credentials, a proxy that is not there, an empty
- * working directory, a folder with nothing but the files that the kustomization refers to, and bounds on time, memory
+ * working directory, a folder with nothing but those files, and bounds on time, memory
  * and output.
  */
 export class KubectlKustomize implements KustomizeRunner {
@@ -62,19 +62,18 @@ export class KubectlKustomize implements KustomizeRunner {
 
   /** @throws ManifestError `KustomizationRefused`; StarlingError `KustomizeFailed` with what kustomize said. */
   async build({ files, path }: RenderInput): Promise<string> {
-    const used = checkKustomization(new Map(files.map((file) => [file.path, file])), path);
+    const inputs = kustomizeInputs(new Map(files.map((file) => [file.path, file])), path);
     const kubectl = await this.#locate();
     const scratch = await mkdtemp(join(tmpdir(), "starling-render-"));
     const folder = join(scratch, "artifact");
     const cwd = join(scratch, "empty");
     try {
       await mkdir(cwd);
-      for (const file of files) {
-        if (!used.has(file.path)) continue;
-        const target = join(folder, file.path);
-        if (!target.startsWith(folder + sep)) throw failed(`"${file.path}" leaves the artifact`, "permanent");
+      for (const [name, content] of inputs) {
+        const target = join(folder, name);
+        if (!target.startsWith(folder + sep)) throw failed(`"${name}" leaves the artifact`, "permanent");
         await mkdir(dirname(target), { recursive: true });
-        await writeFile(target, file.content, { flag: "wx" });
+        await writeFile(target, content, { flag: "wx" });
       }
       return await this.#run({ kubectl, folder, cwd, path });
     } finally {

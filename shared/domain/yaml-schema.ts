@@ -4,6 +4,7 @@
  * table in the tests.
  */
 import {
+  boolCoreTag,
   boolYaml11Tag,
   defineMappingTag,
   defineScalarTag,
@@ -127,9 +128,8 @@ const mapOptions = {
 const mapTag = defineMappingTag("tag:yaml.org,2002:map", mapOptions);
 const anyMapTag = defineMappingTag("", { ...mapOptions, matchByTagPrefix: true });
 
-export const kubernetesSchema = FAILSAFE_SCHEMA.withTags(
+const otherTags = [
   nullYaml11Tag,
-  boolYaml11Tag,
   intTag,
   floatTag,
   mergeTag,
@@ -138,4 +138,9 @@ export const kubernetesSchema = FAILSAFE_SCHEMA.withTags(
   anyScalarTag,
   anySequenceTag,
   anyMapTag,
-);
+];
+
+export const kubernetesSchema = FAILSAFE_SCHEMA.withTags(boolYaml11Tag, ...otherTags);
+
+/** As kustomize hands on what is no kustomization: `yes` is a word there. */
+export const kyamlSchema = FAILSAFE_SCHEMA.withTags(boolCoreTag, ...otherTags);

@@ -1,5 +1,6 @@
 import {
   constructFromEvents,
+  type DocumentEvent,
   EVENT_ID,
   type Event,
   getScalarValue,
@@ -7,9 +8,10 @@ import {
   SCALAR_STYLE,
   YAMLException,
 } from "js-yaml";
+import { AliasMeter, maxAliasExpansion } from "#shared/domain/alias-meter.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { ManifestError } from "#shared/domain/manifest-error.ts";
-import { kubernetesSchema, unsupportedFloat } from "#shared/domain/yaml-schema.ts";
+import { kubernetesSchema, kyamlSchema, unsupportedFloat } from "#shared/domain/yaml-schema.ts";
 
 /** One document of a file; `document` counts from 1 and includes empty documents, `line` is where its content starts. */
 export interface YamlDocument {
@@ -29,11 +31,13 @@ export interface ManifestDocument {
 /** Nested deeper than any manifest, shallower than any stack. */
 const maxDepth = 100;
 
-/**
- * What aliases may add to one document when written out, in characters. js-yaml shares the referenced nodes, so a bomb
- * parses in milliseconds and explodes where the object is written as JSON.
- */
-const maxAliasExpansion = 10_000_000;
+export interface ParseOptions {
+  /**
+   * Which plain words are booleans: those of YAML 1.1 (`yes`, `off`), as kubectl has them, or those of 1.2 alone, as
+   * kustomize has them in what is no kustomization.
+   */
+  readonly booleans?: "1.1" | "1.2";
+}
 
 /**
  * Decodes every document of a YAML or JSON file to the value kubectl (sigs.k8s.io/yaml) decodes it to. Documents that
@@ -44,10 +48,11 @@ const maxAliasExpansion = 10_000_000;
  * `bigint`; larger ones are floats, as in Go. Aliased nodes are shared: treat the result as read-only.
  * @throws ManifestError `InvalidYaml` with line and column.
  */
-export function parseDocuments(text: string, file: string): YamlDocument[] {
+export function parseDocuments(text: string, file: string, options: ParseOptions = {}): YamlDocument[] {
   const events = readEvents(text, file);
   const offsets = inspect(events, text, file);
-  const values = construct(events, text, file);
+  const schema = options.booleans === "1.2" ? kyamlSchema : kubernetesSchema;
+  const values = withPlace(file, () => constructFromEvents(events, { source: text, filename: file, schema }));
   const lineAt = lineCounter(text);
   const documents: YamlDocument[] = [];
   for (const [index, value] of values.entries()) {
@@ -73,10 +78,6 @@ function readEvents(text: string, file: string): Event[] {
   return withPlace(file, () => parseEvents(text, { filename: file, maxDepth }));
 }
 
-function construct(events: Event[], source: string, file: string): unknown[] {
-  return withPlace(file, () => constructFromEvents(events, { source, filename: file, schema: kubernetesSchema }));
-}
-
 function withPlace<Result>(file: string, work: () => Result): Result {
   try {
     return work();
@@ -93,46 +94,51 @@ function explain(reason: string): string {
   return "duplicate key in a map; kubectl would silently keep the last one: remove one of them";
 }
 
-interface OpenNode {
-  readonly anchor: string | undefined;
-  size: number;
+/**
+ * What the aliases of a file add to it when written out, in characters.
+ * @throws ManifestError `InvalidYaml` for what is no YAML, and for more than one document may have.
+ */
+export function expansionOf(text: string, file: string): number {
+  const events = readEvents(text, file);
+  let meter = new AliasMeter();
+  let expanded = 0;
+  for (const event of events) {
+    if (event.type === EVENT_ID.DOCUMENT) {
+      expanded += meter.expanded;
+      meter = new AliasMeter();
+    } else measure(meter, event, { text, file });
+  }
+  return expanded + meter.expanded;
+}
+
+interface Source {
+  readonly text: string;
+  readonly file: string;
 }
 
 /** Refuses what js-yaml accepts and kubectl does not; returns where each document's content starts. */
 function inspect(events: readonly Event[], text: string, file: string): number[] {
   const json = isJsonText(text);
   const offsets: number[] = [];
-  let sizes = new Map<string, number | "open">();
-  let open: OpenNode[] = [];
-  let expanded = 0;
+  let meter = new AliasMeter();
   let contentStart: number | undefined;
-
-  function refuse(offset: number, reason: string): never {
-    throw new ManifestError("InvalidYaml", { file, ...placeAt(text, offset) }, reason);
-  }
 
   for (const event of events) {
     switch (event.type) {
       case EVENT_ID.DOCUMENT: {
         for (const directive of event.directives) {
           if (directive.kind !== "yaml" || directive.version === "1.1") continue;
-          refuse(
-            text.indexOf(`%YAML`),
-            `%YAML ${directive.version} is not what kubectl reads (YAML 1.1): remove the directive`,
-          );
+          const reason = `%YAML ${directive.version} is not what kubectl reads (YAML 1.1): remove the directive`;
+          throw refusal({ text, file }, text.indexOf(`%YAML`), reason);
         }
-        sizes = new Map();
-        open = [];
-        expanded = 0;
+        meter = new AliasMeter();
         contentStart = undefined;
         break;
       }
       case EVENT_ID.MAPPING:
       case EVENT_ID.SEQUENCE: {
         contentStart ??= event.start;
-        const anchor = anchorOf(event, text);
-        if (anchor !== undefined) sizes.set(anchor, "open");
-        open.push({ anchor, size: 1 });
+        measure(meter, event, { text, file });
         break;
       }
       case EVENT_ID.SCALAR: {
@@ -140,46 +146,53 @@ function inspect(events: readonly Event[], text: string, file: string): number[]
         const value = getScalarValue(text, event);
         const raw = text.slice(event.valueStart, event.valueEnd);
         if (event.style === SCALAR_STYLE.PLAIN && event.tagStart < 0 && unsupportedFloat.test(value)) {
-          refuse(event.valueStart, `unsupported value: ${value}; JSON has no such number: quote it if text is meant`);
+          const reason = `unsupported value: ${value}; JSON has no such number: quote it if text is meant`;
+          throw refusal({ text, file }, event.valueStart, reason);
         }
         if (event.style === SCALAR_STYLE.DOUBLE_QUOTED && !json && hasSurrogateEscape(raw)) {
-          refuse(event.valueStart, "invalid Unicode escape: write the character itself or \\U and eight digits");
+          const reason = "invalid Unicode escape: write the character itself or \\U and eight digits";
+          throw refusal({ text, file }, event.valueStart, reason);
         }
-        const anchor = anchorOf(event, text);
-        if (anchor !== undefined) sizes.set(anchor, value.length + 1);
-        grow(open, value.length + 1);
+        measure(meter, event, { text, file });
         break;
       }
       case EVENT_ID.ALIAS: {
         contentStart ??= event.anchorStart - 1;
-        const name = text.slice(event.anchorStart, event.anchorEnd);
-        const size = sizes.get(name) ?? 0;
-        if (size === "open") refuse(event.anchorStart, `anchor ${name} contains itself`);
-        expanded += size;
-        if (expanded > maxAliasExpansion) {
-          refuse(event.anchorStart, `aliases would expand to more than ${maxAliasExpansion} characters`);
-        }
-        grow(open, size);
+        measure(meter, event, { text, file });
         break;
       }
-      case EVENT_ID.POP: {
-        const node = open.pop();
-        if (node === undefined) {
-          offsets.push(contentStart ?? 0);
-          break;
-        }
-        if (node.anchor !== undefined) sizes.set(node.anchor, node.size);
-        grow(open, node.size);
-        break;
-      }
+      case EVENT_ID.POP:
+        if (!measure(meter, event, { text, file })) offsets.push(contentStart ?? 0);
     }
   }
   return offsets;
 }
 
-function grow(open: readonly OpenNode[], size: number): void {
-  const parent = open.at(-1);
-  if (parent !== undefined) parent.size += size;
+/** @returns false when the document ended. */
+function measure(meter: AliasMeter, event: Exclude<Event, DocumentEvent>, source: Source): boolean {
+  switch (event.type) {
+    case EVENT_ID.MAPPING:
+    case EVENT_ID.SEQUENCE:
+      meter.enter(anchorOf(event, source.text));
+      return true;
+    case EVENT_ID.SCALAR:
+      meter.scalar(anchorOf(event, source.text), getScalarValue(source.text, event).length);
+      return true;
+    case EVENT_ID.ALIAS: {
+      const name = source.text.slice(event.anchorStart, event.anchorEnd);
+      const problem = meter.alias(name);
+      if (problem === "contains itself") throw refusal(source, event.anchorStart, `anchor ${name} contains itself`);
+      if (problem === undefined) return true;
+      const reason = `aliases would expand to more than ${maxAliasExpansion} characters; write out what is meant`;
+      throw refusal(source, event.anchorStart, reason);
+    }
+    case EVENT_ID.POP:
+      return meter.leave();
+  }
+}
+
+function refusal({ text, file }: Source, offset: number, reason: string): ManifestError {
+  return new ManifestError("InvalidYaml", { file, ...placeAt(text, offset) }, reason);
 }
 
 function anchorOf(

@@ -54,6 +54,31 @@ describe("kustomize", () => {
     expect(stringifyJson(spec)).toBe('{"big":9007199254740993,"bigger":12345678901234567890,"mode":420,"word":"yes"}');
   });
 
+  test("takes plugin configurations from folders that list them, as kustomize does", async () => {
+    const suffix =
+      "apiVersion: builtin\nkind: SuffixTransformer\nmetadata: {name: s}\nfieldSpecs: [{path: metadata/name}]\n";
+    const output = await runner.build(
+      input("app", {
+        "app/kustomization.yaml":
+          "resources: [a.yaml]\ntransformers: [../plugins, c.yaml]\ngenerators: [../generators]",
+        "app/a.yaml": configMap,
+        "app/c.yaml": `${suffix}suffix: -c`.replace("name: s", "name: c"),
+        "app/data.txt": "yes",
+        "plugins/kustomization.yaml": "resources: [a.yaml, more]",
+        "plugins/a.yaml": `${suffix}suffix: -a`.replace("name: s", "name: a"),
+        "plugins/more/kustomization.yaml": "resources: [b.yaml]",
+        "plugins/more/b.yaml": `${suffix}suffix: -b`.replace("name: s", "name: b"),
+        "generators/kustomization.yaml": "resources: [g.yaml]",
+        "generators/g.yaml":
+          "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: [data.txt]\nliterals: [x=yes]\noptions: {disableNameSuffixHash: true}",
+      }),
+    );
+    expect(parseManifests(output, "x").map(({ object }) => object)).toEqual([
+      { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a-a-b-c" } },
+      { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "g-a-b-c" }, data: { "data.txt": "yes", x: "yes" } },
+    ]);
+  });
+
   test("gives the same bytes again", async () => {
     const build = input(".", {
       "kustomization.yaml": "resources: [b.yaml, a.yaml]\nconfigMapGenerator: [{name: g, literals: [z=1, a=2]}]",
@@ -123,6 +148,13 @@ describe("hostile kustomizations", () => {
       "a plugin in place that fetches",
       "resources: [a.yaml]\ntransformers:\n- |\n  {apiVersion: builtin, kind: PatchTransformer, metadata: {name: p}, path: 'ORIGIN/x', op: x}",
     ],
+    ["a plugin behind a folder that fetches", "resources: [a.yaml]\ntransformers: [fetching]"],
+    ["a generator behind a folder that fetches", "generators: [generating]"],
+    ["a validator behind folders that fetches", "resources: [a.yaml]\nvalidators: [listing]"],
+    ["a folder that makes a plugin that fetches", "resources: [a.yaml]\ntransformers: [making]"],
+    ["a plugin that adds a value that it fetches", "resources: [a.yaml]\ntransformers: [value.yaml]"],
+    ["a plugin in a list that fetches", "resources: [a.yaml]\ntransformers: [list.yaml]"],
+    ["a plugin of a component that fetches", "resources: [a.yaml]\ncomponents: [component]"],
     ["a git base", "resources: ['git::ORIGIN/acme/base.git']"],
     ["a program", "generators: [exec.yaml]"],
     ["a file outside", "resources: [../../../../etc/hostname]"],
@@ -136,6 +168,17 @@ describe("hostile kustomizations", () => {
       "app/kustomization.yaml": kustomization.replaceAll("ORIGIN", origin),
       "app/a.yaml": configMap,
       "app/fetch.yaml": `apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: ${origin}/x`,
+      "app/fetching/kustomization.yaml": "resources: [p.yaml]",
+      "app/fetching/p.yaml": `apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: ${origin}/x`,
+      "app/generating/kustomization.yaml": "resources: [p.yaml]",
+      "app/generating/p.yaml": `apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: p}\nfiles: ['k=${origin}/x']`,
+      "app/listing/kustomization.yaml": "resources: [../fetching]",
+      "app/making/kustomization.yaml": `resources: [p.yaml]\npatches: [{target: {kind: PatchTransformer}, patch: '[{op: replace, path: /path, value: "${origin}/x"}]'}]`,
+      "app/making/p.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: a.yaml",
+      "app/value.yaml": `apiVersion: builtin\nkind: ValueAddTransformer\nmetadata: {name: p}\nvalue: a\ntargetFilePath: ${origin}/x`,
+      "app/list.yaml": `apiVersion: builtin\nkind: PatchTransformerList\nitems: [{apiVersion: builtin, kind: PatchTransformer, metadata: {name: p}, path: '${origin}/x'}]`,
+      "app/component/kustomization.yaml":
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ntransformers: [../fetching]",
       "app/exec.yaml":
         "apiVersion: v1\nkind: X\nmetadata: {name: x, annotations: {config.kubernetes.io/function: 'exec: {path: /bin/true}'}}",
     });
@@ -191,6 +234,6 @@ describe("hostile kustomizations", () => {
 
   test("a path in an artifact cannot leave the folder", async () => {
     const build = input("..", { "../kustomization.yaml": "resources: [a.yaml]", "../a.yaml": configMap });
-    await expect(runner.build(build)).rejects.toThrow('"../kustomization.yaml" leaves the artifact');
+    await expect(runner.build(build)).rejects.toThrow('"../a.yaml" leaves the artifact');
   });
 });

@@ -3,7 +3,7 @@ import { parseEksArn } from "#shared/domain/eks-arn.ts";
 import { checkGitUrl, normaliseGitUrl } from "#shared/domain/git-url.ts";
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
 import { parseSelectorText } from "#shared/domain/kinds/selector-text.ts";
-import { checkKustomization } from "#shared/domain/kustomization.ts";
+import { kustomizeInputs } from "#shared/domain/kustomize-inputs.ts";
 import { checkPathTemplate, renderPath } from "#shared/domain/path-template.ts";
 import type { ListedFile } from "#shared/domain/tree-listing.ts";
 import { parseVersionConstraint } from "#shared/domain/version-constraint.ts";
@@ -44,9 +44,9 @@ const scanners: Readonly<Record<string, (text: string) => unknown>> = {
   parseVersionConstraint: (text) => attempt(() => parseVersionConstraint(text)),
   parseDocuments: (text) => attempt(() => parseDocuments(`a: ${text}`, "a.yaml")),
   "a file of a kustomization": (text) =>
-    attempt(() => checkKustomization(kustomization(`resources: [${JSON.stringify(text)}]`), ".")),
+    attempt(() => kustomizeInputs(kustomization(`resources: [${JSON.stringify(text)}]`), ".")),
   "a patch of a kustomization": (text) =>
-    attempt(() => checkKustomization(kustomization(`patches: [${JSON.stringify(text)}]`), ".")),
+    attempt(() => kustomizeInputs(kustomization(`patches: [${JSON.stringify(text)}]`), ".")),
 };
 
 describe("a text of a million characters", () => {

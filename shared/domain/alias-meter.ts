@@ -1,0 +1,54 @@
+/**
+ * What aliases may add to one document when written out, in characters. js-yaml shares the referenced nodes, so a bomb
+ * parses in milliseconds and explodes where the object is written as JSON.
+ */
+export const maxAliasExpansion = 10_000_000;
+
+/** What an alias meets. */
+export type AliasProblem = "contains itself" | "expands too far";
+
+/** Follows the nodes of one document and knows what its aliases add to it, in characters, without writing them out. */
+export class AliasMeter {
+  readonly #sizes = new Map<string, number | "open">();
+  readonly #open: { readonly anchor: string | undefined; size: number }[] = [];
+  #expanded = 0;
+
+  /** What the aliases seen so far add. */
+  get expanded(): number {
+    return this.#expanded;
+  }
+
+  /** A map or a list begins. */
+  enter(anchor: string | undefined): void {
+    if (anchor !== undefined) this.#sizes.set(anchor, "open");
+    this.#open.push({ anchor, size: 1 });
+  }
+
+  scalar(anchor: string | undefined, length: number): void {
+    if (anchor !== undefined) this.#sizes.set(anchor, length + 1);
+    this.#grow(length + 1);
+  }
+
+  alias(name: string): AliasProblem | undefined {
+    const size = this.#sizes.get(name) ?? 0;
+    if (size === "open") return "contains itself";
+    this.#expanded += size;
+    if (this.#expanded > maxAliasExpansion) return "expands too far";
+    this.#grow(size);
+    return undefined;
+  }
+
+  /** A map, a list or the document ends; false for the document. */
+  leave(): boolean {
+    const node = this.#open.pop();
+    if (node === undefined) return false;
+    if (node.anchor !== undefined) this.#sizes.set(node.anchor, node.size);
+    this.#grow(node.size);
+    return true;
+  }
+
+  #grow(size: number): void {
+    const parent = this.#open.at(-1);
+    if (parent !== undefined) parent.size += size;
+  }
+}

@@ -145,17 +145,24 @@ export interface GitTree {
   readonly files: readonly TreeFile[];
 }
 
+export interface GitRepository {
+  readonly url: string;
+  readonly credentials?: GitCredentials;
+  /** Until whoever asks has to have an answer; left out, what the adapter takes for one operation. */
+  readonly timeLeftMs?: () => number;
+}
+
 /** A remote repository over HTTPS. Errors are `StarlingError`s: `GitNotFound`, `GitAuthenticationFailed`,
- * `GitRefNotFound`, `EmptyGitRepository`, `GitTooLarge`, `GitOperationFailed`. */
+ * `GitRefNotFound`, `EmptyGitRepository`, `GitTooLarge`, `GitPathRefused`, `GitOperationFailed`. */
 export interface GitRemote {
   /** The refs whose names start with one of `prefixes`, in one listing. */
-  listRefs(
-    repository: { readonly url: string; readonly credentials?: GitCredentials },
-    prefixes: readonly string[],
-  ): Promise<readonly GitRef[]>;
-  /** The commit `oid` and the files below `paths` (`.` = all), symbolic links and submodules left out. */
+  listRefs(repository: GitRepository, prefixes: readonly string[]): Promise<readonly GitRef[]>;
+  /**
+   * The commit `oid` and the files below `paths` (`.` = all), symbolic links and submodules left out. Without paths, the
+   * commit alone.
+   */
   fetchTree(
-    repository: { readonly url: string; readonly credentials?: GitCredentials },
+    repository: GitRepository,
     commit: { readonly oid: string; readonly ref?: string; readonly paths: readonly string[] },
   ): Promise<GitTree>;
 }

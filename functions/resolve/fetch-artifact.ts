@@ -3,13 +3,13 @@ import { blobKeys } from "#shared/domain/blob-keys.ts";
 import type { Artifact, SourceRow } from "#shared/domain/rows/object-rows.ts";
 import { isWithin, treeDigest } from "#shared/domain/tree-listing.ts";
 import { StarlingError } from "#shared/errors.ts";
-import type { BlobStore, Clock, GitRemote } from "#shared/ports.ts";
+import type { BlobStore, Clock, GitRemote, GitRepository } from "#shared/ports.ts";
 
 const MAX_SUBJECT_LENGTH = 200;
 
 export interface ArtifactRequest {
   readonly row: SourceRow;
-  readonly repository: Parameters<GitRemote["fetchTree"]>[0];
+  readonly repository: GitRepository;
   readonly commit: string;
   readonly revision: string;
 }

@@ -14,7 +14,17 @@ import { revisionRow } from "#shared/domain/rows/revision-row.ts";
 import { announcementOf, failedStatus, resolvedStatus } from "#shared/domain/source-status.ts";
 import { errorCode, errorMessage, isConflict, StarlingError } from "#shared/errors.ts";
 import type { Message, ResolveMessage } from "#shared/messages.ts";
-import type { BlobStore, Clock, GitRemote, Log, MessageSender, SecretReader, Table, Write } from "#shared/ports.ts";
+import type {
+  BlobStore,
+  Clock,
+  GitRemote,
+  GitRepository,
+  Log,
+  MessageSender,
+  SecretReader,
+  Table,
+  Write,
+} from "#shared/ports.ts";
 
 export interface ResolvePorts {
   readonly table: Table;
@@ -71,9 +81,7 @@ async function attempt(row: SourceRow, ports: ResolvePorts): Promise<SourceStatu
   }
 }
 
-type Repository = Parameters<GitRemote["listRefs"]>[0];
-
-async function locate(row: SourceRow, repository: Repository, ports: ResolvePorts): Promise<ResolvedReference> {
+async function locate(row: SourceRow, repository: GitRepository, ports: ResolvePorts): Promise<ResolvedReference> {
   const ref = row.spec.git.ref;
   const prefixes = prefixesOf(ref);
   const listed = prefixes.length === 0 ? [] : await ports.git.listRefs(repository, prefixes);

@@ -3,6 +3,8 @@ import { request as httpsRequest, type RequestOptions } from "node:https";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import type { GitHttpRequest, GitHttpResponse, HttpClient } from "isomorphic-git";
 import { type AddressRules, guardedLookup, refuseLiteralAddress } from "#shared/adapters/address-rules.ts";
+import { ByteCollector } from "#shared/adapters/byte-collector.ts";
+import { fewerRefs, gitTooLarge } from "#shared/adapters/git/git-limits.ts";
 import { StarlingError } from "#shared/errors.ts";
 
 export interface GitHttpOptions {
@@ -11,7 +13,26 @@ export interface GitHttpOptions {
   readonly ca?: string;
   /** For the whole operation, all its requests together. */
   readonly timeoutSeconds: number;
-  readonly maxResponseBytes: number;
+  /** Of an answer that is read as a whole: a listing. */
+  readonly maxListingBytes: number;
+}
+
+export interface GitHttpMessage {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | undefined;
+}
+
+/** An answer whose body is still to come: either read or discard it. */
+export interface GitHttpStream {
+  readonly url: string;
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  readonly headers: Record<string, string>;
+  /** Within the time of the operation; how much it may be is the reader's to say. */
+  chunks(): AsyncIterable<Buffer>;
+  discard(): void;
 }
 
 const maxRedirects = 3;
@@ -33,20 +54,25 @@ export class GitHttp implements HttpClient {
 
   async request({ url, method = "GET", headers = {}, body }: GitHttpRequest): Promise<GitHttpResponse> {
     const content = body === undefined ? undefined : await concat(body);
-    let target = this.#follow(url);
+    const response = await this.send({ url, method, headers, body: content });
+    return {
+      url: response.url,
+      method,
+      statusCode: response.statusCode,
+      statusMessage: response.statusMessage,
+      headers: response.headers,
+      body: once(await this.#read(response)),
+    };
+  }
+
+  async send(message: GitHttpMessage): Promise<GitHttpStream> {
+    let target = this.#follow(message.url);
     for (let hops = 0; ; hops++) {
-      const response = await this.#send(target, { method, headers, body: content });
+      const response = await this.#send(target, message);
       const status = response.statusCode ?? 0;
       const location = response.headers.location;
       if (status < 300 || status > 399 || status === 304 || location === undefined) {
-        return {
-          url: target.href,
-          method,
-          statusCode: status,
-          statusMessage: response.statusMessage ?? "",
-          headers: flatHeaders(response),
-          body: once(await this.#read(response)),
-        };
+        return this.#streamOf(response, target);
       }
       response.destroy();
       const next = new URL(location, target);
@@ -71,10 +97,7 @@ export class GitHttp implements HttpClient {
     this.#moved = { from: base(from), to: base(to) };
   }
 
-  #send(
-    url: URL,
-    message: { readonly method: string; readonly headers: Record<string, string>; readonly body: Buffer | undefined },
-  ): Promise<IncomingMessage> {
+  #send(url: URL, message: GitHttpMessage): Promise<IncomingMessage> {
     const { rules, ca } = this.#options;
     refuseLiteralAddress(rules, url);
     const length = message.body === undefined ? {} : { "content-length": String(message.body.length) };
@@ -95,24 +118,33 @@ export class GitHttp implements HttpClient {
     });
   }
 
-  async #read(response: IncomingMessage): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    try {
-      for await (const chunk of response as AsyncIterable<Buffer>) {
-        size += chunk.length;
-        if (size > this.#options.maxResponseBytes) {
-          throw new StarlingError(
-            `the git server sent more than ${this.#options.maxResponseBytes} bytes; split the repository`,
-            { code: "GitTooLarge", retry: "permanent" },
-          );
+  #streamOf(response: IncomingMessage, url: URL): GitHttpStream {
+    const signal = this.#signal;
+    const tookTooLong = () => this.#tookTooLong();
+    return {
+      url: url.href,
+      statusCode: response.statusCode ?? 0,
+      statusMessage: response.statusMessage ?? "",
+      headers: flatHeaders(response),
+      async *chunks() {
+        try {
+          yield* response as AsyncIterable<Buffer>;
+        } catch (error) {
+          throw signal.aborted ? tookTooLong() : error;
         }
-        chunks.push(chunk);
-      }
-    } catch (error) {
-      throw this.#signal.aborted ? this.#tookTooLong() : error;
+      },
+      discard: () => void response.destroy(),
+    };
+  }
+
+  async #read(response: GitHttpStream): Promise<Buffer> {
+    const { maxListingBytes } = this.#options;
+    const body = new ByteCollector(maxListingBytes);
+    for await (const chunk of response.chunks()) {
+      if (body.add(chunk)) continue;
+      throw gitTooLarge(`the git server lists more than ${maxListingBytes} bytes of references`, fewerRefs);
     }
-    return Buffer.concat(chunks);
+    return body.bytes();
   }
 
   #tookTooLong(): StarlingError {

@@ -1,30 +1,21 @@
-import * as fs from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { addRemote, Errors, fetch, init, listServerRefs, readBlob, readCommit, readTree } from "isomorphic-git";
+import { Errors, listServerRefs, type ServerRef } from "isomorphic-git";
 import type { AddressRules } from "#shared/adapters/address-rules.ts";
+import { fetchPack } from "#shared/adapters/git/fetch-pack.ts";
+import {
+  defaultGitLimits,
+  fewerRefs,
+  type GitLimits,
+  gitTooLarge,
+  malformed,
+} from "#shared/adapters/git/git-limits.ts";
+import { parseCommit, taggedObject, treeOf } from "#shared/adapters/git/git-objects.ts";
+import { Pace } from "#shared/adapters/git/pace.ts";
+import { PackObjects } from "#shared/adapters/git/pack-objects.ts";
+import { readFiles } from "#shared/adapters/git/read-files.ts";
 import { GitHttp } from "#shared/adapters/git-http.ts";
-import { isIgnored } from "#shared/domain/tree-listing.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
 import { errorMessage, StarlingError } from "#shared/errors.ts";
-import type { GitCommit, GitCredentials, GitRef, GitRemote, GitTree, TreeFile } from "#shared/ports.ts";
-
-export interface GitLimits {
-  readonly maxFiles: number;
-  /** Of the files' contents together. */
-  readonly maxContentBytes: number;
-  /** Of one answer of the server: the pack, or a listing. */
-  readonly maxResponseBytes: number;
-  /** For one listing, and for one fetch with its unpacking. */
-  readonly timeoutSeconds: number;
-}
-
-const defaultGitLimits: GitLimits = {
-  maxFiles: 20_000,
-  maxContentBytes: 100 * 1024 * 1024,
-  maxResponseBytes: 200 * 1024 * 1024,
-  timeoutSeconds: 60,
-};
+import type { GitCredentials, GitRef, GitRemote, GitRepository, GitTree } from "#shared/ports.ts";
 
 export interface IsomorphicGitRemoteOptions {
   readonly rules: AddressRules;
@@ -32,13 +23,15 @@ export interface IsomorphicGitRemoteOptions {
   readonly limits?: Partial<GitLimits>;
 }
 
-type Repository = Parameters<GitRemote["listRefs"]>[0];
 type Wanted = Parameters<GitRemote["fetchTree"]>[1];
 
+/** Tags that point to tags: more than anybody has, and they are asked for one by one. */
+const MAX_TAG_DEPTH = 10;
+
 /**
- * Git over HTTPS without a `git` program, which Lambda's image does not have. Listings use protocol v2 (a few hundred
- * bytes); a fetch takes one commit at depth 1 into a temporary folder and reads only the paths that are wanted. A folder
- * and not memory: a file system in memory takes as long for 2,000 files (2 s) and twice as long for 20,000.
+ * Git over HTTPS without a `git` program, which Lambda's image does not have. isomorphic-git lists (protocol v2: a few
+ * hundred bytes). It does not fetch: it unpacks whatever comes, without a limit and without a pause, and takes 57 s for
+ * 20,000 files. A pack is read here within `GitLimits`, in memory: nothing is left on disk by a function that is killed.
  */
 export class IsomorphicGitRemote implements GitRemote {
   readonly #options: IsomorphicGitRemoteOptions;
@@ -49,7 +42,7 @@ export class IsomorphicGitRemote implements GitRemote {
     this.#limits = { ...defaultGitLimits, ...options.limits };
   }
 
-  async listRefs(repository: Repository, prefixes: readonly string[]): Promise<readonly GitRef[]> {
+  async listRefs(repository: GitRepository, prefixes: readonly string[]): Promise<readonly GitRef[]> {
     const refs = await this.#list(repository, commonPrefix(prefixes));
     const wanted = refs.filter(({ ref }) => prefixes.some((prefix) => ref.startsWith(prefix)));
     if (wanted.length > 0) return wanted;
@@ -63,10 +56,11 @@ export class IsomorphicGitRemote implements GitRemote {
     return [];
   }
 
-  async #list(repository: Repository, prefix: string): Promise<GitRef[]> {
+  async #list(repository: GitRepository, prefix: string): Promise<GitRef[]> {
+    const { maxRefs } = this.#limits;
     const refs = await translated(repository, () =>
       listServerRefs({
-        http: this.#http(),
+        http: this.#http(this.#secondsFor(repository)),
         url: repository.url,
         headers: authorization(repository.credentials),
         prefix,
@@ -74,106 +68,96 @@ export class IsomorphicGitRemote implements GitRemote {
         peelTags: true,
       }),
     );
-    return refs.map(({ ref, oid, peeled, target }) => ({
-      ref,
-      oid,
-      ...(peeled === undefined ? {} : { peeled }),
-      ...(target === undefined ? {} : { target }),
-    }));
-  }
-
-  async fetchTree(repository: Repository, wanted: Wanted): Promise<GitTree> {
-    const gitdir = await mkdtemp(join(tmpdir(), "starling-git-"));
-    try {
-      // Without one shared cache the pack is parsed anew for every object: 13.7 s instead of 1.5 s for 2,000 files.
-      const store: Store = { fs, gitdir, cache: {} };
-      const deadline = performance.now() + this.#limits.timeoutSeconds * 1000;
-      return await translated(repository, async () => {
-        await this.#fetchCommit(repository, wanted, store);
-        const { commit, oid } = await readCommit({ ...store, oid: wanted.oid });
-        const files = await this.#readFiles({ ...store, oid: commit.tree }, { paths: wanted.paths, deadline });
-        return { commit: toCommit(oid, commit), files };
-      });
-    } finally {
-      await rm(gitdir, { recursive: true, force: true });
+    if (refs.length > maxRefs) {
+      throw gitTooLarge(`${repository.url} lists ${refs.length} references; at most ${maxRefs} are read`, fewerRefs);
     }
+    const wanted = refs.filter(({ ref }) => typeof ref === "string" && ref.startsWith(prefix));
+    return wanted.map((ref) => checkedRef(repository, ref, this.#limits));
   }
 
-  async #fetchCommit(repository: Repository, wanted: Wanted, store: Store): Promise<void> {
-    await init({ ...store, bare: true });
-    await addRemote({ ...store, remote: "origin", url: repository.url });
-    await fetch({
-      ...store,
-      http: this.#http(),
-      remote: "origin",
-      remoteRef: wanted.oid,
-      depth: 1,
-      singleBranch: true,
-      tags: false,
-      headers: authorization(repository.credentials),
+  async fetchTree(repository: GitRepository, wanted: Wanted): Promise<GitTree> {
+    const limits = this.#limits;
+    const timeoutSeconds = this.#secondsFor(repository);
+    const reading = { limits, pace: new Pace(timeoutSeconds) };
+    return translated(repository, async () => {
+      const pack = await fetchPack({
+        http: this.#http(timeoutSeconds),
+        url: repository.url,
+        headers: authorization(repository.credentials),
+        oid: wanted.oid,
+        depth: wanted.paths.length === 0 ? "commit" : "files",
+        limits,
+      });
+      const objects = await PackObjects.open(pack, reading);
+      const oid = await peeled(objects, wanted.oid);
+      const commit = await objects.read(oid, "commit");
+      const tree = treeOf(commit);
+      const files = wanted.paths.length === 0 ? [] : await readFiles({ objects, tree, paths: wanted.paths, reading });
+      return { commit: parseCommit(oid, commit), files };
     });
   }
 
-  async #readFiles(
-    tree: Store & { readonly oid: string },
-    wanted: { readonly paths: readonly string[]; readonly deadline: number },
-  ): Promise<TreeFile[]> {
-    const { maxFiles, maxContentBytes, timeoutSeconds } = this.#limits;
-    const files: TreeFile[] = [];
-    let bytes = 0;
-
-    async function walk(oid: string, folder: string): Promise<void> {
-      const { tree: entries } = await readTree({ ...tree, oid });
-      for (const entry of entries) {
-        const path = folder === "" ? entry.path : `${folder}/${entry.path}`;
-        if (entry.path === "" || entry.path === "." || entry.path === "..") {
-          throw new StarlingError(`the repository holds the path "${path}", which leaves it; remove it`, {
-            code: "GitOperationFailed",
-            retry: "permanent",
-          });
-        }
-        if (isIgnored(path) || !leadsTo(path, wanted.paths)) continue;
-        if (entry.type === "tree") await walk(entry.oid, path);
-        // Submodules (commits) and symbolic links are no part of an artifact.
-        if (entry.type !== "blob" || !entry.mode.startsWith("100")) continue;
-        const { blob } = await readBlob({ ...tree, oid: entry.oid });
-        bytes += blob.length;
-        if (files.length >= maxFiles) throw tooLarge(`more than ${maxFiles} files`);
-        if (bytes > maxContentBytes) throw tooLarge(`more than ${maxContentBytes} bytes`);
-        if (performance.now() > wanted.deadline) throw tooLarge(`more than can be read in ${timeoutSeconds} s`);
-        files.push({ path, executable: entry.mode === "100755", content: blob });
-      }
-    }
-
-    await walk(tree.oid, "");
-    return files;
+  #secondsFor({ timeLeftMs }: GitRepository): number {
+    const leftSeconds = timeLeftMs === undefined ? Number.POSITIVE_INFINITY : Math.max(timeLeftMs() / 1000, 0);
+    return Math.min(this.#limits.timeoutSeconds, leftSeconds);
   }
 
-  #http(): GitHttp {
+  #http(timeoutSeconds: number): GitHttp {
     const { rules, ca } = this.#options;
-    const { timeoutSeconds, maxResponseBytes } = this.#limits;
-    return new GitHttp({ rules, timeoutSeconds, maxResponseBytes, ...(ca === undefined ? {} : { ca }) });
+    const { maxListingBytes } = this.#limits;
+    return new GitHttp({ rules, timeoutSeconds, maxListingBytes, ...(ca === undefined ? {} : { ca }) });
   }
 }
 
-interface Store {
-  readonly fs: typeof fs;
-  readonly gitdir: string;
-  readonly cache: object;
+const oidPattern = /^[0-9a-f]{40}$/;
+/** As git check-ref-format has it, where it matters to whoever shows a name. */
+const refPattern = /^[^\p{Cc} ~^:?*[\\]+$/u;
+
+/** What a server says becomes a revision, which is shown, and stands in many rows. */
+function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): GitRef {
+  const { oid, peeled, target } = ref;
+  const shown = excerpt(ref.ref, MAX_SHOWN_NAME);
+  for (const name of [ref.ref, ...(target === undefined ? [] : [target])]) {
+    const size = Buffer.byteLength(name);
+    if (size > limits.maxRefNameBytes) {
+      const found = `${url} has a reference with a name of ${size} bytes, ${excerpt(name, MAX_SHOWN_NAME)}`;
+      throw gitTooLarge(`${found}; at most ${limits.maxRefNameBytes} are taken`, fewerRefs);
+    }
+    if (!refPattern.test(name)) throw malformed(`${url} lists ${shown}, which is no name of a reference`);
+  }
+  if (/^[0-9a-f]{64}$/.test(oid)) {
+    const message = `${url} is a repository of SHA-256 objects, which are not supported; use one of SHA-1`;
+    throw new StarlingError(message, { code: "GitOperationFailed", retry: "permanent" });
+  }
+  for (const id of [oid, peeled ?? oid]) {
+    if (!oidPattern.test(id)) throw malformed(`${url} lists ${shown} without an object id`);
+  }
+  return {
+    ref: ref.ref,
+    oid,
+    ...(peeled === undefined ? {} : { peeled }),
+    ...(target === undefined ? {} : { target }),
+  };
 }
 
-/** True for what lies below one of `paths`, and for the folders on the way to it. */
-function leadsTo(path: string, paths: readonly string[]): boolean {
-  return paths.some(
-    (part) => part === "." || path === part || path.startsWith(`${part}/`) || part.startsWith(`${path}/`),
-  );
-}
+const MAX_SHOWN_NAME = 60;
 
-function tooLarge(what: string): StarlingError {
-  return new StarlingError(`the Source's paths hold ${what}; narrow them with spec.paths`, {
-    code: "GitTooLarge",
-    retry: "permanent",
-  });
+/** The commit that a tag stands for, or that tags of tags do. */
+async function peeled(objects: PackObjects, oid: string): Promise<string> {
+  let at = oid;
+  for (let depth = 0; depth <= MAX_TAG_DEPTH; depth++) {
+    const type = objects.typeOf(at);
+    if (type === "tag") {
+      at = taggedObject(await objects.read(at, "tag"));
+      continue;
+    }
+    if (type === undefined || type === "commit") return at;
+    throw new StarlingError(`${oid} is a ${type} where a commit is expected; correct spec.git.ref`, {
+      code: "GitRefNotFound",
+      retry: "permanent",
+    });
+  }
+  throw gitTooLarge(`${oid} is a tag of more than ${MAX_TAG_DEPTH} tags, one of the other`, "tag the commit itself");
 }
 
 function commonPrefix(prefixes: readonly string[]): string {
@@ -190,17 +174,10 @@ function authorization(credentials: GitCredentials | undefined): Record<string, 
   return { Authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
 }
 
-function toCommit(oid: string, commit: Awaited<ReturnType<typeof readCommit>>["commit"]): GitCommit {
-  return {
-    oid,
-    subject: commit.message.split("\n", 1)[0] ?? "",
-    authorName: commit.author.name,
-    authorEmail: commit.author.email,
-    committedAt: new Date(commit.committer.timestamp * 1000).toISOString(),
-  };
-}
+/** A server's words may be as long as its headers. */
+const MAX_REASON = 300;
 
-async function translated<Result>(repository: Repository, work: () => Promise<Result>): Promise<Result> {
+async function translated<Result>(repository: GitRepository, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
@@ -208,7 +185,7 @@ async function translated<Result>(repository: Repository, work: () => Promise<Re
   }
 }
 
-function translate({ url, credentials }: Repository, error: unknown): StarlingError {
+function translate({ url, credentials }: GitRepository, error: unknown): StarlingError {
   const status = error instanceof Errors.HttpError ? error.data.statusCode : undefined;
   if (status === 401 || status === 403) {
     const remedy =
@@ -222,7 +199,7 @@ function translate({ url, credentials }: Repository, error: unknown): StarlingEr
     return failed(`${url} was not found (HTTP ${status}): ${remedy}`, "GitNotFound", error);
   }
   if (error instanceof Errors.NotFoundError) {
-    return failed(`${url}: ${error.message}`, "GitRefNotFound", error);
+    return failed(`${url}: ${excerpt(error.message, MAX_REASON)}`, "GitRefNotFound", error);
   }
   if (error instanceof Errors.SmartHttpError) {
     return failed(`${url} does not answer as a git server does: check spec.git.url`, "GitOperationFailed", error);
@@ -231,7 +208,8 @@ function translate({ url, credentials }: Repository, error: unknown): StarlingEr
     `${errorMessage(error)} ${(error as { code?: string }).code}`,
   );
   const hint = certificate ? "; give its authority's certificate to the operator's list of trusted ones" : "";
-  return new StarlingError(`${url} could not be fetched: ${errorMessage(error)}${hint}`, {
+  const reason = excerpt(errorMessage(error), MAX_REASON);
+  return new StarlingError(`${url} could not be fetched: ${reason}${hint}`, {
     code: "GitOperationFailed",
     retry: "transient",
     cause: error,

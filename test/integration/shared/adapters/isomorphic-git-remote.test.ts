@@ -8,7 +8,8 @@ import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { serveHttpBackend } from "#local/git/http-backend.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { addressRules } from "#shared/adapters/address-rules.ts";
-import { type GitLimits, IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
+import type { GitLimits } from "#shared/adapters/git/git-limits.ts";
+import { IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
 
 const at = new Date("2026-01-02T03:04:05Z");
 const rules = addressRules("127.0.0.1");
@@ -163,9 +164,9 @@ describe("fetchTree", () => {
   });
 
   const limits: readonly (readonly [legend: string, limits: Partial<GitLimits>, message: string])[] = [
-    ["files", { maxFiles: 3 }, "more than 3 files; narrow them with spec.paths"],
-    ["bytes", { maxContentBytes: 10 }, "more than 10 bytes; narrow them with spec.paths"],
-    ["the answer's bytes", { maxResponseBytes: 100 }, "sent more than 100 bytes"],
+    ["files", { maxFiles: 3 }, "more than 3 files; narrow spec.paths"],
+    ["bytes", { maxContentBytes: 10 }, "more than 10 bytes; narrow spec.paths"],
+    ["the pack's bytes", { maxPackBytes: 100 }, "sends more than 100 bytes for one commit; spec.paths does not help"],
   ];
   test.each(limits)("is bounded in %s", async (_legend, bounds, message) => {
     await expect(limited(bounds).fetchTree(repository("fleet"), { oid: second, paths: ["."] })).rejects.toMatchObject({

@@ -1,0 +1,36 @@
+const FIRST_BYTES = 64 * 1024;
+
+/**
+ * Puts pieces together. They are copied: a list of them would take 100 bytes for each piece of one byte, and the sender
+ * chooses the pieces.
+ */
+export class ByteCollector {
+  readonly #maxBytes: number;
+  #buffer: Buffer = Buffer.alloc(0);
+  #size = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** @returns whether it fits; nothing is added when it does not. */
+  add(piece: Uint8Array): boolean {
+    const size = this.#size + piece.length;
+    if (size > this.#maxBytes) return false;
+    if (size > this.#buffer.length) this.#grow(size);
+    this.#buffer.set(piece, this.#size);
+    this.#size = size;
+    return true;
+  }
+
+  bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#size);
+  }
+
+  #grow(size: number): void {
+    const capacity = Math.min(this.#maxBytes, Math.max(size, this.#buffer.length * 2, FIRST_BYTES));
+    const larger = Buffer.allocUnsafeSlow(capacity);
+    this.#buffer.copy(larger, 0, 0, this.#size);
+    this.#buffer = larger;
+  }
+}

@@ -1,0 +1,138 @@
+import { Errors, getRemoteInfo2 } from "isomorphic-git";
+import { ByteCollector } from "#shared/adapters/byte-collector.ts";
+import { type GitLimits, gitTooLarge, malformed, splitRepository } from "#shared/adapters/git/git-limits.ts";
+import { PacketReader, packetLine } from "#shared/adapters/git/packet-reader.ts";
+import type { GitHttp } from "#shared/adapters/git-http.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
+import { StarlingError } from "#shared/errors.ts";
+
+export interface PackRequest {
+  readonly http: GitHttp;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The commit, or an annotated tag of it. */
+  readonly oid: string;
+  /** `commit`: without its files, where the server can leave them out. */
+  readonly depth: "commit" | "files";
+  readonly limits: GitLimits;
+}
+
+const FLUSH = "0000";
+const DELIMITER = "0001";
+/** Of a sideband packet (gitprotocol-pack): what its first byte says. */
+const PACK_BAND = 1;
+const ERROR_BAND = 3;
+const MAX_SERVER_TEXT = 300;
+
+/**
+ * The pack of one commit without its history, as the server sends it: its objects are whole, and none of them is a delta
+ * to something else. Protocol v2 where the server speaks it, else v0. Files that are larger than all files together may
+ * be are left out where the server can.
+ * @throws StarlingError `GitRefNotFound`, `GitTooLarge`, `GitOperationFailed`; HttpError of isomorphic-git.
+ */
+export async function fetchPack(request: PackRequest): Promise<Buffer> {
+  const { http, url, limits } = request;
+  const remote = await getRemoteInfo2({ http, url, headers: { ...request.headers } });
+  const isV2 = remote.protocolVersion === 2;
+  const response = await http.send({
+    url: `${url}/git-upload-pack`,
+    method: "POST",
+    headers: {
+      ...request.headers,
+      "content-type": "application/x-git-upload-pack-request",
+      accept: "application/x-git-upload-pack-result",
+      ...(isV2 ? { "git-protocol": "version=2" } : {}),
+    },
+    body: Buffer.from(isV2 ? requestV2(request, remote.capabilities) : requestV0(request, remote.capabilities)),
+  });
+  const { statusCode, statusMessage } = response;
+  if (statusCode !== 200) {
+    response.discard();
+    throw new Errors.HttpError(statusCode, statusMessage, "");
+  }
+  const pack = new ByteCollector(limits.maxPackBytes);
+  const packets = new PacketReader();
+  const isPackNext = isV2 ? isPackSection : isEndOfNegotiation;
+  let inPack = false;
+  for await (const chunk of response.chunks()) {
+    for (const packet of packets.read(chunk)) {
+      if (typeof packet === "string") continue;
+      if (inPack) collect(packet, { request, pack });
+      else inPack = isPackNext(refused(packet, request));
+    }
+  }
+  packets.end();
+  return pack.bytes();
+}
+
+type Capabilities = Readonly<Record<string, string | true>>;
+
+function requestV2(request: PackRequest, capabilities: Capabilities): string {
+  const features = capabilities.fetch;
+  const canFilter = typeof features === "string" && features.split(" ").includes("filter");
+  return [
+    packetLine("command=fetch"),
+    ...(capabilities["object-format"] === undefined ? [] : [packetLine("object-format=sha1")]),
+    DELIMITER,
+    packetLine("ofs-delta"),
+    packetLine("no-progress"),
+    packetLine("deepen 1"),
+    ...(canFilter ? [packetLine(filterOf(request))] : []),
+    packetLine(`want ${request.oid}`),
+    packetLine("done"),
+    FLUSH,
+  ].join("");
+}
+
+/** What a server of the old protocol is asked for, if it can. Some refuse whoever does not ask for multi_ack_detailed. */
+const featuresV0 = ["multi_ack_detailed", "no-done", "side-band-64k", "ofs-delta", "no-progress"];
+
+function requestV0(request: PackRequest, capabilities: Capabilities): string {
+  if (capabilities["side-band-64k"] === undefined || capabilities.shallow === undefined) {
+    throw malformed("the git server cannot fetch one commit alone (it has no side-band-64k or no shallow)");
+  }
+  const canFilter = capabilities.filter !== undefined;
+  const features = [...featuresV0.filter((name) => capabilities[name] !== undefined), "shallow"];
+  return [
+    packetLine(`want ${request.oid} ${[...features, ...(canFilter ? ["filter"] : [])].join(" ")}\n`),
+    packetLine("deepen 1\n"),
+    ...(canFilter ? [packetLine(`${filterOf(request)}\n`)] : []),
+    FLUSH,
+    packetLine("done\n"),
+  ].join("");
+}
+
+function filterOf({ depth, limits }: PackRequest): string {
+  return depth === "commit" ? "filter tree:0" : `filter blob:limit=${limits.maxContentBytes + 1}`;
+}
+
+function isPackSection(line: string): boolean {
+  return line === "packfile";
+}
+
+function isEndOfNegotiation(line: string): boolean {
+  return line === "NAK" || /^ACK [0-9a-f]{40}$/.test(line);
+}
+
+/** The line, unless it says why there is no pack. */
+function refused(packet: Buffer, { url, oid }: PackRequest): string {
+  const line = packet.toString("utf8").replace(/\n$/, "");
+  if (!line.startsWith("ERR ")) return line;
+  const said = excerpt(line.slice("ERR ".length), MAX_SERVER_TEXT);
+  throw new StarlingError(`${url} does not give ${oid}: ${said}; push it, or correct spec.git.ref`, {
+    code: "GitRefNotFound",
+    retry: "permanent",
+  });
+}
+
+function collect(packet: Buffer, { request, pack }: { readonly request: PackRequest; readonly pack: ByteCollector }) {
+  const [band] = packet;
+  if (band === ERROR_BAND) {
+    throw malformed(`the git server gave up: ${excerpt(packet.toString("utf8", 1), MAX_SERVER_TEXT)}`);
+  }
+  if (band !== PACK_BAND || pack.add(packet.subarray(1))) return;
+  throw gitTooLarge(
+    `the git server sends more than ${request.limits.maxPackBytes} bytes for one commit`,
+    splitRepository,
+  );
+}

@@ -1,0 +1,99 @@
+import { malformed } from "#shared/adapters/git/git-limits.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
+import type { GitCommit } from "#shared/ports.ts";
+
+export interface TreeEntry {
+  /** Six octal digits or five: `100644`, `40000`. */
+  readonly mode: string;
+  readonly name: string;
+  readonly oid: string;
+}
+
+const OID_BYTES = 20;
+const SPACE = 0x20;
+
+/** The entries of a tree, one by one: it may be one of millions. @throws StarlingError when it breaks off. */
+export function* treeEntries(tree: Buffer): Generator<TreeEntry> {
+  let at = 0;
+  while (at < tree.length) {
+    const space = tree.indexOf(SPACE, at);
+    const end = space < 0 ? -1 : tree.indexOf(0, space);
+    const next = end + 1 + OID_BYTES;
+    if (end < 0 || next > tree.length) throw malformed("a tree of the repository breaks off");
+    yield {
+      mode: tree.toString("latin1", at, space),
+      name: tree.toString("utf8", space + 1, end),
+      oid: tree.toString("hex", end + 1, next),
+    };
+    at = next;
+  }
+}
+
+/** What the header lines of a commit or a tag say; the first of a name counts. */
+function headersOf(object: Buffer): ReadonlyMap<string, string> {
+  const end = object.indexOf("\n\n");
+  const headers = new Map<string, string>();
+  for (const line of object.toString("utf8", 0, end < 0 ? object.length : end).split("\n")) {
+    const space = line.indexOf(" ");
+    const name = line.slice(0, space);
+    if (space > 0 && !headers.has(name)) headers.set(name, line.slice(space + 1));
+  }
+  return headers;
+}
+
+const oidPattern = /^[0-9a-f]{40}$/;
+
+/** The object that a tag or a commit names in a header. */
+function namedObject(object: Buffer, header: "object" | "tree"): string {
+  const oid = headersOf(object).get(header) ?? "";
+  if (!oidPattern.test(oid)) throw malformed(`an object of the repository has no ${header}`);
+  return oid;
+}
+
+export function taggedObject(tag: Buffer): string {
+  return namedObject(tag, "object");
+}
+
+export function treeOf(commit: Buffer): string {
+  return namedObject(commit, "tree");
+}
+
+const MAX_TEXT = 500;
+
+/** A commit for people: texts are cut and cleaned, and a time that no calendar has is 1970, as git shows it. */
+export function parseCommit(oid: string, commit: Buffer): GitCommit {
+  const headers = headersOf(commit);
+  const author = identityOf(headers.get("author") ?? "");
+  const committer = identityOf(headers.get("committer") ?? "");
+  const messageAt = commit.indexOf("\n\n");
+  const message = messageAt < 0 ? Buffer.alloc(0) : commit.subarray(messageAt + 2);
+  const lineEnd = message.indexOf("\n");
+  // No character has more than four bytes.
+  const end = Math.min(lineEnd < 0 ? message.length : lineEnd, MAX_TEXT * 4);
+  return {
+    oid,
+    subject: excerpt(message.toString("utf8", 0, end), MAX_TEXT),
+    authorName: author.name,
+    authorEmail: author.email,
+    committedAt: committer.at.toISOString(),
+  };
+}
+
+interface Identity {
+  readonly name: string;
+  readonly email: string;
+  readonly at: Date;
+}
+
+/** `Name <email> seconds zone` */
+function identityOf(line: string): Identity {
+  const open = line.indexOf("<");
+  const close = line.indexOf(">", open);
+  const seconds = Number.parseInt(line.slice(close + 1).trim(), 10);
+  const at = new Date(seconds * 1000);
+  return {
+    name: excerpt(line.slice(0, Math.max(open, 0)), MAX_TEXT),
+    email: excerpt(line.slice(open + 1, Math.max(close, open + 1)), MAX_TEXT),
+    at: Number.isNaN(at.getTime()) ? new Date(0) : at,
+  };
+}

@@ -1,0 +1,39 @@
+import { setImmediate } from "node:timers/promises";
+import { gitTooLarge, splitRepository } from "#shared/adapters/git/git-limits.ts";
+
+/** Signals, timers and other work of the process wait no longer than this. */
+const TURN_MS = 20;
+
+/**
+ * The clock of long loops: ends them when their time is over, and lets the rest of the process have its turn.
+ *
+ *     for (const each of many) {
+ *       if (pace.isDue()) await pace.rest();
+ */
+export class Pace {
+  readonly #timeoutSeconds: number;
+  readonly #endsAt: number;
+  #turnEndsAt: number;
+
+  constructor(timeoutSeconds: number) {
+    this.#timeoutSeconds = timeoutSeconds;
+    const now = performance.now();
+    this.#endsAt = now + timeoutSeconds * 1000;
+    this.#turnEndsAt = now + TURN_MS;
+  }
+
+  isDue(): boolean {
+    return performance.now() >= this.#turnEndsAt;
+  }
+
+  /** @throws StarlingError `GitTooLarge` when the time is over. */
+  async rest(): Promise<void> {
+    await setImmediate();
+    const now = performance.now();
+    if (now > this.#endsAt) {
+      const seconds = Math.round(this.#timeoutSeconds);
+      throw gitTooLarge(`the commit cannot be fetched and read within ${seconds} s`, splitRepository);
+    }
+    this.#turnEndsAt = now + TURN_MS;
+  }
+}

@@ -1,0 +1,70 @@
+import { malformed } from "#shared/adapters/git/git-limits.ts";
+
+export interface DeltaSizes {
+  readonly baseBytes: number;
+  readonly resultBytes: number;
+  /** Where the instructions begin. */
+  readonly at: number;
+}
+
+/** What a delta says of itself, before anything is made of it. */
+export function deltaSizes(delta: Buffer): DeltaSizes {
+  const base = sizeAt(delta, 0);
+  const result = sizeAt(delta, base.at);
+  return { baseBytes: base.size, resultBytes: result.size, at: result.at };
+}
+
+/** As many bits as a size of 2^53 has. */
+const MAX_SHIFT = 49;
+
+function sizeAt(delta: Buffer, start: number): { readonly size: number; readonly at: number } {
+  let size = 0;
+  let at = start;
+  for (let shift = 0; shift <= MAX_SHIFT; shift += 7) {
+    const byte = delta[at++];
+    if (byte === undefined) break;
+    size += (byte & 0x7f) * 2 ** shift;
+    if ((byte & 0x80) === 0) return { size, at };
+  }
+  throw malformed("a delta of the pack has no size");
+}
+
+/** An instruction copies 64 KB where it names no length. */
+const WHOLE_COPY = 0x10000;
+
+/**
+ * The object that the delta makes of its base (gitformat-pack). Each instruction makes at least one byte, so that there
+ * are no more steps than the result has bytes; its size is the caller's to judge.
+ */
+export function applyDelta(delta: Buffer, base: Buffer): Buffer {
+  const sizes = deltaSizes(delta);
+  if (sizes.baseBytes !== base.length) throw malformed("a delta of the pack belongs to another object");
+  const result = Buffer.allocUnsafeSlow(sizes.resultBytes);
+  let made = 0;
+  let at = sizes.at;
+
+  function operand(opcode: number, bits: readonly number[]): number {
+    let value = 0;
+    for (const [index, bit] of bits.entries()) {
+      if ((opcode & bit) === 0) continue;
+      value += (delta[at++] ?? Number.NaN) * 2 ** (index * 8);
+    }
+    return value;
+  }
+
+  while (at < delta.length) {
+    const opcode = delta[at++] ?? 0;
+    const isCopy = (opcode & 0x80) !== 0;
+    const from = isCopy ? operand(opcode, [0x01, 0x02, 0x04, 0x08]) : at;
+    const length = isCopy ? operand(opcode, [0x10, 0x20, 0x40]) || WHOLE_COPY : opcode;
+    const source = isCopy ? base : delta;
+    // Comparisons that are false for NaN, which stands for operands that are missing.
+    const fits = length > 0 && from + length <= source.length && made + length <= result.length;
+    if (!fits) throw malformed("a delta of the pack does not fit its object");
+    source.copy(result, made, from, from + length);
+    made += length;
+    if (!isCopy) at += length;
+  }
+  if (made !== result.length) throw malformed("a delta of the pack ends too early");
+  return result;
+}

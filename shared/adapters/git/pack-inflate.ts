@@ -1,0 +1,34 @@
+import { type InputType, inflateSync, type ZlibOptions } from "node:zlib";
+import { malformed } from "#shared/adapters/git/git-limits.ts";
+
+/** What Node gives for `info`; its types do not have it. */
+interface Inflated {
+  readonly buffer: Buffer;
+  readonly engine: { readonly bytesWritten: number };
+}
+const inflateWithInfo = inflateSync as unknown as (bytes: InputType, options: ZlibOptions) => Inflated;
+
+const MIN_CHUNK_BYTES = 64;
+
+/**
+ * Inflates what begins at `start`, which must be `size` bytes: not one more is made of it.
+ * @returns the bytes, and where the compressed ones end.
+ */
+export function inflateExactly(
+  pack: Buffer,
+  start: number,
+  size: number,
+): { readonly bytes: Buffer; readonly end: number } {
+  try {
+    const { buffer, engine } = inflateWithInfo(pack.subarray(start), {
+      info: true,
+      maxOutputLength: Math.max(size, 1),
+      // All at once, and one more byte: a full chunk would ask for another one.
+      chunkSize: Math.max(size + 1, MIN_CHUNK_BYTES),
+    });
+    if (buffer.length === size) return { bytes: buffer, end: start + engine.bytesWritten };
+  } catch (error) {
+    throw malformed(`an object of the pack does not inflate to the ${size} bytes it announces`, error);
+  }
+  throw malformed(`an object of the pack does not inflate to the ${size} bytes it announces`);
+}

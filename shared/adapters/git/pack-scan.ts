@@ -1,0 +1,140 @@
+import { createHash } from "node:crypto";
+import { type GitLimits, gitTooLarge, malformed, splitRepository } from "#shared/adapters/git/git-limits.ts";
+import type { Pace } from "#shared/adapters/git/pace.ts";
+import { deltaSizes } from "#shared/adapters/git/pack-delta.ts";
+import { inflateExactly } from "#shared/adapters/git/pack-inflate.ts";
+
+export type ObjectType = "commit" | "tree" | "blob" | "tag";
+
+/** An object of a pack as it lies there. */
+export interface PackedObject {
+  /** Where it begins; deltas name their base by it. */
+  readonly offset: number;
+  /** Where its compressed bytes begin. */
+  readonly dataAt: number;
+  /** Of what is compressed: of a delta its instructions. */
+  readonly size: number;
+  /** `undefined` for a delta. */
+  readonly type: ObjectType | undefined;
+  /** Of a delta: the offset of its base, or the object id. */
+  readonly base: number | string | undefined;
+}
+
+export interface PackReading {
+  readonly limits: GitLimits;
+  readonly pace: Pace;
+}
+
+const HEADER_BYTES = 12;
+const CHECKSUM_BYTES = 20;
+const OID_BYTES = 20;
+const HASH_SLICE_BYTES = 4 * 1024 * 1024;
+/** A size of more bits is larger than any limit. */
+const MAX_SIZE_BITS = 46;
+
+const typeNames: Readonly<Record<number, ObjectType>> = { 1: "commit", 2: "tree", 3: "blob", 4: "tag" };
+const OFS_DELTA = 6;
+const REF_DELTA = 7;
+
+/**
+ * Finds the objects of a pack (gitformat-pack). A pack does not say where an object ends: each has to be inflated, and
+ * is so only after its size, and that of what its delta makes, were found to be within the limits.
+ * @param visit - gets each object with its bytes: its content, or a delta's instructions.
+ * @throws StarlingError `GitTooLarge`, or `GitOperationFailed` for a pack that is none.
+ */
+export async function scanPack(
+  pack: Buffer,
+  { limits, pace }: PackReading,
+  visit: (object: PackedObject, bytes: Buffer) => void,
+): Promise<void> {
+  const count = objectCount(pack);
+  if (count > limits.maxObjects) {
+    throw gitTooLarge(`the commit has ${count} objects; at most ${limits.maxObjects} are read`, splitRepository);
+  }
+  await verifyChecksum(pack, pace);
+  const end = pack.length - CHECKSUM_BYTES;
+  const objects = pack.subarray(0, end);
+  let at = HEADER_BYTES;
+  let unpacked = 0;
+
+  function charge(size: number): void {
+    unpacked += size;
+    if (size > limits.maxObjectBytes) {
+      throw gitTooLarge(
+        `the commit has an object of ${size} bytes; at most ${limits.maxObjectBytes} are read`,
+        splitRepository,
+      );
+    }
+    if (unpacked > limits.maxUnpackedBytes) {
+      const most = `at most ${limits.maxUnpackedBytes} are read`;
+      throw gitTooLarge(`the commit's objects are more than ${unpacked} bytes; ${most}`, splitRepository);
+    }
+  }
+
+  for (let index = 0; index < count; index++) {
+    if (pace.isDue()) await pace.rest();
+    const object = headerAt(objects, at);
+    charge(object.size);
+    const inflated = inflateExactly(objects, object.dataAt, object.size);
+    if (object.type === undefined) charge(deltaSizes(inflated.bytes).resultBytes);
+    visit(object, inflated.bytes);
+    at = inflated.end;
+  }
+  if (at !== end) throw malformed("the pack holds more than its objects");
+}
+
+function objectCount(pack: Buffer): number {
+  const isPack = pack.length >= HEADER_BYTES + CHECKSUM_BYTES && pack.toString("latin1", 0, 4) === "PACK";
+  if (!isPack || pack.readUInt32BE(4) !== 2) throw malformed("the git server sent no pack of version 2");
+  return pack.readUInt32BE(8);
+}
+
+async function verifyChecksum(pack: Buffer, pace: Pace): Promise<void> {
+  const hash = createHash("sha1");
+  const end = pack.length - CHECKSUM_BYTES;
+  for (let at = 0; at < end; at += HASH_SLICE_BYTES) {
+    if (pace.isDue()) await pace.rest();
+    hash.update(pack.subarray(at, Math.min(at + HASH_SLICE_BYTES, end)));
+  }
+  if (!hash.digest().equals(pack.subarray(end))) throw malformed("the pack does not have the checksum it ends with");
+}
+
+function headerAt(pack: Buffer, offset: number): PackedObject {
+  let at = offset;
+  const next = (): number => {
+    const byte = pack[at++];
+    if (byte === undefined) throw malformed("the pack ends within an object");
+    return byte;
+  };
+  let byte = next();
+  const type = (byte >> 4) & 0x07;
+  let size = byte & 0x0f;
+  for (let bits = 4; (byte & 0x80) !== 0; bits += 7) {
+    if (bits > MAX_SIZE_BITS) throw malformed("an object of the pack has no size");
+    byte = next();
+    size += (byte & 0x7f) * 2 ** bits;
+  }
+  if (type === OFS_DELTA) {
+    const base = offset - distanceOf(next);
+    if (base < HEADER_BYTES || base >= offset) throw malformed("a delta of the pack has its base outside of the pack");
+    return { offset, dataAt: at, size, type: undefined, base };
+  }
+  if (type === REF_DELTA) {
+    const base = pack.toString("hex", at, at + OID_BYTES);
+    return { offset, dataAt: at + OID_BYTES, size, type: undefined, base };
+  }
+  const name = typeNames[type];
+  if (name === undefined) throw malformed(`the pack has an object of type ${type}`);
+  return { offset, dataAt: at, size, type: name, base: undefined };
+}
+
+/** git's "offset encoding": each byte but the last adds one. */
+function distanceOf(next: () => number): number {
+  let byte = next();
+  let distance = byte & 0x7f;
+  while ((byte & 0x80) !== 0 && distance < 2 ** MAX_SIZE_BITS) {
+    byte = next();
+    distance = (distance + 1) * 0x80 + (byte & 0x7f);
+  }
+  return distance;
+}

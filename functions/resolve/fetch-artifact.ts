@@ -1,11 +1,13 @@
 import { packArtifact } from "#shared/adapters/artifact-archive.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { plainText } from "#shared/domain/plain-text.ts";
 import type { Artifact, SourceRow } from "#shared/domain/rows/object-rows.ts";
 import { isWithin, treeDigest } from "#shared/domain/tree-listing.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { BlobStore, Clock, GitRemote, GitRepository } from "#shared/ports.ts";
 
 const MAX_SUBJECT_LENGTH = 200;
+const MAX_AUTHOR_LENGTH = 200;
 
 export interface ArtifactRequest {
   readonly row: SourceRow;
@@ -34,8 +36,8 @@ export async function fetchArtifact(
   }
   const about = {
     revision,
-    subject: commit.subject.slice(0, MAX_SUBJECT_LENGTH),
-    author: `${commit.authorName} <${commit.authorEmail}>`,
+    subject: plainText(commit.subject, MAX_SUBJECT_LENGTH),
+    author: plainText(`${commit.authorName} <${commit.authorEmail}>`, MAX_AUTHOR_LENGTH),
   };
   const digest = treeDigest(files);
   const known = row.status.artifact;

@@ -7,7 +7,7 @@ import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
-import { systemClock } from "#shared/adapters/system.ts";
+import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -26,11 +26,12 @@ export function wireResolve(env: ResolveEnv, aws: CoreClients, options: WireOpti
     }),
     secrets: new SecretsManagerReader(aws.secrets, clock),
     clock,
+    ids: randomIds,
     log,
   };
   return sqsHandler({
     queue: "resolve",
     log,
-    work: (messages) => eachMessage(messages, (message) => resolveSource(message, ports)),
+    work: (messages, context) => eachMessage(messages, (message) => resolveSource(message, ports, context)),
   });
 }

@@ -28,7 +28,8 @@ export async function packArtifact(files: readonly ListedFile[]): Promise<Uint8A
   const written = collect(archive, chunks);
   for (const file of files.toSorted((a, b) => compareText(a.path, b.path))) {
     const header = { name: file.path, mode: file.executable ? 0o755 : 0o644, mtime: new Date(0), uid: 0, gid: 0 };
-    archive.entry({ ...header, type: "file" }, Buffer.from(file.content));
+    const { buffer, byteOffset, length } = file.content;
+    archive.entry({ ...header, type: "file" }, Buffer.from(buffer, byteOffset, length));
   }
   archive.finalize();
   await written;

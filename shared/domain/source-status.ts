@@ -1,5 +1,12 @@
 /** The status of a Source after an attempt: pure functions from what was there and what came out. */
-import type { Artifact, Condition, SourceRow, SourceStatus } from "#shared/domain/rows/object-rows.ts";
+import type {
+  Artifact,
+  AskedRevision,
+  Condition,
+  FetchStart,
+  SourceRow,
+  SourceStatus,
+} from "#shared/domain/rows/object-rows.ts";
 
 type Before = Pick<SourceRow, "status" | "generation" | "operations">;
 
@@ -14,7 +21,7 @@ export function resolvedStatus(
   found: { readonly artifact: Artifact; readonly revision: string },
   now: Date,
 ): SourceStatus {
-  const { failures: _failures, ...before } = row.status;
+  const { failures: _failures, fetch: _fetch, refused: _refused, ...before } = row.status;
   const message = `stored artifact for revision ${found.artifact.revision}`;
   return {
     ...before,
@@ -28,15 +35,18 @@ export function resolvedStatus(
   };
 }
 
+export interface SourceFailure {
+  readonly code: string;
+  readonly message: string;
+  /** The revision will be the same next time, and so will its failure. */
+  readonly refused?: AskedRevision;
+}
+
 /** The attempt failed: the last good artifact stays, and with it everything that uses the Source. */
-export function failedStatus(
-  row: Before,
-  failure: { readonly code: string; readonly message: string },
-  now: Date,
-): SourceStatus {
-  const { observedReference, ...before } = row.status;
+export function failedStatus(row: Before, failure: SourceFailure, now: Date): SourceStatus {
+  const { observedReference, fetch: _fetch, ...before } = row.status;
   const sameSpec = before.observedGeneration === row.generation && observedReference !== undefined;
-  const { code: reason, message } = failure;
+  const { code: reason, message, refused } = failure;
   const stored = row.status.conditions.filter((condition) => condition.type === "ArtifactInStorage");
   return {
     ...before,
@@ -44,12 +54,21 @@ export function failedStatus(
     failures: (before.failures ?? 0) + 1,
     // What was observed was observed under another spec: the next attempt has to fetch.
     ...(sameSpec ? { observedReference } : {}),
+    ...(refused === undefined ? {} : { refused: { ...refused, code: reason, message } }),
     conditions: conditionsAfter(row, now, [
       { type: "Ready", status: "False", reason, message },
       { type: "FetchFailed", status: "True", reason, message },
       ...stored,
     ]),
   };
+}
+
+/** A fetch begins. Of one that died before, it says so; what was asked for is not handled by that. */
+export function fetchingStatus(row: Before, start: FetchStart, died: SourceFailure | undefined): SourceStatus {
+  if (died === undefined) return { ...row.status, fetch: start };
+  const { handledReconcile: _handled, ...failed } = failedStatus(row, died, new Date(start.startedAt));
+  const { handledReconcile } = row.status;
+  return { ...failed, ...(handledReconcile === undefined ? {} : { handledReconcile }), fetch: start };
 }
 
 function attempted(row: Before, now: Date): Partial<SourceStatus> {

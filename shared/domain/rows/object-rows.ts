@@ -60,6 +60,31 @@ export interface Artifact {
   readonly author: string;
 }
 
+/** A revision as it was asked for: another spec, or a newer `reconcile`, is another question. */
+export interface AskedRevision {
+  readonly revision: string;
+  readonly generation: number;
+  /** `operations.reconcile.at` */
+  readonly asked?: string;
+}
+
+/** Somebody fetches. What is left of it after `until` is from a function that died. */
+export interface FetchStart extends AskedRevision {
+  /** Of the one who fetches. */
+  readonly id: string;
+  readonly startedAt: string;
+  /** Nobody who started then still runs. */
+  readonly until: string;
+  /** Of the same question, this one included. */
+  readonly starts: number;
+}
+
+/** What can never be taken, and is not fetched again to find that out. */
+export interface RefusedRevision extends AskedRevision {
+  readonly code: string;
+  readonly message: string;
+}
+
 export interface SourceStatus {
   readonly artifact?: Artifact;
   /** `<reference>@<object id>` of the last listing: equal, and nothing is fetched. */
@@ -69,6 +94,8 @@ export interface SourceStatus {
   /** `<revision> <digest>` of the newest artifact that every subject was told of. */
   readonly announced?: string;
   readonly attemptedAt?: string;
+  readonly fetch?: FetchStart;
+  readonly refused?: RefusedRevision;
   readonly failures?: number;
   /** `operations.reconcile.at` of the newest one that was done. */
   readonly handledReconcile?: string;

@@ -10,6 +10,7 @@ import { IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
 import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
 import { MemorySender } from "#shared/adapters/memory-sender.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
+import { randomIds } from "#shared/adapters/system.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
 import { sourceSpec } from "#shared/domain/kinds/source.ts";
 import { dueAtOf } from "#shared/domain/rows/due.ts";
@@ -23,6 +24,7 @@ const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const source = { namespace: "shop", name: "fleet" };
 const key = keys.object("shop", "Source", "fleet");
 const message = { to: "resolve", source } as const;
+const context = { getRemainingTimeInMillis: () => 180_000 };
 
 let root: string;
 let server: GitServer;
@@ -81,6 +83,7 @@ class World {
       git,
       secrets: { read: async () => this.secret },
       clock: { now: () => this.now },
+      ids: randomIds,
       log: silent,
     };
   }
@@ -98,7 +101,7 @@ class World {
 
   async resolve(): Promise<readonly string[]> {
     this.asked.length = 0;
-    await resolveSource(message, this.ports());
+    await resolveSource(message, this.ports(), context);
     return this.asked;
   }
 
@@ -307,7 +310,7 @@ describe("a Source that follows a branch", () => {
   test("tells its subjects after a crash between writing and telling", async () => {
     const ports = world.ports();
     const dying = { ...ports, sender: { send: async () => Promise.reject(new Error("killed")) } };
-    await expect(resolveSource(message, dying)).rejects.toThrow("killed");
+    await expect(resolveSource(message, dying, context)).rejects.toThrow("killed");
     const row = await world.row();
     expect(row.status.artifact?.revision).toBe(`main@sha1:${first}`);
     expect(dueAtOf(row.dueKey ?? "")).toBe("2026-03-01T10:00:30.000Z");
@@ -324,7 +327,7 @@ describe("a Source that follows a branch", () => {
       get: (wanted: typeof key) => world.table.get(wanted),
       write: async () => Promise.reject(new ConflictError("somebody wrote it")),
     });
-    await expect(resolveSource(message, { ...ports, table })).rejects.toBeInstanceOf(ConflictError);
+    await expect(resolveSource(message, { ...ports, table }, context)).rejects.toBeInstanceOf(ConflictError);
   });
 
   test("does nothing while suspended or gone", async () => {
@@ -426,7 +429,7 @@ describe("what goes wrong", () => {
     const world = await worldWith({ git: { url: closed.url("fleet"), credentials: { secret: "x", kind: "basic" } } });
     const ports = world.ports();
     const read = async () => Promise.reject(new StarlingError("no x", { code: "SecretNotFound", retry: "transient" }));
-    await resolveSource(message, { ...ports, secrets: { read } });
+    await resolveSource(message, { ...ports, secrets: { read } }, context);
     expect(await world.ready()).toMatchObject({ reason: "SecretNotFound" });
   });
 });

@@ -1,0 +1,19 @@
+/** Fetches in a process of its own, and prints what came of it and the most memory the process ever had. */
+import { addressRules } from "#shared/adapters/address-rules.ts";
+import { IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
+import { errorCode, errorMessage } from "#shared/errors.ts";
+
+const [url = "", oid = "", path = "."] = process.argv.slice(2);
+const remote = new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") });
+
+async function outcome(): Promise<string> {
+  try {
+    const { files } = await remote.fetchTree({ url }, { oid, paths: [path] });
+    return files.map((file) => file.path).join(" ");
+  } catch (error) {
+    return `${errorCode(error)}: ${errorMessage(error)}`;
+  }
+}
+
+const said = await outcome();
+process.stdout.write(JSON.stringify({ said, peakMiB: Math.round(process.resourceUsage().maxRSS / 1024) }));

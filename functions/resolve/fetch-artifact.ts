@@ -1,6 +1,6 @@
 import { packArtifact } from "#shared/adapters/artifact-archive.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { plainText } from "#shared/domain/plain-text.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
 import type { Artifact, SourceRow } from "#shared/domain/rows/object-rows.ts";
 import { isWithin, treeDigest } from "#shared/domain/tree-listing.ts";
 import { StarlingError } from "#shared/errors.ts";
@@ -36,8 +36,8 @@ export async function fetchArtifact(
   }
   const about = {
     revision,
-    subject: plainText(commit.subject, MAX_SUBJECT_LENGTH),
-    author: plainText(`${commit.authorName} <${commit.authorEmail}>`, MAX_AUTHOR_LENGTH),
+    subject: excerpt(commit.subject, MAX_SUBJECT_LENGTH),
+    author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, MAX_AUTHOR_LENGTH),
   };
   const digest = treeDigest(files);
   const known = row.status.artifact;

@@ -1,5 +1,6 @@
 import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
 import {
   breakTie,
   formatRevision,
@@ -7,7 +8,6 @@ import {
   type ResolvedReference,
   resolveReference,
 } from "#shared/domain/git-reference.ts";
-import { plainText } from "#shared/domain/plain-text.ts";
 import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import { type Artifact, nextResolve, type SourceRow, type SourceStatus } from "#shared/domain/rows/object-rows.ts";
@@ -137,7 +137,7 @@ async function attempt<T>(row: SourceRow, { ports }: Look, work: () => Promise<T
   try {
     return await work();
   } catch (error) {
-    const failure = { code: errorCode(error), message: plainText(errorMessage(error), MAX_MESSAGE) };
+    const failure = { code: errorCode(error), message: excerpt(errorMessage(error), MAX_MESSAGE) };
     ports.log.warn("source could not be resolved", { namespace: row.namespace, source: row.name, ...failure });
     const { fetch } = row.status;
     const isForGood = refusals.has(failure.code) && fetch !== undefined;

@@ -92,7 +92,7 @@ function identityOf(line: string): Identity {
   const seconds = Number.parseInt(line.slice(close + 1).trim(), 10);
   const at = new Date(seconds * 1000);
   return {
-    name: excerpt(line.slice(0, Math.max(open, 0)), MAX_TEXT),
+    name: excerpt(line.slice(0, Math.max(open, 0)).trim(), MAX_TEXT),
     email: excerpt(line.slice(open + 1, Math.max(close, open + 1)), MAX_TEXT),
     at: Number.isNaN(at.getTime()) ? new Date(0) : at,
   };

@@ -213,10 +213,8 @@ describe("commits and tags", () => {
       message: `\u001b]0;pwned\u0007${"y".repeat(200_000)}`,
     });
     const { commit } = await fetchTree(oid);
-    expect(commit.subject).toMatch(/^\]0;pwned y+…$/);
-    expect(commit.subject.length).toBeLessThanOrEqual(500);
-    expect(commit.authorName).toMatch(/^\[31mEve \[0m x+…$/);
-    expect(commit.authorName.length).toBeLessThanOrEqual(500);
+    expect(commit.subject).toMatch(/^\\u001b\]0;pwned\\u0007y{470,490}\.\.\.$/);
+    expect(commit.authorName).toMatch(/^\\u001b\[31mEve\\u001b\[0m x{460,490}\.\.\.$/);
     expect(commit.committedAt).toBe("1970-01-01T00:00:00.000Z");
   });
 

@@ -9,6 +9,7 @@ import { locateKubeAssets } from "#local/locate-kube-assets.ts";
 import { createToken, keepTokenFresh, makeAccount, ownCluster, serverVersion } from "#local/own-cluster.ts";
 import { addFleet, type Stack } from "#local/stack.ts";
 import type { ClusterChoice } from "#local/state-folder.ts";
+import { clusterSecret } from "#shared/domain/cluster-secret.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 import { errorMessage } from "#shared/errors.ts";
 
@@ -93,7 +94,7 @@ async function keepOwn(stack: Stack, choice: ClusterChoice & { readonly kind: "k
   const renewal = keepTokenFresh({
     current,
     create: (signal) => createToken(own, signal),
-    store: (token) => stack.machine.putSecret(tokenSecret(name), token),
+    store: (token) => stack.machine.putSecret(tokenSecret(name), clusterSecret({ ...cluster, token })),
     now: Date.now,
     checkEveryMs: CHECK_TOKEN_EVERY_MS,
     onTrouble: (error) => console.error(`the token for ${choice.context} was not renewed: ${errorMessage(error)}`),
@@ -128,7 +129,7 @@ interface Registration {
 /** As its operator would: the token in a secret, the rest as a Cluster. */
 async function register({ machine, session }: Stack, { name, cluster, token }: Registration): Promise<void> {
   const { server, caData, tlsServerName } = cluster;
-  await machine.putSecret(tokenSecret(name), token);
+  await machine.putSecret(tokenSecret(name), clusterSecret({ ...cluster, token }));
   const endpoint = {
     server,
     token: { secret: tokenSecret(name) },

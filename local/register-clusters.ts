@@ -1,6 +1,7 @@
 import type { ApiSession } from "#local/api-session.ts";
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import type { Machine } from "#local/machine.ts";
+import { clusterSecret } from "#shared/domain/cluster-secret.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 
 export interface RegisteredCluster {
@@ -16,7 +17,7 @@ export async function registerClusters(
   session: ApiSession,
 ): Promise<void> {
   await Promise.all(
-    clusters.map(({ connection }) => machine.putSecret(tokenSecret(connection.name), connection.token)),
+    clusters.map(({ connection }) => machine.putSecret(tokenSecret(connection.name), clusterSecret(connection))),
   );
   await session.apply(
     clusters.map(({ connection, labels, values }) => ({

@@ -35,7 +35,7 @@ export async function init(session: Session, folder: string | undefined, options
   }
   session.note(`
 Next:
-  1. name your clusters in ${join(shown, "clusters.yaml")}, by their ARNs, or by an address and a secret with a token
+  1. name your clusters in ${join(shown, "clusters.yaml")}, by their ARNs, or by an address and a secret that holds it and a token
   2. ${options.source === undefined ? `name your repository in ${join(shown, "source.yaml")}` : `see that ${join(shown, "sync-group.yaml")} names the folder you want`}
   3. starling validate -f ${shown}
   4. starling apply -f ${shown}

@@ -3,6 +3,7 @@ import type { EksAccess, EksTarget } from "#shared/adapters/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
+import { type ClusterAddress, tokenFor } from "#shared/domain/cluster-secret.ts";
 import { parseEksArn, roleArnIn } from "#shared/domain/eks-arn.ts";
 import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
@@ -22,12 +23,10 @@ export interface ConnectorPorts {
   readonly clock: Clock;
 }
 
-/** What one connection goes to; another one is opened when it changes. */
-type Endpoint = KubeEndpoint & { readonly caData?: string };
-
 interface Kept {
   readonly connection: KubeConnection;
-  readonly endpoint: Endpoint;
+  /** Another connection is opened when this changes. */
+  readonly endpoint: KubeEndpoint;
 }
 
 /** Connections over HTTPS, kept while the process lives; a changed Cluster gets a new one. */
@@ -43,8 +42,10 @@ export class KubeConnector implements ClusterConnector {
     const endpoint = await this.#endpointOf(cluster.spec);
     const id = `${cluster.uid}/${cluster.generation}`;
     const before = this.#kept.get(id);
-    const same = before?.endpoint.server === endpoint.server && before.endpoint.caData === endpoint.caData;
-    const kept = same ? before : { endpoint, connection: new KubeConnection(endpoint, this.#ports.clock) };
+    const kept =
+      before !== undefined && sameAddress(before.endpoint, endpoint)
+        ? before
+        : { endpoint, connection: new KubeConnection(endpoint, this.#ports.clock) };
     this.#kept.delete(id);
     this.#kept.set(id, kept);
     const [oldest] = this.#kept.keys();
@@ -56,13 +57,13 @@ export class KubeConnector implements ClusterConnector {
     if (spec.eks !== undefined) this.#ports.eks.distrust(targetOf(spec.eks, spec.access));
   }
 
-  async #endpointOf(spec: ClusterSpec): Promise<Endpoint> {
+  async #endpointOf(spec: ClusterSpec): Promise<KubeEndpoint> {
     if (spec.eks !== undefined) return this.#eksEndpoint(targetOf(spec.eks, spec.access));
     if (spec.endpoint !== undefined) return this.#secretEndpoint(spec.endpoint);
     throw invalidSpec("neither eks nor endpoint");
   }
 
-  async #eksEndpoint(target: EksTarget): Promise<Endpoint> {
+  async #eksEndpoint(target: EksTarget): Promise<KubeEndpoint> {
     const { eks } = this.#ports;
     return {
       ...(await eks.endpoint(target)),
@@ -71,27 +72,37 @@ export class KubeConnector implements ClusterConnector {
     };
   }
 
-  #secretEndpoint({ server, caData, tlsServerName, token }: NonNullable<ClusterSpec["endpoint"]>): Endpoint {
-    return {
+  #secretEndpoint({ server, caData, tlsServerName, token }: NonNullable<ClusterSpec["endpoint"]>): KubeEndpoint {
+    const address = {
       server,
       ...(caData === undefined ? {} : { caData }),
       ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    };
+    return {
+      ...address,
       credentials: {
-        token: async ({ refresh }) => (await this.#read(token.secret, refresh)) ?? (await this.#reread(token.secret)),
+        token: ({ refresh }) => this.#token(address, token.secret, refresh ? "fresh" : "kept"),
       },
     };
   }
 
-  async #read(secret: string, fresh: boolean): Promise<string | undefined> {
-    return tokenIn(await this.#ports.secrets.read(secret, { fresh }));
+  /**
+   * Asked before every request, for the address that this connection goes to: what the secret and the Cluster say by then
+   * decides, not what they said when it was opened.
+   * @throws StarlingError `SecretUnbound`, `SecretMismatch`, `InvalidCredentials`, and those of the reader
+   */
+  async #token(address: ClusterAddress, secret: string, memory: "kept" | "fresh"): Promise<string> {
+    const text = await this.#ports.secrets.read(secret, { fresh: memory === "fresh" });
+    const found = tokenFor(address, { name: secret, text });
+    if ("token" in found) return found.token;
+    // One that was put right is to be seen at once, and not when it is forgotten.
+    if (memory === "kept") return this.#token(address, secret, "fresh");
+    throw new StarlingError(found.message, { code: found.code, retry: "transient", data: { secret } });
   }
+}
 
-  /** A secret that was put right is to be seen at once, not when it is forgotten. @throws StarlingError `InvalidCredentials` */
-  async #reread(secret: string): Promise<string> {
-    const token = await this.#read(secret, true);
-    if (token === undefined) throw invalidCredentials(secret);
-    return token;
-  }
+function sameAddress(one: KubeEndpoint, other: KubeEndpoint): boolean {
+  return one.server === other.server && one.caData === other.caData && one.tlsServerName === other.tlsServerName;
 }
 
 function targetOf({ arn }: NonNullable<ClusterSpec["eks"]>, access: ClusterSpec["access"]): EksTarget {
@@ -105,17 +116,4 @@ function targetOf({ arn }: NonNullable<ClusterSpec["eks"]>, access: ClusterSpec[
 /** The schema lets none of these through; a row may be older or newer than this code. */
 function invalidSpec(what: string): StarlingError {
   return new StarlingError(`the Cluster has ${what}; apply it again`, { code: "InvalidCluster", retry: "permanent" });
-}
-
-/** Many a secret was made from a file, and ends with a line. @returns undefined when the text is no token. */
-function tokenIn(text: string): string | undefined {
-  const token = text.trim();
-  return token === "" || /[\s\p{Cc}]/u.test(token) ? undefined : token;
-}
-
-function invalidCredentials(secret: string): StarlingError {
-  return new StarlingError(
-    `secret ${secret} does not hold what spec.endpoint.token says: expected the token itself, and nothing else`,
-    { code: "InvalidCredentials", retry: "transient", data: { secret } },
-  );
 }

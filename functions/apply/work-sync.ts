@@ -104,6 +104,8 @@ const outOfTime: VerbResult = {
 const credentialCodes: ReadonlySet<string> = new Set([
   "SecretNotFound",
   "SecretDenied",
+  "SecretUnbound",
+  "SecretMismatch",
   "InvalidCredentials",
   "AddressRefused",
   "InvalidAuthority",

@@ -1,42 +1,77 @@
-import { z } from "zod";
-import type { SourceSpec } from "#shared/domain/kinds/source.ts";
+import { isToken, putSecret, secretMembers } from "#shared/domain/bound-secret.ts";
+import type { SourceRow } from "#shared/domain/rows/object-rows.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { GitCredentials, SecretReader } from "#shared/ports.ts";
 
-const basic = z.object({ username: z.string().min(1), password: z.string().min(1) });
-
 /**
- * The credentials a Source names. A secret of the kind `basic` is JSON with `username` and `password`, one of the kind
- * `bearer` is the token itself.
- * @throws StarlingError `SecretNotFound`, or `InvalidCredentials` naming the secret and its form, never its content.
+ * The credentials a Source names. Its secret is JSON with the `host` that they are for, `username` and `password` (kind
+ * `basic`) or `token` (`bearer`), and, where it says so, the `namespaces` of the Sources that may use them: on a host that
+ * many share, the host alone says little.
+ * @throws StarlingError `SecretNotFound`; or `SecretUnbound`, `SecretMismatch` or `InvalidCredentials`, which name the
+ *   secret and never what is in it.
  */
 export async function readCredentials(
-  wanted: SourceSpec["git"]["credentials"],
+  { namespace, spec: { git } }: Pick<SourceRow, "namespace" | "spec">,
   secrets: SecretReader,
 ): Promise<GitCredentials | undefined> {
+  const { url, credentials: wanted } = git;
   if (wanted === undefined) return undefined;
-  const text = (await secrets.read(wanted.secret)).trim();
-  if (wanted.kind === "bearer") {
-    if (text === "" || /[\s\p{Cc}]/u.test(text)) throw invalid(wanted.secret, "the token itself, and nothing else");
-    return { kind: "bearer", token: text };
-  }
-  const parsed = basic.safeParse(jsonOf(text));
-  if (!parsed.success) throw invalid(wanted.secret, 'JSON such as {"username": "...", "password": "..."}');
-  return { kind: "basic", ...parsed.data };
-}
-
-function jsonOf(text: string): unknown {
+  const use = { url: new URL(url), namespace, secret: wanted.secret, kind: wanted.kind };
   try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    return credentialsIn(await secrets.read(wanted.secret), use);
+  } catch (error) {
+    // One that was put right is to be seen at once, and not when it is forgotten.
+    if (!(error instanceof StarlingError && error.data.secret === wanted.secret)) throw error;
+    return credentialsIn(await secrets.read(wanted.secret, { fresh: true }), use);
   }
 }
 
-function invalid(secret: string, form: string): StarlingError {
-  return new StarlingError(`secret ${secret} does not have the form spec.git.credentials says: expected ${form}`, {
-    code: "InvalidCredentials",
-    retry: "permanent",
-    data: { secret },
-  });
+interface SecretUse {
+  readonly url: URL;
+  /** Of the Source. */
+  readonly namespace: string;
+  readonly secret: string;
+  readonly kind: GitCredentials["kind"];
+}
+
+function credentialsIn(text: string, use: SecretUse): GitCredentials {
+  const { url, namespace, secret, kind } = use;
+  const { host, namespaces, username, password, token } = secretMembers(text) ?? {};
+  if (host === undefined) {
+    const what = `does not say which host it is for, and is sent to none; if it is for this one, ${remedyFor(use)}`;
+    throw refused("SecretUnbound", secret, what);
+  }
+  if (typeof host !== "string" || hostOf(host, url) !== hostOf(url.host, url)) {
+    const what = `is for another host and is not sent to ${url.host}; correct spec.git.url, or name a secret of this host in spec.git.credentials`;
+    throw refused("SecretMismatch", secret, what);
+  }
+  if (namespaces !== undefined && !(Array.isArray(namespaces) && namespaces.includes(namespace))) {
+    const what = `is not for Sources of the namespace ${namespace}; add it to the secret's "namespaces", or name another secret in spec.git.credentials`;
+    throw refused("SecretMismatch", secret, what);
+  }
+  if (kind === "bearer" && isToken(token)) return { kind, token };
+  if (kind === "basic" && isText(username) && isText(password)) return { kind, username, password };
+  const what = `does not have the form that spec.git.credentials says (${kind}): ${remedyFor(use)}`;
+  throw refused("InvalidCredentials", secret, what);
+}
+
+function remedyFor({ url, secret, kind }: SecretUse): string {
+  const rest = kind === "basic" ? { username: "<user>", password: "<password>" } : { token: "<token>" };
+  return putSecret(secret, { host: url.host, ...rest });
+}
+
+/** With its port, left out where it is the scheme's own; undefined when the text is more or less than a host. */
+function hostOf(text: string, { protocol }: URL): string | undefined {
+  const spelled = `${protocol}//${text}/`;
+  if (/[/?#@\\]/.test(text) || !URL.canParse(spelled)) return undefined;
+  const { hostname, port } = new URL(spelled);
+  return `${hostname.replace(/\.$/, "")}:${port}`;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function refused(code: string, secret: string, what: string): StarlingError {
+  return new StarlingError(`secret ${secret} ${what}`, { code, retry: "permanent", data: { secret } });
 }

@@ -168,8 +168,9 @@ interface Located {
 }
 
 async function locateWithCredentials(row: SourceRow, { context, reservedMs, ports }: Look): Promise<Located> {
-  const { url, credentials: named } = row.spec.git;
-  const credentials = await readCredentials(named, ports.secrets);
+  // As it is compared with the host of the secret: what reads the text in another way would send it elsewhere.
+  const url = new URL(row.spec.git.url).href;
+  const credentials = await readCredentials(row, ports.secrets);
   const timeLeftMs = () => context.getRemainingTimeInMillis() - reservedMs;
   const repository = { url, timeLeftMs, ...(credentials === undefined ? {} : { credentials }) };
   return { repository, reference: await locate(row, repository, ports) };

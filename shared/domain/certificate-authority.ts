@@ -43,6 +43,18 @@ export function readAuthority(caData: string): CertificateAuthority | AuthorityP
   return { certificates };
 }
 
+/** Whether two texts of `caData`, or none, stand for the same certificates. */
+export function sameAuthority(one: unknown, other: string | undefined): boolean {
+  if (one === other) return true;
+  if (typeof one !== "string" || other === undefined) return false;
+  const [a, b] = [readAuthority(one), readAuthority(other)];
+  return "certificates" in a && "certificates" in b && fingerprintsOf(a) === fingerprintsOf(b);
+}
+
+function fingerprintsOf({ certificates }: CertificateAuthority): string {
+  return [...new Set(certificates.map(({ fingerprint256 }) => fingerprint256))].sort().join();
+}
+
 /** Node's own decoder leaves out what is no base64. */
 function pemOf(caData: string): string | undefined {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(caData) || caData.length % 4 !== 0) return undefined;

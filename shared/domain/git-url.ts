@@ -16,6 +16,8 @@ const scpForm = /^(?:[^@/:\s]+@)?([^@/:\s]{2,}|\[[0-9a-fA-F:]+\]):(?!\/\/)(.+)$/
  *   `http` is for a server on the same machine, which the fetch refuses anyway unless the operator allows the address.
  */
 export function checkGitUrl(text: string): string | undefined {
+  // Browsers read a backslash as a slash and leave out line ends; git and others do not, and mean another host.
+  if (/[\\\s\p{Cc}]/u.test(text)) return "holds a backslash, a space or a line end; write it as https://HOST/PATH";
   const scp = scpForm.exec(text);
   if (scp !== null)
     return `is an SSH address; use ${httpsForm(scp[1] ?? "", scp[2] ?? "")} and credentials with a token`;

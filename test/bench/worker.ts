@@ -6,6 +6,7 @@ import { createLambdaContext } from "#local/aws/lambda-context.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { clusterSecret } from "#shared/domain/cluster-secret.ts";
 import { type Inventory, readInventory } from "#shared/domain/inventory.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
@@ -50,7 +51,9 @@ export class BenchWorker {
 
   /** Makes the cluster known, as `api` would. */
   async register({ server, caData, token }: ClusterAddress): Promise<void> {
-    await this.#aws.secrets.send(new CreateSecretCommand({ Name: secret, SecretString: token }));
+    await this.#aws.secrets.send(
+      new CreateSecretCommand({ Name: secret, SecretString: clusterSecret({ server, caData, token }) }),
+    );
     const row: ClusterRow = {
       ...keys.cluster(cluster),
       type: "Cluster",

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
+import { clusterSecret } from "#shared/domain/cluster-secret.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import type { World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
@@ -32,16 +34,19 @@ describe.each(fleetTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
   describe("a cluster", () => {
-    test.each([
-      ["not-the-token", "Unauthorized"],
-      ["no token at all", "InvalidCredentials"],
-    ])("with the token %j is unreachable, %s, and joins in when it has its own", (token, reason) =>
+    test.each<[what: string, secret: (own: ClusterConnection, other: ClusterConnection) => string, reason: string]>([
+      ["a wrong token", (own) => clusterSecret({ ...own, token: "not-the-token" }), "Unauthorized"],
+      ["no token", (own) => clusterSecret({ ...own, token: "" }), "InvalidCredentials"],
+      ["a token for nobody", (own) => own.token, "SecretUnbound"],
+      ["the token of another cluster", (_own, other) => clusterSecret(other), "SecretMismatch"],
+    ])("with %s in its secret is unreachable, and joins in when it has its own", (_what, secret, reason) =>
       withWebWorld(
         { rings: { all: 2 }, files: settings("blue"), rollout: { maxUnreachable: 1, maxConcurrent: 2 } },
         async (world, commit) => {
           await world.untilInSync("web", commit);
           await world.join({ name: "late" });
-          await world.machine.putSecret("starling/clusters/late", token);
+          const own = world.fleet.connection("late");
+          await world.machine.putSecret("starling/clusters/late", secret(own, world.fleet.connection("all-1")));
           const { spec } = await world.cluster("late");
           const metadata = { name: "late", labels: { ring: "all" } };
           await world.apply({ apiVersion: "starling.dev/v1alpha1", kind: "Cluster", metadata, spec });
@@ -52,7 +57,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
           });
           expect(writesOf(world, "late").filter(({ status }) => status < 300)).toEqual([]);
 
-          await world.machine.putSecret("starling/clusters/late", world.fleet.connection("late").token);
+          await world.machine.putSecret("starling/clusters/late", clusterSecret(own));
           await untilPhase(world, "late", "Ready");
         },
       ),
@@ -63,8 +68,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         { rings: { all: 2 }, files: settings("blue"), rollout: { maxUnreachable: 1, maxConcurrent: 2 } },
         async (world, commit) => {
           await world.untilInSync("web", commit);
-          const { token } = await world.fleet.replace("all-2");
-          await world.machine.putSecret("starling/clusters/all-2", token);
+          await world.machine.putSecret("starling/clusters/all-2", clusterSecret(await world.fleet.replace("all-2")));
           world.fleet.clearRequests();
           await world.push("app", settings("green"));
           expect(await untilPhase(world, "all-2", "Unreachable")).toMatchObject({ reason: "IdentityMismatch" });

@@ -18,7 +18,7 @@ const endpointSchema = z.strictObject({
     })
     .optional(),
   token: z.strictObject({
-    /** Name of a secret that holds the bearer token itself. */
+    /** Name of a secret: JSON with the token, and with the server and authority that it is for (cluster-secret.ts). */
     secret: z.string().min(1),
   }),
   tlsServerName: z.string().min(1).optional(),

@@ -42,7 +42,7 @@ export const sourceSpec = z.strictObject({
     ref: gitRefSchema.optional(),
     credentials: z
       .strictObject({
-        /** Name of a secret. basic: JSON `{"username", "password"}`; bearer: the token itself. */
+        /** Name of a secret: JSON with `host`, and `username` and `password` (basic) or `token` (bearer). */
         secret: z.string().min(1),
         kind: z.enum(["basic", "bearer"], 'must be "basic" or "bearer"'),
       })

@@ -83,7 +83,8 @@ const ns = "/v1/namespaces/shop";
 
 describe("a role lets its function do its work", () => {
   test("from documents to a fleet, a push, the verbs, every answer, and the end of it all", async () => {
-    await stack.machine.putSecret("starling/git/shop", JSON.stringify({ username: "u", password: "p" }));
+    const { host } = new URL(stack.git.url("shop/app"));
+    await stack.machine.putSecret("starling/git/shop", JSON.stringify({ host, username: "u", password: "p" }));
     await stack.git.createRepository("shop/app", configMap("one"));
     await addFleet(stack, 2);
     const version = { apiVersion: "starling.dev/v1alpha1" };

@@ -1,10 +1,12 @@
 import { EKSClient } from "@aws-sdk/client-eks";
 import { STSClient } from "@aws-sdk/client-sts";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import { KubeConnector } from "#functions/apply/kube-connector.ts";
 import { EksAccess } from "#shared/adapters/eks-access.ts";
 import { systemClock } from "#shared/adapters/system.ts";
+import { clusterSecret } from "#shared/domain/cluster-secret.ts";
+import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { startRecordingServer } from "#test/support/recording-server.ts";
@@ -20,28 +22,103 @@ const noEks = new EksAccess({
   installation: "test",
 });
 
-function clientWith(token: string, more: { readonly server?: string; readonly caData?: string } = {}) {
-  const connector = new KubeConnector({ secrets: { read: async () => token }, eks: noEks, clock: systemClock });
-  const endpoint = { server: server.url, caData: server.caData, token: { secret: "starling/clusters/c1" }, ...more };
-  return connector.connect(clusterRow({ endpoint }), new Date(Date.now() + 60_000));
+const evil = forAllTests(() => startRecordingServer(() => ({})));
+const secret = "starling/clusters/c1";
+const token = "header.payload.signature";
+const inAMinute = () => new Date(Date.now() + 60_000);
+
+/** A connector of a process, and the one secret that it finds. */
+function connectorWith(text: () => string) {
+  return new KubeConnector({ secrets: { read: async () => text() }, eks: noEks, clock: systemClock });
 }
 
-test("a token that was stored with a line end is used without it", async () => {
-  const client = await clientWith("header.payload.signature\n");
-  await clusterUidOf(client);
-  expect(server.requests.at(-1)?.headers.authorization).toBe("Bearer header.payload.signature");
-});
+function endpointOf(at: { readonly url: string; readonly caData: string }) {
+  return { server: at.url, caData: at.caData, token: { secret } };
+}
 
-test.each([
-  ["is empty", ""],
-  ["holds something else", '{"token": "header.payload.signature"}'],
-])("a secret that %s is named, and not shown", async (_what, text) => {
-  const client = await clientWith(text);
-  const asked = clusterUidOf(client);
-  await expect(asked).rejects.toMatchObject({
-    code: "InvalidCredentials",
-    message:
-      "secret starling/clusters/c1 does not hold what spec.endpoint.token says: expected the token itself, and nothing else",
+function prodSecret() {
+  return clusterSecret({ server: server.url, caData: server.caData, token });
+}
+
+function clientWith(text: string, more: { readonly server?: string; readonly caData?: string } = {}) {
+  return connectorWith(() => text).connect(clusterRow({ endpoint: { ...endpointOf(server), ...more } }), inAMinute());
+}
+
+describe("the token of a secret", () => {
+  test("is sent to the cluster that the secret names", async () => {
+    await clusterUidOf(await clientWith(prodSecret()));
+    expect(server.requests.at(-1)?.headers.authorization).toBe(`Bearer ${token}`);
+  });
+
+  test.each<[string, () => NonNullable<ClusterSpec["endpoint"]>, string]>([
+    ["to another address", () => endpointOf(evil), '"server"'],
+    ["by another authority", () => ({ ...endpointOf(server), caData: evil.caData }), '"caData"'],
+    ["by the public authorities", () => ({ server: server.url, token: { secret } }), '"caData"'],
+    ["under another name", () => ({ ...endpointOf(server), tlsServerName: "api.example.com" }), '"tlsServerName"'],
+    ["to another path", () => ({ ...endpointOf(server), server: `${server.url}/mine` }), '"server"'],
+  ])("is not sent %s: nobody is even connected to", async (_what, endpoint, told) => {
+    const before = [server.connections(), evil.connections()];
+    const client = await connectorWith(prodSecret).connect(clusterRow({ endpoint: endpoint() }), inAMinute());
+    await expect(clusterUidOf(client)).rejects.toMatchObject({
+      code: "SecretMismatch",
+      message: expect.stringContaining(`secret ${secret} is for another cluster`),
+    });
+    await expect(clusterUidOf(client)).rejects.toMatchObject({ message: expect.stringContaining(`its ${told} is`) });
+    await expect(clusterUidOf(client)).rejects.toMatchObject({ message: expect.not.stringContaining(token) });
+    expect([server.connections(), evil.connections()]).toEqual(before);
+  });
+
+  test("is not sent when the Cluster was changed while its connection was kept", async () => {
+    const connector = connectorWith(prodSecret);
+    const row = clusterRow({ endpoint: endpointOf(server) });
+    await clusterUidOf(await connector.connect(row, inAMinute()));
+    const before = evil.connections();
+    for (const generation of [row.generation, row.generation + 1]) {
+      const changed = { ...row, generation, spec: { endpoint: endpointOf(evil) } };
+      const client = await connector.connect(changed, inAMinute());
+      await expect(clusterUidOf(client)).rejects.toMatchObject({ code: "SecretMismatch" });
+    }
+    expect(evil.connections()).toBe(before);
+    await clusterUidOf(await connector.connect(row, inAMinute()));
+  });
+
+  test("is not sent when the secret was changed while the connection was kept", async () => {
+    let text = prodSecret();
+    const connector = connectorWith(() => text);
+    const client = await connector.connect(clusterRow({ endpoint: endpointOf(server) }), inAMinute());
+    await clusterUidOf(client);
+    text = clusterSecret({ server: evil.url, caData: evil.caData, token });
+    const before = server.requests.length;
+    await expect(clusterUidOf(client)).rejects.toMatchObject({ code: "SecretMismatch" });
+    expect(server.requests.length).toBe(before);
+  });
+
+  test("is not taken along where the cluster points to", async () => {
+    const moved = await startRecordingServer(() => ({ status: 307, headers: { location: `${evil.url}/api` } }));
+    try {
+      const before = evil.connections();
+      const text = clusterSecret({ server: moved.url, caData: moved.caData, token });
+      const client = await connectorWith(() => text).connect(clusterRow({ endpoint: endpointOf(moved) }), inAMinute());
+      await expect(clusterUidOf(client)).rejects.toThrow();
+      expect(moved.requests.length).toBeGreaterThan(0);
+      expect(evil.connections()).toBe(before);
+    } finally {
+      await moved.stop();
+    }
+  });
+
+  test.each([
+    ["is a bare token", token],
+    ["holds a token for nobody", JSON.stringify({ token })],
+  ])("is sent to none when it %s, and a client is told how to put it right", async (_what, text) => {
+    const before = server.connections();
+    await expect(clusterUidOf(await clientWith(text))).rejects.toMatchObject({
+      code: "SecretUnbound",
+      message: expect.stringMatching(
+        /^secret starling\/clusters\/c1 does not say which cluster it is for.* write \{"server":"https:\/\/127\.0\.0\.1:\d+","caData":"<that of spec\.endpoint>","token":"<the token>"\} into FILE, then: aws secretsmanager put-secret-value --secret-id starling\/clusters\/c1 --secret-string file:\/\/FILE$/,
+      ),
+    });
+    expect(server.connections()).toBe(before);
   });
 });
 
@@ -53,7 +130,7 @@ test.each([
   ["https://[64:ff9b::a9fe:a9fe]"],
   ["https://0.0.0.0"],
 ])("a cluster at %s is refused before anything is sent", async (server) => {
-  const client = await clientWith("header.payload.signature", { server });
+  const client = await clientWith(prodSecret(), { server });
   await expect(clusterUidOf(client)).rejects.toMatchObject({
     code: "AddressRefused",
     message: expect.stringMatching(/ is not reached: .* is a link-local or reserved address; correct the URL$/),
@@ -66,7 +143,7 @@ test.each([
   [" ", "is empty"],
   ["bm9uZQ==", "holds no PEM certificate"],
 ])("an authority %j never becomes the public ones", async (caData, expected) => {
-  await expect(clientWith("header.payload.signature", { caData })).rejects.toMatchObject({
+  await expect(clientWith(prodSecret(), { caData })).rejects.toMatchObject({
     code: "InvalidAuthority",
     message: expect.stringContaining(`the certificate authority of ${server.url} (caData) ${expected}`),
   });

@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -409,20 +412,48 @@ describe("what goes wrong", () => {
     expect(await world.ready()).toMatchObject({ reason: "EmptyGitRepository" });
   });
 
-  const secrets: readonly (readonly [kind: "basic" | "bearer", text: string, reason: string])[] = [
-    ["basic", '{"username": "u", "password": "s3cret"}', "Succeeded"],
-    ["basic", '{"username": "u", "password": "wr0ng"}', "GitAuthenticationFailed"],
-    ["basic", '{"username": "u"}', "InvalidCredentials"],
-    ["basic", "s3cret", "InvalidCredentials"],
-    ["bearer", "s3cret two", "InvalidCredentials"],
-    ["bearer", "s3cret", "GitAuthenticationFailed"],
+  const secrets: readonly (readonly [kind: "basic" | "bearer", value: object | string, reason: string])[] = [
+    ["basic", { username: "u", password: "s3cret" }, "Succeeded"],
+    ["basic", { username: "u", password: "wr0ng" }, "GitAuthenticationFailed"],
+    ["basic", { username: "u" }, "InvalidCredentials"],
+    ["basic", "s3cret", "SecretUnbound"],
+    ["basic", { host: undefined, username: "u", password: "s3cret" }, "SecretUnbound"],
+    ["basic", { host: "github.com", username: "u", password: "s3cret" }, "SecretMismatch"],
+    ["basic", { namespaces: ["blog"], username: "u", password: "s3cret" }, "SecretMismatch"],
+    ["bearer", { token: "s3cret two" }, "InvalidCredentials"],
+    ["bearer", "s3cret", "SecretUnbound"],
+    ["bearer", { token: "s3cret" }, "GitAuthenticationFailed"],
   ];
-  test.each(secrets)("%s credentials %s: %s", async (kind, text, reason) => {
-    const world = await worldWith({ git: { url: closed.url("fleet"), credentials: { secret: "x", kind } } });
-    world.secret = text;
+  test.each(secrets)("%s credentials %j: %s", async (kind, value, reason) => {
+    const url = closed.url("fleet");
+    const world = await worldWith({ git: { url, credentials: { secret: "x", kind } } });
+    world.secret = typeof value === "string" ? value : JSON.stringify({ host: new URL(url).host, ...value });
     await world.resolve();
     expect(await world.ready()).toMatchObject({ reason });
     expect(JSON.stringify(await world.row())).not.toMatch(/s3cret|wr0ng/);
+  });
+
+  test.each<[string, (closed: URL, evil: string) => string]>([
+    ["itself", (_closed, evil) => `http://${evil}/fleet`],
+    ["as a user's name, for readers of another sort", ({ host }, evil) => `http://${host}\\@${evil}/fleet`],
+  ])("a host that is named %s gets no credentials of another one", async (_what, urlFor) => {
+    const heard: IncomingHttpHeaders[] = [];
+    const evil = createServer(({ headers }, response) => {
+      heard.push(headers);
+      response.writeHead(404).end();
+    }).listen(0, "127.0.0.1");
+    await once(evil, "listening");
+    try {
+      const { port } = evil.address() as AddressInfo;
+      const url = urlFor(new URL(closed.url("fleet")), `127.0.0.1:${port}`);
+      const world = await worldWith({ git: { url, credentials: { secret: "x", kind: "basic" } } });
+      world.secret = JSON.stringify({ host: new URL(closed.url("fleet")).host, username: "u", password: "s3cret" });
+      await world.resolve();
+      expect(await world.ready()).toMatchObject({ status: "False" });
+      expect(heard).toEqual([]);
+    } finally {
+      evil.close();
+    }
   });
 
   test("a secret that is not there", async () => {

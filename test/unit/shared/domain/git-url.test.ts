@@ -50,6 +50,11 @@ describe("checkGitUrl", () => {
       "ssh://git@github.com/acme/app",
       "is an SSH address; use https://github.com/acme/app and credentials with a token",
     ],
+    [
+      "https://github.com\\@evil.example/app",
+      "holds a backslash, a space or a line end; write it as https://HOST/PATH",
+    ],
+    ["https://git\nhub.com/acme/app", "holds a backslash, a space or a line end; write it as https://HOST/PATH"],
     ["https://token@github.com/acme/app", "holds a user name or password; remove it and name a secret in credentials"],
     ["file:///etc", "has the scheme file; only https is fetched"],
     ["https://github.com/acme/app?ref=main", "has a query or a fragment; give branch or tag in ref instead"],

@@ -1,19 +1,23 @@
 import { z } from "zod";
-import { nameSchema } from "#shared/domain/kinds/metadata.ts";
+import { boundedList } from "#shared/domain/kinds/bounded.ts";
+import { labelKeySchema, labelsSchema, labelValueSchema, nameSchema } from "#shared/domain/kinds/metadata.ts";
 import { ownValue } from "#shared/domain/own-value.ts";
 
+const values = boundedList(labelValueSchema, 1000).min(1);
 const matchExpression = z.discriminatedUnion("operator", [
-  z.strictObject({ key: z.string(), operator: z.literal("In"), values: z.array(z.string()).min(1) }),
-  z.strictObject({ key: z.string(), operator: z.literal("NotIn"), values: z.array(z.string()).min(1) }),
-  z.strictObject({ key: z.string(), operator: z.literal("Exists") }),
-  z.strictObject({ key: z.string(), operator: z.literal("DoesNotExist") }),
+  z.strictObject({ key: labelKeySchema, operator: z.literal("In"), values }),
+  z.strictObject({ key: labelKeySchema, operator: z.literal("NotIn"), values }),
+  z.strictObject({ key: labelKeySchema, operator: z.literal("Exists") }),
+  z.strictObject({ key: labelKeySchema, operator: z.literal("DoesNotExist") }),
 ]);
+/** Long lists of clusters are better said by a label. */
+const names = boundedList(nameSchema, 1000).min(1);
 
 /** Kubernetes' label selector. An empty one would match everything: refused, `all: true` says that. */
 export const labelSelectorSchema = z
   .strictObject({
-    matchLabels: z.record(z.string(), z.string()).optional(),
-    matchExpressions: z.array(matchExpression).optional(),
+    matchLabels: labelsSchema.optional(),
+    matchExpressions: boundedList(matchExpression, 100).optional(),
   })
   .refine(
     (selector) => Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length > 0,
@@ -25,8 +29,8 @@ export type LabelSelector = z.infer<typeof labelSelectorSchema>;
 export const clusterSelectionSchema = z
   .strictObject({
     selector: labelSelectorSchema.optional(),
-    names: z.array(nameSchema).min(1).optional(),
-    notNames: z.array(nameSchema).min(1).optional(),
+    names: names.optional(),
+    notNames: names.optional(),
     all: z.literal(true).optional(),
   })
   .refine(

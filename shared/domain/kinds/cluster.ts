@@ -1,16 +1,17 @@
 import { z } from "zod";
 import { readAuthority } from "#shared/domain/certificate-authority.ts";
 import { parseEksArn } from "#shared/domain/eks-arn.ts";
+import { boundedMap, boundedText } from "#shared/domain/kinds/bounded.ts";
 import { hiddenValue } from "#shared/domain/kinds/hidden-value.ts";
 import { API_VERSION, installationMetadata } from "#shared/domain/kinds/metadata.ts";
 
 const endpointSchema = z.strictObject({
   server: z
     .url({ protocol: /^https$/, error: "must be an https URL such as https://10.0.0.1:6443" })
+    .max(2048, "must have at most 2048 characters")
     .refine((text) => !/\/\/[^/]*@/.test(text), "must not hold a user name or password; use token.secret"),
   /** PEM certificates of the cluster's authority, base64 as in a kubeconfig. Absent: the public authorities. */
-  caData: z
-    .string()
+  caData: boundedText(65_536)
     .meta({ contentEncoding: "base64" })
     .superRefine((text, context) => {
       const read = readAuthority(text);
@@ -19,34 +20,34 @@ const endpointSchema = z.strictObject({
     .optional(),
   token: z.strictObject({
     /** Name of a secret: JSON with the token, and with the server and authority that it is for (cluster-secret.ts). */
-    secret: z.string().min(1),
+    secret: boundedText(512).min(1),
   }),
-  tlsServerName: z.string().min(1).optional(),
+  tlsServerName: boundedText(253).min(1).optional(),
 });
 
 const eksSchema = z.strictObject({
   /** Address, authority and credentials follow from it: they are asked of EKS and STS. */
-  arn: z
-    .string()
-    .refine(
-      (text) => parseEksArn(text) !== undefined,
-      "must be the ARN of an EKS cluster such as arn:aws:eks:eu-west-1:111122223333:cluster/prod-1",
-    ),
+  arn: boundedText(2048).refine(
+    (text) => parseEksArn(text) !== undefined,
+    "must be the ARN of an EKS cluster such as arn:aws:eks:eu-west-1:111122223333:cluster/prod-1",
+  ),
 });
 
 const roleSchema = z.strictObject({
   /** In the account of the cluster, with its path where it has one. */
-  name: z
-    .string()
-    .regex(
-      /^([\w+=,.@-]{1,510}\/)*[\w+=,.@-]{1,64}$/,
-      "must be the name of an IAM role in the cluster's account, such as starling-apply",
-    ),
+  name: boundedText(576).regex(
+    /^([\w+=,.@-]{1,510}\/)*[\w+=,.@-]{1,64}$/,
+    "must be the name of an IAM role in the cluster's account, such as starling-apply",
+  ),
   externalId: z
     .string()
     .regex(/^[\w+=,.@:/-]{2,1224}$/, "must be 2 to 1224 characters of A-Z, a-z, 0-9 and _+=,.@:/-")
     .optional(),
 });
+
+const valueName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, "must be an identifier: at most 63 characters of A-Z, a-z, 0-9 and _");
 
 export const clusterSpec = z
   .strictObject({
@@ -55,7 +56,7 @@ export const clusterSpec = z
     /** How Starling becomes somebody the cluster knows. Absent: as itself. */
     access: z.strictObject({ role: roleSchema }).optional(),
     /** Facts about the cluster that paths may refer to as `{{ cluster.values.NAME }}`. */
-    values: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be an identifier"), z.string()).optional(),
+    values: boundedMap(valueName, boundedText(1024), 100).optional(),
   })
   .refine(({ eks, endpoint }) => (eks === undefined) !== (endpoint === undefined), {
     message: "needs exactly one of eks or endpoint",

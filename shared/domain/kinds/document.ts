@@ -3,6 +3,8 @@
  * Unknown fields are errors that name the field meant; a field that does nothing yet is not in the schema.
  */
 import { z } from "zod";
+import { excerpt, excerptOf } from "#shared/domain/excerpt.ts";
+import { findPath } from "#shared/domain/find-path.ts";
 import { clusterDocument } from "#shared/domain/kinds/cluster.ts";
 import { isHidden } from "#shared/domain/kinds/hidden-value.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
@@ -28,6 +30,11 @@ export interface FieldProblem {
   readonly message: string;
 }
 
+/** Nested deeper than any kind, and as deep as a YAML file may be. */
+const MAX_DEPTH = 100;
+/** Longer than a label's key in Kubernetes may be. */
+const SHOWN_OF_KEY = 320;
+
 export type ParsedDocument =
   | { readonly ok: true; readonly document: Document }
   | { readonly ok: false; readonly problems: readonly FieldProblem[] };
@@ -41,23 +48,39 @@ export function parseDocument(value: unknown): ParsedDocument {
   return { ok: false, problems: parsed.error.issues.flatMap((issue) => problemsOf(issue, value)) };
 }
 
-/** The JSON Schema (draft 2020-12) of a kind as users write it: defaults are optional. */
+const jsonSchemas = new Map<WritableKind, unknown>();
+
+/** The JSON Schema (draft 2020-12) of a kind as users write it: defaults are optional. Made once, for it takes a while. */
 export function jsonSchemaOf(kind: WritableKind): unknown {
-  return z.toJSONSchema(documentSchemas[kind], { io: "input" });
+  const schema = jsonSchemas.get(kind) ?? z.toJSONSchema(documentSchemas[kind], { io: "input" });
+  jsonSchemas.set(kind, schema);
+  return schema;
 }
 
 function headProblem(value: unknown): FieldProblem | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return { field: "", message: `is ${describe(value)}; expected an object with apiVersion, kind, metadata and spec` };
+    return {
+      field: "",
+      message: `is ${excerptOf(value)}; expected an object with apiVersion, kind, metadata and spec`,
+    };
   }
   const { apiVersion, kind } = value as { apiVersion?: unknown; kind?: unknown };
   if (apiVersion !== API_VERSION) {
-    return { field: "apiVersion", message: `is ${describe(apiVersion)}; expected "${API_VERSION}"` };
+    return { field: "apiVersion", message: `is ${excerptOf(apiVersion)}; expected "${API_VERSION}"` };
   }
   if (typeof kind !== "string" || !Object.hasOwn(documentSchemas, kind)) {
     const meant = typeof kind === "string" ? nearestName(kind, Object.keys(documentSchemas)) : undefined;
     const known = Object.keys(documentSchemas).join(", ");
-    return { field: "kind", message: `is ${describe(kind)}; expected one of ${known}${didYouMean(meant)}` };
+    return { field: "kind", message: `is ${excerptOf(kind)}; expected one of ${known}${didYouMean(meant)}` };
+  }
+  const deep = findPath(value, ({ depth }) => depth > MAX_DEPTH);
+  if (deep !== undefined) {
+    return { field: fieldText(deep.slice(0, 3)), message: `is nested deeper than ${MAX_DEPTH} levels; remove it` };
+  }
+  // The schemas of maps pass over such a key in silence.
+  const prototype = findPath(value, ({ step }) => step === "__proto__");
+  if (prototype !== undefined) {
+    return { field: fieldText(prototype), message: "is a name that no field, label or value can have; remove it" };
   }
   return undefined;
 }
@@ -67,20 +90,23 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   if (issue.code === "unrecognized_keys") {
     const known = keysKnownAt(root, issue.path);
     return issue.keys.map((key) => ({
-      field: field === "" ? key : `${field}.${key}`,
+      field: fieldText([...issue.path, key]),
       message: `is not a field Starling knows${didYouMean(nearestName(key, known))}; remove it`,
     }));
+  }
+  if (issue.code === "invalid_key") {
+    return issue.issues.map(({ message }) => ({ field, message: `has the wrong key: it ${message}` }));
   }
   const got = valueAt(root, issue.path);
   if (isHidden(issue)) return [{ field, message: issue.message }];
   if (got === undefined) return [{ field, message: `is required: ${lowerFirst(issue.message)}` }];
-  return [{ field, message: `${issue.message} (got ${describe(got)})` }];
+  return [{ field, message: `${issue.message} (got ${excerptOf(got)})` }];
 }
 
 /** The keys the schema has where an unknown one was found: those that a minimal valid object there may carry. */
 function keysKnownAt(root: unknown, path: readonly PropertyKey[]): readonly string[] {
   const kind = (root as { kind: WritableKind }).kind;
-  let schema = z.toJSONSchema(documentSchemas[kind], { io: "input" }) as SchemaNode | undefined;
+  let schema = jsonSchemaOf(kind) as SchemaNode | undefined;
   for (const step of path) {
     schema =
       typeof step === "number" ? schema?.items : (schema?.properties?.[String(step)] ?? schema?.additionalProperties);
@@ -98,7 +124,9 @@ interface SchemaNode {
 
 function fieldText(path: readonly PropertyKey[]): string {
   let text = "";
-  for (const step of path) text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${String(step)}`;
+  for (const step of path) {
+    text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${excerpt(String(step), SHOWN_OF_KEY)}`;
+  }
   return text;
 }
 
@@ -106,13 +134,6 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
   let value: unknown = root;
   for (const step of path) value = (value as Record<PropertyKey, unknown> | undefined | null)?.[step];
   return value;
-}
-
-function describe(value: unknown): string {
-  const json = typeof value === "bigint" ? value.toString() : (JSON.stringify(value) ?? "missing");
-  // A password in a URL is refused, and no reason to print it.
-  const text = json.replaceAll(/\/\/[^/]*@/g, "//***@");
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
 function lowerFirst(text: string): string {

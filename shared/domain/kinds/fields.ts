@@ -9,9 +9,14 @@ export interface KindField {
   readonly required: boolean;
   /** As JSON. */
   readonly default?: string;
+  /** `1024 characters`, `100 items`, `100 members`: no value may have more. */
+  readonly most?: string;
 }
 
 interface Schema {
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
   readonly type?: string;
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
@@ -37,7 +42,7 @@ function fieldsBelow(schema: Schema, path: string): readonly KindField[] {
   for (const [name, child] of Object.entries(membersOf(schema))) {
     const at = `${path}.${name}`;
     const fallback = child.default === undefined ? {} : { default: JSON.stringify(child.default) };
-    fields.push({ path: at, type: typeOf(child), required: isRequired(schema, name), ...fallback });
+    fields.push({ path: at, type: typeOf(child), required: isRequired(schema, name), ...fallback, ...mostOf(child) });
     fields.push(...fieldsBelow(child.items ?? child, child.items === undefined ? at : `${at}[]`));
   }
   return fields;
@@ -73,6 +78,12 @@ function typeOf(schema: Schema): string {
   if (forms !== undefined) return [...new Set(forms.map(typeOf))].join(" or ");
   if (schema.type === "array") return "list";
   return isMap(schema) ? "map" : (schema.type ?? "any");
+}
+
+function mostOf({ maxLength, maxItems, maxProperties }: Schema): { most?: string } {
+  if (maxLength !== undefined) return { most: `${maxLength} characters` };
+  if (maxItems !== undefined) return { most: `${maxItems} items` };
+  return maxProperties === undefined ? {} : { most: `${maxProperties} members` };
 }
 
 function isMap(schema: Schema): boolean {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { boundedMap } from "#shared/domain/kinds/bounded.ts";
 
 /** The API version of every kind a user writes. */
 export const API_VERSION = "starling.dev/v1alpha1";
@@ -12,17 +13,28 @@ export const nameSchema = z
   .string()
   .regex(dnsLabel, "must be 1 to 63 characters of a-z, 0-9 and -, beginning and ending with a letter or digit");
 
-export const labelsSchema = z.record(
-  z
-    .string()
-    .regex(labelKey, "must be a Kubernetes label key: an optional DNS prefix and /, then at most 63 characters"),
-  z.string().regex(labelValue, "must be a Kubernetes label value: at most 63 characters of A-Z, a-z, 0-9, -, _ and ."),
+export const labelKeySchema = z
+  .string()
+  .regex(labelKey, "must be a Kubernetes label key: an optional DNS prefix and /, then at most 63 characters");
+
+export const labelValueSchema = z
+  .string()
+  .regex(labelValue, "must be a Kubernetes label value: at most 63 characters of A-Z, a-z, 0-9, -, _ and .");
+
+export const labelsSchema = boundedMap(labelKeySchema, labelValueSchema, 100);
+
+/** What all keys and values of an object's annotations may have together in Kubernetes. */
+const MAX_ANNOTATION_BYTES = 262_144;
+
+const annotationsSchema = boundedMap(labelKeySchema, z.string(), 1000).refine(
+  (annotations) => new TextEncoder().encode(Object.entries(annotations).flat().join("")).length <= MAX_ANNOTATION_BYTES,
+  `must have at most ${MAX_ANNOTATION_BYTES} bytes together, keys and values`,
 );
 
 const common = {
   name: nameSchema,
   labels: labelsSchema.optional(),
-  annotations: z.record(z.string(), z.string()).optional(),
+  annotations: annotationsSchema.optional(),
 };
 
 export const namespacedMetadata = z.strictObject({ ...common, namespace: nameSchema });

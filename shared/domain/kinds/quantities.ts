@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-const durationParts = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
+const durationParts = /^(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/;
 
 /**
  * A duration such as `30s`, `5m` or `1h30m`, in whole seconds.

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { boundedList } from "#shared/domain/kinds/bounded.ts";
 import { clusterSelectionSchema } from "#shared/domain/kinds/cluster-selection.ts";
 import { API_VERSION, nameSchema, namespacedMetadata } from "#shared/domain/kinds/metadata.ts";
 import { clusterCountSchema, durationSchema } from "#shared/domain/kinds/quantities.ts";
@@ -26,8 +27,7 @@ export const rolloutStrategy = z.strictObject({
   maxUnreachable: clusterCountSchema.default("10%"),
   /** How long a cluster may take from its assignment to ready. */
   progressDeadline: durationSchema({ minSeconds: 5, maxSeconds: 86_400 }).default("10m"),
-  stages: z
-    .array(stageSchema)
+  stages: boundedList(stageSchema, 50)
     .min(1, "must have at least one stage; leave it out for a single stage of all clusters")
     .refine((stages) => !duplicateNames(stages), "has two stages of one name")
     .refine(
@@ -41,10 +41,8 @@ export type RolloutStrategy = z.infer<typeof rolloutStrategy>;
 
 export const syncGroupSpec = z.strictObject({
   clusters: clusterSelectionSchema,
-  templates: z
-    .array(syncTemplate)
+  templates: boundedList(syncTemplate, 20)
     .min(1, "must have at least one template")
-    .max(20, "must have at most 20 templates")
     .refine((templates) => !duplicateNames(templates), "has two templates of one name"),
   rollout: rolloutStrategy.prefault({}),
 });

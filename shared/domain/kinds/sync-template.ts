@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { boundedText } from "#shared/domain/kinds/bounded.ts";
 import { nameSchema } from "#shared/domain/kinds/metadata.ts";
 import { durationSchema } from "#shared/domain/kinds/quantities.ts";
 
@@ -17,8 +18,7 @@ export const applyOptions = z.strictObject({
 });
 export type ApplyOptions = z.infer<typeof applyOptions>;
 
-const pathTemplate = z
-  .string()
+const pathTemplate = boundedText(1024)
   .min(1)
   .refine((text) => !text.startsWith("/") && !text.split("/").includes(".."), 'must be a relative path without ".."');
 

@@ -38,6 +38,12 @@ describe("docs/kinds.md", () => {
     expect([...tableOf(section(kind), 3)].sort()).toEqual([...expected].sort());
   });
 
+  it("lists what each field may have at most", () => {
+    const fields = kinds.flatMap(fieldsOf).map((field) => ({ ...field, path: field.path.replace(selection, "") }));
+    const expected = fields.flatMap(({ path, most }) => (most === undefined ? [] : [`${path} | ${most}`]));
+    expect(tableOf(section("Limits"), 2)).toEqual([...new Set(expected)].sort());
+  });
+
   it("lists the fields of a selection once, for everywhere", () => {
     const expected = new Set(
       fieldsOf("SyncGroup")

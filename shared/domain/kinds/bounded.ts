@@ -1,0 +1,18 @@
+/** Texts, lists and maps that end somewhere: the bounds are in the published JSON Schema and in docs/kinds.md. */
+import { z } from "zod";
+
+/** A text of at most so many characters; what follows is not checked on a longer one. */
+export function boundedText(most: number) {
+  return z.string().max(most, { error: `must have at most ${most} characters`, abort: true });
+}
+
+export function boundedList<Item extends z.ZodType>(item: Item, most: number) {
+  return z.array(item).max(most, `must have at most ${most} items`);
+}
+
+export function boundedMap<Key extends z.ZodString, Value extends z.ZodString>(key: Key, value: Value, most: number) {
+  return z
+    .record(key, value)
+    .refine((map) => Object.keys(map).length <= most, `must have at most ${most} members`)
+    .meta({ maxProperties: most });
+}

@@ -1,11 +1,14 @@
 import middy from "@middy/core";
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { readRequest } from "#functions/api/http-event.ts";
-import { refusalStatus } from "#functions/api/refusal.ts";
+import { refusal, refusalStatus } from "#functions/api/refusal.ts";
 import { answerRequest } from "#functions/api/routes.ts";
 import { stringifyJson } from "#shared/domain/json.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
 import type { Log } from "#shared/ports.ts";
+
+/** Lambda's limit for an answer is 6 MB, in which the body is once more a JSON string. */
+const MAX_ANSWER_BYTES = 4_500_000;
 
 /** Answer of an HTTP API integration, payload format 2.0. */
 export interface HttpAnswer {
@@ -19,12 +22,18 @@ export type ApiHandler = (event: unknown, context: object) => Promise<HttpAnswer
 /** The door over any ports. What is thrown becomes an answer `{code, message, ...data}`; only surprises are logged. */
 export function apiHandler(ports: ApiPorts): ApiHandler {
   const handle = async (event: unknown): Promise<HttpAnswer> =>
-    answer(200, await answerRequest(ports, readRequest(event)));
+    bounded(answer(200, await answerRequest(ports, readRequest(event))));
   return middy(handle).use({
     onError: (request) => {
       request.response = errorAnswer(request.error, ports.log);
     },
   }) as unknown as ApiHandler;
+}
+
+function bounded(given: HttpAnswer): HttpAnswer {
+  const bytes = Buffer.byteLength(given.body);
+  if (bytes <= MAX_ANSWER_BYTES) return given;
+  throw refusal("AnswerTooLarge", `the answer has ${bytes} bytes; ask for fewer objects with a smaller limit`);
 }
 
 function errorAnswer(error: unknown, log: Log): HttpAnswer {

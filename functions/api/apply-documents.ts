@@ -3,7 +3,7 @@ import { checkDocuments } from "#functions/api/check-documents.ts";
 import { type Consequences, consequencesOf } from "#functions/api/consequences.ts";
 import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from "#functions/api/object-change.ts";
 import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
-import { type DocumentProblem, refusal } from "#functions/api/refusal.ts";
+import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import type { Document, WritableKind } from "#shared/domain/kinds/document.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
@@ -119,7 +119,7 @@ function refuseImpossible(documents: readonly Document[], current: readonly (Wri
       problems.push({ document: index, object, field: "spec.cluster", message });
     }
   }
-  if (problems.length > 0) throw refusal("Invalid", "nothing was applied", { problems });
+  if (problems.length > 0) throw invalidDocuments(problems, documents.length);
 }
 
 /** A Source may come later, so an absent one is no error; nothing happens until it is there, so it is not silent. */

@@ -1,5 +1,5 @@
 import { documentReference, referenceText } from "#functions/api/reference.ts";
-import { type DocumentProblem, refusal } from "#functions/api/refusal.ts";
+import { type DocumentProblem, invalidDocuments } from "#functions/api/refusal.ts";
 import { withoutServerFields } from "#shared/domain/api/exported.ts";
 import { type Document, parseDocument } from "#shared/domain/kinds/document.ts";
 import { semanticProblems } from "#shared/domain/kinds/semantics.ts";
@@ -30,9 +30,6 @@ export function checkDocuments(values: readonly unknown[]): readonly Document[] 
     seen.set(key, index);
     documents.push(parsed.document);
   }
-  if (problems.length > 0) {
-    const message = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in ${values.length} documents; nothing was applied`;
-    throw refusal("Invalid", message, { problems });
-  }
+  if (problems.length > 0) throw invalidDocuments(problems, values.length);
   return documents;
 }

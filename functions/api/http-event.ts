@@ -1,9 +1,16 @@
 import { z } from "zod";
 import { refusal } from "#functions/api/refusal.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
+import { findPath } from "#shared/domain/find-path.ts";
 import { type Json, parseJson } from "#shared/domain/json.ts";
+import { errorMessage } from "#shared/errors.ts";
 
 /** API Gateway takes more; a request of this size has some thousand objects. */
 const MAX_BODY_BYTES = 1_000_000;
+/** Documents are nested at most 100 levels deep; deeper than that, reading what was parsed ends the stack. */
+const MAX_BODY_DEPTH = 200;
+/** Longer than any label selector, name or token that is one. */
+const MAX_QUERY_VALUE = 10_000;
 
 /** The part of an HTTP API event (payload format 2.0) that Starling reads. */
 const httpEvent = z.object({
@@ -39,7 +46,7 @@ export function readRequest(event: unknown): HttpRequest {
   return {
     method: requestContext.http.method,
     path: decodedPath(rawPath),
-    query: Object.fromEntries(new URLSearchParams(rawQueryString)),
+    query: readQuery(rawQueryString),
     body: readBody(body, isBase64Encoded ? "base64" : "utf8"),
     principal,
   };
@@ -49,8 +56,18 @@ function decodedPath(rawPath: string): readonly string[] {
   try {
     return rawPath.split("/").slice(1).map(decodeURIComponent);
   } catch {
-    throw refusal("BadRequest", `the path ${rawPath} is not percent-encoded UTF-8`);
+    throw refusal("BadRequest", `the path ${excerpt(rawPath)} is not percent-encoded UTF-8`);
   }
+}
+
+function readQuery(text: string): Readonly<Record<string, string>> {
+  const query = new Map<string, string>(new URLSearchParams(text));
+  for (const [name, value] of query) {
+    if (value.length <= MAX_QUERY_VALUE) continue;
+    const shown = excerpt(name);
+    throw refusal("BadRequest", `${shown} has ${value.length} characters; expected at most ${MAX_QUERY_VALUE}`);
+  }
+  return Object.fromEntries(query);
 }
 
 function readBody(body: string | undefined, encoding: "base64" | "utf8"): Json {
@@ -62,9 +79,18 @@ function readBody(body: string | undefined, encoding: "base64" | "utf8"): Json {
       `the body has ${bytes.length} bytes; at most ${MAX_BODY_BYTES}: apply in several parts`,
     );
   }
+  const text = bytes.toString("utf8");
+  const deep = findPath(jsonOf(text), ({ depth }) => depth > MAX_BODY_DEPTH);
+  if (deep === undefined) return parseJson(text);
+  const field = excerpt(deep.slice(0, 4).join("."));
+  throw refusal("BadRequest", `${field} is nested deeper than ${MAX_BODY_DEPTH} levels; remove it`);
+}
+
+/** Read once without 64-bit integers, which takes no stack. */
+function jsonOf(text: string): unknown {
   try {
-    return parseJson(bytes.toString("utf8"));
+    return JSON.parse(text);
   } catch (error) {
-    throw refusal("BadRequest", `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw refusal("BadRequest", `the body is not JSON: ${excerpt(errorMessage(error), 200)}`);
   }
 }

@@ -1,4 +1,7 @@
+import { z } from "zod";
 import { refusal } from "#functions/api/refusal.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
+import { boundedText } from "#shared/domain/kinds/bounded.ts";
 import { type LabelSelector, matchesSelector } from "#shared/domain/kinds/cluster-selection.ts";
 import { parseSelectorText } from "#shared/domain/kinds/selector-text.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
@@ -25,7 +28,10 @@ export interface ListPage<T> {
 export function pageRequest(query: Readonly<Record<string, string>>): PageRequest {
   const limit = query.limit === undefined ? DEFAULT_LIMIT : Number(query.limit);
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
-    throw refusal("BadRequest", `limit is "${query.limit}"; expected a whole number from 1 to ${MAX_LIMIT}`);
+    throw refusal(
+      "BadRequest",
+      `limit is "${excerpt(query.limit ?? "")}"; expected a whole number from 1 to ${MAX_LIMIT}`,
+    );
   }
   const selector = query.labelSelector === undefined ? undefined : parseSelectorText(query.labelSelector);
   if (selector?.ok === false) throw refusal("BadRequest", `labelSelector: ${selector.message}`);
@@ -65,6 +71,8 @@ export async function collect<T>(
   return { items, ...(after === undefined ? {} : { next: after }) };
 }
 
+const cursorSchema = z.record(z.string(), boundedText(2000));
+
 /** A cursor of ours, made of more than one thing. */
 export function encodeCursor(value: Readonly<Record<string, string>>): string {
   return Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -73,8 +81,8 @@ export function encodeCursor(value: Readonly<Record<string, string>>): string {
 /** @throws StarlingError `BadRequest` when it is not one that `encodeCursor` gave. */
 export function decodeCursor(text: string): Readonly<Record<string, string>> {
   try {
-    const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
-    if (typeof value === "object" && value !== null) return value as Record<string, string>;
+    const parsed = cursorSchema.safeParse(JSON.parse(Buffer.from(text, "base64url").toString("utf8")));
+    if (parsed.success) return parsed.data;
   } catch {
     // falls through to the refusal: the text is not ours
   }

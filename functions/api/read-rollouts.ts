@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { type RolloutObject, rolloutObject, type TargetItem, targetItem } from "#shared/domain/api/objects.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
 import { keys, type Subject, syncName, targetRange } from "#shared/domain/rows/keys.ts";
 import {
   type HeadRow,
@@ -87,7 +88,7 @@ export async function listTargets(table: Table, filter: TargetFilter): Promise<L
   );
   if (filter.stage !== undefined && !rollout.stages.some((stage) => stage.name === filter.stage)) {
     const names = rollout.stages.map((stage) => stage.name).join(", ");
-    throw refusal("BadRequest", `stage is "${filter.stage}"; this rollout has ${names}`);
+    throw refusal("BadRequest", `stage is "${excerpt(filter.stage)}"; this rollout has ${names}`);
   }
   const first = stages[0];
   const last = stages.at(-1);
@@ -117,7 +118,8 @@ export async function listTargets(table: Table, filter: TargetFilter): Promise<L
 export function targetStatesOf(text: string): readonly TargetState[] {
   return text.split(",").map((word) => {
     const state = targetStates.find((candidate) => candidate.toLowerCase() === word.trim().toLowerCase());
-    if (state === undefined) throw refusal("BadRequest", `state is "${word}"; expected ${targetStates.join(", ")}`);
+    if (state === undefined)
+      throw refusal("BadRequest", `state is "${excerpt(word)}"; expected ${targetStates.join(", ")}`);
     return state;
   });
 }

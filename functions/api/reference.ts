@@ -1,3 +1,4 @@
+import { excerpt } from "#shared/domain/excerpt.ts";
 import { isJsonObject } from "#shared/domain/json.ts";
 import type { Document, WritableKind } from "#shared/domain/kinds/document.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
@@ -32,6 +33,8 @@ export function objectText(reference: {
 export function referenceText(value: unknown): string | undefined {
   if (!isJsonObject(value) || typeof value.kind !== "string" || !isJsonObject(value.metadata)) return undefined;
   const { name, namespace } = value.metadata;
-  if (typeof name !== "string") return value.kind;
-  return objectText({ kind: value.kind, name, ...(typeof namespace === "string" ? { namespace } : {}) });
+  const kind = excerpt(value.kind);
+  if (typeof name !== "string") return kind;
+  const where = typeof namespace === "string" ? { namespace: excerpt(namespace) } : {};
+  return objectText({ kind, name: excerpt(name), ...where });
 }

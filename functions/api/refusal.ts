@@ -13,9 +13,14 @@ const statusOfCode = {
   Suspended: 409,
   Conflict: 409,
   BodyTooLarge: 413,
+  AnswerTooLarge: 422,
+  RowTooLarge: 422,
   Invalid: 422,
 } as const;
 export type RefusalCode = keyof typeof statusOfCode;
+
+/** An answer tells so many problems: who wrote the same thing wrong ten thousand times has seen it by then. */
+const PROBLEMS_TOLD = 100;
 
 /** One thing that is wrong with one document of a request, counted from 0. */
 export interface DocumentProblem {
@@ -33,6 +38,14 @@ export function refusal(
   data: Readonly<Record<string, unknown>> = {},
 ): StarlingError {
   return new StarlingError(message, { code, retry: code === "Conflict" ? "transient" : "permanent", data });
+}
+
+/** The refusal of documents that are wrong: the first problems, and how many there are. */
+export function invalidDocuments(problems: readonly DocumentProblem[], documents: number): StarlingError {
+  const told = problems.slice(0, PROBLEMS_TOLD);
+  const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;
+  const first = told.length < problems.length ? `, of which the first ${told.length} are told` : "";
+  return refusal("Invalid", `${count}${first}; nothing was applied`, { problems: told, problemCount: problems.length });
 }
 
 export function refusalStatus(code: string): number | undefined {

@@ -9,6 +9,7 @@ import { getObject, listClusters, listSources, listSyncGroups } from "#functions
 import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
 import { operate } from "#functions/api/operate.ts";
 import { type ListPage, pageRequest } from "#functions/api/page-request.ts";
+import { named, objectName, parseBody, stateOf } from "#functions/api/query-values.ts";
 import {
   getRollout,
   listNewestRollouts,
@@ -19,6 +20,8 @@ import {
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { listOf, rolloutObject } from "#shared/domain/api/objects.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
+import { boundedList, boundedText } from "#shared/domain/kinds/bounded.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
 
 interface Call {
@@ -74,7 +77,7 @@ const paramRules: Readonly<Record<string, RegExp>> = {
   subjects: /^(syncgroups|syncs)$/,
   verb: /^(suspend|resume|reconcile)$/,
   number: /^([1-9]\d{0,7}|newest)$/,
-  namespace: /^[a-z0-9][-a-z0-9]{0,62}$/,
+  namespace: objectName,
   name: /^[a-z0-9][-a-z0-9.]{0,127}$/,
 };
 
@@ -87,7 +90,7 @@ export async function answerRequest(ports: ApiPorts, request: HttpRequest): Prom
     if (route.method === request.method) return route.answer({ ports, request, params });
     otherMethod = true;
   }
-  const path = `/${request.path.join("/")}`;
+  const path = excerpt(`/${request.path.join("/")}`, 200);
   if (otherMethod) throw refusal("MethodNotAllowed", `${request.method} is not possible on ${path}`);
   throw refusal("NotFound", `there is no ${path}`);
 }
@@ -109,15 +112,21 @@ function match(pattern: string, path: readonly string[]): Readonly<Record<string
   return params;
 }
 
+/** More would not be written in the time a request has. */
+const MAX_DOCUMENTS = 1000;
+
+const reason = boundedText(500).optional();
+const deleteQuery = z.object({ reason });
+
 const applyBody = z.strictObject({
-  documents: z.array(z.unknown()).min(1, "must have at least one document"),
+  documents: boundedList(z.unknown(), MAX_DOCUMENTS).min(1, "must have at least one document"),
   dryRun: z.boolean().default(false),
   confirm: z.boolean().default(false),
-  reason: z.string().max(500).optional(),
+  reason,
 });
 
 const operateBody = z.strictObject({
-  reason: z.string().max(500).optional(),
+  reason,
   withSource: z.boolean().default(false),
 });
 
@@ -144,13 +153,13 @@ function verb({ ports, request, params }: Call): Promise<unknown> {
 function remove({ ports, request }: Call, reference: ObjectReference): Promise<unknown> {
   const cascade = request.query.cascade ?? "delete";
   if (cascade !== "delete" && cascade !== "orphan") {
-    throw refusal("BadRequest", `cascade is "${cascade}"; expected delete or orphan`);
+    throw refusal("BadRequest", `cascade is "${excerpt(cascade)}"; expected delete or orphan`);
   }
   return deleteObject(ports, {
     reference,
     cascade,
     confirmed: request.query.confirm === "true" ? "confirmed" : "ask",
-    caller: caller(request, request.query.reason),
+    caller: caller(request, parseBody(deleteQuery, request.query).reason),
   });
 }
 
@@ -176,8 +185,7 @@ async function one({ ports, request, params }: Call): Promise<unknown> {
   const kind = kindOf(params);
   const { namespace = "", name = "" } = params;
   if (kind === "Sync") {
-    const cluster = request.query.cluster === undefined ? {} : { cluster: request.query.cluster };
-    return getSync(ports.table, { namespace, name, ...cluster });
+    return getSync(ports.table, { namespace, name, ...named(request, "cluster") });
   }
   if (kind !== "Rollout") return getObject(ports.table, { kind, namespace, name });
   const [, subjectName, number] = /^(.+)-([1-9]\d{0,7})$/.exec(name) ?? [];
@@ -195,10 +203,9 @@ async function one({ ports, request, params }: Call): Promise<unknown> {
 }
 
 async function syncsOnCluster({ ports, request, params }: Call): Promise<unknown> {
-  const namespace = request.query.namespace === undefined ? {} : { namespace: request.query.namespace };
   const page = await listSyncsOnCluster(ports.table, {
     cluster: params.name ?? "",
-    ...namespace,
+    ...named(request, "namespace"),
     ...stateOf(request),
     page: pageRequest(request.query),
   });
@@ -237,10 +244,9 @@ async function targets({ ports, request, params }: Call): Promise<unknown> {
 
 async function events({ ports, request, params }: Call): Promise<unknown> {
   const { namespace = "", name = "" } = params;
-  const { cluster } = request.query;
   const page = await listEvents(ports.table, {
     about: { namespace, kind: kindOf(params), name },
-    ...(cluster === undefined ? {} : { cluster }),
+    ...named(request, "cluster"),
     page: pageRequest(request.query),
   });
   return list("Event", page);
@@ -279,17 +285,6 @@ function rolloutOf(params: Call["params"]): { readonly subject: Subject; readonl
   return params.number === "newest" ? { subject } : { subject, number: Number(params.number) };
 }
 
-function stateOf(request: HttpRequest): { state?: string } {
-  return request.query.state === undefined ? {} : { state: request.query.state };
-}
-
 function caller(request: HttpRequest, reason: string | undefined): Caller {
   return reason === undefined ? { principal: request.principal } : { principal: request.principal, reason };
-}
-
-function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => `${issue.path.join(".") || "body"}: ${issue.message}`);
-  throw refusal("BadRequest", problems.join("; "));
 }

@@ -1,14 +1,18 @@
 import { z } from "zod";
+import { boundedText } from "#shared/domain/kinds/bounded.ts";
+
+/** As long as the address of a Source may be. */
+const address = boundedText(2048).optional();
 
 /** The part of GitHub's `push` event that Starling reads; everything else may be anything. */
 const pushEvent = z.object({
-  ref: z.string().min(1).max(1000),
+  ref: boundedText(1000).min(1),
   repository: z.object({
-    clone_url: z.string().optional(),
-    ssh_url: z.string().optional(),
-    html_url: z.string().optional(),
-    git_url: z.string().optional(),
-    default_branch: z.string().optional(),
+    clone_url: address,
+    ssh_url: address,
+    html_url: address,
+    git_url: address,
+    default_branch: boundedText(1000).optional(),
   }),
 });
 

@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { type FrontDoors, startFrontDoors } from "#test/support/front-doors.ts";
+import { cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+
+/** What people read: nothing that is told back is longer. */
+const SHORT_ANSWER = 100_000;
+
+let doors: FrontDoors;
+beforeAll(async () => {
+  doors = await startFrontDoors();
+});
+afterAll(() => doors.stop());
+
+const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+
+function body(...documents: readonly unknown[]): string {
+  return JSON.stringify({ documents });
+}
+
+function annotated(annotations: Readonly<Record<string, string>>) {
+  const document = source("big");
+  return { ...document, metadata: { ...document.metadata, annotations } };
+}
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly problems?: readonly { readonly field: string; readonly message: string }[];
+}
+
+interface Case {
+  readonly name: string;
+  readonly body: string;
+  readonly status: number;
+  readonly code: string;
+  /** In the message, or in that of the first problem. */
+  readonly says: RegExp;
+  readonly field?: string;
+}
+
+const x = (length: number) => "x".repeat(length);
+
+const cases: readonly Case[] = [
+  {
+    name: "490,000 documents that are none",
+    body: `{"documents":[${"0,".repeat(489_999)}0]}`,
+    status: 400,
+    code: "BadRequest",
+    says: /documents: must have at most 1000 items/,
+  },
+  {
+    name: "a thousand documents that are none",
+    body: body(...Array.from({ length: 1000 }, () => 0)),
+    status: 422,
+    code: "Invalid",
+    says: /^1000 problems in 1000 documents, of which the first 100 are told; nothing was applied$/,
+  },
+  {
+    name: "a hundred thousand fields that nobody knows",
+    body: `{"documents":[{"apiVersion":"starling.dev/v1alpha1","kind":"Source","metadata":{},"spec":{${Array.from({ length: 80_000 }, (_, index) => `"k${index}":1`).join(",")}}}]}`,
+    status: 422,
+    code: "Invalid",
+    says: /problems in 1 document, of which the first 100 are told/,
+  },
+  {
+    name: "an annotation of 450 KB",
+    body: body(annotated({ note: x(450_000) })),
+    status: 422,
+    code: "Invalid",
+    says: /must have at most 262144 bytes together, keys and values/,
+    field: "metadata.annotations",
+  },
+  {
+    name: "a document that is no row",
+    body: body(
+      cluster("wide", Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`l${index}`, x(60)]))),
+      syncGroup(
+        "wide",
+        Array.from({ length: 20 }, (_, index) => ({ name: `t${index}`, source: "app", path: x(1000) })),
+      ),
+      { ...source("wide"), metadata: { ...annotated({ a: x(262_143) }).metadata, name: "wide" }, spec: wideSpec() },
+    ),
+    status: 422,
+    code: "Invalid",
+    says: /has \d+ bytes as JSON; expected at most 300000: shorten its annotations, values or lists of names/,
+    field: "",
+  },
+  {
+    name: "JSON deeper than the stack",
+    body: `{"documents":${nested(400_000)}}`,
+    status: 400,
+    code: "BadRequest",
+    says: /^documents\.0\.0\.0 is nested deeper than 200 levels; remove it$/,
+  },
+  {
+    name: "deep JSON with an integer of 64 bits",
+    body: `{"documents":[9007199254740993${`,${nested(100_000)}`}]}`,
+    status: 400,
+    code: "BadRequest",
+    says: /^documents\.1\.0\.0 is nested deeper than 200 levels; remove it$/,
+  },
+  {
+    name: "a document deeper than a file may be",
+    body: `{"documents":[{"apiVersion":"starling.dev/v1alpha1","kind":"Source","spec":${nested(150)}}]}`,
+    status: 422,
+    code: "Invalid",
+    says: /is nested deeper than 100 levels; remove it/,
+    field: "spec[0][0]",
+  },
+  {
+    name: "an integer of 64 bits where a text belongs",
+    body: JSON.stringify({ documents: [annotated({ a: "AT" })] }).replace('"AT"', "[12345678901234567890]"),
+    status: 422,
+    code: "Invalid",
+    says: /expected string, received array \(got \[12345678901234567890\]\)/,
+    field: "metadata.annotations.a",
+  },
+  {
+    name: "a number beyond all numbers",
+    body: JSON.stringify({ documents: [annotated({ a: "AT" })] }).replace('"AT"', "1e400"),
+    status: 422,
+    code: "Invalid",
+    says: /expected string, received Infinity/,
+    field: "metadata.annotations.a",
+  },
+  {
+    name: "a label named __proto__",
+    body: JSON.stringify({ documents: [annotated({ AT: "x" })] }).replace('"AT"', '"__proto__"'),
+    status: 422,
+    code: "Invalid",
+    says: /is a name that no field, label or value can have; remove it/,
+    field: "metadata.annotations.__proto__",
+  },
+  {
+    name: "a name that shows as another",
+    body: body({ ...source("app"), metadata: { name: "ap\u202ep", namespace: "payments" } }),
+    status: 422,
+    code: "Invalid",
+    says: /must be 1 to 63 characters .*\(got "ap\\u202ep"\)/,
+    field: "metadata.name",
+  },
+  {
+    name: "a field with a name of a megabyte",
+    body: `{"${x(900_000)}":1}`,
+    status: 400,
+    code: "BadRequest",
+    says: /documents: .*; body: Unrecognized key/,
+  },
+  {
+    name: "a kind of a megabyte",
+    body: body({ ...source("app"), kind: x(900_000) }),
+    status: 422,
+    code: "Invalid",
+    says: /is "x{76}\.\.\.; expected one of Source, Cluster, SyncGroup, Sync/,
+    field: "kind",
+  },
+  {
+    name: "a template of 450,000 braces",
+    body: body(syncGroup("braces", [{ name: "web", source: "app", path: "{{".repeat(225_000) }])),
+    status: 422,
+    code: "Invalid",
+    says: /must have at most 1024 characters/,
+    field: "spec.templates[0].path",
+  },
+  {
+    name: "a URL of 900,000 slashes",
+    body: body({ ...source("app"), spec: { git: { url: `https://h.example/${"/".repeat(900_000)}` } } }),
+    status: 422,
+    code: "Invalid",
+    says: /must have at most 2048 characters/,
+    field: "spec.git.url",
+  },
+  {
+    name: "no JSON",
+    body: `{"documents": ${x(500_000)}`,
+    status: 400,
+    code: "BadRequest",
+    says: /^the body is not JSON/,
+  },
+  {
+    name: "a body that is too large",
+    body: body(annotated({ a: x(1_000_000) })),
+    status: 413,
+    code: "BodyTooLarge",
+    says: /^the body has 10\d{5} bytes; at most 1000000: apply in several parts$/,
+  },
+];
+
+function wideSpec() {
+  const paths = Array.from({ length: 100 }, (_, index) => `${x(990)}${index}`);
+  return { git: { url: "https://github.com/acme/app" }, paths };
+}
+
+describe("the API refuses, in few words", () => {
+  test.each(cases)("$name", async ({ body: sent, status, code, says, field }) => {
+    const before = doors.proxy.calls();
+    const told = await doors.ask("POST", "/v1/apply", sent);
+    const refused = JSON.parse(told.text) as Refusal;
+    expect({ status: told.status, code: refused.code }).toEqual({ status, code });
+    expect(told.text.length).toBeLessThan(SHORT_ANSWER);
+    const problem = refused.problems?.find((candidate) => candidate.field === field);
+    expect(field === undefined ? refused.message : problem?.message).toMatch(says);
+    expect(doors.proxy.calls()).toEqual(before);
+  });
+
+  test.each([
+    ["a selector of commas", `labelSelector=${",".repeat(9000)}`, /labelSelector: "" is no label requirement/],
+    ["a state that is no key", `state=${x(5000)}`, /^state is "x{77}\.\.\."; expected a word/],
+    ["a limit that is none", `limit=${x(5000)}`, /^limit is "x{77}\.\.\."; expected/],
+    ["a token of somebody else", "continue=eyJzdWJqZWN0Ijo1fQ", /^continue is not a token of this list/],
+  ])("%s", async (_name, query, says) => {
+    const plural = query.startsWith("labelSelector") ? "clusters" : "syncs";
+    const told = await doors.ask("GET", `/v1/${plural}?${query}`);
+    expect(told.status).toBe(400);
+    expect((JSON.parse(told.text) as Refusal).message).toMatch(says);
+  });
+
+  test("what is as large as may be is written and read", async () => {
+    const labels = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`l${index}.example/k`, x(63)]));
+    const values = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`v${index}`, x(1024)]));
+    const wide = cluster("wide", labels);
+    const documents = [
+      { ...annotated({ a: x(262_143) }) },
+      { ...wide, spec: { ...wide.spec, values } },
+      sync("small", { cluster: "wide", source: "big" }),
+    ];
+    const told = await doors.ask("POST", "/v1/apply", body(...documents));
+    expect(told).toMatchObject({ status: 200 });
+    expect(await doors.table.get(keys.object("payments", "Source", "big"))).toMatchObject({ generation: 1 });
+    const read = await doors.ask("GET", "/v1/namespaces/payments/sources/big");
+    expect(JSON.parse(read.text)).toMatchObject({ metadata: { annotations: { a: x(262_143) } } });
+  });
+
+  test("a list that no answer holds says how to ask", async () => {
+    for (let start = 0; start < 20; start += 3) {
+      const few = [0, 1, 2].map((index) => {
+        const document = annotated({ a: x(262_000) });
+        return { ...document, metadata: { ...document.metadata, name: `big-${start + index}` } };
+      });
+      expect(await doors.ask("POST", "/v1/apply", body(...few))).toMatchObject({ status: 200 });
+    }
+    const all = await doors.ask("GET", "/v1/namespaces/payments/sources");
+    expect(all.status).toBe(422);
+    expect(JSON.parse(all.text)).toMatchObject({
+      code: "AnswerTooLarge",
+      message: expect.stringMatching(/ask for fewer objects with a smaller limit$/),
+    });
+    const few = await doors.ask("GET", "/v1/namespaces/payments/sources?limit=5");
+    expect(JSON.parse(few.text)).toMatchObject({ kind: "SourceList", items: { length: 5 } });
+  });
+});
+
+describe("the webhook passes by, at once", () => {
+  const repository = (url: string) => JSON.stringify({ ref: "refs/heads/main", repository: { clone_url: url } });
+
+  test.each([
+    ["a URL of 900,000 slashes", repository(`https://h.example/a${"/".repeat(900_000)}b`), 400],
+    ["a URL that no key holds", repository(`https://h.example/${"é".repeat(1500)}`), 202],
+    ["a reference of a megabyte", JSON.stringify({ ref: x(900_000), repository: {} }), 400],
+    ["a default branch of a megabyte", JSON.stringify({ ref: "a", repository: { default_branch: x(900_000) } }), 400],
+    ["JSON deeper than the stack", `{"ref":"a","repository":{},"more":${nested(400_000)}}`, 202],
+    ["what is no JSON", "{".repeat(900_000), 400],
+  ])("%s", async (_name, sent, status) => {
+    const before = doors.log.length;
+    doors.sender.take();
+    const told = await doors.push(sent);
+    expect(told.status).toBe(status);
+    expect(told.text.length).toBeLessThan(200);
+    const form = await doors.push(
+      `payload=${encodeURIComponent(sent.slice(0, 150_000))}`,
+      "application/x-www-form-urlencoded",
+    );
+    expect(form.status).toBeLessThan(500);
+    expect(doors.log.slice(before).filter((line) => line.message !== "push received")).toEqual([]);
+    expect(doors.sender.take()).toEqual([]);
+  });
+});

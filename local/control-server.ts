@@ -4,12 +4,12 @@
  * bytes, and a state folder may be anywhere.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import type { FaultControl } from "#local/faults/fault-control.ts";
 import { LocalFailure } from "#local/local-failure.ts";
-import { listenOnLoopback } from "#local/loopback-server.ts";
-import { readBytes } from "#local/read-bytes.ts";
+import { serveOnLoopback } from "#local/loopback-server.ts";
+import { readBytesUpTo } from "#local/read-bytes.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 export const controlAddressSchema = z.object({ url: z.string(), token: z.string() });
@@ -25,6 +25,8 @@ const changeSchema = z.strictObject({
   seed: z.int().min(0).optional(),
 });
 
+const maxBodyBytes = 1024 * 1024;
+
 interface Answer {
   readonly status: number;
   readonly body: unknown;
@@ -33,13 +35,12 @@ interface Answer {
 /** `GET /faults`, `POST /faults` with a change, `DELETE /faults[?target=T]`. */
 export async function startControlServer(faults: FaultControl): Promise<ControlServer> {
   const token = randomBytes(24).toString("base64url");
-  const server = createServer((request, response) => {
+  const listening = await serveOnLoopback((request, response) => {
     answer(request, { faults, token }).then(({ status, body }) => {
       response.writeHead(status, { "content-type": "application/json" });
       response.end(JSON.stringify(body));
     });
   });
-  const listening = await listenOnLoopback(server);
   return {
     url: listening.origin,
     token,
@@ -61,7 +62,9 @@ async function answer(request: IncomingMessage, { faults, token }: Served): Prom
       case "GET":
         return { status: 200, body: faults.list() };
       case "POST": {
-        const { target, settings, seed } = changeSchema.parse(JSON.parse((await readBytes(request)).toString("utf8")));
+        const sent = await readBytesUpTo(maxBodyBytes, request);
+        if (sent === undefined) return { status: 413, body: { message: "Request Entity Too Large" } };
+        const { target, settings, seed } = changeSchema.parse(JSON.parse(sent.toString("utf8")));
         const changed = await faults.set({ target, settings, ...(seed === undefined ? {} : { seed }) });
         return { status: 200, body: [changed] };
       }

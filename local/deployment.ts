@@ -22,6 +22,8 @@ export interface Deployment {
   queue(name: string): CreatedQueue;
   /** The environment of a function, as Lambda gives it. */
   variables(lambda: FunctionPlan): Readonly<Record<string, string>>;
+  /** Patterns of the ARNs of secrets that the role of a function may read. */
+  readableSecrets(lambda: FunctionPlan): readonly string[];
 }
 
 const pseudo = {
@@ -68,6 +70,7 @@ export async function deploy(aws: AwsClients, plan: MachinePlan, options: Deploy
       if (found === undefined) throw new Error(`no queue of the stacks is named ${name}`);
       return found;
     },
+    readableSecrets: ({ stack, readableSecrets }) => readableSecrets.map((each) => resolveValue(each, scope(stack))),
     variables: ({ stack, logicalId, environment }) =>
       Object.fromEntries(
         Object.entries(environment).map(([variable, value]) => {

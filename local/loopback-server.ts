@@ -1,7 +1,9 @@
 import { once } from "node:events";
-import type { Server } from "node:http";
-import { Server as TlsServer } from "node:https";
+import { createServer, type Server, type ServerOptions } from "node:http";
+import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { type Listener, onlyFromHere } from "#local/from-here.ts";
+import type { TlsCertificate } from "#local/tls-certificate.ts";
 
 export interface LoopbackServer {
   readonly port: number;
@@ -9,6 +11,29 @@ export interface LoopbackServer {
   readonly origin: string;
   /** Ends every connection, also one that has not said anything yet or is in its TLS handshake. */
   stop(): Promise<void>;
+}
+
+export interface ServingOptions {
+  /** Any free one by default. */
+  readonly port?: number;
+  /** Serves https with this certificate; without it, http. */
+  readonly tls?: TlsCertificate;
+  /** Hosts that are right besides this machine's own. */
+  readonly hosts?: RegExp;
+  readonly server?: Pick<ServerOptions, "keepAliveTimeout">;
+}
+
+/**
+ * Serves programs of this machine on 127.0.0.1, and no web page.
+ * @throws Error when the port is taken.
+ */
+export function serveOnLoopback(listener: Listener, options: ServingOptions = {}): Promise<LoopbackServer> {
+  const { port, tls, hosts, server = {} } = options;
+  const guarded = onlyFromHere(listener, hosts);
+  return listenOnLoopback(
+    tls === undefined ? createServer(server, guarded) : createTlsServer({ ...server, ...tls }, guarded),
+    port,
+  );
 }
 
 /**

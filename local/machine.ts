@@ -19,9 +19,10 @@ import { Principals } from "#local/aws/principals.ts";
 import { startSchedule } from "#local/aws/scheduler.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
-import { type Deployment, deploy, only, roleArnOf } from "#local/deployment.ts";
+import { type Deployment, deploy, only, roleArnOf, sessionArnOf } from "#local/deployment.ts";
 import { functionMaker, type RunOptions } from "#local/machine-functions.ts";
 import { defaultTickEveryMs, overridePlan } from "#local/plan-overrides.ts";
+import { allowsSecrets } from "#local/secret-access.ts";
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
@@ -107,19 +108,20 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     return part;
   };
   const context = options.installation === undefined ? {} : { installation: options.installation };
+  const accessKey = options.accessKey ?? newAccessKey();
+  const principals = new Principals([{ ...accessKey, principalArn }]);
+  let secretAccess = allowsSecrets({ people: principalArn, functions: [] });
   const [stacks, dynamo, sqsAndS3, secrets] = await Promise.all([
     synthesize(context),
     started(startDynamo(state)),
     started(startSqsAndS3(state)),
-    started(startSecrets(state)),
+    started(startSecrets({ ...state, principals, allows: (request) => secretAccess(request) })),
   ]);
   const plan = overridePlan(readPlan(stacks), options);
   const rate = options.clock?.rate ?? 1;
-  const accessKey = options.accessKey ?? newAccessKey();
-  const principals = new Principals([{ ...accessKey, principalArn }]);
   const proxy = await started(
     startFaultProxy({
-      targets: { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint },
+      targets: { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send },
       seed: options.seed ?? 1,
       faults: quiet,
       rate,
@@ -141,6 +143,11 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const aws = awsClients({ region: localRegion, credentials: accessKey, endpoints });
   const secret = randomBytes(24).toString("base64url");
   const deployment = await deploy(aws, plan, { rate, secretValue: JSON.stringify([secret]) });
+  const functionAccess = plan.functions.map((each) => ({
+    principalArn: sessionArnOf(each),
+    readable: deployment.readableSecrets(each),
+  }));
+  secretAccess = allowsSecrets({ people: principalArn, functions: functionAccess });
   proxy.setFaults(options.faults ?? quiet);
 
   const make = functionMaker({ deployment, principals, endpoints, run: options });

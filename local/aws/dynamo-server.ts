@@ -4,19 +4,20 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { createEmulatorClient } from "#local/aws/emulator-client.ts";
+import type { Forward } from "#local/aws/fault-context.ts";
 import { freePort } from "#local/aws/free-port.ts";
 import { startTethered } from "#local/aws/tethered-process.ts";
 import { LocalFailure } from "#local/local-failure.ts";
 
 export interface DynamoServer {
-  /** `http://127.0.0.1:<port>`, or the endpoint that was given. */
+  readonly send: Forward;
+  /** `http://127.0.0.1:<port>`. */
   readonly endpoint: string;
   stop(): Promise<void>;
 }
 
 export interface DynamoServerOptions {
-  /** An endpoint that already answers (DynamoDB Local, a dynoxide of one's own); nothing is started. */
-  readonly endpoint?: string;
   /** Folder for the database file; left out, the tables live in memory. */
   readonly stateDir?: string;
   readonly port?: number;
@@ -28,12 +29,11 @@ const probeEveryMs = 25;
 const probeTimeoutMs = 500;
 
 /**
- * DynamoDB on this machine: the given endpoint, else the binary of the npm package `@dynoxide/<platform>-<arch>`, else
+ * DynamoDB on this machine: the binary of the npm package `@dynoxide/<platform>-<arch>`, else
  * `dynoxide` on the PATH. Resolves when the server answers. The process ends with `stop()` and with this process.
  * @throws Error naming what to install when there is no DynamoDB, and what the server said when it does not start.
  */
 export async function startDynamo(options: DynamoServerOptions = {}): Promise<DynamoServer> {
-  if (options.endpoint !== undefined) return { endpoint: options.endpoint, stop: async () => {} };
   const command = await findDynoxide();
   const storage = await storageArguments(options.stateDir);
   let refusal = "";
@@ -42,7 +42,17 @@ export async function startDynamo(options: DynamoServerOptions = {}): Promise<Dy
     const child = startTethered({ command, args: ["serve", "--host", "127.0.0.1", "--port", `${port}`, ...storage] });
     const endpoint = `http://127.0.0.1:${port}`;
     const failure = await untilItAnswers(endpoint, () => child.exit());
-    if (failure === undefined) return { endpoint, stop: () => child.stop() };
+    if (failure === undefined) {
+      const client = createEmulatorClient(endpoint);
+      return {
+        endpoint,
+        send: client.send,
+        async stop() {
+          client.close();
+          await child.stop();
+        },
+      };
+    }
     await child.stop();
     refusal = failure;
   }
@@ -65,8 +75,7 @@ async function findDynoxide(): Promise<string> {
   } catch (cause) {
     throw new LocalFailure(
       `No DynamoDB on this machine: neither the npm package ${packageName} nor a dynoxide binary on the PATH was found. ` +
-        `Install one (npm install ${packageName}, or a release of github.com/nubo-db/dynoxide), ` +
-        "or give the endpoint of a DynamoDB that runs already.",
+        `Install one (npm install ${packageName}, or a release of github.com/nubo-db/dynoxide).`,
       { exit: "unknown", next: `npm install ${packageName}`, cause },
     );
   }

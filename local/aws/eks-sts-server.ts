@@ -1,11 +1,11 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { eksOperation } from "#local/aws/eks-operations.ts";
 import { EksRefusal, type EksRegister } from "#local/aws/eks-register.ts";
 import type { IamRoles } from "#local/aws/iam-roles.ts";
-import { verifyPresigned } from "#local/aws/presigned-url.ts";
+import { isPresigned, verifyPresigned } from "#local/aws/presigned-url.ts";
 import { accountOf } from "#local/aws/principal-arns.ts";
 import type { AccessKey, Principals } from "#local/aws/principals.ts";
-import { verifySigV4 } from "#local/aws/sigv4-verifier.ts";
+import { type ArrivingRequest, type Genuine, type Refused, verifySigV4 } from "#local/aws/sigv4-verifier.ts";
 import {
   assumeRole,
   getCallerIdentity,
@@ -16,8 +16,8 @@ import {
   stsJson,
   stsXml,
 } from "#local/aws/sts-operations.ts";
-import { listenOnLoopback } from "#local/loopback-server.ts";
-import { readBytes } from "#local/read-bytes.ts";
+import { serveOnLoopback } from "#local/loopback-server.ts";
+import { readBytesUpTo } from "#local/read-bytes.ts";
 
 /** One request whose signature was right. */
 export interface EksStsCall {
@@ -53,17 +53,8 @@ export interface EksStsServer {
   stop(): Promise<void>;
 }
 
-interface Arrived {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
-
-interface Signed {
+interface Signed extends Genuine {
   readonly service: "sts" | "eks";
-  readonly region: string;
-  readonly accessKey: AccessKey;
 }
 
 interface Answer {
@@ -75,7 +66,10 @@ interface Answer {
 
 /** As many calls are remembered. */
 const maxCalls = 10_000;
-const scopeFormat = /Credential=([^/\s]+)\/\d{8}\/([^/\s]+)\/([^/\s]+)\/aws4_request/;
+const maxBodyBytes = 1024 * 1024;
+const scopeFormat = /Credential=[^/\s]+\/\d{8}\/[^/\s]+\/([^/\s]+)\/aws4_request/;
+/** What the presigned URLs in tokens name: clusters ask here what they would ask there. */
+const stsHosts = /^sts(-fips)?(\.[a-z0-9-]+)*\.(amazonaws\.com(\.cn)?|api\.aws|amazonwebservices\.com\.cn)$/;
 
 /**
  * STS (AssumeRole, GetCallerIdentity, also presigned) and EKS (ListClusters, DescribeCluster, access entries) of every
@@ -92,7 +86,7 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
     if (failure !== undefined) throw new StsRefusal(failure.code, failure.message, failure.status);
   }
 
-  async function answerSts(arrived: Arrived, parameters: URLSearchParams, signed: Signed): Promise<Answer> {
+  async function answerSts(arrived: ArrivingRequest, parameters: URLSearchParams, signed: Signed): Promise<Answer> {
     const action = parameters.get("Action") ?? "";
     const { region, accessKey } = signed;
     record({ service: "sts", operation: action, region, ...accessKeyOf(accessKey) });
@@ -108,7 +102,7 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
     throw new StsRefusal("InvalidAction", `Could not find operation ${action} for version 2011-06-15`, 400);
   }
 
-  async function answerEks({ method, url, body }: Arrived, { region, accessKey }: Signed): Promise<Answer> {
+  async function answerEks({ method, url }: ArrivingRequest, { region, accessKey, body }: Signed): Promise<Answer> {
     const { pathname, searchParams } = new URL(url, "http://eks");
     const { principalArn } = accessKey;
     const operation = eksOperation({
@@ -130,58 +124,47 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
   }
 
   /** @throws StsRefusal when the signature is nobody's. */
-  async function verified(arrived: Arrived): Promise<Signed> {
-    const [, accessKeyId = "", region = "", service = ""] = scopeFormat.exec(arrived.headers.authorization ?? "") ?? [];
+  async function verified(arrived: ArrivingRequest): Promise<Signed> {
+    const { principals } = options;
+    if (isPresigned(arrived.url)) {
+      const verdict = await verifyPresigned(arrived, { principals, service: "sts", now: now() });
+      if (verdict.verdict === "refused") throw refusal("sts", verdict);
+      return { ...verdict, service: "sts" };
+    }
+    const service = scopeFormat.exec(arrived.headers.authorization ?? "")?.[1];
     if (service !== "sts" && service !== "eks") {
       throw new StsRefusal("MissingAuthenticationToken", "Request is missing Authentication Token");
     }
-    const accessKey = options.principals.find(accessKeyId);
-    if (accessKey === undefined) {
-      const code = service === "sts" ? "InvalidClientTokenId" : "UnrecognizedClientException";
-      throw new StsRefusal(code, "The security token included in the request is invalid.");
-    }
-    if (accessKey.expiresAt !== undefined && accessKey.expiresAt <= now()) {
-      const code = service === "sts" ? "ExpiredToken" : "ExpiredTokenException";
-      throw new StsRefusal(code, "The security token included in the request is expired");
-    }
-    const verdict = await verifySigV4(arrived, {
-      principals: options.principals,
-      region,
-      service,
-      now: () => new Date(),
-    });
-    if (verdict.verdict === "genuine") return { service, region, accessKey: verdict.accessKey };
-    const code = service === "sts" ? "SignatureDoesNotMatch" : "InvalidSignatureException";
-    throw new StsRefusal(code, verdict.reason);
+    const verdict = await verifySigV4(arrived, { principals, service, now: () => new Date(), sessionNow: now });
+    if (verdict.verdict === "refused") throw refusal(service, verdict);
+    return { ...verdict, service };
   }
 
-  async function answer(arrived: Arrived): Promise<Answer> {
-    const [, search = ""] = arrived.url.split(/\?(.*)/s);
-    const query = new URLSearchParams(search);
+  async function answer(arrived: ArrivingRequest): Promise<Answer> {
     try {
-      if (query.has("X-Amz-Signature")) {
-        const verdict = verifyPresigned(arrived, { principals: options.principals, now: now() });
-        if (verdict.verdict === "refused") throw new StsRefusal(verdict.code, verdict.reason);
-        return await answerSts(arrived, query, { service: "sts", ...verdict });
-      }
       const signed = await verified(arrived);
       if (signed.service === "eks") return await answerEks(arrived, signed);
-      return await answerSts(arrived, new URLSearchParams(arrived.body.toString()), signed);
+      const parameters = isPresigned(arrived.url) ? arrived.url.split(/\?(.*)/s)[1] : signed.body.toString();
+      return await answerSts(arrived, new URLSearchParams(parameters), signed);
     } catch (error) {
       return errorAnswer(arrived, error);
     }
   }
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { status, contentType, body, headers } = await answer(await arrivedIn(request));
+    const { method = "GET", url = "/", headers: given } = request;
+    const arrived = { method, url, headers: given, body: () => readBytesUpTo(maxBodyBytes, request) };
+    const { status, contentType, body, headers } = await answer(arrived);
     response.writeHead(status, { "content-type": contentType, ...headers }).end(body);
   }
 
-  // What fails here is the reading of a request whose sender has left.
-  const server = createServer((request, response) => {
-    respond(request, response).catch(() => response.destroy());
-  });
-  const listening = await listenOnLoopback(server, options.port);
+  const listening = await serveOnLoopback(
+    (request, response) => {
+      // What fails here is the reading of a request whose sender has left.
+      respond(request, response).catch(() => response.destroy());
+    },
+    { hosts: stsHosts, ...(options.port === undefined ? {} : { port: options.port }) },
+  );
   return {
     endpoint: listening.origin,
     calls: () => calls,
@@ -189,20 +172,35 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
   };
 }
 
-async function arrivedIn(request: IncomingMessage): Promise<Arrived> {
-  const { method = "GET", url = "/", headers } = request;
-  return { method, url, headers, body: await readBytes(request) };
+/** What STS or EKS says to a request that is nobody's. */
+function refusal(service: "sts" | "eks", { fault, reason }: Refused): StsRefusal {
+  const isSts = service === "sts";
+  switch (fault) {
+    case "missing":
+      return new StsRefusal("MissingAuthenticationToken", "Request is missing Authentication Token");
+    case "unknown key":
+    case "wrong token": {
+      const code = isSts ? "InvalidClientTokenId" : "UnrecognizedClientException";
+      return new StsRefusal(code, "The security token included in the request is invalid.");
+    }
+    case "expired": {
+      const code = isSts ? "ExpiredToken" : "ExpiredTokenException";
+      return new StsRefusal(code, "The security token included in the request is expired");
+    }
+    default:
+      return new StsRefusal(isSts ? "SignatureDoesNotMatch" : "InvalidSignatureException", reason);
+  }
 }
 
 function accessKeyOf({ principalArn, accessKeyId }: AccessKey): Pick<EksStsCall, "principalArn" | "accessKeyId"> {
   return { principalArn, accessKeyId };
 }
 
-function isJson({ headers }: Arrived): boolean {
+function isJson({ headers }: Pick<ArrivingRequest, "headers">): boolean {
   return headers.accept === "application/json";
 }
 
-function errorAnswer(arrived: Arrived, error: unknown): Answer {
+function errorAnswer(arrived: ArrivingRequest, error: unknown): Answer {
   const refusal =
     error instanceof StsRefusal
       ? error
@@ -210,7 +208,7 @@ function errorAnswer(arrived: Arrived, error: unknown): Answer {
         ? new StsRefusal(error.code, error.message, error.code === "ResourceNotFoundException" ? 404 : 400)
         : new StsRefusal("InternalFailure", String(error), 500);
   const { status, code, message } = refusal;
-  if (scopeFormat.exec(arrived.headers.authorization ?? "")?.[3] === "eks") {
+  if (scopeFormat.exec(arrived.headers.authorization ?? "")?.[1] === "eks") {
     const body = JSON.stringify({ message });
     return { status, contentType: "application/json", headers: { "x-amzn-errortype": code }, body };
   }

@@ -20,12 +20,6 @@ export interface EmulatorClient {
   close(): void;
 }
 
-export interface EmulatorClientOptions {
-  readonly endpoint: string;
-  /** `Host` header of every request; default is that of the endpoint. */
-  readonly host?: string;
-}
-
 /** What concerns one connection only (RFC 9110 section 7.6.1), or is set anew for the next. */
 const connectionHeaders = new Set([
   "connection",
@@ -37,7 +31,7 @@ const connectionHeaders = new Set([
 ]);
 
 /** Sends whole requests to an emulator over kept-alive connections. */
-export function createEmulatorClient({ endpoint, host }: EmulatorClientOptions): EmulatorClient {
+export function createEmulatorClient(endpoint: string): EmulatorClient {
   const target = new URL(endpoint);
   const agent = new Agent({ keepAlive: true });
 
@@ -49,7 +43,7 @@ export function createEmulatorClient({ endpoint, host }: EmulatorClientOptions):
         port: target.port,
         method: request.method,
         path: request.path,
-        headers: forwardedHeaders(request, host ?? target.host),
+        headers: forwardedHeaders(request, target.host),
       });
       outgoing.on("error", (error: NodeJS.ErrnoException) => {
         const stale = outgoing.reusedSocket && error.code === "ECONNRESET";
@@ -90,7 +84,7 @@ function forwardedHeaders({ headers, body }: HttpRequest, host: string): Outgoin
   return forwarded;
 }
 
-function withoutConnectionHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+export function withoutConnectionHeaders(headers: OutgoingHttpHeaders): OutgoingHttpHeaders {
   const kept: OutgoingHttpHeaders = {};
   for (const name in headers) {
     if (!connectionHeaders.has(name)) kept[name] = headers[name];

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { type AwsCall, type AwsService, readCall } from "#local/aws/aws-call.ts";
 import { serverError } from "#local/aws/aws-error-replies.ts";
 import {
@@ -9,24 +9,26 @@ import {
 } from "#local/aws/call-failures.ts";
 import { type ConsumedCapacity, createCapacityMeter } from "#local/aws/capacity-meter.ts";
 import { createDynamoFront } from "#local/aws/dynamo-front.ts";
-import { createEmulatorClient, type HttpReply } from "#local/aws/emulator-client.ts";
-import type { FaultContext, ServiceFront } from "#local/aws/fault-context.ts";
+import type { HttpReply } from "#local/aws/emulator-client.ts";
+import type { FaultContext, Forward, ServiceFront } from "#local/aws/fault-context.ts";
 import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
 import type { Principals } from "#local/aws/principals.ts";
-import { emulatorHost } from "#local/aws/queue-urls.ts";
 import { createRandom } from "#local/aws/random.ts";
 import { createS3Front } from "#local/aws/s3-front.ts";
-import { refuseExpired } from "#local/aws/sessions.ts";
+import { expireEarly } from "#local/aws/sessions.ts";
+import { refusalReply } from "#local/aws/signature-refusals.ts";
 import { createSilences } from "#local/aws/silences.ts";
 import { createSqsFront } from "#local/aws/sqs-front.ts";
-import { type LoopbackServer, listenOnLoopback } from "#local/loopback-server.ts";
-import { readBytes } from "#local/read-bytes.ts";
+import { verifyCall } from "#local/aws/verify-call.ts";
+import { type LoopbackServer, serveOnLoopback } from "#local/loopback-server.ts";
 
 export type Endpoints = Readonly<Record<AwsService, string>>;
 
 export interface FaultProxyOptions {
-  /** Endpoints of the emulators: dynoxide, and fauxqs for the other two. */
-  readonly targets: Endpoints;
+  /** The emulators: dynoxide, and fauxqs for the other two. */
+  readonly targets: Readonly<Record<AwsService, Forward>>;
+  /** Who may sign requests. */
+  readonly principals: Principals;
   /** Seed of the faults; whoever chooses it prints it, so that a failing run can be repeated. */
   readonly seed: number;
   /** Default `quiet`. */
@@ -36,8 +38,6 @@ export interface FaultProxyOptions {
   readonly rate?: number;
   /** `"measured"` sums the capacity units of DynamoDB calls, at the price of parsing them. Default `"unmeasured"`. */
   readonly capacity?: "measured" | "unmeasured";
-  /** Whose temporary credentials expire, by their time or by a fault; without it, nobody's. */
-  readonly principals?: Principals;
 }
 
 /** Hooks around a call, which may be asynchronous. The call waits for them: what never resolves stops the world there. */
@@ -53,7 +53,7 @@ export interface FaultProxy {
   readonly endpoints: Endpoints;
   /** With a seed, chance begins anew: the same calls from here on meet the same faults. */
   setFaults(faults: FaultOptions, seed?: number): void;
-  /** Calls since the start or the last reset, e.g. `{ "dynamodb:UpdateItem": 12, "sqs:ReceiveMessage:empty": 3 }`. */
+  /** Calls since the start or the last reset, e.g. `{ "dynamodb:UpdateItem": 12, "sqs:ReceiveMessage:empty": 3 }`; `:left` are polls whose client went away. */
   calls(): Readonly<Record<string, number>>;
   resetCalls(): void;
   /** Faults that were injected since the start, e.g. `{ "sqs:lose": 2 }`. */
@@ -81,7 +81,7 @@ class ConnectionReset extends Error {
 const keepAliveTimeoutMs = 120_000;
 
 /**
- * Stands between the SDK's clients and the emulators, one endpoint per service: counts every call, adds what AWS does and
+ * Stands between the SDK's clients and the emulators, one endpoint per service: lets in what a principal signed, counts every call, adds what AWS does and
  * the emulators do not (conditional writes on S3, queue URLs of the endpoint that was asked), and injects seeded faults.
  *
  * The SDK repeats broken connections, throttles and 503 by itself (standard retry mode, three attempts); every attempt is
@@ -103,22 +103,18 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     faults: () => faults,
     injected: injected.add,
   };
-  const clients = {
-    dynamodb: createEmulatorClient({ endpoint: targets.dynamodb }),
-    sqs: createEmulatorClient({ endpoint: targets.sqs, host: emulatorHost }),
-    s3: createEmulatorClient({ endpoint: targets.s3, host: emulatorHost }),
-  };
-  const dynamo = createDynamoFront({ context, forward: clients.dynamodb.send });
+  const dynamo = createDynamoFront({ context, forward: targets.dynamodb });
   const meter = createCapacityMeter(dynamo.answer);
-  const sqs = createSqsFront({ context, forward: clients.sqs.send, rate });
+  const sqs = createSqsFront({ context, forward: targets.sqs, rate });
   const silences = createSilences(context);
   const fronts: Readonly<Record<AwsService, ServiceFront>> = {
     dynamodb: capacity === "measured" ? meter.answer : dynamo.answer,
     sqs: sqs.answer,
-    s3: createS3Front({ context, forward: clients.s3.send }),
+    s3: createS3Front({ context, forward: targets.s3 }),
   };
 
-  async function perform(call: AwsCall): Promise<HttpReply> {
+  /** @param expired - the answer to a call of a session that has ended. */
+  async function perform(call: AwsCall, expired: HttpReply | undefined): Promise<HttpReply> {
     const verdict = failures.verdict(call);
     if (verdict?.when === "before") return fail(call, verdict);
     for (const interceptor of interceptors) {
@@ -126,7 +122,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     }
     if (breaks(call, "resetBefore")) throw new ConnectionReset();
     if ((await silences.before(call)) === "reset") throw new ConnectionReset();
-    const refusal = refuseExpired(call, { context, principals });
+    const refusal = expired ?? expireEarly(call, { context, principals });
     if (refusal !== undefined) return refusal;
     const errs = breaks(call, "serverError");
     if (errs && random.chance(0.5)) return serverError(call.service);
@@ -156,14 +152,22 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
 
   async function serve(service: AwsService, { request, response }: Exchange): Promise<void> {
     const { method = "GET", url: path = "/", headers } = request;
-    const call = readCall(service, { method, path, headers, body: await readBytes(request) });
+    const verdict = await verifyCall(service, request, principals);
+    const refusal = verdict.verdict === "refused" ? refusalReply(service, verdict) : undefined;
+    if (refusal !== undefined && verdict.body === undefined) {
+      response.writeHead(refusal.status, refusal.headers).end(method === "HEAD" ? undefined : refusal.body);
+      return;
+    }
+    const call = readCall(service, { method, path, headers, body: verdict.body ?? Buffer.alloc(0) });
     calls.add(`${service}:${call.operation}`);
     let takenOver = false;
     response.on("close", () => {
-      if (!response.writableEnded && service === "sqs") takenOver = sqs.abandoned(call);
+      if (response.writableEnded || service !== "sqs") return;
+      takenOver = sqs.abandoned(call);
+      if (takenOver) calls.add("sqs:ReceiveMessage:left");
     });
     try {
-      const reply = await perform(call);
+      const reply = await perform(call, refusal);
       if (isEmptyReceive(call, reply)) calls.add("sqs:ReceiveMessage:empty");
       if (response.destroyed) throw new ConnectionReset(reply);
       response.writeHead(reply.status, reply.headers);
@@ -176,11 +180,13 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   }
 
   function listen(service: AwsService): Promise<LoopbackServer> {
-    const server = createServer((request, response) => {
-      serve(service, { request, response }).catch((error: unknown) => answerBroken(response, error));
-    });
-    server.keepAliveTimeout = keepAliveTimeoutMs;
-    return listenOnLoopback(server, ports[service]);
+    const port = ports[service];
+    return serveOnLoopback(
+      (request, response) => {
+        serve(service, { request, response }).catch((error: unknown) => answerBroken(response, error));
+      },
+      { server: { keepAliveTimeout: keepAliveTimeoutMs }, ...(port === undefined ? {} : { port }) },
+    );
   }
 
   const servers = { dynamodb: await listen("dynamodb"), sqs: await listen("sqs"), s3: await listen("s3") };
@@ -207,7 +213,6 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
       dynamo.stop();
       sqs.stop();
       for (const server of Object.values(servers)) await server.stop();
-      for (const client of Object.values(clients)) client.close();
     },
   };
 }

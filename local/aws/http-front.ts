@@ -1,10 +1,10 @@
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { type ArrivedRequest, httpApiEvent } from "#local/aws/http-api-event.ts";
 import { createRouter, type HttpRoute, type RouteMatch } from "#local/aws/http-routes.ts";
 import { localRegion } from "#local/aws/lambda-context.ts";
 import type { AccessKey, Principals } from "#local/aws/principals.ts";
 import { verifySigV4 } from "#local/aws/sigv4-verifier.ts";
-import { listenOnLoopback } from "#local/loopback-server.ts";
+import { serveOnLoopback } from "#local/loopback-server.ts";
 import { readBytesUpTo } from "#local/read-bytes.ts";
 
 export interface HttpFrontOptions {
@@ -47,23 +47,19 @@ export async function startHttpFront(options: HttpFrontOptions): Promise<HttpFro
     const wirePath = queryAt < 0 ? url : url.slice(0, queryAt);
     const path = decodePath(wirePath);
     const match = path === undefined ? undefined : route(method, path);
-    const body = await readBytesUpTo(maxBodyBytes, request);
     if (path === undefined || match === undefined) return message(404, "Not Found");
-    if (body === undefined) return message(413, "Request Entity Too Large");
-    const arrived = {
-      method,
-      path,
-      rawQueryString: queryAt < 0 ? "" : url.slice(queryAt + 1),
-      headers,
-      body,
-      at: now(),
-    };
-    if (match.route.authorization === "none") return invoke(arrived, match, undefined);
-    const signed = { method, url, headers, body };
+    const rawQueryString = queryAt < 0 ? "" : url.slice(queryAt + 1);
+    const readBody = () => readBytesUpTo(maxBodyBytes, request);
+    const arrived = (body: Buffer) => ({ method, path, rawQueryString, headers, body, at: now() });
+    if (match.route.authorization === "none") {
+      const body = await readBody();
+      return body === undefined ? tooLarge : invoke(arrived(body), match, undefined);
+    }
+    const signed = { method, url, headers, body: readBody };
     const verdict = await verifySigV4(signed, { principals, region, service: "execute-api", now });
-    if (verdict.verdict === "genuine") return invoke(arrived, match, verdict.accessKey);
+    if (verdict.verdict === "genuine") return invoke(arrived(verdict.body), match, verdict.accessKey);
     onProblem?.({ routeKey: match.route.routeKey, problem: verdict.reason });
-    return message(403, "Forbidden");
+    return verdict.fault === "too large" ? tooLarge : message(403, "Forbidden");
   }
 
   async function invoke(request: ArrivedRequest, match: RouteMatch, accessKey: AccessKey | undefined): Promise<Answer> {
@@ -80,16 +76,18 @@ export async function startHttpFront(options: HttpFrontOptions): Promise<HttpFro
     return outcome.outcome === "failed" ? message(500, "Internal Server Error") : message(503, "Service Unavailable");
   }
 
-  const server = createServer((request, response) => {
-    answer(request).then(
-      (given) => send(response, given),
-      (problem) => {
-        onProblem?.({ routeKey: "", problem });
-        send(response, message(500, "Internal Server Error"));
-      },
-    );
-  });
-  const listening = await listenOnLoopback(server, options.port);
+  const listening = await serveOnLoopback(
+    (request, response) => {
+      answer(request).then(
+        (given) => send(response, given),
+        (problem) => {
+          onProblem?.({ routeKey: "", problem });
+          send(response, message(500, "Internal Server Error"));
+        },
+      );
+    },
+    options.port === undefined ? {} : { port: options.port },
+  );
   return {
     url: listening.origin,
     stop() {
@@ -108,6 +106,8 @@ function send(response: ServerResponse, { status, headers, body }: Answer): void
 function message(status: number, text: string): Answer {
   return { status, headers: { "content-type": "application/json" }, body: JSON.stringify({ message: text }) };
 }
+
+const tooLarge = message(413, "Request Entity Too Large");
 
 function decodePath(path: string): string | undefined {
   try {

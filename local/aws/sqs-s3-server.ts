@@ -1,16 +1,18 @@
 import { buildApp } from "fauxqs";
+import { withoutConnectionHeaders } from "#local/aws/emulator-client.ts";
+import type { Forward } from "#local/aws/fault-context.ts";
 import { keepObjects } from "#local/aws/object-files.ts";
+import { emulatorHost } from "#local/aws/queue-urls.ts";
 
 export interface SqsAndS3Server {
-  /** One endpoint for both services, e.g. `http://127.0.0.1:4566`. */
-  readonly endpoint: string;
+  /** Of both services. */
+  readonly send: Forward;
   stop(): Promise<void>;
 }
 
 export interface SqsAndS3Options {
   /** Folder that S3 objects are kept in across restarts; left out, they live in memory. Messages are never kept. */
   readonly stateDir?: string;
-  readonly port?: number;
   /** Region of ARNs when a request is not signed; default `us-east-1`. */
   readonly region?: string;
 }
@@ -19,10 +21,10 @@ export interface SqsAndS3Options {
 const maxObjectBytes = 5 * 1024 ** 3;
 
 /**
- * SQS and S3 on this machine, in this process (fauxqs), on 127.0.0.1 only.
+ * SQS and S3 on this machine, in this process (fauxqs). It has no port: it verifies no signature, and the way to it is the
+ * fault proxy, which does.
  *
- * Clients belong behind the fault proxy, not here: fauxqs ignores conditional writes (`If-None-Match: *` overwrites) and
- * knows a queue only by the exact URL it gave out. Messages do not survive a restart, by design: rows are the truth,
+ * fauxqs also ignores conditional writes (`If-None-Match: *` overwrites) and knows a queue only by the exact URL it gave out. Messages do not survive a restart, by design: rows are the truth,
  * and the watchdog sends again what was lost.
  */
 export async function startSqsAndS3(options: SqsAndS3Options = {}): Promise<SqsAndS3Server> {
@@ -32,13 +34,22 @@ export async function startSqsAndS3(options: SqsAndS3Options = {}): Promise<SqsA
     done(null, body);
   });
   if (options.stateDir !== undefined) await keepObjects(app, options.stateDir);
-  const endpoint = await app.listen({ port: options.port ?? 0, host: "127.0.0.1" });
+  await app.ready();
   return {
-    endpoint,
+    async send({ method, path: url, headers, body }) {
+      const reply = await app.inject({
+        method: method as "GET",
+        url,
+        headers: { ...withoutConnectionHeaders(headers), host: emulatorHost, "content-length": `${body.length}` },
+        payload: body,
+      });
+      const answered = withoutConnectionHeaders(reply.headers);
+      const length = method === "HEAD" ? reply.headers["content-length"] : reply.rawPayload.length;
+      if (length !== undefined) answered["content-length"] = `${length}`;
+      return { status: reply.statusCode, headers: answered, body: reply.rawPayload };
+    },
     async stop() {
-      const closed = app.close();
-      app.server.closeAllConnections();
-      await closed;
+      await app.close();
     },
   };
 }

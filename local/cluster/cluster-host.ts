@@ -15,6 +15,7 @@ import {
 } from "#local/cluster/request-listener.ts";
 import { Scheduler } from "#local/cluster/scheduler.ts";
 import { loadState, saveState } from "#local/cluster/state-files.ts";
+import { onlyFromHere } from "#local/from-here.ts";
 import { listenOnLoopback } from "#local/loopback-server.ts";
 import { createTlsCertificate, expiredTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
@@ -117,7 +118,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
 
   const saved = options.stateDir === undefined ? undefined : await loadState(options.stateDir);
   const tls: TlsCertificate = saved?.tls ?? (await createTlsCertificate());
-  const listener = requestListener({
+  const answer = requestListener({
     cluster: (name) => clusters.get(name),
     clock,
     interceptor: () => interceptor,
@@ -128,7 +129,7 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
     },
   });
   const serve = ({ key, cert }: TlsCertificate) =>
-    createServer({ key, cert, maxHeaderSize: 64 * 1024, keepAliveTimeout: 60_000 }, listener);
+    createServer({ key, cert, maxHeaderSize: 64 * 1024, keepAliveTimeout: 60_000 }, onlyFromHere(answer));
   const server = serve(tls);
   /** Never listens: it is given the connections of clusters whose certificate has expired. */
   let expired: Server | undefined;

@@ -1,7 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { access, mkdir } from "node:fs/promises";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { type Cut, refuse } from "#local/git/cut-answer.ts";
 import { runGit } from "#local/git/git-command.ts";
@@ -18,7 +17,7 @@ import {
   repositoryFolder,
 } from "#local/git/repository.ts";
 import { LocalFailure } from "#local/local-failure.ts";
-import { listenOnLoopback } from "#local/loopback-server.ts";
+import { serveOnLoopback } from "#local/loopback-server.ts";
 import { takeTurns } from "#local/take-turns.ts";
 import type { TlsCertificate } from "#local/tls-certificate.ts";
 
@@ -101,8 +100,10 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     });
   }
 
-  const server = tls === undefined ? createServer(answer) : createTlsServer({ ...tls }, answer);
-  const { origin, stop } = await listenOnLoopback(server, options.port);
+  const { origin, stop } = await serveOnLoopback(answer, {
+    ...(tls === undefined ? {} : { tls }),
+    ...(options.port === undefined ? {} : { port: options.port }),
+  });
 
   return {
     url(repository) {

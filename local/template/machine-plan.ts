@@ -62,6 +62,8 @@ export interface FunctionPlan extends Planned {
   readonly recursiveLoop: "terminate" | "allow";
   /** Physical name of its role. */
   readonly role: string;
+  /** Patterns of the ARNs of secrets that its role may read, as in the template. */
+  readonly readableSecrets: readonly unknown[];
   /** As in the template: values may hold intrinsics. */
   readonly environment: Readonly<Record<string, unknown>>;
 }

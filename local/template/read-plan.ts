@@ -6,6 +6,7 @@ import {
   eventSourceProperties,
   functionProperties,
   integrationProperties,
+  policyProperties,
   queueProperties,
   routeProperties,
   scheduleProperties,
@@ -16,12 +17,15 @@ import {
 /** Metadata by which infra/constructs/starling-function.ts says whose code a function is. */
 const FOLDER = "starling:folder";
 
+const READ_SECRET = "secretsmanager:GetSecretValue";
+
 const modelled = new Set([
   "AWS::DynamoDB::GlobalTable",
   "AWS::S3::Bucket",
   "AWS::SecretsManager::Secret",
   "AWS::SQS::Queue",
   "AWS::IAM::Role",
+  "AWS::IAM::Policy",
   "AWS::Lambda::Function",
   "AWS::Lambda::EventSourceMapping",
   "AWS::ApiGatewayV2::Route",
@@ -29,13 +33,12 @@ const modelled = new Set([
   "AWS::Scheduler::Schedule",
 ]);
 
-/** Who may do what, what is written down, and what has no counterpart on one machine. */
+/** What is written down, and what has no counterpart on one machine. */
 const withoutEffect = new Set([
   "AWS::ApiGatewayV2::Api",
   "AWS::ApiGatewayV2::Stage",
   "AWS::CloudWatch::Alarm",
   "AWS::CloudWatch::Dashboard",
-  "AWS::IAM::Policy",
   "AWS::Lambda::LayerVersion",
   "AWS::Lambda::Permission",
   "AWS::Logs::LogGroup",
@@ -77,7 +80,10 @@ export function readPlan(stacks: Stacks): MachinePlan {
       secretName: propertiesOf(secret, secretProperties).Name,
     })),
     queues: ofType("AWS::SQS::Queue").map((queue) => queuePlan(queue, target(queue, "AWS::SQS::Queue"))),
-    functions: ofType("AWS::Lambda::Function").map((each) => functionPlan(each, target(each, "AWS::IAM::Role"))),
+    functions: ofType("AWS::Lambda::Function").map((each) => ({
+      ...functionPlan(each, target(each, "AWS::IAM::Role")),
+      readableSecrets: readableSecrets(each, ofType("AWS::IAM::Policy")),
+    })),
     eventSources: ofType("AWS::Lambda::EventSourceMapping").map((source) => {
       const properties = propertiesOf(source, eventSourceProperties);
       return {
@@ -138,7 +144,19 @@ function queuePlan(queue: Found, dead: (logicalId: string) => string): QueuePlan
   };
 }
 
-function functionPlan(found: Found, role: (logicalId: string) => string): FunctionPlan {
+/** What the policies of a function's role say of secrets' values. */
+function readableSecrets(found: Found, policies: readonly Found[]): readonly unknown[] {
+  const role = propertiesOf(found, functionProperties).Role;
+  return policies
+    .filter(({ stack }) => stack === found.stack)
+    .map((policy) => propertiesOf(policy, policyProperties))
+    .filter(({ Roles }) => Roles.includes(role))
+    .flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
+    .filter(({ Effect, Action }) => Effect === "Allow" && [Action].flat().includes(READ_SECRET))
+    .flatMap(({ Resource }) => Resource as readonly unknown[] | object);
+}
+
+function functionPlan(found: Found, role: (logicalId: string) => string): Omit<FunctionPlan, "readableSecrets"> {
   const properties = propertiesOf(found, functionProperties);
   const folder = found.resource.Metadata?.[FOLDER];
   if (typeof folder !== "string") {

@@ -90,6 +90,21 @@ export const functionProperties = z.strictObject({
   Tags: tags,
 });
 
+/** Of what roles may do, only what they may read of secrets is kept to here. */
+export const policyProperties = z.object({
+  Roles: z.array(refOf),
+  PolicyDocument: z.object({
+    Statement: z.array(
+      z.object({
+        Effect: z.enum(["Allow", "Deny"]),
+        Action: z.union([z.string(), z.array(z.string())]),
+        /** One, or a list of them. */
+        Resource: z.unknown(),
+      }),
+    ),
+  }),
+});
+
 export const eventSourceProperties = z.strictObject({
   EventSourceArn: arnOf,
   FunctionName: refOf,

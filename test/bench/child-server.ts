@@ -2,6 +2,7 @@
 import { startDynamo } from "#local/aws/dynamo-server.ts";
 import { quiet } from "#local/aws/fault-options.ts";
 import { startFaultProxy } from "#local/aws/fault-proxy.ts";
+import { Principals } from "#local/aws/principals.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 import { type ClusterFaults, startClusterHost } from "#local/cluster/cluster-host.ts";
@@ -22,16 +23,19 @@ async function startAws(): Promise<Server<AwsAddresses>> {
   const plan = readPlan(await synthesize());
   const dynamo = await startDynamo();
   const sqsAndS3 = await startSqsAndS3();
-  const secrets = await startSecrets();
+  const credentials = { accessKeyId: "bench", secretAccessKey: "bench" };
+  const principals = new Principals([{ ...credentials, principalArn: "arn:aws:iam::000000000000:user/bench" }]);
+  const secrets = await startSecrets({ principals });
   const proxy = await startFaultProxy({
-    targets: { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint },
+    targets: { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send },
+    principals,
     seed: 1,
     faults: quiet,
   });
   const { dynamodb, sqs, s3 } = proxy.endpoints;
   const options = {
     region: "us-east-1",
-    credentials: { accessKeyId: "bench", secretAccessKey: "bench" },
+    credentials,
     // No cluster of a benchmark is an EKS one.
     endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint, sts: nobody, eks: nobody },
   };

@@ -3,6 +3,7 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { startDynamo } from "#local/aws/dynamo-server.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/fault-proxy.ts";
+import { Principals } from "#local/aws/principals.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 
 export interface AwsEmulators {
@@ -19,17 +20,32 @@ export interface AwsEmulators {
   stop(): Promise<void>;
 }
 
+export interface AwsEmulatorOptions extends Omit<FaultProxyOptions, "targets" | "principals"> {
+  /** Who else may sign requests. */
+  readonly principals?: Principals;
+  /** Tables and objects are kept here; left out, they live in memory. */
+  readonly stateDir?: string;
+}
+
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+
 /** DynamoDB, SQS and S3 behind a fault proxy, with real SDK clients. */
-export async function startAwsEmulators(options: Omit<FaultProxyOptions, "targets">): Promise<AwsEmulators> {
-  const dynamo = await startDynamo();
-  const sqsAndS3 = await startSqsAndS3();
-  const targets = { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint };
-  const proxy = await startFaultProxy({ ...options, targets });
+export async function startAwsEmulators({
+  principals = new Principals(),
+  stateDir,
+  ...options
+}: AwsEmulatorOptions): Promise<AwsEmulators> {
+  const state = stateDir === undefined ? {} : { stateDir };
+  principals.add({ ...credentials, principalArn: "arn:aws:iam::000000000000:user/test" });
+  const dynamo = await startDynamo(state);
+  const sqsAndS3 = await startSqsAndS3(state);
+  const targets = { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send };
+  const proxy = await startFaultProxy({ ...options, principals, targets });
 
   function clients({ maxAttempts }: { readonly maxAttempts: number }) {
     const shared = {
       region: "us-east-1",
-      credentials: { accessKeyId: "local", secretAccessKey: "local" },
+      credentials,
       maxAttempts,
     };
     return {

@@ -1,5 +1,6 @@
 import { startDynamo } from "#local/aws/dynamo-server.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/fault-proxy.ts";
+import { Principals } from "#local/aws/principals.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 import { type CoreClients, coreClients } from "#shared/lambda/core-clients.ts";
@@ -10,16 +11,21 @@ export interface EmulatedClients {
   stop(): Promise<void>;
 }
 
+const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+
 /** The clients a function has, before emulators that do as the fault proxy is told. */
-export async function startEmulatedClients(options: Omit<FaultProxyOptions, "targets">): Promise<EmulatedClients> {
+export async function startEmulatedClients(
+  options: Omit<FaultProxyOptions, "targets" | "principals">,
+): Promise<EmulatedClients> {
+  const principals = new Principals([{ ...credentials, principalArn: "arn:aws:iam::000000000000:user/test" }]);
   const dynamo = await startDynamo();
   const sqsAndS3 = await startSqsAndS3();
-  const secrets = await startSecrets();
-  const targets = { dynamodb: dynamo.endpoint, sqs: sqsAndS3.endpoint, s3: sqsAndS3.endpoint };
-  const proxy = await startFaultProxy({ ...options, targets });
+  const secrets = await startSecrets({ principals });
+  const targets = { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send };
+  const proxy = await startFaultProxy({ ...options, principals, targets });
   const aws = coreClients({
     region: "us-east-1",
-    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+    credentials,
     endpoints: {
       dynamo: proxy.endpoints.dynamodb,
       sqs: proxy.endpoints.sqs,

@@ -79,14 +79,6 @@ test("an occupied port is named with the server's own words", async () => {
   await expect(startDynamo({ port })).rejects.toThrow(`port ${port} is already in use`);
 });
 
-test("a given endpoint is used as it is and not stopped", async () => {
-  const real = await startDynamo();
-  cleanups.push(() => real.stop());
-  const given = await startDynamo({ endpoint: real.endpoint });
-  await given.stop();
-  expect((await clientOf(given.endpoint).send(new ListTablesCommand({}))).TableNames).toEqual([]);
-});
-
 test.each([["SIGKILL"], ["SIGINT"], ["SIGTERM"]] as const)(
   "the server ends when its parent dies by %s",
   async (signal) => {

@@ -6,7 +6,7 @@ import {
   type QueueAttributeName,
   SendMessageBatchCommand,
   SendMessageCommand,
-  SQSClient,
+  type SQSClient,
 } from "@aws-sdk/client-sqs";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import {
@@ -19,22 +19,18 @@ import type { LambdaContext } from "#local/aws/lambda-context.ts";
 import { lambdaFunction } from "#local/aws/lambda-function.ts";
 import { sharedSandbox } from "#local/aws/sandbox.ts";
 import type { SqsLambdaEvent } from "#local/aws/sqs-event.ts";
-import { type SqsAndS3Server, startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
+import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
-let server: SqsAndS3Server;
+let aws: AwsEmulators;
 let sqs: SQSClient;
 const loops: EventSourceLoop[] = [];
 
 beforeAll(async () => {
-  server = await startSqsAndS3();
-  sqs = new SQSClient({
-    endpoint: server.endpoint,
-    region: "us-east-1",
-    credentials: { accessKeyId: "local", secretAccessKey: "local" },
-  });
+  aws = await startAwsEmulators({ seed: 1 });
+  sqs = aws.sqs;
 });
 
-afterAll(() => server.stop());
+afterAll(() => aws.stop());
 
 afterEach(async () => {
   for (const loop of loops.splice(0)) {

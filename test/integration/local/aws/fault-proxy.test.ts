@@ -223,7 +223,9 @@ test("a long poll that its client left gives its message to the next poll, or ba
     WaitTimeSeconds: 20,
     MessageSystemAttributeNames: ["ApproximateReceiveCount"],
   });
+  const left = () => aws.proxy.calls()["sqs:ReceiveMessage:left"] ?? 0;
   async function leavePoll(): Promise<void> {
+    const before = left();
     const abort = new AbortController();
     const arrived = Promise.withResolvers<void>();
     const remove = aws.proxy.intercept({
@@ -234,6 +236,7 @@ test("a long poll that its client left gives its message to the next poll, or ba
     remove();
     abort.abort();
     await expect(poll).rejects.toThrow("abort");
+    await expect.poll(left).toBe(before + 1);
   }
 
   await leavePoll();

@@ -188,7 +188,13 @@ const tampered: [string, (signed: Call) => Call, Signing?][] = [
   ["another query", (call) => ({ ...call, query: { ...call.query, limit: "11" } })],
   ["another method", (call) => ({ ...call, method: "PUT" })],
   ["a changed signed header", (call) => ({ ...call, headers: { ...call.headers, "content-type": "text/plain" } })],
-  ["a changed host", (call) => ({ ...call, headers: { ...call.headers, host: "example.com" } })],
+  [
+    "a changed host",
+    (call) => ({
+      ...call,
+      headers: { ...call.headers, host: new URL(front.url).host.replace("127.0.0.1", "localhost") },
+    }),
+  ],
   ["a new x-amz header", (call) => ({ ...call, headers: { ...call.headers, "x-amz-target": "x" } })],
   ["a changed date", (call) => ({ ...call, headers: { ...call.headers, "x-amz-date": "20260312T190359Z" } })],
   ["an invalid date", (call) => ({ ...call, headers: { ...call.headers, "x-amz-date": "20261399T000000Z" } })],

@@ -10,6 +10,7 @@ import {
   SecretsManagerClient,
 } from "@aws-sdk/client-secrets-manager";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { Principals } from "#local/aws/principals.ts";
 import { type SecretsServer, startSecrets } from "#local/aws/secrets-server.ts";
 
 let stateDir: string;
@@ -23,14 +24,24 @@ afterEach(async () => {
   await rm(stateDir, { recursive: true });
 });
 
-async function start(options: { readonly stateDir?: string } = {}): Promise<SecretsManagerClient> {
-  const server = await startSecrets(options);
+const user = { accessKeyId: "AKUSER", secretAccessKey: "user", principalArn: "arn:aws:iam::000000000000:user/ana" };
+const worker = {
+  accessKeyId: "AKWORKER",
+  secretAccessKey: "worker",
+  principalArn: "arn:aws:sts::000000000000:assumed-role/apply/apply",
+};
+const principals = new Principals([user, worker]);
+
+type Starting = Omit<Parameters<typeof startSecrets>[0], "principals">;
+
+async function start(options: Starting = {}): Promise<SecretsManagerClient> {
+  const server = await startSecrets({ ...options, principals });
   servers.push(server);
-  return new SecretsManagerClient({
-    endpoint: server.endpoint,
-    region: "us-east-1",
-    credentials: { accessKeyId: "local", secretAccessKey: "local" },
-  });
+  return clientOf(server, user);
+}
+
+function clientOf({ endpoint }: SecretsServer, credentials: typeof user): SecretsManagerClient {
+  return new SecretsManagerClient({ endpoint, region: "us-east-1", credentials, maxAttempts: 1 });
 }
 
 test("a secret is created, read by name and ARN, and versioned", async () => {
@@ -52,6 +63,44 @@ test("a secret is created, read by name and ARN, and versioned", async () => {
   expect(described).toMatchObject({
     Description: "token",
     VersionIdsToStages: { [String(first)]: ["AWSPREVIOUS"], [String(put.VersionId)]: ["AWSCURRENT"] },
+  });
+});
+
+test("who signs with another key, or may not read it, is refused as AWS refuses it", async () => {
+  const client = await start({
+    allows: ({ principalArn, operation, secretId }) =>
+      principalArn === user.principalArn || (operation === "GetSecretValue" && secretId.startsWith("clusters/")),
+  });
+  const [server] = servers;
+  if (server === undefined) throw new Error("no server");
+  for (const Name of ["clusters/a", "git/a"]) {
+    await client.send(new CreateSecretCommand({ Name, SecretString: "s3cret" }));
+  }
+  const read = (credentials: typeof user, SecretId: string) =>
+    clientOf(server, credentials).send(new GetSecretValueCommand({ SecretId }));
+  expect((await read(worker, "clusters/a")).SecretString).toBe("s3cret");
+  await expect(read(worker, "git/a")).rejects.toMatchObject({
+    name: "AccessDeniedException",
+    $metadata: { httpStatusCode: 400 },
+    message: expect.stringContaining(`User: ${worker.principalArn} is not authorized`),
+  });
+  await expect(read({ ...user, accessKeyId: "AKNOBODY" }, "git/a")).rejects.toMatchObject({
+    name: "UnrecognizedClientException",
+    $metadata: { httpStatusCode: 400 },
+  });
+  await expect(read({ ...user, secretAccessKey: "guess" }, "git/a")).rejects.toMatchObject({
+    name: "InvalidSignatureException",
+    $metadata: { httpStatusCode: 400 },
+  });
+  const unsigned = await fetch(server.endpoint, {
+    method: "POST",
+    headers: { "x-amz-target": "secretsmanager.GetSecretValue" },
+    body: '{"SecretId":"git/a"}',
+  });
+  expect(unsigned.status).toBe(400);
+  expect(await unsigned.json()).toEqual({
+    __type: "com.amazon.coral.service#MissingAuthenticationTokenException",
+    message: "Request is missing Authentication Token",
   });
 });
 

@@ -9,14 +9,14 @@ import {
   GetObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  S3Client,
+  type S3Client,
 } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type SqsAndS3Server, startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
+import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
 const Bucket = "artifacts";
 let stateDir: string;
-const servers: SqsAndS3Server[] = [];
+const servers: AwsEmulators[] = [];
 
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), "starling-s3-"));
@@ -27,13 +27,9 @@ afterEach(async () => {
 });
 
 async function start(): Promise<S3Client> {
-  const server = await startSqsAndS3({ stateDir });
+  const server = await startAwsEmulators({ seed: 1, stateDir });
   servers.push(server);
-  return new S3Client({
-    endpoint: server.endpoint,
-    region: "us-east-1",
-    credentials: { accessKeyId: "local", secretAccessKey: "local" },
-  });
+  return server.s3;
 }
 
 test("objects, their metadata and their absence outlive the server", async () => {

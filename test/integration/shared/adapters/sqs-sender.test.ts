@@ -1,23 +1,19 @@
-import { CreateQueueCommand, ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import { CreateQueueCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type SqsAndS3Server, startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import type { SubjectRef } from "#shared/messages.ts";
+import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
 /** What SQS takes; the emulator takes more. */
 const LONGEST_GROUP_ID = 128;
 
-let server: SqsAndS3Server;
+let aws: AwsEmulators;
 let client: SQSClient;
 beforeAll(async () => {
-  server = await startSqsAndS3();
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  client = new SQSClient({ endpoint: server.endpoint, region: "us-east-1", credentials });
+  aws = await startAwsEmulators({ seed: 1 });
+  client = aws.sqs;
 });
-afterAll(async () => {
-  client.destroy();
-  await server.stop();
-});
+afterAll(() => aws.stop());
 
 test("subjects with the longest names have groups that SQS takes, each its own", async () => {
   const created = await client.send(

@@ -20,6 +20,30 @@ const resources = {
     },
   },
   Role: { Type: "AWS::IAM::Role" },
+  Other: { Type: "AWS::IAM::Role" },
+  Policy: {
+    Type: "AWS::IAM::Policy",
+    Properties: {
+      PolicyName: "own",
+      Roles: [{ Ref: "Role" }],
+      PolicyDocument: {
+        Statement: [
+          { Effect: "Allow", Action: ["secretsmanager:GetSecretValue"], Resource: "arn:own" },
+          { Effect: "Allow", Action: "secretsmanager:GetSecretValue", Resource: [{ "Fn::ImportValue": "shared" }] },
+          { Effect: "Allow", Action: "s3:GetObject", Resource: "arn:blobs" },
+        ],
+      },
+    },
+  },
+  Strange: {
+    Type: "AWS::IAM::Policy",
+    Properties: {
+      Roles: [{ Ref: "Other" }],
+      PolicyDocument: {
+        Statement: [{ Effect: "Allow", Action: "secretsmanager:GetSecretValue", Resource: "arn:other" }],
+      },
+    },
+  },
   Worker: {
     Type: "AWS::Lambda::Function",
     Metadata: { "starling:folder": "rollout" },
@@ -136,6 +160,7 @@ describe("what templates say", () => {
         recursiveLoop: "allow",
         role: "app-Role",
         environment: { STARLING_QUEUE: { Ref: "Work" } },
+        readableSecrets: ["arn:own", { "Fn::ImportValue": "shared" }],
       },
     ]);
     expect(readPlan(changed("Worker", { RecursiveLoop: "Terminate" })).functions[0]?.recursiveLoop).toBe("terminate");

@@ -50,7 +50,7 @@ export async function tellDemo(stack: Stack, options: DemoOptions, teller: Telle
   story.chapter(`${repository.description}`);
   say(`   folder ${options.user.path}: ring by ring, at most ${bound} clusters changing at once`);
   await stack.session.apply([
-    sourceOf(repository.url, repository.ref),
+    sourceOf(stack.gitSpec(repository.url), repository.ref),
     groupOf({ path: options.user.path, progressDeadline: PATIENT, bound }),
   ]);
   const end = provideNamespaces(stack.clusters, (name) =>
@@ -82,7 +82,7 @@ async function ownTale(stack: Stack, story: RolloutStory, { say, bound }: Settin
 
   await git.createRepository("shop", demoCommits.first);
   story.chapter(`A first revision: ring by ring, at most ${bound} clusters changing at once`);
-  await session.apply([sourceOf(git.url("shop"), { branch: "main" })]);
+  await session.apply([sourceOf(stack.gitSpec(git.url("shop")), { branch: "main" })]);
   await strategy(PATIENT);
   await story.follow();
 
@@ -112,12 +112,12 @@ async function ownTale(stack: Stack, story: RolloutStory, { say, bound }: Settin
   return story.follow(fixed);
 }
 
-function sourceOf(url: string, ref: UserRepository["ref"]): unknown {
+function sourceOf(git: ReturnType<Stack["gitSpec"]>, ref: UserRepository["ref"]): unknown {
   return {
     apiVersion: API_VERSION,
     kind: "Source",
     metadata: { name: source, namespace: demoNamespace },
-    spec: { git: { url, ...(ref === undefined ? {} : { ref }) }, interval: "1m" },
+    spec: { git: { ...git, ...(ref === undefined ? {} : { ref }) }, interval: "1m" },
   };
 }
 

@@ -20,8 +20,15 @@ const machineFileSchema = z.object({
   control: controlAddressSchema,
   /** Context file with the endpoint and its key. */
   access: z.string(),
-  /** Where the repository given with `--repo` is served, and the authority of that address. */
-  repository: z.object({ url: z.string(), ca: z.string() }).optional(),
+  /** Where the repository given with `--repo` is, and the files that let git in where it is served here. */
+  repository: z
+    .object({
+      url: z.string(),
+      credentials: z.object({ secret: z.string(), kind: z.enum(["basic", "bearer"]) }).optional(),
+      config: z.string(),
+      ca: z.string(),
+    })
+    .optional(),
 });
 export type MachineFile = z.infer<typeof machineFileSchema>;
 

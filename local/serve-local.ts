@@ -1,11 +1,11 @@
 /** Starling on this machine with a memory: what `starling local up` runs in the background. */
-import { writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { z } from "zod";
 import { quiet } from "#local/aws/fault-options.ts";
 import { requireFreePorts } from "#local/choose-ports.ts";
 import { type ControlServer, startControlServer } from "#local/control-server.ts";
 import { createFaultControl } from "#local/faults/fault-control.ts";
+import { newGitPassword, writeGitFiles } from "#local/git/git-access.ts";
 import { type KeptClusters, keepClusters, requireClusters } from "#local/kept-clusters.ts";
 import { newAccessKey } from "#local/machine.ts";
 import { type MachineFile, takeFolder, writeMachine } from "#local/machine-file.ts";
@@ -85,6 +85,7 @@ async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
   return {
     accessKey: known?.accessKey ?? newAccessKey(),
     gitTls: known?.gitTls ?? (await createTlsCertificate()),
+    gitPassword: known?.gitPassword ?? newGitPassword(),
     clusters: clusters ?? { kind: "embedded", count: DEFAULT_CLUSTERS },
     ports: { ...known?.ports, ...plan.ports },
     ...(known?.repository === undefined ? {} : { repository: known.repository }),
@@ -93,7 +94,7 @@ async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
 
 function stackOptions(
   folder: string,
-  { accessKey, gitTls, clusters, ports }: Identity,
+  { accessKey, gitTls, gitPassword, clusters, ports }: Identity,
 ): Parameters<typeof startStack>[0] {
   return {
     repositories: join(folder, "repositories"),
@@ -101,6 +102,7 @@ function stackOptions(
     clusterState: join(folder, "clusters"),
     accessKey,
     gitTls,
+    ...(gitPassword === undefined ? {} : { gitPassword }),
     seed: SEED,
     faults: quiet,
     ...(ports.api === undefined ? {} : { apiPort: ports.api }),
@@ -168,8 +170,11 @@ interface Described {
 
 async function describe(stack: Stack, described: Described): Promise<MachineFile> {
   const { folder, identity, repository, kept, control } = described;
-  const ca = join(folder, "git-ca.pem");
-  writeFileSync(ca, identity.gitTls.cert);
+  const gitFiles = await writeGitFiles(folder, {
+    origin: new URL(stack.git.url("any")).origin,
+    credentials: stack.gitCredentials,
+    authority: identity.gitTls.cert,
+  });
   return {
     pid: process.pid,
     startedAt: new Date().toISOString(),
@@ -181,7 +186,7 @@ async function describe(stack: Stack, described: Described): Promise<MachineFile
     kubeconfig: kept.kubeconfig,
     control: { url: control.url, token: control.token },
     access: await writeContextFile(stack, folder, NAMESPACE),
-    ...(repository === undefined ? {} : { repository: { url: repository.url, ca } }),
+    ...(repository === undefined ? {} : { repository: { ...stack.gitSpec(repository.url), ...gitFiles } }),
   };
 }
 

@@ -3,20 +3,34 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ApiSession, openApiSession } from "#local/api-session.ts";
 import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
+import {
+  type GitCredentials,
+  gitCredentials,
+  gitSecret,
+  gitSecretName,
+  newGitPassword,
+} from "#local/git/git-access.ts";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { zeroId } from "#local/git/repository.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
 import { localEksAuthenticator, registerEksClusters } from "#local/register-eks-clusters.ts";
 import { createTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
+import type { SourceSpec } from "#shared/domain/kinds/source.ts";
 
 export interface Stack {
   readonly machine: Machine;
   readonly clusters: ClusterHost;
   readonly git: GitServer;
+  /** For pushes to the git server and fetches of it; a secret for its Sources holds them. */
+  readonly gitCredentials: GitCredentials;
+  /** `spec.git` of a Source; with credentials where the repository is served here. */
+  gitSpec(url: string): GitSpec;
   readonly session: ApiSession;
   stop(): Promise<void>;
 }
+
+type GitSpec = Pick<SourceSpec["git"], "url" | "credentials">;
 
 export interface StackOptions extends MachineOptions {
   /** Folder of the git server's repositories. */
@@ -27,11 +41,14 @@ export interface StackOptions extends MachineOptions {
   readonly gitPort?: number;
   /** The git server's; a new one when left out. */
   readonly gitTls?: TlsCertificate;
+  /** The git server's; a new one when left out. */
+  readonly gitPassword?: string;
 }
 
 /** @throws Error with what to install when git or an emulator is missing; nothing is left running then. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const certificate = options.gitTls ?? (await createTlsCertificate());
+  const credentials = gitCredentials(options.gitPassword ?? newGitPassword());
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const each of stops.splice(0)) await each();
@@ -49,6 +66,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       root: options.repositories,
       ...(options.gitPort === undefined ? {} : { port: options.gitPort }),
       tls: certificate,
+      credentials,
       async onPush(repository, updates) {
         for (const update of updates) {
           if (update.before === zeroId && update.after === zeroId) continue;
@@ -58,7 +76,18 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       },
     });
     stops.push(() => git.stop());
-    return { machine, clusters, git, session: openApiSession(machine.api), stop };
+    const { origin } = new URL(git.url("any"));
+    const secret = gitSecretName(options.installation);
+    await machine.putSecret(secret, gitSecret(origin, credentials));
+    return {
+      machine,
+      clusters,
+      git,
+      gitCredentials: credentials,
+      gitSpec: (url) => (new URL(url).origin === origin ? { url, credentials: { secret, kind: "basic" } } : { url }),
+      session: openApiSession(machine.api),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;

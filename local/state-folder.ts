@@ -24,6 +24,8 @@ const identitySchema = z.object({
   version: z.literal(STATE_VERSION),
   accessKey: z.object({ accessKeyId: z.string(), secretAccessKey: z.string() }),
   gitTls: z.object({ key: z.string(), cert: z.string() }),
+  /** Absent where an older Starling wrote it, whose git server let everybody in. */
+  gitPassword: z.string().optional(),
   clusters: clusterChoiceSchema,
   ports: portsSchema.partial(),
   repository: z.string().optional(),

@@ -207,10 +207,13 @@ function warnOfGitPort(
 function sayWhatNext(session: Session, machine: MachineFile): void {
   session.note(`context ${localContext} is current in ${contextPath(session.io)}`);
   if (machine.repository !== undefined) {
-    const { url, ca } = machine.repository;
-    const isServedHere = new URL(url).host === `127.0.0.1:${machine.ports.git}`;
-    const push = `\n  push to it: GIT_SSL_CAINFO=${quoted(ca)} git push ${url} HEAD`;
-    session.note(`repository ${url}${isServedHere ? push : ""}`);
+    const { url, credentials, config } = machine.repository;
+    session.note(`repository ${url}`);
+    if (credentials !== undefined) {
+      const { secret, kind } = credentials;
+      session.note(`  a Source of it: spec: {git: {url: "${url}", credentials: {secret: ${secret}, kind: ${kind}}}}`);
+      session.note(`  push to it: git -c include.path=${quoted(config)} push ${url} HEAD`);
+    }
   }
   session.note(`  next: starling get clusters\n        export KUBECONFIG=${quoted(machine.kubeconfig)}`);
 }

@@ -152,7 +152,7 @@ interface GroupAnswer {
 
 function fleetDocuments(stack: Stack): readonly unknown[] {
   const metadata = { name: "app", namespace: "bench" };
-  const git = { url: stack.git.url("app"), ref: { branch: "main" } };
+  const git = { ...stack.gitSpec(stack.git.url("app")), ref: { branch: "main" } };
   return [
     { apiVersion: API_VERSION, kind: "Source", metadata, spec: { git, interval: "1h" } },
     {

@@ -56,7 +56,7 @@ test("clusters of an account that does not trust Starling are unreachable, say w
       ...version,
       kind: "Source",
       metadata: { namespace: "shop", name: "web" },
-      spec: { git: { url: stack.git.url("shop/web") }, interval: "10s" },
+      spec: { git: stack.gitSpec(stack.git.url("shop/web")), interval: "10s" },
     },
     {
       ...version,

@@ -14,9 +14,9 @@ const isGone = (state: string) =>
 
 /** Follows the repository that this machine serves, on all of its clusters. */
 async function follow(state: string): Promise<void> {
-  const { url } = (await home.status(state)).repository;
+  const { url, credentials } = (await home.status(state)).repository;
   const documents = [
-    { kind: "Source", metadata: { name: "shop" }, spec: { git: { url } } },
+    { kind: "Source", metadata: { name: "shop" }, spec: { git: { url, credentials } } },
     {
       kind: "SyncGroup",
       metadata: { name: "shop" },

@@ -69,7 +69,7 @@ describe("a machine in the foreground", () => {
     expect(down).toMatchObject({ code: 0, out: "local is down\n" });
     const { code, out, err } = await end;
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/local is down\n$/) });
-    expect(err).toMatch(/push to it: GIT_SSL_CAINFO=\S+ git push https:\S+\/shop\.git HEAD\n/);
+    expect(err).toMatch(/push to it: git -c include\.path=\S+ push https:\S+\/shop\.git HEAD\n/);
   });
 
   it("ends in order when the process that started it is gone", async () => {

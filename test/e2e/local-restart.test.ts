@@ -50,7 +50,9 @@ describe("the machine in the background", () => {
     const first = await commit("one");
     expect(await up("--clusters", "3", "--repo", "shop")).toMatchObject({ code: 0 });
     const before = await status();
-    const source = `{apiVersion: starling.dev/v1alpha1, kind: Source, metadata: {name: shop}, spec: {git: {url: "${before.repository.url}"}}}`;
+    const { url, credentials } = before.repository;
+    const git = JSON.stringify({ url, credentials });
+    const source = `{apiVersion: starling.dev/v1alpha1, kind: Source, metadata: {name: shop}, spec: {git: ${git}}}`;
     writeFileSync(join(home.folder, "source.yaml"), source);
     expect(await cli(["apply", "-f", "source.yaml", "-f", "fleet.yaml"])).toMatchObject({ code: 0 });
     await untilInSync(first);

@@ -29,13 +29,13 @@ afterAll(async () => {
 
 describe("starling on one machine", () => {
   it("takes a push to every cluster, halts at a broken one, and deletes what it made", async () => {
-    const { url } = (await home.status()).repository;
+    const { url, credentials } = (await home.status()).repository;
     writeFileSync(
       join(home.folder, "fleet.yaml"),
       `apiVersion: starling.dev/v1alpha1
 kind: Source
 metadata: {name: shop}
-spec: {git: {url: "${url}"}}
+spec: {git: ${JSON.stringify({ url, credentials })}}
 ---
 apiVersion: starling.dev/v1alpha1
 kind: SyncGroup

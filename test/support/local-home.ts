@@ -19,7 +19,11 @@ type Line = string | readonly string[];
 interface MachineStatus {
   readonly pid: number;
   readonly endpoint: string;
-  readonly repository: { readonly url: string; readonly ca: string };
+  readonly repository: {
+    readonly url: string;
+    readonly credentials: { readonly secret: string; readonly kind: string };
+    readonly config: string;
+  };
 }
 
 export interface LocalHome {
@@ -63,8 +67,8 @@ export async function makeLocalHome(): Promise<LocalHome> {
   const argumentsOf = (line: Line) => (typeof line === "string" ? line.split(" ") : line);
   const start: LocalHome["start"] = (line) => startNode([starling, ...argumentsOf(line)], { cwd: folder, env });
   const cli: LocalHome["cli"] = (line) => ranTo(start(line));
-  async function git(args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string> {
-    return (await run("git", args, { cwd: repository, env: { ...env, ...more } })).stdout;
+  async function git(args: readonly string[]): Promise<string> {
+    return (await run("git", args, { cwd: repository, env })).stdout;
   }
   const statusOf = (state?: string) => ["local", "status", ...(state === undefined ? [] : ["--state", state])];
   async function status(state?: string): Promise<MachineStatus> {
@@ -97,8 +101,8 @@ export async function makeLocalHome(): Promise<LocalHome> {
       return (await git(["rev-parse", "HEAD"])).trim();
     },
     async push(state) {
-      const { url, ca } = (await status(state)).repository;
-      await git(["push", "-q", url, "main"], { GIT_SSL_CAINFO: ca });
+      const { url, config } = (await status(state)).repository;
+      await git(["-c", `include.path=${config}`, "push", "-q", url, "main"]);
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };

@@ -83,8 +83,6 @@ const ns = "/v1/namespaces/shop";
 
 describe("a role lets its function do its work", () => {
   test("from documents to a fleet, a push, the verbs, every answer, and the end of it all", async () => {
-    const { host } = new URL(stack.git.url("shop/app"));
-    await stack.machine.putSecret("starling/git/shop", JSON.stringify({ host, username: "u", password: "p" }));
     await stack.git.createRepository("shop/app", configMap("one"));
     await addFleet(stack, 2);
     const version = { apiVersion: "starling.dev/v1alpha1" };
@@ -94,7 +92,7 @@ describe("a role lets its function do its work", () => {
         kind: "Source",
         metadata: { namespace: "shop", name: "app" },
         spec: {
-          git: { url: stack.git.url("shop/app"), credentials: { secret: "starling/git/shop", kind: "basic" } },
+          git: stack.gitSpec(stack.git.url("shop/app")),
           interval: "10s",
         },
       },

@@ -1,0 +1,236 @@
+/** Functions that die while they fetch: real emulators, a real git server, sandboxes that are killed. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { type ApiSession, openApiSession } from "#local/api-session.ts";
+import type { InvocationReport } from "#local/aws/event-source-loop.ts";
+import { commitInto, initRepository, repositoryFolder } from "#local/git/repository.ts";
+import { type MachineOptions, startMachine } from "#local/machine.ts";
+import { createTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { Condition, SourceRow } from "#shared/domain/rows/object-rows.ts";
+import { type GatedGit, startGatedGit } from "#test/support/gated-git.ts";
+
+/** Longer than a function may take with its reserve, and less than what a Source waits when all is well. */
+const A_DEAD_FUNCTION_MS = 190_000;
+const AN_INTERVAL_MS = 25 * 60 * 60_000;
+const patience = { timeout: 30_000, interval: 50 };
+
+let tls: TlsCertificate;
+beforeAll(async () => {
+  tls = await createTlsCertificate();
+});
+
+/** One Source, `team/fleet`, that follows `main`; nothing happens unless the test says so. */
+interface World {
+  readonly git: GatedGit;
+  readonly ended: readonly InvocationReport[];
+  commit(text: string): Promise<string>;
+  row(): Promise<SourceRow>;
+  ready(): Promise<Condition | undefined>;
+  /** Everybody's clock moves, and everything that is due is sent. */
+  later(ms: number): Promise<void>;
+  /** A message beside those of the tick. */
+  send(): Promise<void>;
+  reconcile(): Promise<void>;
+  /** The sandboxes of resolve die. */
+  kill(): void;
+  revisions(): Promise<readonly string[]>;
+}
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+const key = keys.object("team", "Source", "fleet");
+
+async function startWorld(options: Pick<MachineOptions, "overrun"> = {}): Promise<World> {
+  const root = await mkdtemp(join(tmpdir(), "starling-starts-"));
+  stops.push(() => rm(root, { recursive: true, force: true }));
+  const folder = repositoryFolder(root, "fleet");
+  await initRepository(folder);
+  const commit = (text: string) => commitInto({ folder, files: { "a.yaml": text }, message: text });
+  await commit("a: 1");
+  const git = await startGatedGit(root, tls);
+  stops.unshift(() => git.stop());
+  let aheadMs = 0;
+  const clock = { now: () => new Date(Date.now() + aheadMs) };
+  const ended: InvocationReport[] = [];
+  const machine = await startMachine({
+    tickEveryMs: "manual",
+    gitCa: tls.cert,
+    sandboxes: (_name, wire) => wire({ clock }),
+    onInvocation: (report) => void (report.functionName === "resolve" && ended.push(report)),
+    ...options,
+  });
+  stops.unshift(() => machine.stop());
+  const table = new DynamoTable(machine.aws.dynamo, machine.environment.table);
+  const session: ApiSession = openApiSession(machine.api);
+  await session.apply([
+    {
+      apiVersion: "starling.dev/v1alpha1",
+      kind: "Source",
+      metadata: { name: "fleet", namespace: "team" },
+      spec: { git: { url: git.url("fleet"), ref: { branch: "main" } }, interval: "24h" },
+    },
+  ]);
+  const queueUrl = machine.environment.queues.resolve;
+  const world: World = {
+    git,
+    ended,
+    commit,
+    async row() {
+      const row = await table.get<SourceRow>(key);
+      if (row === undefined) throw new Error("the Source is gone");
+      return row;
+    },
+    async ready() {
+      return (await world.row()).status.conditions.find(({ type }) => type === "Ready");
+    },
+    async later(ms) {
+      aheadMs += ms;
+      await machine.tick();
+    },
+    async send() {
+      const body = JSON.stringify({ to: "resolve", source: { namespace: "team", name: "fleet" } });
+      await machine.aws.sqs.send(new SendMessageCommand({ QueueUrl: queueUrl, MessageBody: body }));
+    },
+    async reconcile() {
+      await session.call("POST", "/v1/namespaces/team/sources/fleet/reconcile", {});
+    },
+    kill() {
+      for (const source of machine.sources.get("resolve") ?? []) source.kill();
+    },
+    async revisions() {
+      const { items } = await table.query({ pk: keys.revision({ namespace: "team", name: "fleet" }, "", "").pk });
+      return items.map(({ sk }) => sk);
+    },
+  };
+  return world;
+}
+
+async function untilEnded(world: World, count: number): Promise<void> {
+  await vi.waitFor(() => expect(world.ended).toHaveLength(count), patience);
+}
+
+test("three that die are told, and a fourth is not begun until something else is asked for", async () => {
+  const world = await startWorld();
+  world.git.beforeFetch(() => world.kill());
+
+  // The message of the API began the first.
+  await untilEnded(world, 1);
+  expect(world.ended[0]).toMatchObject({ outcome: "killed" });
+  const first = (await world.row()).status;
+  expect(first.fetch).toMatchObject({ starts: 1, generation: 1, revision: expect.stringContaining("main@sha1:") });
+  expect(first.conditions).toEqual([]);
+
+  // While it could still run, a duplicate looks, and leaves it alone.
+  await world.send();
+  await untilEnded(world, 2);
+  expect(world.ended[1]).toMatchObject({ outcome: "returned", failedMessageIds: [] });
+  expect((await world.row()).status).toEqual(first);
+  expect(world.git.fetches()).toBe(1);
+
+  await world.later(A_DEAD_FUNCTION_MS);
+  await untilEnded(world, 3);
+  expect(await world.ready()).toMatchObject({
+    status: "False",
+    reason: "GitFetchInterrupted",
+    message: expect.stringMatching(/^the fetch of main@sha1:[0-9a-f]{40} that began at .* never ended \(out of memory/),
+  });
+  expect((await world.row()).status).not.toHaveProperty("handledReconcile");
+
+  await world.later(A_DEAD_FUNCTION_MS);
+  await untilEnded(world, 4);
+  expect((await world.row()).status.fetch).toMatchObject({ starts: 3 });
+  expect(world.git.fetches()).toBe(3);
+
+  await world.later(A_DEAD_FUNCTION_MS);
+  await untilEnded(world, 5);
+  expect(await world.ready()).toMatchObject({
+    status: "False",
+    reason: "GitTooLarge",
+    message: expect.stringMatching(/^3 fetches of main@sha1:.* never ended.*Remove large files.*starling reconcile/),
+  });
+  expect((await world.row()).status).not.toHaveProperty("fetch");
+
+  // Looked at again and again, and not fetched.
+  await world.later(AN_INTERVAL_MS);
+  await untilEnded(world, 6);
+  expect(await world.ready()).toMatchObject({ reason: "GitTooLarge" });
+  expect(world.git.fetches()).toBe(3);
+
+  // Somebody asks, and it is well again.
+  world.git.beforeFetch(() => {});
+  await world.reconcile();
+  await untilEnded(world, 7);
+  expect(world.git.fetches()).toBe(4);
+  const { status } = await world.row();
+  expect(await world.ready()).toMatchObject({ status: "True", reason: "Succeeded" });
+  for (const gone of ["fetch", "refused", "failures"]) expect(status).not.toHaveProperty(gone);
+  expect(status.handledReconcile).toBeDefined();
+}, 120_000);
+
+test("another revision begins anew", async () => {
+  const world = await startWorld();
+  world.git.beforeFetch(() => world.kill());
+  await untilEnded(world, 1);
+  await world.later(A_DEAD_FUNCTION_MS);
+  await untilEnded(world, 2);
+  expect((await world.row()).status.fetch).toMatchObject({ starts: 2 });
+  const second = await world.commit("a: 2");
+  // At once: it is not what the other one may still fetch.
+  await world.send();
+  await untilEnded(world, 3);
+  expect((await world.row()).status.fetch).toMatchObject({ starts: 1, revision: `main@sha1:${second}` });
+  world.git.beforeFetch(() => {});
+  await world.later(A_DEAD_FUNCTION_MS);
+  await untilEnded(world, 4);
+  expect(await world.ready()).toMatchObject({ status: "True" });
+  expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${second}` });
+}, 120_000);
+
+test("of two at once one fetches", async () => {
+  const world = await startWorld();
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  world.git.beforeFetch(() => opened);
+  await vi.waitFor(() => expect(world.git.fetches()).toBe(1), patience);
+  await world.send();
+  await untilEnded(world, 1);
+  open();
+  await untilEnded(world, 2);
+  expect(world.git.fetches()).toBe(1);
+  expect(await world.ready()).toMatchObject({ status: "True" });
+  expect(await world.revisions()).toHaveLength(1);
+}, 120_000);
+
+test("one that was given up wakes up when another has done its work, and changes nothing", async () => {
+  const world = await startWorld({ overrun: "abandoned" });
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  world.git.beforeFetch((fetch) => {
+    if (fetch > 1) return undefined;
+    world.kill();
+    return opened;
+  });
+  await untilEnded(world, 1);
+  await world.later(A_DEAD_FUNCTION_MS);
+  await untilEnded(world, 2);
+  expect(world.git.fetches()).toBe(2);
+  expect(await world.ready()).toMatchObject({ status: "True" });
+  const { artifact } = (await world.row()).status;
+  const listings = world.git.listings();
+  open();
+  // It finds that somebody wrote the row, and looks again.
+  await vi.waitFor(() => expect(world.git.listings()).toBe(listings + 1), patience);
+  await world.send();
+  await untilEnded(world, 3);
+  const { status } = await world.row();
+  expect(status.artifact).toEqual(artifact);
+  expect(status).not.toHaveProperty("fetch");
+  expect(await world.ready()).toMatchObject({ status: "True" });
+  expect(await world.revisions()).toHaveLength(1);
+}, 120_000);

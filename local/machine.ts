@@ -87,6 +87,9 @@ export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
   readonly now: () => Date;
 }
 
+/** A function may wait three minutes for somebody who does not answer; whoever ends the machine does not. */
+const STOP_GRACE_MS = 5000;
+
 const principalArn = `arn:aws:iam::${localAccountId}:user/local`;
 
 export async function startMachine(options: MachineOptions = {}): Promise<Machine> {
@@ -158,9 +161,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const parts: Parts = { plan, deployment, lambda: (name) => named(functions, name), rate, options };
   const front = await started(openFront(parts, principals));
   const sources = await startSources(parts, aws.sqs);
-  stops.unshift(async () => {
-    await Promise.all([...sources.values()].flat().map((source) => source.stop()));
-  });
+  stops.unshift(() => stopSources([...sources.values()].flat()));
   const everyMinute = only(plan.schedules, "schedule");
   const tick = parts.lambda(everyMinute.function);
   const everyMs = options.tickEveryMs ?? defaultTickEveryMs;
@@ -262,6 +263,18 @@ async function startSources({ plan, deployment, lambda, rate, options }: Parts, 
     sources.set(worker.functionName as QueueName, await Promise.all(copies));
   }
   return sources;
+}
+
+/** What runs may end; what takes longer loses its sandbox, and its messages come again. */
+async function stopSources(sources: readonly EventSourceLoop[]): Promise<void> {
+  const killing = setTimeout(() => {
+    for (const source of sources) source.kill();
+  }, STOP_GRACE_MS);
+  try {
+    await Promise.all(sources.map((source) => source.stop()));
+  } finally {
+    clearTimeout(killing);
+  }
 }
 
 async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {

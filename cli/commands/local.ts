@@ -29,6 +29,7 @@ import type { ApiList, ClusterObject, SyncGroupObject, SyncObject } from "#share
 import { errorMessage } from "#shared/errors.ts";
 
 const STOP_SECONDS = 30;
+const KILL_SECONDS = 10;
 const POLL_MS = 100;
 const SYNC_PAGE = 500;
 const CLUSTERS_SHOWN = 10;
@@ -43,13 +44,12 @@ export async function localDown(session: Session, options: LocalOptions): Promis
     session.io.out("local is down\n");
     return "done";
   }
-  process.kill(pid, "SIGTERM");
-  const deadline = Date.now() + STOP_SECONDS * 1000;
-  while (isServing(pid)) {
-    if (Date.now() > deadline) {
-      throw new CliFailure(`process ${pid} does not end`, { exit: "no", next: `kill -9 ${pid}` });
+  if (!(await endsBy(session, { pid, signal: "SIGTERM", seconds: STOP_SECONDS }))) {
+    // One that is out of memory, or stopped, does not hear anything else. What was saved is there at the next start.
+    session.note(`process ${pid} does not end by itself, and is killed`);
+    if (!(await endsBy(session, { pid, signal: "SIGKILL", seconds: KILL_SECONDS }))) {
+      throw new CliFailure(`process ${pid} does not end`, { exit: "no", next: `ps -fp ${pid}` });
     }
-    await session.pause(POLL_MS);
   }
   session.io.out("local is down\n");
   if (machine?.kept.kind === "kubeconfig") {
@@ -61,6 +61,23 @@ export async function localDown(session: Session, options: LocalOptions): Promis
   }
   session.note(`  next: starling local up${stateFlag(session, folder)}          its state is in ${folder}`);
   return "done";
+}
+
+interface EndOfMachine {
+  readonly pid: number;
+  readonly signal: "SIGTERM" | "SIGKILL";
+  readonly seconds: number;
+}
+
+/** @returns whether the machine is gone within the time. */
+async function endsBy(session: Session, { pid, signal, seconds }: EndOfMachine): Promise<boolean> {
+  process.kill(pid, signal);
+  const deadline = Date.now() + seconds * 1000;
+  while (isServing(pid)) {
+    if (Date.now() > deadline) return false;
+    await session.pause(POLL_MS);
+  }
+  return true;
 }
 
 /** The kubeconfig on stdout; a user's own is not printed, it is named. */

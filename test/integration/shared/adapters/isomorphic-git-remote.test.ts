@@ -232,7 +232,11 @@ describe("the network", () => {
           void serveHttpBackend({ root: join(root, "open"), request, response });
         else if (request.url?.startsWith("/old.git/") && request.method === "GET")
           response.writeHead(301, { location: request.url.replace("old", "fleet") }).end();
-        else if (!request.url?.startsWith("/silent")) response.end("<html>hello</html>");
+        else if (request.url?.startsWith("/v0/")) {
+          delete request.headers["git-protocol"];
+          request.url = request.url.slice("/v0".length);
+          void serveHttpBackend({ root: join(root, "open"), request, response });
+        } else if (!request.url?.startsWith("/silent")) response.end("<html>hello</html>");
       }).listen(0, "127.0.0.1");
       await once(web, "listening");
       const address = web.address();
@@ -249,6 +253,18 @@ describe("the network", () => {
       expect(await remote.listRefs(moved, ["HEAD"])).toMatchObject([{ oid: second }]);
       expect(await remote.fetchTree(moved, { oid: first, paths: ["base"] })).toMatchObject({
         files: [{ path: "base/base.yaml" }],
+      });
+    });
+
+    test("one that speaks the old protocol only gives the same", async () => {
+      const old = { url: `${origin}/v0/fleet.git` };
+      expect(await remote.listRefs(old, ["refs/heads/main"])).toMatchObject([{ oid: second }, {}]);
+      const wanted = { oid: second, paths: ["."] };
+      const [today, then] = [await remote.fetchTree(repository("fleet"), wanted), await remote.fetchTree(old, wanted)];
+      expect(then).toEqual(today);
+      await expect(remote.fetchTree(old, { oid: "1".repeat(40), paths: ["."] })).rejects.toMatchObject({
+        code: "GitRefNotFound",
+        message: expect.stringContaining("not our ref"),
       });
     });
 

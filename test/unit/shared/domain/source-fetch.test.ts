@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import type { FetchStart, SourceRow } from "#shared/domain/rows/object-rows.ts";
+import { decideFetch } from "#shared/domain/source-fetch.ts";
+
+const now = new Date("2026-03-01T10:00:00.000Z");
+const before = "2026-03-01T09:59:59.000Z";
+const after = "2026-03-01T10:00:01.000Z";
+const me = { id: "me", now, secondsLeft: 60 };
+
+const known: FetchStart = {
+  revision: "main@sha1:1",
+  generation: 1,
+  id: "other",
+  startedAt: "2026-03-01T09:50:00.000Z",
+  until: before,
+  starts: 1,
+};
+
+type Fetching = Pick<SourceRow, "generation" | "operations" | "status">;
+
+function rowWith(fetch: Partial<FetchStart> | undefined, row: Partial<Fetching> = {}): Fetching {
+  const status = { conditions: [], ...(fetch === undefined ? {} : { fetch: { ...known, ...fetch } }) };
+  return { generation: 1, operations: {}, status, ...row };
+}
+
+describe("a fetch", () => {
+  const reconcile = { by: "me", at: "2026-03-01T09:00:00.000Z" };
+  const rows: readonly (readonly [legend: string, row: Fetching, decision: string, starts: number | undefined])[] = [
+    ["nobody began", rowWith(undefined), "start", 1],
+    ["that may still run is left alone", rowWith({ until: after }), "leave", undefined],
+    ["that is over now is begun again", rowWith({ until: now.toISOString() }), "start", 2],
+    ["that died twice is begun again", rowWith({ starts: 2 }), "start", 3],
+    ["that died three times is not", rowWith({ starts: 3 }), "give up", undefined],
+    ["of a third that may still run is left alone", rowWith({ starts: 3, until: after }), "leave", undefined],
+    ["of mine goes on, and counts once", rowWith({ id: "me", until: after, starts: 2 }), "start", 2],
+    ["of mine goes on, also as the third", rowWith({ id: "me", starts: 3 }), "start", 3],
+    ["of another revision is no reason to wait", rowWith({ revision: "main@sha1:0", until: after }), "start", 1],
+    ["of another revision does not count", rowWith({ revision: "main@sha1:0", starts: 3 }), "start", 1],
+    ["of another spec does not count", rowWith({ starts: 3 }, { generation: 2 }), "start", 1],
+    ["before a reconcile does not count", rowWith({ starts: 3 }, { operations: { reconcile } }), "start", 1],
+    [
+      "for that reconcile does",
+      rowWith({ starts: 3, asked: reconcile.at }, { operations: { reconcile } }),
+      "give up",
+      undefined,
+    ],
+  ];
+  test.each(rows)("%s", (_legend, row, kind, starts) => {
+    const decision = decideFetch(row, "main@sha1:1", me);
+    expect(decision.kind).toBe(kind);
+    if (decision.kind !== "start") return;
+    expect(decision.start).toMatchObject({
+      revision: "main@sha1:1",
+      generation: row.generation,
+      id: "me",
+      startedAt: now.toISOString(),
+      until: "2026-03-01T10:01:05.000Z",
+      starts,
+    });
+  });
+
+  test("that died is told, whatever it fetched; one that may still run is not", () => {
+    expect(decideFetch(rowWith({}), "main@sha1:1", me)).toMatchObject({ died: { id: "other" } });
+    expect(decideFetch(rowWith({ revision: "main@sha1:0" }), "main@sha1:1", me)).toMatchObject({
+      died: { id: "other" },
+    });
+    const running = decideFetch(rowWith({ revision: "main@sha1:0", until: after }), "main@sha1:1", me);
+    expect(running).toMatchObject({ kind: "start", died: undefined });
+  });
+});

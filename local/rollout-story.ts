@@ -35,6 +35,7 @@ export interface StoryOptions {
 }
 
 const LOOK_EVERY_MS = 150;
+const unsettled: ReadonlySet<string> = new Set(["Rolling", "Reconciling"]);
 /** Without any change of what is shown; a slow machine is slow, but it moves. */
 const LONGEST_SILENCE_MS = 120_000;
 const SYNCS_PER_PAGE = 500;
@@ -80,9 +81,12 @@ export class RolloutStory {
       if (line !== this.#shown) this.note(line);
       this.#shown = line;
       if (status.phase !== "Complete" && status.phase !== "Halted") return undefined;
+      const fleet = await this.#fleet();
+      // The rollout is over, and what the clusters show is not counted yet.
+      if (status.phase === "Complete" && unsettled.has(fleet.state)) return undefined;
       this.#rollout = number;
       if (status.phase === "Halted") this.#explain(status);
-      return this.#fleet();
+      return fleet;
     });
     if (view !== undefined) return view;
     const given = await this.#fleet();

@@ -1,12 +1,28 @@
 import { type ExitReason, usageFailure } from "#cli/failure.ts";
-import { objectState } from "#cli/format/object-state.ts";
+import { actText, objectState } from "#cli/format/object-state.ts";
 import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/kind-names.ts";
 import type { Session } from "#cli/session.ts";
 import type { AnyObject } from "#shared/domain/api/objects.ts";
-import type { Operations } from "#shared/domain/rows/object-rows.ts";
+import type { Operations, SubjectStatus } from "#shared/domain/rows/object-rows.ts";
 
 const POLL_MS = 1000;
-const settledWords = new Set(["Complete", "Ready", "Failed", "Halted", "Stalled", "NotReady", "Degraded", "Waiting"]);
+/** What ends a wait, and is not good. */
+const endWords = new Set([
+  "Failed",
+  "Halted",
+  "Stalled",
+  "NotReady",
+  "Degraded",
+  "Waiting",
+  "Suspended",
+  "Deleting",
+  "NoClusters",
+  "ClusterNotFound",
+  "Unreachable",
+  "Retrying",
+  "OutOfSync",
+  "Reconciling",
+]);
 const goodWords = new Set(["Complete", "Ready"]);
 
 interface OperateAnswer {
@@ -22,17 +38,25 @@ export async function suspendOrResume(
 ): Promise<ExitReason> {
   session.announce();
   for (const object of operable(args, verb)) {
-    const { outcome } = await post(session, object, { verb, body: {} });
-    const done =
-      outcome === "unchanged"
-        ? `was ${verb === "suspend" ? "suspended" : "not suspended"} already`
-        : `${verb}${verb === "resume" ? "d" : "ed"}`;
-    session.io.out(`${shortName(object)} ${done}\n`);
+    const { outcome, operations } = await post(session, object, { verb, body: {} });
+    session.io.out(
+      `${shortName(object)} ${verb === "suspend" ? suspendText(outcome, operations) : resumeText(outcome)}\n`,
+    );
     if (verb === "suspend" && session.options.reason === undefined && outcome !== "unchanged") {
       session.note("the next one who looks will want to know why: --reason TEXT");
     }
   }
   return "done";
+}
+
+function suspendText(outcome: string, { suspended }: Operations): string {
+  if (suspended === undefined || outcome === "unchanged") return "was suspended already";
+  if (suspended.again === undefined) return "suspended";
+  return `was suspended already (${actText(suspended)}); this is kept beside it`;
+}
+
+function resumeText(outcome: string): string {
+  return outcome === "unchanged" ? "was not suspended already" : "resumed";
 }
 
 export interface ReconcileOptions {
@@ -47,58 +71,63 @@ export async function reconcile(
 ): Promise<ExitReason> {
   session.announce();
   const body = options.withSource === true ? { withSource: true } : {};
-  const asked: { object: NamedObject; at: string }[] = [];
+  const asked: Asked[] = [];
   for (const object of operable(args, "reconcile")) {
     const answer = await post(session, object, { verb: "reconcile", body });
     for (const warning of answer.warnings) session.note(`warning: ${warning}`);
     session.io.out(`${shortName(object)} asked\n`);
-    asked.push({ object, at: askedAt(answer) });
+    asked.push({ object, number: numberOf(answer) });
   }
   if (options.wait !== true) return "done";
   let worst: ExitReason = "done";
-  for (const { object, at } of asked) {
-    const sources = options.withSource === true ? await waitForSources(session, { object, at }) : "none";
+  for (const { object, number } of asked) {
+    const sources = options.withSource === true ? await waitForSources(session, object) : "none";
     if (sources === "failed") {
       worst = "no";
       continue;
     }
     // Asked again: what the planner saw the first time may be older than what the Sources found since.
-    const since = sources === "none" ? at : askedAt(await post(session, object, { verb: "reconcile", body: {} }));
-    if ((await waitSettled(session, { object, at: since })) === "no") worst = "no";
+    const since = sources === "none" ? number : numberOf(await post(session, object, { verb: "reconcile", body: {} }));
+    if ((await waitAnswered(session, { object, number: since })) === "no") worst = "no";
   }
   return worst;
 }
 
-function askedAt(answer: OperateAnswer): string {
-  return answer.operations.reconcile?.at ?? "";
+function numberOf(answer: OperateAnswer): number {
+  return answer.operations.reconcile?.number ?? 0;
 }
 
 interface Asked {
   readonly object: NamedObject;
-  /** When: what the object says is about this time or a later one. */
-  readonly at: string;
+  /** Of the `reconcile` that is waited for. */
+  readonly number: number;
 }
 
 /** Until every Source the object comes from has been looked at since. */
-async function waitForSources(session: Session, { object, at }: Asked): Promise<"none" | "found" | "failed"> {
+async function waitForSources(session: Session, object: NamedObject): Promise<"none" | "found" | "failed"> {
   const current = await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, object) });
   if (current.kind !== "SyncGroup" && current.kind !== "Sync") return "none";
   const templates = current.kind === "Sync" ? [current.spec] : current.spec.templates;
   let outcome: "found" | "failed" = "found";
   for (const name of new Set(templates.map((template) => template.source))) {
-    if ((await waitSettled(session, { object: { kind: "Source", name }, at })) === "no") outcome = "failed";
+    const source: NamedObject = { kind: "Source", name };
+    const { operations } = await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, source) });
+    const number = operations?.reconcile?.number ?? 0;
+    if ((await waitAnswered(session, { object: source, number })) === "no") outcome = "failed";
   }
   return outcome;
 }
 
-/** Until the object says something about the time after `at`, and nothing is on its way any more. */
-async function waitSettled(session: Session, { object, at }: Asked): Promise<ExitReason> {
+/** Until what was asked for was done, by numbers and not by clocks, or something stands in its way. */
+async function waitAnswered(session: Session, asked: Asked): Promise<ExitReason> {
+  const { object } = asked;
   for (;;) {
     const current = await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, object) });
     const { word, remark } = objectState(current);
-    if (hasHandled(current, at) && settledWords.has(word)) {
+    const good = goodWords.has(word);
+    if (good ? isAnswered(current, asked.number) : endWords.has(word) && isEnd(current, asked.number)) {
       session.io.out(`${shortName(object)} ${word}${remark === "" ? "" : ` ${remark}`}\n`);
-      if (goodWords.has(word)) return "done";
+      if (good) return "done";
       session.note(`  next: starling describe ${shortName(object)} -n ${session.namespace()}`);
       return "no";
     }
@@ -106,10 +135,23 @@ async function waitSettled(session: Session, { object, at }: Asked): Promise<Exi
   }
 }
 
-function hasHandled(object: AnyObject, at: string): boolean {
-  if (object.kind === "Source") return (object.status.handledReconcile ?? "") >= at;
-  const plan = object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
-  return (plan?.observedOperation ?? "") >= at;
+/** True when every cluster, or the repository, has been looked at since. */
+function isAnswered(object: AnyObject, number: number): boolean {
+  if (object.kind === "Source") return (object.status.handledReconcile ?? 0) >= number;
+  return (planOf(object)?.reconciled ?? 0) >= number;
+}
+
+/** What is wrong counts when it was seen since; of clusters that are not all ready, when all have been looked at. */
+function isEnd(object: AnyObject, number: number): boolean {
+  const plan = planOf(object);
+  if (plan === undefined) return isAnswered(object, number);
+  if (plan.state === undefined || plan.state === "Rolling") return false;
+  const settled = plan.state === "Degraded" || plan.state === "Complete" || plan.state === "Reconciling";
+  return settled ? isAnswered(object, number) : (plan.observedOperation ?? 0) >= number;
+}
+
+function planOf(object: AnyObject): SubjectStatus | undefined {
+  return object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
 }
 
 function operable(args: readonly string[], verb: string): readonly NamedObject[] {

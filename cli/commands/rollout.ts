@@ -1,6 +1,7 @@
 import { ApiFailure } from "#cli/api-client.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { getTable } from "#cli/format/get-table.ts";
+import { objectState } from "#cli/format/object-state.ts";
 import { formatProgress, formatRolloutStatus, MANY_CLUSTERS } from "#cli/format/rollout-status.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { paintState } from "#cli/format/state-words.ts";
@@ -63,7 +64,7 @@ export interface RolloutStatusOptions {
   readonly watch?: boolean;
 }
 
-/** Once: fails when the rollout is Halted. With `-w`: until it ends, fails unless it completes. */
+/** Once: fails when the rollout is Halted, or is about no cluster. With `-w`: until it ends, fails unless it completes. */
 export async function rolloutStatus(
   session: Session,
   group: string,
@@ -76,7 +77,9 @@ export async function rolloutStatus(
       ? await watch(session, path, options)
       : await session.api.call<RolloutObject>({ method: "GET", path });
   await print(session, rollout, options);
-  return rollout.status.phase === "Halted" ? "no" : "done";
+  const { word, remark } = objectState(rollout);
+  if (word === "NoClusters") session.note(`${rollout.metadata.name}: ${remark}`);
+  return word === "Halted" || word === "NoClusters" ? "no" : "done";
 }
 
 async function print(session: Session, rollout: RolloutObject, options: RolloutStatusOptions): Promise<void> {

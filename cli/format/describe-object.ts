@@ -10,7 +10,7 @@ import type {
   SyncGroupObject,
   SyncObject,
 } from "#shared/domain/api/objects.ts";
-import type { ClusterSelection } from "#shared/domain/kinds/cluster-selection.ts";
+import { selectionText } from "#shared/domain/kinds/cluster-selection.ts";
 import type { Operations } from "#shared/domain/rows/object-rows.ts";
 
 /** The conditions below say it whole. */
@@ -179,20 +179,6 @@ function referenceText(ref: SourceObject["spec"]["git"]["ref"]): string {
   if (ref.tag !== undefined) return `tag ${ref.tag}`;
   if (ref.commit !== undefined) return `commit ${ref.commit}`;
   return `versions ${ref.semver ?? ""}${ref.tagPrefix === undefined ? "" : ` of tags ${ref.tagPrefix}*`}`;
-}
-
-/** A selection of clusters in words. */
-function selectionText(selection: ClusterSelection): string {
-  const not = selection.notNames === undefined ? "" : ` but ${selection.notNames.join(", ")}`;
-  if (selection.all === true) return `all${not}`;
-  if (selection.names !== undefined) return `${selection.names.join(", ")}${not}`;
-  const labels = Object.entries(selection.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const expressions = (selection.selector?.matchExpressions ?? []).map((expression) => {
-    if (expression.operator === "Exists") return expression.key;
-    if (expression.operator === "DoesNotExist") return `!${expression.key}`;
-    return `${expression.key} ${expression.operator === "In" ? "in" : "notin"} (${expression.values.join(",")})`;
-  });
-  return `${[...labels, ...expressions].join(",")}${not}`;
 }
 
 function pairsText(pairs: Readonly<Record<string, string>> | undefined): string | undefined {

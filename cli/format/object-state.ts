@@ -1,5 +1,5 @@
 import type { AnyObject } from "#shared/domain/api/objects.ts";
-import type { Act, ClusterStatus, Condition } from "#shared/domain/rows/object-rows.ts";
+import type { ClusterStatus, Condition, Suspension } from "#shared/domain/rows/object-rows.ts";
 
 /** One word for an object, since when, when it was last looked at, and what to add. */
 export interface ObjectState {
@@ -11,15 +11,22 @@ export interface ObjectState {
 }
 
 export function objectState(object: AnyObject): ObjectState {
-  if (object.operations?.deletion !== undefined) {
-    const { deletion } = object.operations;
-    return { word: "Deleting", since: deletion.at, remark: actText(deletion) };
+  const { deletion, suspended } = object.operations ?? {};
+  if (deletion !== undefined) {
+    const held = suspended === undefined ? obstacleOf(object) : `it waits while suspended ${actText(suspended)}`;
+    return { word: "Deleting", since: deletion.at, remark: [actText(deletion), held].filter(Boolean).join("; ") };
   }
-  if (object.operations?.suspended !== undefined) {
-    const { suspended } = object.operations;
+  if (suspended !== undefined) {
     return { ...stateOfKind(object), word: "Suspended", since: suspended.at, remark: actText(suspended) };
   }
   return stateOfKind(object);
+}
+
+/** What the planner says that a deletion waits for. */
+function obstacleOf(object: AnyObject): string {
+  const plan = object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
+  const ready = plan?.conditions.find((condition) => condition.type === "Ready");
+  return plan?.state === "Deleting" ? (ready?.message ?? "") : "";
 }
 
 function stateOfKind(object: AnyObject): ObjectState {
@@ -33,7 +40,7 @@ function stateOfKind(object: AnyObject): ObjectState {
     case "Sync": {
       const { observed, state, desired } = object.status;
       const plan = object.status.plan;
-      if (desired === undefined && plan?.state !== undefined) return { ...fromSubject(plan), word: state };
+      if (desired === undefined && plan?.state !== undefined) return fromSubject(plan);
       const current = observed !== undefined && observed.attempt === desired?.attempt;
       return {
         word: state,
@@ -43,11 +50,13 @@ function stateOfKind(object: AnyObject): ObjectState {
       };
     }
     case "Rollout": {
-      const { phase, reason, message, transitions, endedAt } = object.status;
+      const { phase, reason, message, transitions, endedAt, selected } = object.status;
+      const reachedNobody = phase === "Complete" && selected === 0 && object.spec.trigger !== "deletion";
       return {
-        word: phase,
+        word: reachedNobody ? "NoClusters" : phase,
         ...optional("since", endedAt ?? transitions.at(-1)?.at ?? object.metadata.creationTimestamp),
-        remark: phase === "Halted" || phase === "Superseded" ? reasonText(reason, message) : "",
+        remark:
+          phase === "Halted" || phase === "Superseded" ? reasonText(reason, message) : reachedNobody ? message : "",
       };
     }
   }
@@ -61,7 +70,7 @@ function fromSubject(status: {
   const ready = status.conditions.find((condition) => condition.type === "Ready");
   const word = status.state ?? "Pending";
   return {
-    word: word === "Complete" && ready?.reason === "Degraded" ? "Degraded" : word,
+    word,
     ...optional("since", ready?.since),
     ...optional("seenAt", status.asOf),
     remark: ready === undefined || ready.status === "True" || word === "Rolling" ? "" : ready.message,
@@ -96,9 +105,11 @@ function fromReady(
   };
 }
 
-/** `by sre/ana: INC-4711`: the last parts of the principal's ARN, and why. */
-export function actText(act: Act): string {
-  return `by ${shortPrincipal(act.by)}${act.reason === undefined ? "" : `: ${act.reason}`}`;
+/** `by sre/ana: INC-4711; by sre/bo`: the last parts of the principal's ARN, and why, of everybody who asked for it. */
+export function actText(act: Suspension): string {
+  return [act, ...(act.again ?? [])]
+    .map(({ by, reason }) => `by ${shortPrincipal(by)}${reason === undefined ? "" : `: ${reason}`}`)
+    .join("; ");
 }
 
 function shortPrincipal(arn: string): string {

@@ -6,13 +6,17 @@ const ranked: readonly string[] = [
   "Unreachable",
   "NotReady",
   "Retrying",
+  "ClusterNotFound",
   "Degraded",
+  "OutOfSync",
+  "NoClusters",
   "Suspended",
   "Deleting",
   "Waiting",
   "Planning",
   "Sealed",
   "Rolling",
+  "Reconciling",
   "Running",
   "Rendering",
   "Applying",
@@ -30,7 +34,7 @@ const ranked: readonly string[] = [
   "Ready",
 ];
 
-const bad = new Set(["Failed", "Halted", "Stalled", "Unreachable", "NotReady"]);
+const bad = new Set(["Failed", "Halted", "Stalled", "Unreachable", "NotReady", "ClusterNotFound", "Degraded"]);
 const good = new Set(["Unchanged", "Succeeded", "Complete", "Ready"]);
 
 /** Smaller is worse; a word nobody knows stands between. */

@@ -1,5 +1,6 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { checkDocuments } from "#functions/api/check-documents.ts";
+import { clusterWarnings } from "#functions/api/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/consequences.ts";
 import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from "#functions/api/object-change.ts";
 import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
@@ -47,7 +48,9 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   const documents = checkDocuments(request.documents);
   const current = await readCurrent(ports, documents);
   refuseImpossible(documents, current);
-  const warnings = await sourceWarnings(ports, documents);
+  const sources = await sourceWarnings(ports, documents);
+  const clusters = await clusterWarnings(ports.table, documents);
+  const warnings = documents.map((_, index) => [...(sources[index] ?? []), ...(clusters[index] ?? [])]);
 
   const consequences: Consequences[] = [];
   for (const [index, document] of documents.entries()) {

@@ -5,7 +5,7 @@ import { type ObjectReference, objectKey, objectText } from "#functions/api/refe
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject, sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow, SourceRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { type ClusterRow, newestAct, type SourceRow, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { RowKey } from "#shared/domain/rows/row.ts";
 import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
@@ -68,7 +68,8 @@ async function deleteSubject(
       if (going?.cascade === cascade) {
         return { outcome: "unchanged", after: before, writes: [], messages: [], fleetChanged: false };
       }
-      const deletion = { by: caller.principal, at: now.toISOString(), cascade, ...reasonOf(caller) };
+      const number = (newestAct(before.operations) ?? 0) + 1;
+      const deletion = { by: caller.principal, at: now.toISOString(), cascade, number, ...reasonOf(caller) };
       return operationsChange(before, { ...before.operations, deletion }, now);
     },
   });

@@ -3,7 +3,10 @@ import { type ObjectChange, operationsChange, sourcesOf, type WrittenRow } from 
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
-import type { Act, Operations } from "#shared/domain/rows/object-rows.ts";
+import { type Act, newestAct, type Operations, type Suspension } from "#shared/domain/rows/object-rows.ts";
+
+/** Suspends that came on top of the first: the newest, as a row is not a log. */
+const KEPT_SUSPENDS = 10;
 
 export interface OperateRequest {
   readonly reference: ObjectReference;
@@ -21,13 +24,13 @@ export interface OperateAnswer {
 
 /**
  * Suspends, resumes or reconciles an object: only the operations half is written, so that applying a document from git
- * does not undo what was done by hand. Suspending what is suspended keeps who did it first.
+ * does not undo what was done by hand. Suspending what is suspended keeps who did it first, and adds who did it again.
  * @throws StarlingError `NotFound`, `Suspended` (a reconcile would do nothing), `Deleting`.
  */
 export async function operate(ports: ApiPorts, request: OperateRequest): Promise<OperateAnswer> {
   const { reference, caller, verb } = request;
   const at = ports.clock.now();
-  const act: Act = {
+  const act: Omit<Act, "number"> = {
     by: caller.principal,
     at: at.toISOString(),
     ...(caller.reason === undefined ? {} : { reason: caller.reason }),
@@ -61,18 +64,18 @@ export async function operate(ports: ApiPorts, request: OperateRequest): Promise
 
 interface Decision {
   readonly request: Pick<OperateRequest, "reference" | "verb">;
-  readonly act: Act;
+  readonly act: Omit<Act, "number">;
   readonly at: Date;
 }
 
-function decide(before: WrittenRow | undefined, { request, act, at }: Decision): ObjectChange {
+function decide(before: WrittenRow | undefined, { request, act: said, at }: Decision): ObjectChange {
   const object = objectText(request.reference);
   if (before === undefined) throw refusal("NotFound", `${object} does not exist`);
-  const { suspended, resumed: _resumed, ...operations } = before.operations;
+  const { suspended, resumed, ...operations } = before.operations;
+  const act: Act = { ...said, number: (newestAct(before.operations) ?? 0) + 1 };
   if (request.verb === "suspend") {
-    return suspended === undefined
-      ? operationsChange(before, { ...operations, suspended: act }, at)
-      : unchanged(before);
+    const next = suspended === undefined ? act : suspendedAgain(suspended, act);
+    return next === suspended ? unchanged(before) : operationsChange(before, { ...operations, suspended: next }, at);
   }
   if (request.verb === "resume") {
     return suspended === undefined ? unchanged(before) : operationsChange(before, { ...operations, resumed: act }, at);
@@ -83,13 +86,22 @@ function decide(before: WrittenRow | undefined, { request, act, at }: Decision):
     throw refusal("Suspended", message);
   }
   if (operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
-  return operationsChange(before, { ...before.operations, reconcile: act }, at);
+  const held = resumed === undefined ? operations : { ...operations, resumed };
+  return operationsChange(before, { ...held, reconcile: act }, at);
+}
+
+/** Who did it first stays; who says another reason, or is somebody else, is added. Said twice is said once. */
+function suspendedAgain(suspended: Suspension, act: Act): Suspension {
+  const told = [suspended, ...(suspended.again ?? [])];
+  const isKnown = told.some(({ by, reason }) => by === act.by && (act.reason === undefined || reason === act.reason));
+  if (isKnown) return suspended;
+  return { ...suspended, again: [...told.slice(1), act].slice(-KEPT_SUSPENDS) };
 }
 
 /** @returns the change, or why the Source was left alone. */
 async function reconcileSource(
   ports: ApiPorts,
-  { source, caller, act, at }: { source: ObjectReference; caller: Caller; act: Act; at: Date },
+  { source, caller, act, at }: { source: ObjectReference; caller: Caller; act: Omit<Act, "number">; at: Date },
 ): Promise<ObjectChange | string> {
   const row = await ports.table.get<WrittenRow>(objectKey(source));
   if (row === undefined) return `${objectText(source)} does not exist and was not asked`;

@@ -11,7 +11,7 @@ import {
   leaseRelease,
   renewWanted,
 } from "#functions/apply/lease.ts";
-import { mayWrite, type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
+import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
@@ -79,7 +79,7 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   const due = rows
     .filter((row): row is SyncRow => row.type === "SyncOnCluster")
     .filter((row) => isDue(row, ports.clock.now()));
-  const subjects = await readSubjects(due.filter(mayWrite), ports.table);
+  const subjects = await readSubjects(due, ports.table);
   let pending: Write[] = [];
   let known = meta;
   let unfinished = false;
@@ -165,7 +165,9 @@ function messagesOf(row: SyncRow, outcome: SyncOutcome, now: Date): Message[] {
     before?.attempt !== observed.attempt || before.phase !== observed.phase || before.reason !== observed.reason;
   const onTheWay = observed.phase === "Applying" || observed.phase === "Verifying";
   const slow = onTheWay && observed.tries === TRIES_WITHOUT_REPORT;
-  if ((changed && !onTheWay) || slow || observed.drift?.at !== before?.drift?.at) {
+  // Somebody waits for the look itself, whatever it found.
+  const answers = !onTheWay && observed.handledReconcile !== before?.handledReconcile;
+  if ((changed && !onTheWay) || slow || answers || observed.drift?.at !== before?.drift?.at) {
     messages.push({
       to: "report",
       about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },

@@ -29,10 +29,12 @@ export interface SyncOutcome {
   readonly cluster?: ClusterRow;
 }
 
-/** @returns undefined when there is nothing to do now: the subject is suspended. */
+/** @returns undefined when there is nothing to do now: the subject is suspended, and the look might change its cluster. */
 export async function workSync(row: SyncRow, context: SyncContext): Promise<SyncOutcome | undefined> {
-  const { cluster, ports, lease, deadline } = context;
-  if (context.subject?.operations.suspended !== undefined) return undefined;
+  const { cluster, ports, lease, deadline, subject } = context;
+  const verb = verbFor(row, subject);
+  const isSuspended = subject?.operations.suspended !== undefined;
+  if (isSuspended && mayWrite(verb)) return undefined;
   const claim: SyncClaim = {
     installationId: ports.installation,
     syncNamespace: row.namespace,
@@ -42,17 +44,16 @@ export async function workSync(row: SyncRow, context: SyncContext): Promise<Sync
     fence: lease.fence,
     ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),
   };
-  const verb = verbFor(row, context.subject);
-  const { result, contact } = await run(verb, { row, claim, clusterUid: cluster.status.uid, deadline, ports }, cluster);
+  const asked = { row, claim, clusterUid: cluster.status.uid, deadline, ports, isSuspended };
+  const { result, contact } = await run(verb, asked, cluster);
   const now = ports.clock.now();
   const observed = observe(row, result, { now, fence: lease.fence });
   const seen = seenCluster(cluster, { result, now, ...(contact === undefined ? {} : { contact }) });
   return { observed, ...(seen === undefined ? {} : { cluster: seen }) };
 }
 
-/** Whether a look at the Sync may change its cluster: then a suspend holds it back. */
-export function mayWrite(row: SyncRow): boolean {
-  const verb = verbFor(row, undefined);
+/** Whether a look may change the cluster: then a suspend holds it back. */
+function mayWrite(verb: Verb): boolean {
   return verb !== verifySync && verb !== probeSync;
 }
 

@@ -259,9 +259,15 @@ function closing(known: Known, rollout: RolloutRow): Write[] {
     completedAt: endedAt,
     templates: head.templates.filter((template) => !gone.has(template)),
     behind: [...behind].sort(),
+    unassigned: [...new Set([...(head.unassigned ?? []), ...(rollout.unassigned ?? [])])].sort(),
+    lately: { at: endedAt, failed: countOf(rollout, "Failed"), unreachable: countOf(rollout, "Unreachable") },
     ...dueAttributes(keys.head(rollout.subject), endedAt),
   };
   return [{ put: next, when: { version: head.version } }];
+}
+
+function countOf({ stages }: RolloutRow, state: "Failed" | "Unreachable"): number {
+  return stages.reduce((sum, stage) => sum + stage.counts[state], 0);
 }
 
 /**

@@ -4,10 +4,11 @@
  */
 import { advanceRollout } from "#functions/rollout/advance-rollout.ts";
 import { rememberingBlobs } from "#functions/rollout/fleet.ts";
+import { passOnReconcile } from "#functions/rollout/pass-on-reconcile.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import { readSubject } from "#functions/rollout/read-subject.ts";
 import { sealRollout } from "#functions/rollout/seal-rollout.ts";
-import { farewell, idle, passOnReconcile } from "#functions/rollout/settle-subject.ts";
+import { farewell, idle } from "#functions/rollout/settle-subject.ts";
 import { isSuperseded, startRollout, supersede } from "#functions/rollout/start-rollout.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
 import { isConflict } from "#shared/errors.ts";

@@ -24,10 +24,10 @@ export function isSuperseded(known: Known, rollout: RolloutRow): boolean {
   return newer && (rollout.stage === 0 || known.desired.plan.farewell !== undefined);
 }
 
-/** By what was handled and not by time: the clock of whoever asked is another one. */
-function isAskedAgain(known: Known): boolean {
-  const asked = known.row.operations.reconcile?.at;
-  return asked !== undefined && asked !== known.head?.handledReconcile;
+/** By number and not by time: the clock of whoever asked is another one. */
+function isAskedAgain({ row, head }: Known): boolean {
+  const asked = row.operations.reconcile?.number;
+  return asked !== undefined && asked !== head?.handledReconcile && asked !== head?.restartedFor;
 }
 
 /** Ends the open rollout in favour of a new one; clusters it left changing keep their slots in the new one. */
@@ -229,7 +229,8 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
     behind: (head?.behind ?? []).filter((cluster) => still.has(cluster)),
     ...(head?.completed === undefined ? {} : { completed: head.completed }),
     ...(head?.completedAt === undefined ? {} : { completedAt: head.completedAt }),
-    ...(known.row.operations.reconcile === undefined ? {} : { handledReconcile: known.row.operations.reconcile.at }),
+    unassigned: (head?.unassigned ?? []).filter((cluster) => still.has(cluster)),
+    ...reconcileMarks(beginning),
   };
   await ports.table.write([
     { put: rollout, when: "absent" },
@@ -245,6 +246,19 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
       ? []
       : [{ to: "report" as const, about: { kind: "Rollout" as const, subject, number: superseded.number } }];
   return { messages: [...about, { to: "report", about: { kind: "Rollout", subject, number } }], again: true };
+}
+
+/** A `reconcile` that was passed on and is not answered yet is passed on again when the rollout is over. */
+function reconcileMarks({
+  known: { head, row },
+  superseded,
+}: Beginning): Pick<HeadRow, "handledReconcile" | "restartedFor"> {
+  const restarted = superseded?.phase === "Halted" ? row.operations.reconcile?.number : head?.restartedFor;
+  const handled = head?.looking === undefined ? head?.handledReconcile : undefined;
+  return {
+    ...(handled === undefined ? {} : { handledReconcile: handled }),
+    ...(restarted === undefined ? {} : { restartedFor: restarted }),
+  };
 }
 
 function describeRevisions(revisions: readonly string[]): string {

@@ -72,7 +72,7 @@ export function fetchingStatus(row: Before, start: FetchStart, died: SourceFailu
 }
 
 function attempted(row: Before, now: Date): Partial<SourceStatus> {
-  const asked = row.operations.reconcile?.at;
+  const asked = row.operations.reconcile?.number;
   return {
     attemptedAt: now.toISOString(),
     observedGeneration: row.generation,

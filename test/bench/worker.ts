@@ -108,7 +108,7 @@ export class BenchWorker {
   async requestLook(): Promise<void> {
     const before = await this.#row();
     if (before === undefined) throw new Error(`the Sync ${this.#name} was never assigned`);
-    const row: SyncRow = { ...before, version: before.version + 1, reconcileAt: new Date().toISOString() };
+    const row: SyncRow = { ...before, version: before.version + 1, reconcile: (before.reconcile ?? 0) + 1 };
     await this.#table.write([{ put: row, when: { version: before.version } }]);
   }
 

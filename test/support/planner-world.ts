@@ -17,6 +17,11 @@ import type { Log } from "#shared/ports.ts";
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
 export const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
 
+/** Acts as the api writes them; those without a number are new and get the next one. */
+export type Told = {
+  readonly [Verb in keyof Operations]: Omit<NonNullable<Operations[Verb]>, "number"> & { readonly number?: number };
+};
+
 /**
  * A subject, its fleet and its workers, driven by hand over the memory table: what the planner and nothing else is
  * tested against. Workers and renderers are played by whoever drives it, through the rows, as the real ones do.
@@ -26,6 +31,7 @@ export class PlannerWorld {
   readonly blobs: MemoryBlobStore;
   readonly sender = new MemorySender();
   now = new Date("2026-11-21T08:00:00.000Z");
+  #nextAct = 1;
 
   constructor(stores = { table: new MemoryTable(), blobs: new MemoryBlobStore() }) {
     this.table = stores.table;
@@ -111,8 +117,10 @@ export class PlannerWorld {
     await this.table.write([{ put: this.#asked(row) }]);
   }
 
-  async operate(operations: Operations): Promise<void> {
+  async operate(told: Told): Promise<void> {
     const row = await this.group();
+    const acts = Object.entries(told).map(([verb, act]) => [verb, { number: this.#nextAct++, ...act }]);
+    const operations = Object.fromEntries(acts) as Operations;
     const next: SyncGroupRow = { ...row, operations, version: row.version + 1 };
     await this.table.write([{ put: this.#asked(next), when: { version: row.version } }]);
   }
@@ -177,6 +185,7 @@ export class PlannerWorld {
       troubles: [],
       fence: 1,
       conditions: [],
+      ...(row.reconcile === undefined ? {} : { handledReconcile: row.reconcile }),
     };
     const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: `${phase}#${cluster}#${row.name}` };
     await this.table.write([{ put: next, when: { version: row.version } }]);

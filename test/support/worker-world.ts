@@ -9,6 +9,7 @@ import { blobKeys } from "#shared/domain/blob-keys.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { encodeRendering } from "#shared/domain/rendering.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
+import type { UserSyncRow } from "#shared/domain/rows/object-rows.ts";
 import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -79,6 +80,28 @@ export class WorkerWorld {
     const { renderDigest: _, ...desired } = before.desired;
     const next = { ...desired, action: "delete" as const, attempt: desired.attempt + 1 };
     await this.table.write([{ put: { ...before, version: before.version + 1, desired: next } as SyncRow }]);
+  }
+
+  /** The Sync that a user wrote, as the api and the planner leave it. */
+  async setSubject(name: string, half: Partial<Pick<UserSyncRow, "status" | "operations">>): Promise<void> {
+    const subject: UserSyncRow = {
+      ...keys.object("tests", "Sync", name),
+      type: "Sync",
+      schema: ROW_SCHEMA,
+      version: 1,
+      uid: `uid-of-${name}`,
+      namespace: "tests",
+      name,
+      labels: {},
+      annotations: {},
+      generation: 1,
+      createdAt: "2026-11-20T08:00:00.000Z",
+      spec: { cluster: "c1", source: "app", path: "deploy", apply: { prune: true, drift: "correct", interval: "10m" } },
+      operations: {},
+      status: { conditions: [] },
+      ...half,
+    };
+    await this.table.write([{ put: subject }]);
   }
 
   async sync(name: string): Promise<SyncRow | undefined> {

@@ -11,6 +11,8 @@ export interface VerbContext {
   readonly claim: SyncClaim;
   readonly clusterUid: string | undefined;
   readonly deadline: Date;
+  /** Nothing is written, whatever is found. */
+  readonly isSuspended: boolean;
   readonly ports: WorkerPorts;
 }
 

@@ -23,8 +23,11 @@ export async function verifySync(context: VerbContext): Promise<VerbResult> {
   const identity = await identityFinding(context);
   if (!("uid" in identity)) return identity;
   if (row.desired.apply.drift !== "correct") return finding;
-  const message = `${describeObject(missing.id)} was deleted; everything is applied again`;
-  return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message };
+  const lost = `${describeObject(missing.id)} was deleted`;
+  if (context.isSuspended) {
+    return { ...finding, reason: "ObjectsMissing", message: `${lost}; nothing is applied while it is suspended` };
+  }
+  return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message: `${lost}; everything is applied again` };
 }
 
 export function seenHealth(report: HealthReport): SeenHealth {

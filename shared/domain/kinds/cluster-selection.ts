@@ -64,3 +64,17 @@ export function selects(selection: ClusterSelection, cluster: SelectableCluster)
   if (selection.names !== undefined) return selection.names.includes(cluster.name);
   return selection.selector !== undefined && matchesSelector(selection.selector, cluster.labels);
 }
+
+/** A selection of clusters in words. */
+export function selectionText(selection: ClusterSelection): string {
+  const not = selection.notNames === undefined ? "" : ` but ${selection.notNames.join(", ")}`;
+  if (selection.all === true) return `all${not}`;
+  if (selection.names !== undefined) return `${selection.names.join(", ")}${not}`;
+  const labels = Object.entries(selection.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const expressions = (selection.selector?.matchExpressions ?? []).map((expression) => {
+    if (expression.operator === "Exists") return expression.key;
+    if (expression.operator === "DoesNotExist") return `!${expression.key}`;
+    return `${expression.key} ${expression.operator === "In" ? "in" : "notin"} (${expression.values.join(",")})`;
+  });
+  return `${[...labels, ...expressions].join(",")}${not}`;
+}

@@ -12,6 +12,8 @@ import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 /** A rollout keeps so many transitions and failures in its row. */
 const KEPT_TRANSITIONS = 20;
 const KEPT_FAILURES = 10;
+/** And so many names of clusters that were assigned nothing: far below the row's 400 KB. */
+const KEPT_UNASSIGNED = 1500;
 
 const changingStates: readonly TargetState[] = ["Assigned", "Applying", "Verifying"];
 
@@ -279,7 +281,10 @@ export class RolloutDraft {
   #recordFailure(target: TargetRow, reason: string): void {
     const failures = [...this.#rollout.failures, { cluster: target.cluster, reason }].slice(-KEPT_FAILURES);
     const preexistingFailures = this.#rollout.preexistingFailures + (target.preexisting === true ? 1 : 0);
-    this.#rollout = { ...this.#rollout, failures, preexistingFailures };
+    const nothing = Object.keys(target.attempts).length === 0;
+    const before = this.#rollout.unassigned ?? [];
+    const names = nothing ? { unassigned: [...before, target.cluster].slice(0, KEPT_UNASSIGNED) } : {};
+    this.#rollout = { ...this.#rollout, failures, preexistingFailures, ...names };
   }
 
   #editStage(index: number, edit: (stage: RolloutStage) => RolloutStage): void {

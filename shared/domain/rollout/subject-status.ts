@@ -1,5 +1,6 @@
-/** The status half of a SyncGroup or Sync, from its open or newest rollout. */
-import type { DesiredPlan } from "#shared/domain/rollout/plan.ts";
+/** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
+import { selectionText } from "#shared/domain/kinds/cluster-selection.ts";
+import { type DesiredPlan, relationOf } from "#shared/domain/rollout/plan.ts";
 import {
   type Condition,
   newestAct,
@@ -9,23 +10,31 @@ import {
 } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 
+/** Clusters named in a message; the rest is counted. */
+const NAMES_SHOWN = 3;
+
 export interface StatusFacts {
   readonly now: Date;
+  /** The rollout that is open, or was closed by this very write. */
   readonly rollout?: RolloutRow;
   /** Why there is nothing to plan, when there is not. */
   readonly waiting?: Extract<DesiredPlan, { ok: false }>;
   /** Clusters by the state of their Syncs, when no rollout is open. */
   readonly settled?: SubjectStatus["clusters"];
+  /** Clusters that are selected by name and not registered. */
+  readonly missing?: readonly string[];
+  /** The newest `reconcile`, and whether every cluster has been looked at since. */
+  readonly reconcile?: { readonly number: number; readonly answered: boolean };
 }
 
 export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatus {
-  const { rollout, now } = facts;
-  const state = stateOf(row, facts);
-  const operation = newestAct(row.operations);
+  const { rollout, now, reconcile } = facts;
   const clusters = rollout === undefined ? (facts.settled ?? row.status.clusters) : clustersOf(rollout);
+  const state = stateOf(row, facts);
   return {
     observedGeneration: row.generation,
-    ...(operation === undefined ? {} : { observedOperation: operation }),
+    ...pick(newestAct(row.operations), "observedOperation"),
+    ...pick(reconcile?.answered === true ? reconcile.number : row.status.reconciled, "reconciled"),
     ...pick(rollout?.revision ?? row.status.revision, "revision"),
     ...pick(rollout?.number ?? row.status.rollout, "rollout"),
     state,
@@ -39,14 +48,21 @@ function pick<K extends string, V>(value: V | undefined, key: K): { readonly [P 
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]: V });
 }
 
+/** Complete is said of what was seen of every cluster, and never of a rollout alone: that names those it moved. */
 function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
+  const { rollout, settled, missing = [], reconcile } = facts;
   if (row.operations.suspended !== undefined) return "Suspended";
   if (row.operations.deletion !== undefined) return "Deleting";
   if (facts.waiting !== undefined) return "Waiting";
-  const phase = facts.rollout?.phase;
-  if (phase === undefined || phase === "Complete") return "Complete";
-  if (phase === "Halted") return "Halted";
-  return facts.rollout?.reason === "TooManyUnreachable" ? "Stalled" : "Rolling";
+  if (rollout !== undefined) {
+    if (rollout.phase === "Halted") return "Halted";
+    return rollout.phase !== "Complete" && rollout.reason === "TooManyUnreachable" ? "Stalled" : "Rolling";
+  }
+  if (settled === undefined) return reconcile === undefined ? "Waiting" : "Reconciling";
+  if (settled.selected === 0) return missing.length > 0 ? "ClusterNotFound" : "NoClusters";
+  if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
+  if (reconcile?.answered === false || settled.changing > 0) return "Reconciling";
+  return settled.ready === settled.selected && missing.length === 0 ? "Complete" : "Degraded";
 }
 
 /** A rollout moves a part of the selection; clusters it does not name are where the last one left them. */
@@ -71,17 +87,60 @@ interface Assessed {
 }
 
 function readyCondition(row: SubjectRow, facts: StatusFacts, assessed: Assessed): Condition {
-  const { state, clusters, now } = assessed;
-  const complete = state === "Complete" && clusters !== undefined && clusters.ready === clusters.selected;
-  const counts = clusters === undefined ? "" : `${clusters.ready} of ${clusters.selected} clusters ready`;
-  const message = facts.waiting?.message ?? (state === "Halted" ? (facts.rollout?.message ?? "") : counts);
+  const { state, now } = assessed;
+  const partial = state === "Degraded" && (facts.missing ?? []).length > 0;
+  const settled = state === "Complete" ? "AllClustersReady" : partial ? "ClusterNotFound" : state;
   const condition = {
     type: "Ready",
-    status: complete ? ("True" as const) : ("False" as const),
-    reason: facts.waiting?.reason ?? (complete ? "AllClustersReady" : state === "Complete" ? "Degraded" : state),
-    message,
+    status: state === "Complete" ? ("True" as const) : ("False" as const),
+    reason: state === "Waiting" ? (facts.waiting?.reason ?? "NothingRolledOut") : settled,
+    message: messageOf(row, facts, assessed),
   };
   const before = row.status.conditions.find((other) => other.type === "Ready");
   const since = before?.status === condition.status ? before.since : now.toISOString();
   return { ...condition, since };
+}
+
+function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Assessed): string {
+  const { rollout, missing = [] } = facts;
+  const counts = clusters === undefined ? "" : `${clusters.ready} of ${clusters.selected} clusters ready`;
+  const selection = relationOf(row).clusters;
+  switch (state) {
+    case "Waiting":
+      return facts.waiting?.message ?? "nothing was rolled out yet";
+    case "Halted":
+    case "Stalled":
+      return rollout?.message ?? "";
+    case "Deleting":
+      return rollout === undefined ? counts : deletionText(rollout);
+    case "NoClusters":
+      return `no registered cluster matches ${selectionText(selection)}; nothing is rolled out until one does`;
+    case "ClusterNotFound":
+      return `${notFoundText(missing)}; nothing is rolled out until ${missing.length === 1 ? "it is" : "one is"}`;
+    case "Degraded":
+      return [counts, ...(missing.length === 0 ? [] : [notFoundText(missing)])].join("; ");
+    default:
+      return counts;
+  }
+}
+
+function notFoundText(missing: readonly string[]): string {
+  const one = missing.length === 1;
+  return `${one ? "cluster" : "clusters"} ${named(missing)} ${one ? "is" : "are"} not registered`;
+}
+
+/** What a deletion waits for: who does not answer is named, with the way to go on without it. */
+function deletionText(rollout: RolloutRow): string {
+  if (rollout.phase === "Halted") return rollout.message;
+  const away = rollout.parked.map((ref) => ref.cluster);
+  const [first] = away;
+  const done = `${clustersOf(rollout).ready} of ${rollout.size} clusters done`;
+  if (first === undefined) return done;
+  const word = away.length === 1 ? "does" : "do";
+  return `${done}; ${named(away)} ${word} not answer, and the deletion waits; to go on without: starling delete cluster/${first} --cascade=orphan`;
+}
+
+function named(clusters: readonly string[]): string {
+  const shown = clusters.slice(0, NAMES_SHOWN).join(", ");
+  return clusters.length > NAMES_SHOWN ? `${shown} and ${clusters.length - NAMES_SHOWN} more` : shown;
 }

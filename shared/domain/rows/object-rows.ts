@@ -21,11 +21,18 @@ export interface Act {
   readonly by: string;
   readonly at: string;
   readonly reason?: string;
+  /** Grows by one with every act on the object, so that which is newer is no matter of clocks. */
+  readonly number: number;
+}
+
+/** The first suspend, and those that came while it lasted: who else wants it to stand still, and why. */
+export interface Suspension extends Act {
+  readonly again?: readonly Act[];
 }
 
 /** The half that verbs write; applying a document never touches it, so git does not undo what was done by hand. */
 export interface Operations {
-  readonly suspended?: Act;
+  readonly suspended?: Suspension;
   /** The newest `resume`; takes `suspended` away. */
   readonly resumed?: Act;
   /** The newest `reconcile`. */
@@ -97,8 +104,8 @@ export interface SourceStatus {
   readonly fetch?: FetchStart;
   readonly refused?: RefusedRevision;
   readonly failures?: number;
-  /** `operations.reconcile.at` of the newest one that was done. */
-  readonly handledReconcile?: string;
+  /** Number of the newest `reconcile` that was done. */
+  readonly handledReconcile?: number;
   readonly conditions: readonly Condition[];
 }
 
@@ -126,8 +133,10 @@ export interface FleetRow extends Row {
 /** Exclusive counts; they sum to `selected`. */
 export interface SubjectStatus {
   readonly observedGeneration?: number;
-  /** The newest act of `operations` that the planner has seen. */
-  readonly observedOperation?: string;
+  /** Number of the newest act of `operations` that the planner has seen. */
+  readonly observedOperation?: number;
+  /** Number of the newest `reconcile` after which every cluster has been looked at. */
+  readonly reconciled?: number;
   readonly revision?: string;
   readonly rollout?: number;
   readonly state?: SubjectState;
@@ -138,7 +147,25 @@ export interface SubjectStatus {
   readonly conditions: readonly Condition[];
 }
 
-export type SubjectState = "Complete" | "Rolling" | "Waiting" | "Halted" | "Suspended" | "Stalled" | "Deleting";
+/**
+ * - `Complete`: every selected cluster was seen ready with what is wanted; the only one that is good;
+ * - `Degraded`: no rollout is open, and one of them is not, or a cluster that is named is not registered;
+ * - `Reconciling`: no rollout is open, and a cluster changes, or a look was asked for that not every cluster has had;
+ * - `NoClusters`: nothing that is registered matches; `ClusterNotFound`: nothing that is named is registered;
+ * - `Waiting`: there is nothing to roll out yet; the others are about the rollout that is open.
+ */
+export type SubjectState =
+  | "Complete"
+  | "Degraded"
+  | "Reconciling"
+  | "NoClusters"
+  | "ClusterNotFound"
+  | "Rolling"
+  | "Waiting"
+  | "Halted"
+  | "Suspended"
+  | "Stalled"
+  | "Deleting";
 
 export type SyncGroupRow = ObjectRow<"SyncGroup", SyncGroupSpec, SubjectStatus> & { readonly namespace: string };
 export type UserSyncRow = ObjectRow<"Sync", SyncSpec, SubjectStatus> & { readonly namespace: string };
@@ -155,12 +182,13 @@ export interface DirectoryRow extends Row {
   readonly type: "Directory";
 }
 
-/** The time of the newest act; a half without acts has none. */
-export function newestAct(operations: Operations): string | undefined {
-  const times = [operations.suspended, operations.reconcile, operations.deletion, operations.resumed].flatMap(
-    (act) => act?.at ?? [],
-  );
-  return times.sort().at(-1);
+/** The number of the newest act, which is always kept; a half without acts has none. */
+export function newestAct(operations: Operations): number | undefined {
+  const { suspended, reconcile, deletion, resumed } = operations;
+  const acts = [suspended, ...(suspended?.again ?? []), reconcile, deletion, resumed];
+  // A row of before acts had numbers has acts without one.
+  const numbers = acts.flatMap((act) => act?.number ?? []);
+  return numbers.length === 0 ? undefined : Math.max(...numbers);
 }
 
 /** True while the planner has not yet seen the newest spec or act: the row is due until it has. */
@@ -178,9 +206,9 @@ export function nextResolve(
   if (row.operations.suspended !== undefined) return undefined;
   const { status } = row;
   if (status.attemptedAt === undefined) return row.createdAt;
-  const asked = row.operations.reconcile?.at;
   if (status.observedGeneration !== row.generation) return row.createdAt;
-  if (asked !== undefined && asked !== status.handledReconcile) return asked;
+  const asked = row.operations.reconcile;
+  if (asked !== undefined && asked.number !== status.handledReconcile) return asked.at;
   const interval = durationSeconds(row.spec.interval) ?? 300;
   const failures = status.failures ?? 0;
   const wait =

@@ -46,8 +46,26 @@ export interface HeadRow extends Row {
   readonly members?: string;
   /** Clusters that completed rollouts left behind, unreachable or deselected: brought up when they answer. */
   readonly behind: readonly string[];
-  /** The newest `reconcile` that was passed on. */
-  readonly handledReconcile?: string;
+  /** Clusters that completed rollouts could assign nothing, because it could not be rendered for them. */
+  readonly unassigned?: readonly string[];
+  /** What was seen for certain when the last rollout or `reconcile` was over: indexes may lag behind it. */
+  readonly lately?: { readonly at: string; readonly failed: number; readonly unreachable: number };
+  /** Number of the newest `reconcile` that was passed on. */
+  readonly handledReconcile?: number;
+  /** Number of the newest one that started a halted rollout over; it is passed on when that is complete. */
+  readonly restartedFor?: number;
+  /** That `reconcile`, while not every cluster has been looked at since. */
+  readonly looking?: Looking;
+}
+
+/** How far a `reconcile` has been answered. */
+export interface Looking {
+  readonly number: number;
+  /** When it was passed on, or could go on. */
+  readonly since: string;
+  /** Members, in their order, that have been looked at; how these were is counted. */
+  readonly looked: number;
+  readonly counts: Readonly<Record<"ready" | "changing" | "failed" | "unreachable" | "waiting", number>>;
 }
 
 /**
@@ -163,6 +181,8 @@ export interface RolloutRow extends Row {
   readonly supersededBy?: number;
   /** Failed targets, first come first, at most ten. */
   readonly failures: readonly { readonly cluster: string; readonly reason: string }[];
+  /** Failed targets that nothing was assigned to: what runs there is what ran before. */
+  readonly unassigned?: readonly string[];
   /** Failed targets that were not ready before: against no budget. */
   readonly preexistingFailures: number;
   readonly transitions: readonly Transition[];

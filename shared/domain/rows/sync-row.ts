@@ -81,8 +81,8 @@ export interface Observed {
   /** Worst first, at most five. */
   readonly troubles: readonly ObjectTrouble[];
   readonly drift?: { readonly at: string; readonly objects: number; readonly corrected: boolean };
-  /** The `reconcileAt` of the row when the cluster was looked at: that one is done, whatever the clocks say. */
-  readonly handledReconcile?: string;
+  /** The `reconcile` of the row when the cluster was looked at: that one is done. */
+  readonly handledReconcile?: number;
   readonly fence: number;
   readonly conditions: readonly Condition[];
 }
@@ -98,8 +98,8 @@ export interface SyncRow extends Row {
   readonly subject: Subject;
   readonly desired: Desired;
   readonly observed?: Observed;
-  /** `operations.reconcile.at` of the subject, passed on by the planner. */
-  readonly reconcileAt?: string;
+  /** Number of the newest `reconcile` of the subject that the planner passed on. */
+  readonly reconcile?: number;
 }
 
 /**
@@ -142,13 +142,13 @@ export function isParkedDeletion(row: Pick<SyncRow, "desired" | "observed">): bo
  * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
  * A new assignment is due at once; a settled one after its interval, for drift and health.
  */
-export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcileAt">): string | undefined {
+export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile">): string | undefined {
   const { desired, observed } = row;
   if (desired.action === "orphan") return undefined;
   if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;
   if (observed.phase === "Gone") return undefined;
   if (observed.phase === "Reachable" && desired.action !== "delete") return undefined;
-  if (row.reconcileAt !== undefined && row.reconcileAt !== observed.handledReconcile) return row.reconcileAt;
+  if (row.reconcile !== undefined && row.reconcile !== observed.handledReconcile) return desired.assignedAt;
   if (observed.nextAt !== undefined) return observed.nextAt;
   const interval = durationSeconds(desired.apply.interval) ?? 600;
   return later(observed.at, jittered(interval, `${row.uid}${observed.at}`));

@@ -26,7 +26,7 @@ export interface Finding {
 
 /** Writes a finding over what was observed before; `since`, `tries` and the next look follow from the two. */
 export function observe(
-  row: Pick<SyncRow, "desired" | "observed" | "reconcileAt">,
+  row: Pick<SyncRow, "desired" | "observed" | "reconcile">,
   finding: Finding,
   at: { readonly now: Date; readonly fence: number },
 ): Observed {
@@ -58,7 +58,7 @@ export function observe(
       inventory: finding.inventory ?? before?.inventory,
       drift: finding.drift ?? before?.drift,
       failedSince: finding.failedSince,
-      handledReconcile: row.reconcileAt,
+      handledReconcile: row.reconcile,
     }),
   };
 }

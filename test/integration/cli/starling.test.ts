@@ -277,17 +277,45 @@ describe("verbs", () => {
     await applied();
     const source = keys.object("payments", "Source", "app");
     const waiting = cli.run("reconcile sg/shop --with-source --wait --timeout 20s");
-    const asked = async (key: typeof source) => (await cli.table.get<SourceRow>(key))?.operations.reconcile?.at;
-    await vi.waitFor(async () => expect(await asked(source)).toBeDefined());
-    const first = await asked(source);
-    await say(source, { handledReconcile: first, conditions: [condition("True")] });
+    const asked = async (key: typeof source) => (await cli.table.get<SourceRow>(key))?.operations.reconcile?.number;
+    await vi.waitFor(async () => expect(await asked(source)).toBe(1));
+    await say(source, { observedGeneration: 1, handledReconcile: 1, conditions: [condition("True")] });
     const group = keys.object("payments", "SyncGroup", "shop");
-    await vi.waitFor(async () => expect((await asked(group)) ?? "").not.toBe(first), { timeout: 5000 });
-    await say(group, { observedOperation: await asked(group), state: "Complete", conditions: [condition("True")] });
+    await vi.waitFor(async () => expect(await asked(group)).toBe(2), { timeout: 5000 });
+    const complete = { observedGeneration: 1, state: "Complete", conditions: [condition("True")] };
+    await say(group, { ...complete, observedOperation: 2, reconciled: 1 });
+    const polls = cli.requests();
+    await vi.waitFor(() => expect(cli.requests()).toBeGreaterThan(polls + 1), { timeout: 5000 });
+    await say(group, { ...complete, observedOperation: 2, reconciled: 2 });
     expect(await waiting).toMatchObject({
       code: 0,
       out: "syncgroup/shop asked\nsource/app Ready\nsyncgroup/shop Complete\n",
     });
+  });
+
+  it.each([
+    ["NoClusters", "NoClusters"],
+    ["ClusterNotFound", "ClusterNotFound"],
+    ["Suspended", "Suspended"],
+  ])("does not wait for what cannot come: %s", async (state, reason) => {
+    await applied();
+    const group = keys.object("payments", "SyncGroup", "shop");
+    const said = { type: "Ready", status: "False", reason, message: "because", since: "2026-11-20T08:00:00.000Z" };
+    await say(group, { observedGeneration: 1, observedOperation: 1, reconciled: 1, state, conditions: [said] });
+    expect(await cli.run("reconcile sg/shop --wait --timeout 20s")).toMatchObject({
+      code: 1,
+      out: `syncgroup/shop asked\nsyncgroup/shop ${state} because\n`,
+      err: expect.stringContaining("next: starling describe syncgroup/shop -n payments"),
+    });
+  });
+
+  it("keeps a second reason to suspend beside the first", async () => {
+    await applied();
+    await cli.run("suspend sg/shop");
+    expect((await cli.run(["suspend", "sg/shop", "--reason", "INC-2"])).out).toBe(
+      "syncgroup/shop was suspended already (by ana; by ana: INC-2); this is kept beside it\n",
+    );
+    expect((await cli.run("get sg")).out).toMatch(/Suspended .* by ana; by ana: INC-2\n$/);
   });
 
   it("deletes after a question only", async () => {

@@ -14,7 +14,7 @@ import type { Message } from "#shared/messages.ts";
 import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
 import { PlannerWatch, WatchedTable } from "#test/support/planner-model/planner-watch.ts";
-import { PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+import { PlannerWorld, silentLog, subject, type Told } from "#test/support/planner-world.ts";
 
 export interface Delivery {
   readonly pick: number;
@@ -138,7 +138,7 @@ export class PlannerModel {
     this.send([{ to: "rollout", subject }]);
   }
 
-  async operate(act: (operations: Operations, at: string) => Operations): Promise<void> {
+  async operate(act: (operations: Operations, at: string) => Told): Promise<void> {
     if (this.isGone()) return;
     const { operations } = await this.world.group();
     await this.world.operate(act(operations, this.world.now.toISOString()));

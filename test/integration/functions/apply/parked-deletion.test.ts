@@ -1,8 +1,6 @@
 /** A deletion that its cluster's silence interrupted: it goes on in its turn, or by itself where nobody gives turns. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { SubjectState, UserSyncRow } from "#shared/domain/rows/object-rows.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import type { SubjectState } from "#shared/domain/rows/object-rows.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { startTroubledWorker, type TroubledWorker } from "#test/support/troubled-worker.ts";
 
@@ -14,24 +12,8 @@ beforeEach(async () => {
 
 afterEach(() => worker.stop());
 
-async function setSubject(state: SubjectState): Promise<void> {
-  const subject: UserSyncRow = {
-    ...keys.object("tests", "Sync", "web"),
-    type: "Sync",
-    schema: ROW_SCHEMA,
-    version: 1,
-    uid: "uid-of-web",
-    namespace: "tests",
-    name: "web",
-    labels: {},
-    annotations: {},
-    generation: 1,
-    createdAt: "2026-11-20T08:00:00.000Z",
-    spec: { cluster: "c1", source: "app", path: "deploy", apply: { prune: true, drift: "correct", interval: "10m" } },
-    operations: {},
-    status: { state, conditions: [] },
-  };
-  await worker.world.table.write([{ put: subject }]);
+function setSubject(state: SubjectState): Promise<void> {
+  return worker.world.setSubject("web", { status: { state, conditions: [] } });
 }
 
 /** Syncs two objects, asks for their deletion and lets the cluster be silent while it is tried. */

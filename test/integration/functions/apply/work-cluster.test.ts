@@ -162,6 +162,34 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect((await world.sync("counted"))?.observed?.objects).toEqual({ total: 2, ready: 2, failed: 0, foreign: 1 });
   });
 
+  test("what is lost while a Sync is suspended is not promised to come back before it is resumed", async () => {
+    const world = await begin();
+    const objects = [namespace("stands-still"), configMap("stands-still/c"), deployment("stands-still/web")];
+    await world.assign("stands-still", objects);
+    await world.work();
+    expect(await world.phase("stands-still")).toBe("Verifying");
+    const suspended = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 };
+    await world.setSubject("stands-still", { operations: { suspended } });
+    const path = "/api/v1/namespaces/stands-still/configmaps/c";
+    await cluster.raw("DELETE", path);
+    for (let look = 0; look < 3; look++) {
+      world.aheadMs += 60_000;
+      await world.work();
+      expect((await world.sync("stands-still"))?.observed).toMatchObject({
+        phase: "Verifying",
+        reason: "ObjectsMissing",
+        message: "ConfigMap stands-still/c was deleted; nothing is applied while it is suspended",
+      });
+    }
+    expect(await cluster.statusOf(path)).toBe(404);
+    await world.setSubject("stands-still", {});
+    for (let look = 0; look < 2; look++) {
+      world.aheadMs += 60_000;
+      await world.work();
+    }
+    expect(await cluster.statusOf(path)).toBe(200);
+  });
+
   test("what another Sync took while it was gone is left to that one", async () => {
     const world = await begin();
     const path = "/api/v1/namespaces/wanted-twice/configmaps/c";

@@ -62,6 +62,7 @@ describe("get", () => {
         suspended: {
           by: "arn:aws:sts::111122223333:assumed-role/sre/ana",
           at: "2026-11-20T07:56:00.000Z",
+          number: 1,
           reason: "INC-4711",
         },
       },

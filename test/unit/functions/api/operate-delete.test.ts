@@ -30,7 +30,7 @@ describe("suspend and resume", () => {
     expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
     const row = await api.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "shop"));
     expect(row?.operations).toEqual({
-      suspended: { by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z", reason: "INC-4711" },
+      suspended: { by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z", reason: "INC-4711", number: 1 },
     });
     expect(row?.generation).toBe(1);
     expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
@@ -41,10 +41,37 @@ describe("suspend and resume", () => {
     await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4711" });
     api.takeMessages();
     const rows = api.table.all();
-    const again = await api.call("POST", `${groupPath}/suspend`, { reason: "another" });
-    expect(again.body).toMatchObject({ outcome: "unchanged", operations: { suspended: { reason: "INC-4711" } } });
+    for (const body of [{ reason: "INC-4711" }, {}]) {
+      const again = await api.call("POST", `${groupPath}/suspend`, body);
+      expect(again.body).toMatchObject({ outcome: "unchanged", operations: { suspended: { reason: "INC-4711" } } });
+    }
     expect(api.table.all()).toEqual(rows);
     expect(api.takeMessages()).toEqual([]);
+  });
+
+  it("keeps another reason beside the first, once", async () => {
+    const api = await withFleet();
+    await api.call("POST", `${groupPath}/suspend`, {});
+    api.setNow("2026-11-20T08:06:00Z");
+    const suspended = {
+      by: PRINCIPAL,
+      at: "2026-11-20T08:05:00.000Z",
+      number: 1,
+      again: [{ by: PRINCIPAL, at: "2026-11-20T08:06:00.000Z", reason: "INC-4712", number: 2 }],
+    };
+    const again = await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4712" });
+    expect(again.body).toEqual({ outcome: "configured", operations: { suspended }, warnings: [] });
+    const third = await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4712" });
+    expect(third.body).toMatchObject({ outcome: "unchanged", operations: { suspended } });
+    for (let more = 0; more < 20; more++) await api.call("POST", `${groupPath}/suspend`, { reason: `more ${more}` });
+    const row = await api.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "shop"));
+    expect(row?.operations.suspended).toMatchObject({ by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z", number: 1 });
+    expect(row?.operations.suspended?.again?.map(({ reason }) => reason).at(-1)).toBe("more 19");
+    expect(row?.operations.suspended?.again).toHaveLength(10);
+    const resumed = await api.call("POST", `${groupPath}/resume`, {});
+    expect(resumed.body.operations).toEqual({
+      resumed: { by: PRINCIPAL, at: "2026-11-20T08:06:00.000Z", number: 23 },
+    });
   });
 
   it("resumes, and asks a Source at once", async () => {
@@ -52,7 +79,7 @@ describe("suspend and resume", () => {
     await api.call("POST", `${sourcePath}/suspend`, {});
     expect(api.takeMessages()).toEqual([]);
     const answer = await api.call("POST", `${sourcePath}/resume`, {});
-    expect(answer.body.operations).toEqual({ resumed: { by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z" } });
+    expect(answer.body.operations).toEqual({ resumed: { by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z", number: 2 } });
     expect(api.takeMessages()).toEqual([{ to: "resolve", source: { namespace: "payments", name: "app" } }]);
     const twice = await api.call("POST", `${sourcePath}/resume`, {});
     expect(twice.body.outcome).toBe("unchanged");
@@ -125,6 +152,7 @@ describe("delete", () => {
       by: PRINCIPAL,
       at: "2026-11-20T08:05:00.000Z",
       cascade: "orphan",
+      number: 1,
       reason: "moved",
     });
     expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);

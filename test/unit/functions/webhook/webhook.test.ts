@@ -142,7 +142,7 @@ describe("a push", () => {
   });
 
   test("does not wake what is suspended", async () => {
-    await addSource("one", { operations: { suspended: { by: "me", at: "2026-01-01T00:00:00.000Z" } } });
+    await addSource("one", { operations: { suspended: { by: "me", at: "2026-01-01T00:00:00.000Z", number: 1 } } });
     expect(await deliver()).toMatchObject({ status: 202, woken: [] });
   });
 

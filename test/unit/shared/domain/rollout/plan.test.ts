@@ -115,7 +115,7 @@ describe("what is planned", () => {
   });
 
   test("of a deleted subject is only a farewell, whatever its Sources are", () => {
-    const deletion = { by: "ana", at, cascade: "orphan" as const };
+    const deletion = { by: "ana", at, number: 1, cascade: "orphan" as const };
     expect(planned(group({}, { deletion }), sources(), head(["app", "old"]))).toMatchObject({
       templates: [],
       removed: ["app", "old"],
@@ -154,7 +154,7 @@ describe("the content hash", () => {
     ["another renderer", () => hash(group({ templates: [{ name: "app", source: "app", render: { plain: {} } }] }))],
     ["other options", () => hash(group({ templates: [{ name: "app", source: "app", apply: { prune: false } }] }))],
     ["another name", () => hash(group({ templates: [{ name: "b", source: "app" }] }))],
-    ["a farewell", () => hash(group({}, { deletion: { by: "ana", at, cascade: "delete" } }))],
+    ["a farewell", () => hash(group({}, { deletion: { by: "ana", at, number: 1, cascade: "delete" } }))],
   ])("is another one for %s", (_name, other) => {
     expect(other()).not.toBe(same);
   });

@@ -37,18 +37,15 @@ describe("a worker's next look", () => {
       expected: later(at, 4),
     },
     {
-      name: "at what somebody asked for is then",
-      row: { ...row({ phase: "Ready" }), reconcileAt: later(at, -9) },
-      expected: later(at, -9),
+      name: "at what somebody asked for is at once",
+      row: { ...row({ phase: "Ready" }), reconcile: 2 },
+      expected: desiredOf({}).assignedAt,
     },
     {
       name: "at what was asked for and is done, is after its interval",
       row: {
-        ...row(
-          { phase: "Ready", handledReconcile: later(at, 99) },
-          desiredOf({ attempt: 2, apply: applyOptions.parse({}) }),
-        ),
-        reconcileAt: later(at, 99),
+        ...row({ phase: "Ready", handledReconcile: 2 }, desiredOf({ attempt: 2, apply: applyOptions.parse({}) })),
+        reconcile: 2,
       },
       expected: "within 5% of 600 seconds",
     },

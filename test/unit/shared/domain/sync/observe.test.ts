@@ -71,8 +71,8 @@ describe("what is written about a look", () => {
   });
 
   test("says which reconcile it answers", () => {
-    const row = { desired, reconcileAt: "then" };
-    expect(observe(row, finding("Ready"), { now: new Date(at), fence: 1 }).handledReconcile).toBe("then");
+    const row = { desired, reconcile: 4 };
+    expect(observe(row, finding("Ready"), { now: new Date(at), fence: 1 }).handledReconcile).toBe(4);
   });
 
   test.each<[Phase, number, number | undefined]>([

@@ -1,0 +1,83 @@
+import {
+  type ClusterSelection,
+  type SelectableCluster,
+  selectionText,
+  selects,
+} from "#shared/domain/kinds/cluster-selection.ts";
+import type { Document } from "#shared/domain/kinds/document.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
+import type { Table } from "#shared/ports.ts";
+
+/**
+ * Clusters may be registered later, so that none of those selected is there is no error; nothing happens on them until
+ * they are, so it is not silent.
+ */
+export async function clusterWarnings(
+  table: Table,
+  documents: readonly Document[],
+): Promise<readonly (readonly string[])[]> {
+  const selections = documents.map(selectionOf);
+  const own = documents.flatMap((document) =>
+    document.kind === "Cluster" ? [{ name: document.metadata.name, labels: document.metadata.labels ?? {} }] : [],
+  );
+  const missing = await missingOf(table, selections, new Set(own.map((cluster) => cluster.name)));
+  const empty = await emptyOf(table, selections, own);
+  return selections.map((selection, index) => {
+    const names = missing[index] ?? [];
+    if (names.length > 0) return [missingText(names)];
+    if (selection === undefined || !empty.has(index)) return [];
+    return [`no registered cluster matches ${selectionText(selection)} yet: nothing is rolled out until one does`];
+  });
+}
+
+function selectionOf(document: Document): ClusterSelection | undefined {
+  if (document.kind === "SyncGroup") return document.spec.clusters;
+  return document.kind === "Sync" ? { names: [document.spec.cluster] } : undefined;
+}
+
+function missingText(names: readonly string[]): string {
+  const one = names.length === 1;
+  return `${one ? "cluster" : "clusters"} ${names.join(", ")} ${one ? "is" : "are"} not registered yet: nothing is rolled out there until ${one ? "it is" : "they are"}`;
+}
+
+async function missingOf(
+  table: Table,
+  selections: readonly (ClusterSelection | undefined)[],
+  own: ReadonlySet<string>,
+): Promise<readonly (readonly string[])[]> {
+  const wanted = selections.map((selection) =>
+    (selection?.names ?? []).filter((name) => !own.has(name) && selection?.notNames?.includes(name) !== true),
+  );
+  const distinct = [...new Set(wanted.flat())];
+  const rows = distinct.length === 0 ? [] : await table.getMany(distinct.map((name) => keys.fleet(name)));
+  const registered = new Set(rows.map((row) => row.sk));
+  return wanted.map((names) => names.filter((name) => !registered.has(name)));
+}
+
+/** Those that select nothing; the fleet is read no further than until each has found a cluster. */
+async function emptyOf(
+  table: Table,
+  selections: readonly (ClusterSelection | undefined)[],
+  own: readonly SelectableCluster[],
+): Promise<ReadonlySet<number>> {
+  const open = new Map(
+    [...selections.entries()].flatMap(([index, selection]) =>
+      selection === undefined || selection.names !== undefined ? [] : [[index, selection] as const],
+    ),
+  );
+  const settle = (clusters: readonly SelectableCluster[]) => {
+    for (const [index, selection] of open) {
+      if (clusters.some((cluster) => selects(selection, cluster))) open.delete(index);
+    }
+  };
+  settle(own);
+  let after: string | undefined;
+  while (open.size > 0) {
+    const page = await table.query({ pk: "FLEET", ...(after === undefined ? {} : { after }) });
+    settle(page.items as readonly FleetRow[]);
+    after = page.next;
+    if (after === undefined) break;
+  }
+  return new Set(open.keys());
+}

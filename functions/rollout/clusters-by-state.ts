@@ -1,0 +1,77 @@
+import type { StoredMember } from "#functions/rollout/fleet.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { keys, statePartition, syncName } from "#shared/domain/rows/keys.ts";
+import type { SubjectStatus } from "#shared/domain/rows/object-rows.ts";
+import type { Table } from "#shared/ports.ts";
+
+export type ClusterCounts = NonNullable<SubjectStatus["clusters"]>;
+type ClusterState = Exclude<keyof ClusterCounts, "selected">;
+
+/** From best to worst: a cluster is what its worst Sync is. */
+const severity: readonly ClusterState[] = ["ready", "changing", "waiting", "unreachable", "failed"];
+
+const stateOfPhase: Readonly<Record<string, ClusterState>> = {
+  Ready: "ready",
+  Assigned: "changing",
+  Applying: "changing",
+  Verifying: "changing",
+  Retrying: "changing",
+  Reachable: "unreachable",
+  Unreachable: "unreachable",
+  Failed: "failed",
+};
+
+/** What a phase of a Sync makes of its cluster; undefined for those that are gone or forgotten. */
+export function clusterStateOf(phase: string): ClusterState | undefined {
+  return stateOfPhase[phase];
+}
+
+export function worseOf(a: ClusterState, b: ClusterState): ClusterState {
+  return severity.indexOf(a) > severity.indexOf(b) ? a : b;
+}
+
+export const noClusters: ClusterCounts = { selected: 0, ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
+
+/** Names of the Syncs that a cluster of the subject has. */
+export function syncNames({ subject, desired, head }: Known): readonly string[] {
+  const templates = desired.ok ? desired.plan.templates.map((template) => template.name) : (head?.templates ?? []);
+  return templates.map((template) => syncName(subject, template));
+}
+
+/**
+ * Counts of the selected clusters by their worst Sync, from the state index: a moment behind, put right by the next
+ * look. A cluster that lacks a Sync waits for it, and one that the last rollout could assign nothing has failed.
+ */
+export async function clustersByState(
+  known: Known,
+  members: readonly StoredMember[],
+  table: Table,
+): Promise<ClusterCounts> {
+  const names = new Set(syncNames(known).map((name) => keys.sync("", known.subject.namespace, name).sk));
+  const worst = new Map<string, ClusterState>();
+  const found = new Map<string, number>();
+  let after: string | undefined;
+  do {
+    const page = await table.queryIndex({
+      index: "state",
+      pk: statePartition(known.subject),
+      ...(after === undefined ? {} : { after }),
+    });
+    for (const { key, sort } of page.items) {
+      const [phase = "", cluster = ""] = sort.split("#");
+      const state = clusterStateOf(phase);
+      if (state === undefined) continue;
+      worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
+      if (names.has(key.sk)) found.set(cluster, (found.get(cluster) ?? 0) + 1);
+    }
+    after = page.next;
+  } while (after !== undefined);
+  const unassigned = new Set(known.head?.unassigned);
+  const counts = { ...noClusters, selected: members.length };
+  for (const { cluster } of members) {
+    const missing = (found.get(cluster) ?? 0) < names.size ? "waiting" : "ready";
+    const state = unassigned.has(cluster) ? "failed" : worseOf(worst.get(cluster) ?? "ready", missing);
+    counts[state]++;
+  }
+  return counts;
+}

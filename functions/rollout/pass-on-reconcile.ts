@@ -1,0 +1,112 @@
+import { clusterStateOf, noClusters, syncNames, worseOf } from "#functions/rollout/clusters-by-state.ts";
+import { readMembers, type StoredMember } from "#functions/rollout/fleet.ts";
+import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { subjectWrite } from "#functions/rollout/subject-write.ts";
+import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
+import { relationOf } from "#shared/domain/rollout/plan.ts";
+import { dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { HeadRow, Looking } from "#shared/domain/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isConflict } from "#shared/errors.ts";
+
+/** Clusters asked, or asked about, at once. */
+const PAGE = 25;
+
+/** Passes a `reconcile` on to every Sync of the subject: each is looked at now, whatever its interval. */
+export async function passOnReconcile(known: Known, ports: PlannerPorts): Promise<Step | undefined> {
+  const { head, row, subject } = known;
+  const asked = row.operations.reconcile?.number;
+  if (asked === undefined || head?.members === undefined || head.handledReconcile === asked) return undefined;
+  if (row.operations.suspended !== undefined) return undefined;
+  const now = ports.clock.now();
+  const members = await readMembers(ports.blobs, head.members);
+  const names = syncNames(known);
+  for (let start = 0; start < members.length; start += PAGE) {
+    const page = members.slice(start, start + PAGE);
+    const syncs = page.flatMap(({ cluster }) => names.map((name) => keys.sync(cluster, subject.namespace, name)));
+    await Promise.all(syncs.map((key) => askSync(key, asked, { now, ports })));
+  }
+  const { selected: _selected, ...none } = noClusters;
+  const looking: Looking = { number: asked, since: now.toISOString(), looked: 0, counts: none };
+  const next: HeadRow = { ...head, version: head.version + 1, handledReconcile: asked, looking };
+  const reconcile = { number: asked, answered: false };
+  await ports.table.write([{ put: next, when: { version: head.version } }, subjectWrite(row, { now, reconcile })]);
+  return { messages: members.map((member) => ({ to: "apply", cluster: member.cluster })), again: true };
+}
+
+async function askSync(
+  key: { readonly pk: string; readonly sk: string },
+  asked: number,
+  context: { readonly now: Date; readonly ports: PlannerPorts },
+) {
+  try {
+    await context.ports.table.update({
+      update: key,
+      set: { reconcile: asked, ...dueAttributes(key, watchdogAt(context.now, 0)) },
+      add: { version: 1 },
+      when: [{ attribute: "type", equals: "SyncOnCluster" }],
+    });
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
+}
+
+/**
+ * Who has been looked at since the `reconcile` that was passed on last, cluster by cluster in their order: by the number
+ * that the worker says it has handled. What the state index says may be from before.
+ * @returns undefined when there is none, or all have been.
+ */
+export async function followReconcile(
+  known: Known,
+  members: readonly StoredMember[],
+  ports: PlannerPorts,
+): Promise<Looking | undefined> {
+  const before = known.head?.looking;
+  if (before === undefined) return undefined;
+  const now = ports.clock.now();
+  // A suspension spends no deadline: workers stand still meanwhile.
+  if (known.row.operations.suspended !== undefined) return { ...before, since: now.toISOString() };
+  const seconds = durationSeconds(relationOf(known.row).rollout.progressDeadline) ?? 600;
+  const isLate = later(before.since, seconds) <= now.toISOString();
+  const names = syncNames(known);
+  let looking = before;
+  while (looking.looked < members.length) {
+    const page = members.slice(looking.looked, looking.looked + PAGE);
+    const wanted = page.flatMap(({ cluster }) =>
+      names.map((name) => keys.sync(cluster, known.subject.namespace, name)),
+    );
+    const rows = Map.groupBy((await ports.table.getMany(wanted)) as readonly SyncRow[], (row) => row.cluster);
+    for (const { cluster } of page) {
+      const state = stateSince(rows.get(cluster) ?? [], { number: before.number, names });
+      if (state === undefined && !isLate) return looking;
+      const counted = state ?? "changing";
+      const counts = { ...looking.counts, [counted]: looking.counts[counted] + 1 };
+      looking = { ...looking, looked: looking.looked + 1, counts };
+    }
+  }
+  return looking;
+}
+
+/** @returns undefined when the cluster has not been looked at since, or is still changing because of it. */
+function stateSince(
+  syncs: readonly SyncRow[],
+  asked: { readonly number: number; readonly names: readonly string[] },
+): keyof Looking["counts"] | undefined {
+  let worst: keyof Looking["counts"] = syncs.length < asked.names.length ? "waiting" : "ready";
+  for (const { desired, observed } of syncs) {
+    if (desired.action === "orphan") {
+      worst = worseOf(worst, "waiting");
+      continue;
+    }
+    if (observed?.attempt !== desired.attempt) return undefined;
+    const state = clusterStateOf(observed.phase) ?? "ready";
+    // It waits for the planner's word, not for a worker's look.
+    const waitsForTurn = observed.phase === "Reachable" && desired.action !== "delete";
+    if (!waitsForTurn && !((observed.handledReconcile ?? 0) >= asked.number)) return undefined;
+    if (observed.phase === "Applying" || observed.phase === "Verifying") return undefined;
+    worst = worseOf(worst, state);
+  }
+  return worst;
+}

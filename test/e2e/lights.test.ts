@@ -1,0 +1,142 @@
+/** What commands say while something is not yet, or not at all, as it should be. */
+import { describe, expect, test } from "vitest";
+import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { groupDocument, yaml } from "#test/support/e2e-documents.ts";
+import { namespace, type World } from "#test/support/e2e-world.ts";
+import { fleetTargets } from "#test/support/fleet-targets.ts";
+import { type WebSetup, webWorldOn } from "#test/support/web-world.ts";
+import { openWorldCli, type WorldCli } from "#test/support/world-cli.ts";
+
+/** In a namespace that is there and stays: nothing has to be ended by a controller. */
+function config(name: string): string {
+  return yaml({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default" }, data: { of: name } });
+}
+
+const files = { "deploy/settings.yaml": config("settings"), "own/extra.yaml": config("extra") };
+const source = { paths: ["deploy", "own"] };
+const template = { name: "app", source: "app", path: "own" };
+
+function syncDocument(name: string, spec: Readonly<Record<string, unknown>>) {
+  return { apiVersion: API_VERSION, kind: "Sync", metadata: { name, namespace }, spec: { source: "app", ...spec } };
+}
+
+describe.each(fleetTargets)("on $name", (fleet) => {
+  const inWebWorld = webWorldOn(fleet);
+  const withCli = (setup: WebSetup, use: (cli: WorldCli, world: World, commit: string) => Promise<void>) =>
+    inWebWorld(setup, async (world, commit) => {
+      const cli = openWorldCli(world);
+      try {
+        await use(cli, world, commit);
+      } finally {
+        cli.close();
+      }
+    });
+
+  test("reconcile --wait ends when the workers have looked, and not before", () =>
+    withCli({ rings: { all: 2 }, files, source }, async (cli, world, commit) => {
+      await world.untilInSync("web", commit);
+      const look = Promise.withResolvers<"pass">();
+      world.fleet.intercept(({ cluster, phase }) =>
+        cluster === "all-2" && phase === "before" ? look.promise : "pass",
+      );
+      let ended = false;
+      const waiting = cli.run("reconcile sg/web --wait").finally(() => {
+        ended = true;
+      });
+      await world.waitFor("the other cluster was looked at", async () => {
+        const observed = (await world.sync("all-1", "web.app"))?.status.observed;
+        return observed?.handledReconcile === 1;
+      });
+      expect((await cli.run("get sg web")).out).toMatch(/ Reconciling /);
+      expect(ended).toBe(false);
+      look.resolve("pass");
+      expect(await waiting).toMatchObject({ code: 0, out: "syncgroup/web asked\nsyncgroup/web Complete\n" });
+      for (const name of ["all-1", "all-2"])
+        expect((await world.sync(name, "web.app"))?.status.observed?.handledReconcile).toBe(1);
+    }));
+
+  test("reconcile --wait of a group that is not well says so, after the look", () =>
+    withCli({ rings: { all: 2 }, files, source, rollout: { maxUnreachable: 1 } }, async (cli, world, commit) => {
+      await world.untilInSync("web", commit);
+      world.fleet.intercept(({ cluster }) => (cluster === "all-2" ? "reset" : "pass"));
+      expect(await cli.run("reconcile sg/web --wait")).toMatchObject({
+        code: 1,
+        out: "syncgroup/web asked\nsyncgroup/web Degraded 1 of 2 clusters ready\n",
+      });
+    }));
+
+  test("nothing that reaches no cluster is Complete or Ready", () =>
+    withCli({ rings: { all: 1 }, files, source }, async (cli, world, commit) => {
+      await world.untilInSync("web", commit);
+      const group = (name: string, clusters: Parameters<typeof groupDocument>[1]["clusters"]) =>
+        groupDocument(name, { clusters, templates: [template] });
+      const applied = await cli.run(
+        "apply -f -",
+        [
+          group("nobody", { selector: { matchLabels: { ring: "none" } } }),
+          group("typo", { names: ["al-1"] }),
+          group("half", { names: ["all-1", "al-2"] }),
+          syncDocument("lost", { cluster: "al-1", path: "own" }),
+        ]
+          .map(yaml)
+          .join(""),
+      );
+      expect(applied).toMatchObject({ code: 0, out: expect.stringContaining("syncgroup/nobody created\n") });
+      for (const warning of [
+        "warning: syncgroup/nobody: no registered cluster matches ring=none yet: nothing is rolled out until one does",
+        "warning: syncgroup/typo: cluster al-1 is not registered yet: nothing is rolled out there until it is",
+        "warning: syncgroup/half: cluster al-2 is not registered yet: nothing is rolled out there until it is",
+        "warning: sync/lost: cluster al-1 is not registered yet: nothing is rolled out there until it is",
+      ])
+        expect(applied.err).toContain(`${warning}\n`);
+      const wait = (object: string) => cli.run(`reconcile ${object} --wait`);
+      expect(await wait("sg/nobody")).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(/\nsyncgroup\/nobody NoClusters no registered cluster matches ring=none; /),
+      });
+      expect(await wait("sg/typo")).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(/\nsyncgroup\/typo ClusterNotFound cluster al-1 is not registered; /),
+      });
+      expect(await wait("sg/half")).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(
+          /\nsyncgroup\/half Degraded 1 of 1 clusters ready; cluster al-2 is not registered\n/,
+        ),
+      });
+      expect(await wait("sync/lost")).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(/\nsync\/lost ClusterNotFound cluster al-1 is not registered; /),
+      });
+      expect((await cli.run("rollout status nobody")).code).toBe(1);
+      expect((await cli.run("rollout status nobody -w")).code).toBe(1);
+      const listed = await cli.run("get sg");
+      expect(listed.out).not.toMatch(/^(nobody|typo|half) .* (Complete|Ready) /m);
+      expect(listed.err).toContain("need you: ");
+      const syncs = await cli.run("get syncs");
+      expect(syncs.out).toMatch(/^lost +al-1 .* ClusterNotFound /m);
+      expect(syncs.err).toContain("1 need you: lost on al-1 clusternotfound");
+
+      await world.join({ name: "al-1" });
+      await world.waitFor("it has its cluster", async () => (await world.group("typo")).status.state === "Complete");
+    }));
+
+  test("a deletion that waits for a cluster which was never reached says so, and how to go on without it", () =>
+    withCli({ rings: { all: 1 }, files, source, rollout: { maxUnreachable: 0 } }, async (cli, world, commit) => {
+      await world.untilInSync("web", commit);
+      world.fleet.intercept(({ cluster }) => (cluster === "late" ? "reset" : "pass"));
+      await world.join({ name: "late", labels: { ring: "all" } });
+      await world.waitFor("it does not answer", async () => {
+        return (await world.sync("late", "web.app"))?.status.state === "Unreachable";
+      });
+      await cli.run("delete sg/web --yes --reason gone");
+      await world.waitFor("it says for whom it waits", async () => {
+        const { out } = await cli.run("get sg web -o wide");
+        return /Deleting .*; late does not answer, and the deletion waits; /.test(out);
+      });
+      const { out } = await cli.run("get sg web -o wide");
+      const [, remedy = ""] = /to go on without: starling (delete cluster\/late --cascade=orphan)/.exec(out) ?? [];
+      expect((await cli.run(`${remedy} --yes`)).code).toBe(0);
+      await world.waitFor("it is gone", async () => (await cli.run("get sg web")).code === 1);
+    }));
+});

@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runCli } from "#cli/run.ts";
+import { namespace, type World } from "#test/support/e2e-world.ts";
+import type { Ran } from "#test/support/started-process.ts";
+
+export interface WorldCli {
+  /** One command, in this process, as somebody without a terminal; words are parted by blanks, or given as a list. */
+  run(line: string | readonly string[], input?: string): Promise<Ran>;
+  /** The commands that were run, and all that they said. */
+  readonly said: readonly Ran[];
+  close(): void;
+}
+
+/** The `starling` command against a world, in its namespace. */
+export function openWorldCli(world: Pick<World, "machine">): WorldCli {
+  const folder = mkdtempSync(join(tmpdir(), "starling-cli-"));
+  const config = join(folder, "config.json");
+  const { endpoint, region, credentials } = world.machine.api;
+  writeFileSync(
+    config,
+    JSON.stringify({ contexts: { here: { endpoint, region, namespace, credentials } }, current: "here" }),
+  );
+  const said: Ran[] = [];
+  return {
+    said,
+    async run(line, input = "") {
+      const ran = { code: 0, out: "", err: "" };
+      const code = await runCli(typeof line === "string" ? line.split(" ") : line, {
+        out: (text) => {
+          ran.out += text;
+        },
+        err: (text) => {
+          ran.err += text;
+        },
+        outIsTerminal: false,
+        canAsk: false,
+        columns: 200,
+        env: { STARLING_CONFIG: config, HOME: folder },
+        cwd: folder,
+        readInput: async () => input,
+        ask: async () => "",
+        now: () => new Date(),
+        interrupted: AbortSignal.timeout(120_000),
+      });
+      const ended = { ...ran, code };
+      said.push(ended);
+      return ended;
+    },
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}

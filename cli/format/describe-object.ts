@@ -1,7 +1,8 @@
 import { formatAge, formatTime } from "#cli/format/age.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
-import { digestText, getTable, revisionText, worstFirst } from "#cli/format/get-table.ts";
+import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
 import { actText, objectState } from "#cli/format/object-state.ts";
+import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable, shorten } from "#cli/format/table.ts";
 import type {
   ClusterObject,

@@ -1,7 +1,8 @@
 import { formatAge, formatTime } from "#cli/format/age.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
-import { digestText, revisionText } from "#cli/format/get-table.ts";
+import { digestText } from "#cli/format/get-table.ts";
 import { actText, objectState, reasonText } from "#cli/format/object-state.ts";
+import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { EventItem, SyncObject } from "#shared/domain/api/objects.ts";
 
@@ -25,6 +26,7 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
       ["Cluster", spec.cluster],
       ["From", spec.source === "" ? undefined : `source/${spec.source}   path ${spec.path}`],
       ["Suspended", operations?.suspended === undefined ? undefined : actText(operations.suspended)],
+      ["Wanted", wantedText(sync)],
       ["Desired", desiredText(sync, now)],
       ["Applied", appliedText(sync, now)],
       [
@@ -41,8 +43,14 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
       ? ""
       : `Drift: ${observed.drift.objects} objects at ${formatTime(observed.drift.at, now)}${observed.drift.corrected ? ", corrected" : ", not corrected"}\n`,
     sectionText("Events", eventsText(events, now)),
-    nextText(desired === undefined ? [] : nextCommands(sync, state.word)),
+    nextText(nextCommands(sync, state.word)),
   ].join("");
+}
+
+/** What is wanted and was not assigned. */
+function wantedText({ metadata, status: { wanted, group } }: SyncObject): string | undefined {
+  if (wanted === undefined) return undefined;
+  return `${revisionText(wanted.revision)}   by ${group ?? metadata.name}-${wanted.rollout}: ${wanted.reason}`;
 }
 
 function desiredText({ status: { desired, group } }: SyncObject, now: Date): string {
@@ -79,6 +87,9 @@ function nextCommands({ metadata, status, spec }: SyncObject, word: string): rea
     ];
   }
   if (word === "Unreachable") return [`starling describe cluster/${spec.cluster}`];
+  if (word === "OutOfSync" || word === "Halted" || word === "Stalled") {
+    return [`starling rollout status ${rollout} ${namespace}     how far it went, and where it failed`];
+  }
   if (word === "Retrying") return [`starling reconcile ${subject} ${namespace}     try now instead of later`];
   if (word === "Suspended") return [`starling resume ${subject} ${namespace}`];
   return [];

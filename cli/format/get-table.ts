@@ -1,5 +1,6 @@
 import { formatAge } from "#cli/format/age.ts";
 import { objectState } from "#cli/format/object-state.ts";
+import { revisionText } from "#cli/format/revision-text.ts";
 import { stateRank } from "#cli/format/state-words.ts";
 import { shorten, type Table } from "#cli/format/table.ts";
 import type { KindName } from "#cli/kind-names.ts";
@@ -15,7 +16,6 @@ import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
 
 /** Remarks of a row; `-o wide` shows them whole. */
 const REMARK_WIDTH = 70;
-const REVISION_WIDTH = 30;
 
 export interface TableOptions {
   readonly now: Date;
@@ -88,6 +88,10 @@ const clusterColumns: readonly Column<ClusterObject>[] = [
   state,
   since,
   seen,
+  {
+    name: "SYNCS",
+    cell: ({ status: { syncs } }) => (syncs === undefined ? "-" : `${syncs.ready}/${syncs.total}`),
+  },
   { name: "LABELS", cell: (cluster) => labelsText(cluster.metadata.labels) },
   { name: "SERVER", cell: ({ spec }) => spec.eks?.arn ?? spec.endpoint?.server ?? "-", wideOnly: true },
   { name: "UID", cell: (cluster) => cluster.status.uid ?? "-", wideOnly: true },
@@ -124,11 +128,15 @@ const syncColumns: readonly Column<SyncObject>[] = [
   name,
   { name: "CLUSTER", cell: (sync) => sync.spec.cluster },
   { name: "REVISION", cell: (sync) => revisionText(sync.status.observed?.applied?.revision) },
-  { name: "READY", cell: ({ status: { observed } }) => readyText(observed?.objects) },
+  { name: "READY", cell: readyText },
   state,
   since,
   seen,
-  { name: "DESIRED", cell: (sync) => revisionText(sync.status.desired?.revision), wideOnly: true },
+  {
+    name: "DESIRED",
+    cell: ({ status: { wanted, desired } }) => revisionText((wanted ?? desired)?.revision),
+    wideOnly: true,
+  },
   { name: "DIGEST", cell: (sync) => digestText(sync.status.observed?.applied?.renderDigest), wideOnly: true },
   { name: "ATTEMPT", cell: (sync) => String(sync.status.desired?.attempt ?? "-"), wideOnly: true },
   remark,
@@ -156,12 +164,6 @@ const columnsOf = {
   Rollout: rolloutColumns,
 } as unknown as Readonly<Record<KindName, readonly Column<AnyObject>[]>>;
 
-/** A revision with a short commit: `main@sha1:9f2c1ab`. */
-export function revisionText(revision: string | undefined): string {
-  if (revision === undefined || revision === "") return "-";
-  return shorten(revision.replaceAll(/\b(sha\w+):([0-9a-f]{7})[0-9a-f]+/g, "$1:$2"), REVISION_WIDTH);
-}
-
 export function digestText(digest: string | undefined): string {
   return digest === undefined ? "-" : digest.slice(0, "sha256:".length + 12);
 }
@@ -177,8 +179,11 @@ function stageText({ status }: RolloutObject): string {
   return current === undefined ? "-" : `${status.stage + 1}/${status.stages.length} ${current.name}`;
 }
 
-function readyText(objects: { readonly ready: number; readonly total: number } | undefined): string {
-  return objects === undefined ? "-" : `${objects.ready}/${objects.total}`;
+/** Of the newest attempt, as far as it got; what an earlier one counted is not about it. */
+function readyText({ status: { observed, desired, state } }: SyncObject): string {
+  if (observed === undefined || observed.attempt !== desired?.attempt) return "-";
+  const { ready, total } = observed.objects;
+  return total === 0 && state !== "Ready" ? "-" : `${ready}/${total}`;
 }
 
 function labelsText(labels: Readonly<Record<string, string>> | undefined): string {

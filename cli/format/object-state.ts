@@ -1,5 +1,7 @@
-import type { AnyObject } from "#shared/domain/api/objects.ts";
-import type { ClusterStatus, Condition, Suspension } from "#shared/domain/rows/object-rows.ts";
+import { revisionText } from "#cli/format/revision-text.ts";
+import { needsSomebody, stateRank } from "#cli/format/state-words.ts";
+import type { AnyObject, ClusterObject, SyncStatus } from "#shared/domain/api/objects.ts";
+import type { Condition, Suspension } from "#shared/domain/rows/object-rows.ts";
 
 /** One word for an object, since when, when it was last looked at, and what to add. */
 export interface ObjectState {
@@ -34,20 +36,11 @@ function stateOfKind(object: AnyObject): ObjectState {
     case "Source":
       return fromReady(object.status.conditions, { seenAt: object.status.attemptedAt, untouched: "Pending" });
     case "Cluster":
-      return fromReachable(object.status);
+      return fromCluster(object.status);
     case "SyncGroup":
       return fromSubject(object.status);
     case "Sync": {
-      const { observed, state, desired } = object.status;
-      const plan = object.status.plan;
-      if (desired === undefined && plan?.state !== undefined) return fromSubject(plan);
-      const current = observed !== undefined && observed.attempt === desired?.attempt;
-      return {
-        word: state,
-        ...optional("since", current ? observed.since : desired?.assignedAt),
-        ...optional("seenAt", observed?.at),
-        remark: current && state !== "Ready" ? reasonText(observed.reason, observed.message) : "",
-      };
+      return fromSync(object.status);
     }
     case "Rollout": {
       const { phase, reason, message, transitions, endedAt, selected } = object.status;
@@ -77,17 +70,43 @@ function fromSubject(status: {
   };
 }
 
-/** A cluster nothing was ever assigned to was never asked. */
-function fromReachable(status: ClusterStatus): ObjectState {
-  const reachable = status.conditions.find((condition) => condition.type === "Reachable");
-  if (reachable === undefined) return { word: "Pending", remark: "" };
-  const away = reachable.status === "False";
+function fromSync({ observed, state, desired, plan, wanted }: SyncStatus): ObjectState {
+  const seen = optional("seenAt", observed?.at);
+  if (plan !== undefined && state === plan.state) return { ...fromSubject(plan), ...seen };
+  const current = observed !== undefined && observed.attempt === desired?.attempt;
+  const behind =
+    wanted === undefined
+      ? ""
+      : `runs ${revisionText(desired?.revision)}, wanted ${revisionText(wanted.revision)}: ${wanted.reason}`;
+  const remark = state === "Ready" ? driftText(observed) : behind;
   return {
-    word: away ? "Unreachable" : "Ready",
-    since: reachable.since,
-    ...optional("seenAt", status.lastSeenAt),
-    remark: away ? reasonText(reachable.reason, reachable.message) : "",
+    word: state,
+    ...optional("since", current ? observed.since : desired?.assignedAt),
+    ...seen,
+    remark:
+      current && state !== "Ready" && wanted === undefined ? reasonText(observed.reason, observed.message) : remark,
   };
+}
+
+/** Drift that is reported and not put back, as of the last look. */
+function driftText(observed: SyncStatus["observed"]): string {
+  const { drift, at } = observed ?? {};
+  if (drift === undefined || at === undefined || drift.objects === 0 || drift.corrected || drift.at < at) return "";
+  return `${drift.objects} ${drift.objects === 1 ? "object has" : "objects have"} drifted and ${drift.objects === 1 ? "stays" : "stay"} so`;
+}
+
+/** A cluster nothing was ever assigned to was never asked; one that answers is as good as the worst of its Syncs. */
+function fromCluster({ conditions, lastSeenAt, syncs }: ClusterObject["status"]): ObjectState {
+  const reachable = conditions.find((condition) => condition.type === "Reachable");
+  if (reachable === undefined) return { word: "Pending", remark: "" };
+  const seen = { since: reachable.since, ...optional("seenAt", lastSeenAt) };
+  if (reachable.status === "False") {
+    return { ...seen, word: "Unreachable", remark: reasonText(reachable.reason, reachable.message) };
+  }
+  const worst = [...(syncs?.others ?? [])].sort((a, b) => stateRank(a.state) - stateRank(b.state))[0];
+  if (worst === undefined) return { ...seen, word: "Ready", remark: "" };
+  const word = needsSomebody(worst.state) ? "Degraded" : worst.state === "OutOfSync" ? "OutOfSync" : "Reconciling";
+  return { ...seen, word, remark: `${worst.count} ${worst.state}: ${worst.example}` };
 }
 
 function fromReady(

@@ -1,6 +1,7 @@
 import { formatAge, formatTime } from "#cli/format/age.ts";
-import { countOf, revisionText } from "#cli/format/get-table.ts";
+import { countOf } from "#cli/format/get-table.ts";
 import { reasonText } from "#cli/format/object-state.ts";
+import { revisionText } from "#cli/format/revision-text.ts";
 import { stateRank } from "#cli/format/state-words.ts";
 import { formatTable, shorten } from "#cli/format/table.ts";
 import { isDone, type RolloutObject, type TargetItem } from "#shared/domain/api/objects.ts";

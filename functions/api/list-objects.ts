@@ -1,3 +1,4 @@
+import { assignedTo, syncObjects } from "#functions/api/list-syncs.ts";
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
@@ -12,7 +13,11 @@ import {
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
 import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Page, Table } from "#shared/ports.ts";
+
+/** Clusters whose Syncs are read at once. */
+const CLUSTERS_AT_ONCE = 16;
 
 /** Sources of one namespace, or of all. */
 export function listSources(
@@ -52,11 +57,23 @@ export function listSyncGroups(
   });
 }
 
-export function listClusters(table: Table, page: PageRequest): Promise<ListPage<ClusterObject>> {
-  return collect(page, {
+/** Clusters, each with how its Syncs are: one that answers and runs nothing as it should is not well. */
+export async function listClusters(table: Table, page: PageRequest): Promise<ListPage<ClusterObject>> {
+  const found = await collect(page, {
     read: (part) => readThroughDirectory(table, { pk: "FLEET", target: (entry) => keys.cluster(entry.sk) }, part),
-    keep: (row) => (keepsLabels(page, row as ClusterRow) ? clusterObject(row as ClusterRow) : undefined),
+    keep: (row) => (keepsLabels(page, row as ClusterRow) ? (row as ClusterRow) : undefined),
   });
+  return { ...found, items: await withSyncs(table, found.items) };
+}
+
+async function withSyncs(table: Table, clusters: readonly ClusterRow[]): Promise<readonly ClusterObject[]> {
+  const rows: SyncRow[] = [];
+  for (let start = 0; start < clusters.length; start += CLUSTERS_AT_ONCE) {
+    const part = clusters.slice(start, start + CLUSTERS_AT_ONCE);
+    rows.push(...(await Promise.all(part.map(({ name }) => assignedTo(table, name)))).flat());
+  }
+  const byCluster = Map.groupBy(await syncObjects(table, rows), (sync) => sync.spec.cluster);
+  return clusters.map((row) => clusterObject(row, byCluster.get(row.name)));
 }
 
 /** @throws StarlingError `NotFound` */
@@ -67,7 +84,9 @@ export async function getObject(
   const row = await table.get<SourceRow | ClusterRow | SyncGroupRow>(objectKey(reference));
   if (row === undefined) throw refusal("NotFound", `${objectText(reference)} does not exist`);
   if (row.type === "Source") return sourceObject(row);
-  return row.type === "Cluster" ? clusterObject(row) : syncGroupObject(row);
+  if (row.type === "SyncGroup") return syncGroupObject(row);
+  const [cluster] = await withSyncs(table, [row]);
+  return cluster ?? clusterObject(row);
 }
 
 /** A part of a list, as a table takes it. */

@@ -1,5 +1,6 @@
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/domain/api/objects.ts";
 import { keys, type Subject, statePartition } from "#shared/domain/rows/keys.ts";
 import type { SubjectRow, UserSyncRow } from "#shared/domain/rows/object-rows.ts";
@@ -47,18 +48,23 @@ export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListP
   return cursor === undefined ? { items } : { items, next: encodeCursor(cursor) };
 }
 
-/** Everything assigned to one cluster, consistently; only of one namespace when given. */
+/**
+ * Everything assigned to one cluster, consistently; only of one namespace when given.
+ * @throws StarlingError `NotFound` when it is not registered: what is remembered of it is no list of Syncs.
+ */
 export async function listSyncsOnCluster(
   table: Table,
   filter: Omit<SyncFilter, "subject"> & { readonly cluster: string },
 ): Promise<ListPage<SyncObject>> {
-  const { pk } = keys.cluster(filter.cluster);
+  const key = keys.cluster(filter.cluster);
   const prefix = filter.namespace === undefined ? "SYNC#" : `SYNC#${filter.namespace}#`;
   const { limit, after } = filter.page;
-  const page = await table.query({ pk, prefix, limit, ...(after === undefined ? {} : { after }) });
-  const rows = page.items as readonly SyncRow[];
-  const objects = await withSubjects(table, rows);
-  const items = objects.filter((object) => filter.state === undefined || object.status.state === filter.state);
+  if ((await table.get(key)) === undefined) throw refusal("NotFound", `Cluster ${filter.cluster} does not exist`);
+  const page = await table.query({ pk: key.pk, prefix, limit, ...(after === undefined ? {} : { after }) });
+  const rows = (page.items as readonly SyncRow[]).filter(
+    ({ desired }) => desired.action !== "orphan" || filter.state === "Orphaned",
+  );
+  const items = (await syncObjects(table, rows)).filter((object) => isListed(object, filter.state));
   return page.next === undefined ? { items } : { items, next: page.next };
 }
 
@@ -74,15 +80,27 @@ export async function getSync(
   if (!name.includes(".")) {
     const row = await table.get<UserSyncRow>(keys.object(namespace, "Sync", name));
     if (row === undefined) throw refusal("NotFound", `Sync ${namespace}/${name} does not exist`);
-    const onCluster = await table.get<SyncRow>(keys.sync(row.spec.cluster, namespace, name));
-    return userSyncObject(row, onCluster);
+    return userSync(table, row);
   }
   if (cluster === undefined) {
     throw refusal("BadRequest", `Sync ${namespace}/${name} belongs to a group and is on many clusters; say which one`);
   }
   const row = await table.get<SyncRow>(keys.sync(cluster, namespace, name));
-  if (row === undefined) throw refusal("NotFound", `Sync ${namespace}/${name} is not on cluster ${cluster}`);
-  return groupSyncObject(row, await table.get<SubjectRow>(subjectObjectKey(row.subject)));
+  const [object] = row === undefined ? [] : await syncObjects(table, [row]);
+  if (object === undefined) throw refusal("NotFound", `Sync ${namespace}/${name} is not on cluster ${cluster}`);
+  return object;
+}
+
+async function userSync(table: Table, row: UserSyncRow): Promise<SyncObject> {
+  const onCluster = await table.get<SyncRow>(keys.sync(row.spec.cluster, row.namespace, row.name));
+  if (onCluster === undefined) return userSyncObject(row, undefined);
+  const behind = await findOutOfSync(table, [onCluster], new Map([[keyText(row), row]]));
+  return userSyncObject(row, onCluster, behind.get(keyText(onCluster)));
+}
+
+/** What was forgotten is kept for its numbers, and listed only when it is asked for by its state. */
+function isListed({ status }: SyncObject, state: string | undefined): boolean {
+  return state === undefined ? status.state !== "Orphaned" : status.state === state;
 }
 
 /** The first subject at or after `from` in the directory's order. */
@@ -108,47 +126,55 @@ async function syncsOf(
   const { subject, state } = query;
   if (subject.kind === "Sync") {
     const row = await table.get<UserSyncRow>(keys.object(subject.namespace, "Sync", subject.name));
-    if (row === undefined) return { items: [] };
-    const onCluster = await table.get<SyncRow>(keys.sync(row.spec.cluster, subject.namespace, subject.name));
-    const object = userSyncObject(row, onCluster);
-    return { items: state === undefined || object.status.state === state ? [object] : [] };
+    const object = row === undefined ? undefined : await userSync(table, row);
+    return { items: object === undefined || !isListed(object, state) ? [] : [object] };
   }
-  const group = await table.get<SubjectRow>(subjectObjectKey(subject));
+  // Who is behind is ready with something else: the index knows no better.
+  const indexed = state === "OutOfSync" ? "Ready" : state;
   const page = await table.queryIndex({
     index: "state",
     pk: statePartition(subject),
     limit: query.limit,
-    ...(state === undefined ? {} : { prefix: `${state}#` }),
+    ...(indexed === undefined ? {} : { prefix: `${indexed}#` }),
     ...(query.after === undefined ? {} : { after: query.after }),
   });
   const rows = await rowsInOrder(
     table,
     page.items.map((entry) => entry.key),
   );
-  const items = rows.map((row) => groupSyncObject(row, group));
+  const items = (await syncObjects(table, rows)).filter((object) => isListed(object, state));
   return page.next === undefined ? { items } : { items, next: page.next };
 }
 
-async function withSubjects(table: Table, rows: readonly SyncRow[]): Promise<readonly SyncObject[]> {
-  const subjects = new Map(
-    (await table.getMany(rows.map((row) => subjectObjectKey(row.subject)))).map((row) => [
-      keyText(row),
-      row as SubjectRow,
-    ]),
-  );
+/** The rows of everything that is assigned to a cluster. */
+export async function assignedTo(table: Table, cluster: string): Promise<readonly SyncRow[]> {
+  const { pk } = keys.cluster(cluster);
+  const rows: SyncRow[] = [];
+  let after: string | undefined;
+  do {
+    const page = await table.query({ pk, prefix: "SYNC#", ...(after === undefined ? {} : { after }) });
+    rows.push(...(page.items as readonly SyncRow[]).filter(({ desired }) => desired.action !== "orphan"));
+    after = page.next;
+  } while (after !== undefined);
+  return rows;
+}
+
+/** Rows as people see them, each with what its subject says of it. */
+export async function syncObjects(table: Table, rows: readonly SyncRow[]): Promise<readonly SyncObject[]> {
+  const wanted = new Map(rows.map((row) => [keyText(subjectRowKey(row.subject)), subjectRowKey(row.subject)]));
+  const found = wanted.size === 0 ? [] : await table.getMany([...wanted.values()]);
+  const subjects = new Map(found.map((row) => [keyText(row), row as SubjectRow]));
+  const behind = await findOutOfSync(table, rows, subjects);
   return rows.map((row) => {
-    const subject = subjects.get(keyText(subjectObjectKey(row.subject)));
-    return subject?.type === "Sync" ? userSyncObject(subject, row) : groupSyncObject(row, subject);
+    const subject = subjects.get(keyText(subjectRowKey(row.subject)));
+    const late = behind.get(keyText(row));
+    return subject?.type === "Sync" ? userSyncObject(subject, row, late) : groupSyncObject(row, subject, late);
   });
 }
 
 async function rowsInOrder(table: Table, rowKeys: readonly RowKey[]): Promise<readonly SyncRow[]> {
   const rows = new Map((await table.getMany(rowKeys)).map((row) => [keyText(row), row as SyncRow]));
   return rowKeys.flatMap((key) => rows.get(keyText(key)) ?? []);
-}
-
-function subjectObjectKey(subject: Subject): RowKey {
-  return keys.object(subject.namespace, subject.kind, subject.name);
 }
 
 function stateOf(filter: SyncFilter): { state?: string } {

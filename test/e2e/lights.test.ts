@@ -58,7 +58,8 @@ describe.each(fleetTargets)("on $name", (fleet) => {
   test("reconcile --wait of a group that is not well says so, after the look", () =>
     withCli({ rings: { all: 2 }, files, source, rollout: { maxUnreachable: 1 } }, async (cli, world, commit) => {
       await world.untilInSync("web", commit);
-      world.fleet.intercept(({ cluster }) => (cluster === "all-2" ? "reset" : "pass"));
+      const refused = { status: 403, body: { kind: "Status", reason: "Forbidden", code: 403 } };
+      world.fleet.intercept(({ cluster }) => (cluster === "all-2" ? refused : "pass"));
       expect(await cli.run("reconcile sg/web --wait")).toMatchObject({
         code: 1,
         out: "syncgroup/web asked\nsyncgroup/web Degraded 1 of 2 clusters ready\n",
@@ -76,7 +77,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
           group("nobody", { selector: { matchLabels: { ring: "none" } } }),
           group("typo", { names: ["al-1"] }),
           group("half", { names: ["all-1", "al-2"] }),
-          syncDocument("lost", { cluster: "al-1", path: "own" }),
+          syncDocument("lost", { cluster: "al-3", path: "own" }),
         ]
           .map(yaml)
           .join(""),
@@ -86,7 +87,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         "warning: syncgroup/nobody: no registered cluster matches ring=none yet: nothing is rolled out until one does",
         "warning: syncgroup/typo: cluster al-1 is not registered yet: nothing is rolled out there until it is",
         "warning: syncgroup/half: cluster al-2 is not registered yet: nothing is rolled out there until it is",
-        "warning: sync/lost: cluster al-1 is not registered yet: nothing is rolled out there until it is",
+        "warning: sync/lost: cluster al-3 is not registered yet: nothing is rolled out there until it is",
       ])
         expect(applied.err).toContain(`${warning}\n`);
       const wait = (object: string) => cli.run(`reconcile ${object} --wait`);
@@ -106,7 +107,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       });
       expect(await wait("sync/lost")).toMatchObject({
         code: 1,
-        out: expect.stringMatching(/\nsync\/lost ClusterNotFound cluster al-1 is not registered; /),
+        out: expect.stringMatching(/\nsync\/lost ClusterNotFound cluster al-3 is not registered; /),
       });
       expect((await cli.run("rollout status nobody")).code).toBe(1);
       expect((await cli.run("rollout status nobody -w")).code).toBe(1);
@@ -114,11 +115,60 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       expect(listed.out).not.toMatch(/^(nobody|typo|half) .* (Complete|Ready) /m);
       expect(listed.err).toContain("need you: ");
       const syncs = await cli.run("get syncs");
-      expect(syncs.out).toMatch(/^lost +al-1 .* ClusterNotFound /m);
-      expect(syncs.err).toContain("1 need you: lost on al-1 clusternotfound");
+      expect(syncs.out).toMatch(/^lost +al-3 .* ClusterNotFound /m);
+      expect(syncs.err).toContain("1 need you: lost on al-3 clusternotfound");
 
       await world.join({ name: "al-1" });
       await world.waitFor("it has its cluster", async () => (await world.group("typo")).status.state === "Complete");
+    }));
+
+  test("what a halted rollout did not reach is not Ready, and says what is wanted", () =>
+    withCli({ rings: { canary: 1, broad: 1 }, files, source }, async (cli, world, commit) => {
+      await world.untilInSync("web", commit);
+      const short = commit.slice(0, 7);
+      expect((await cli.run("get clusters")).out).toMatch(/^broad-1 .* Ready .* 1\/1 /m);
+      const next = await world.push("app", { "deploy/settings.yaml": config("Not_A_Name") });
+      await world.waitFor("it is halted", async () => (await world.group("web")).status.state === "Halted");
+      const wanted = `runs main@sha1:${short}, wanted main@sha1:${next.slice(0, 7)}: the rollout is halted`;
+      const syncs = await cli.run("get syncs -o wide");
+      expect(syncs.out).toMatch(new RegExp(`^web\\.app +broad-1 .* OutOfSync .* ${wanted}$`, "m"));
+      expect(syncs.out).toMatch(new RegExp(`^web\\.app +canary-1 +main@sha1:${short} +0/1 +Failed `, "m"));
+      expect(syncs.err).toContain("1 need you: web.app on canary-1 failed");
+      const names = async (state: string) =>
+        (await cli.run(`get syncs --group web --state ${state} --no-headers -q`)).out;
+      expect(await names("OutOfSync")).toMatch(/^web\.app +broad-1 /);
+      expect(await names("Ready")).toBe("");
+      const clusters = await cli.run("get clusters");
+      expect(clusters.out).toMatch(/^canary-1 .* Degraded .* 0\/1 .* 1 Failed: shop\/web\.app$/m);
+      expect(clusters.out).toMatch(/^broad-1 .* OutOfSync .* 0\/1 .* 1 OutOfSync: shop\/web\.app$/m);
+      const page = (await cli.run("describe sync/web.app --cluster broad-1")).out;
+      expect(page).toMatch(
+        new RegExp(`^Wanted: +main@sha1:${next.slice(0, 7)} +by web-2: the rollout is halted$`, "m"),
+      );
+      expect(page).toMatch(/^Status: +OutOfSync /m);
+      expect((await cli.run("describe cluster/broad-1")).out).toMatch(/^Status: +OutOfSync /m);
+
+      await world.push("app", { "deploy/settings.yaml": config("settings") });
+      await world.waitFor("it is over", async () => (await world.group("web")).status.state === "Complete");
+      expect((await cli.run("get syncs --no-headers -q")).out).not.toMatch(/OutOfSync|Failed/);
+      expect((await cli.run("get clusters --no-headers -q")).out).not.toMatch(/OutOfSync|Degraded/);
+    }));
+
+  test("a Sync that cannot be rendered is among those that need somebody", () =>
+    withCli({ rings: { all: 1 }, files, source }, async (cli, world, commit) => {
+      await world.untilInSync("web", commit);
+      await world.apply(
+        syncDocument("astray", { cluster: "all-1", path: "nowhere" }),
+        syncDocument("fine", { cluster: "all-1", path: "own" }),
+      );
+      await world.waitFor("it is known", async () => / Halted /.test((await cli.run("get syncs")).out));
+      const { out, err } = await cli.run("get syncs -o wide");
+      expect(out).toMatch(/^astray +all-1 .* Halted .*RenderFailed: .*nowhere/m);
+      expect(err).toContain("1 need you: astray on all-1 halted");
+      await world.apply(syncDocument("fine", { cluster: "all-1", path: "nowhere" }));
+      await world.waitFor("the other one is not ready either", async () =>
+        /^fine .* Halted /m.test((await cli.run("get syncs")).out),
+      );
     }));
 
   test("a deletion that waits for a cluster which was never reached says so, and how to go on without it", () =>

@@ -22,6 +22,7 @@ import type {
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
 import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { type OutOfSync, syncState } from "#shared/domain/sync/sync-state.ts";
 
 export interface ObjectMeta {
   readonly name: string;
@@ -45,15 +46,24 @@ export interface ApiObject<Kind extends string, Spec, Status> {
 }
 
 export type SourceObject = ApiObject<"Source", SourceSpec, SourceStatus>;
-export type ClusterObject = ApiObject<"Cluster", ClusterSpec, ClusterStatus>;
+export type ClusterObject = ApiObject<"Cluster", ClusterSpec, ClusterStatus & { readonly syncs?: SyncCounts }>;
 export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, SubjectStatus>;
+
+/** The Syncs of one cluster; those that are not ready by their state, with the name of one of them. */
+export interface SyncCounts {
+  readonly total: number;
+  readonly ready: number;
+  readonly others: readonly { readonly state: string; readonly count: number; readonly example: string }[];
+}
 
 /** A Sync on its cluster; `group` and `template` say who wrote it, absent when a user did. */
 export interface SyncStatus {
   readonly group?: string;
   readonly template?: string;
-  /** One word: `Pending` before the planner assigned anything, `Assigned` before the worker began, else its phase. */
+  /** One word, of `syncState`. */
   readonly state: string;
+  /** What is wanted instead of what was assigned, when the Sync is ready with the latter. */
+  readonly wanted?: OutOfSync;
   readonly desired?: Omit<SyncRow["desired"], "apply">;
   readonly observed?: Omit<Observed, "conditions" | "fence">;
   readonly conditions: readonly Condition[];
@@ -121,8 +131,20 @@ export function sourceObject(row: SourceRow): SourceObject {
   return { ...head("Source", row), spec: row.spec, ...operationsOf(row), status: row.status };
 }
 
-export function clusterObject(row: ClusterRow): ClusterObject {
-  return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status: row.status };
+export function clusterObject(row: ClusterRow, syncs: readonly SyncObject[] = []): ClusterObject {
+  const status = { ...row.status, syncs: countSyncs(syncs) };
+  return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
+}
+
+function countSyncs(syncs: readonly SyncObject[]): SyncCounts {
+  const byState = Map.groupBy(syncs, (sync) => sync.status.state);
+  const ready = byState.get("Ready")?.length ?? 0;
+  const others = [...byState].flatMap(([state, those]) => {
+    const [first] = those;
+    if (state === "Ready" || first === undefined) return [];
+    return [{ state, count: those.length, example: `${first.metadata.namespace}/${first.metadata.name}` }];
+  });
+  return { total: syncs.length, ready, others };
 }
 
 export function syncGroupObject(row: SyncGroupRow): SyncGroupObject {
@@ -130,14 +152,19 @@ export function syncGroupObject(row: SyncGroupRow): SyncGroupObject {
 }
 
 /** A Sync that a user wrote, with what its cluster says once the planner has assigned it. */
-export function userSyncObject(row: UserSyncRow, onCluster: SyncRow | undefined): SyncObject {
+export function userSyncObject(row: UserSyncRow, onCluster: SyncRow | undefined, behind?: OutOfSync): SyncObject {
+  const plan = row.status;
+  // What was forgotten is on no cluster, and what planner says is all there is to say.
+  const there = onCluster?.desired.action === "orphan" ? undefined : onCluster;
   const status =
-    onCluster === undefined ? { state: "Pending", conditions: row.status.conditions } : statusOf(onCluster);
-  return { ...head("Sync", row), spec: row.spec, ...operationsOf(row), status: { ...status, plan: row.status } };
+    there === undefined
+      ? { state: syncState(undefined, { plan }), conditions: plan.conditions }
+      : statusOf(there, { behind, plan });
+  return { ...head("Sync", row), spec: row.spec, ...operationsOf(row), status: { ...status, plan } };
 }
 
 /** A Sync on a cluster that a group wrote; `subject` is the row of the group, when it is still there. */
-export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined): SyncObject {
+export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined, behind?: OutOfSync): SyncObject {
   const template =
     group?.type === "SyncGroup"
       ? group.spec.templates.find((candidate) => syncName(row.subject, candidate.name) === row.name)
@@ -154,7 +181,7 @@ export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined): Sy
       ...(template?.render === undefined ? {} : { render: template.render }),
       apply: row.desired.apply,
     },
-    status: { group: row.subject.name, template: templateName, ...statusOf(row) },
+    status: { group: row.subject.name, template: templateName, ...statusOf(row, { behind }) },
   };
 }
 
@@ -235,13 +262,13 @@ export function listOf<Item>(kind: string, items: readonly Item[], next: string 
   };
 }
 
-function statusOf(row: SyncRow): SyncStatus {
+function statusOf(row: SyncRow, about: Parameters<typeof syncState>[1]): SyncStatus {
   const { apply: _apply, ...desired } = row.desired;
-  const current = row.observed?.attempt === row.desired.attempt ? row.observed : undefined;
-  const state = current?.phase ?? (row.desired.action === "orphan" ? "Orphaned" : "Assigned");
-  if (row.observed === undefined) return { state, desired, conditions: [] };
+  const { behind } = about;
+  const said = { state: syncState(row, about), desired, ...(behind === undefined ? {} : { wanted: behind }) };
+  if (row.observed === undefined) return { ...said, conditions: [] };
   const { conditions, fence: _fence, ...observed } = row.observed;
-  return { state, desired, observed, conditions };
+  return { ...said, observed, conditions };
 }
 
 function head<Kind extends string>(

@@ -135,7 +135,8 @@ export function stageOf(strategy: RolloutStrategy, cluster: FleetRow): number {
   return index === -1 ? strategy.stages.length - 1 : index;
 }
 
-function inputOf(template: PlannedTemplate, cluster: FleetRow): RenderingInput | { readonly problem: string } {
+/** What the template is rendered from on this cluster, or why that cannot be said. */
+export function inputOf(template: PlannedTemplate, cluster: FleetRow): RenderingInput | { readonly problem: string } {
   const rendered = renderPath(template.path, cluster);
   if (!rendered.ok) return { problem: rendered.message };
   return {

@@ -45,7 +45,7 @@ export function observe(
     since: stays ? before.since : now,
     at: now,
     tries,
-    objects: finding.objects ?? before?.objects ?? { total: 0, ready: 0, failed: 0, foreign: 0 },
+    objects: finding.objects ?? (sameAttempt ? before.objects : uncounted(before)),
     troubles: (finding.troubles ?? []).slice(0, KEPT_TROUBLES),
     fence: at.fence,
     conditions: conditionsOf(finding, before?.conditions ?? [], now),
@@ -61,6 +61,11 @@ export function observe(
       handledReconcile: row.reconcile,
     }),
   };
+}
+
+/** What was counted in an earlier attempt was of another rendering; what belongs to others still does. */
+function uncounted(before: Observed | undefined): Observed["objects"] {
+  return { total: 0, ready: 0, failed: 0, foreign: before?.objects.foreign ?? 0 };
 }
 
 /** @returns undefined for phases that wait for their interval, or for the planner. */

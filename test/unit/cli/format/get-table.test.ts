@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { getTable, revisionText, worstFirst } from "#cli/format/get-table.ts";
+import { getTable, worstFirst } from "#cli/format/get-table.ts";
+import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { KindName } from "#cli/kind-names.ts";
 import {
@@ -143,8 +144,8 @@ payments   app   -         NotReady  121m  20s   GitAuthenticationFailed: 401 fr
       },
     };
     expect(table("Cluster", [clusterObject(cluster)])).toBe(
-      `NAME  VERSION  STATE  FOR  SEEN  LABELS
-c1    -        Ready  2d   12s   ring=canary
+      `NAME  VERSION  STATE  FOR  SEEN  SYNCS  LABELS
+c1    -        Ready  2d   12s   0/0    ring=canary
 `,
     );
     expect(table("Rollout", [rolloutObject(rolloutRow(12, ["Succeeded", "Failed", "Waiting"]))])).toBe(

@@ -160,7 +160,36 @@ describe("apply", () => {
       "no registered cluster matches env=prod yet: nothing is rolled out until one does",
     ]);
     const together = await api.call("POST", "/v1/apply", { documents: [...documents, source("app")] });
-    expect(together.body.items[0].warnings).toEqual([]);
+    expect(together.body.items[0].warnings).toEqual([
+      "no registered cluster matches env=prod yet: nothing is rolled out until one does",
+    ]);
+  });
+
+  it("warns of clusters that are not there yet, and no more once they are", async () => {
+    const api = apiFixture();
+    const named = syncGroup("named", [{ name: "web", source: "app" }]);
+    const documents = [
+      source("app"),
+      syncGroup("shop", [{ name: "web", source: "app" }]),
+      { ...named, spec: { ...named.spec, clusters: { names: ["c1", "c2", "c3"], notNames: ["c3"] } } },
+      sync("own", { cluster: "c2", source: "app" }),
+    ];
+    const warnings = async (...more: readonly unknown[]) => {
+      const answer = await api.call("POST", "/v1/apply", { documents: [...documents, ...more], dryRun: true });
+      return answer.body.items.slice(1, 4).map((item: { warnings: readonly string[] }) => item.warnings);
+    };
+    expect(await warnings()).toEqual([
+      ["no registered cluster matches env=prod yet: nothing is rolled out until one does"],
+      ["clusters c1, c2 are not registered yet: nothing is rolled out there until they are"],
+      ["cluster c2 is not registered yet: nothing is rolled out there until it is"],
+    ]);
+    expect(await warnings(cluster("c1", { env: "prod" }), cluster("c2"))).toEqual([[], [], []]);
+    await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "prod" })] });
+    expect(await warnings()).toEqual([
+      [],
+      ["cluster c2 is not registered yet: nothing is rolled out there until it is"],
+      ["cluster c2 is not registered yet: nothing is rolled out there until it is"],
+    ]);
   });
 
   it("writes nothing on a dry run, and says what the real one would do", async () => {

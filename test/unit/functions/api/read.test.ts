@@ -117,6 +117,7 @@ describe("Syncs", () => {
 
   it("are found by state, by subject and by cluster", async () => {
     const api = await withSyncs();
+    await api.call("POST", "/v1/apply", { documents: [cluster("c1")] });
     const list = async (path: string) =>
       (await everyPage(api, path)).map((item) => `${item.metadata.name} ${item.spec.cluster}`);
     expect(await list("/v1/namespaces/payments/syncs?state=Failed")).toEqual(["shop.api c1"]);
@@ -128,6 +129,27 @@ describe("Syncs", () => {
     expect(await list("/v1/namespaces/payments/syncgroups/shop/syncs?state=Verifying")).toEqual(["shop.web c2"]);
     expect(await list("/v1/clusters/c1/syncs")).toEqual(["extra c1", "shop.api c1", "shop.web c1"]);
     expect(await list("/v1/clusters/c1/syncs?namespace=other")).toEqual([]);
+    expect(await api.call("GET", "/v1/clusters/c7/syncs")).toMatchObject({
+      status: 404,
+      body: { message: "Cluster c7 does not exist" },
+    });
+  });
+
+  it("that were forgotten are in no list, unless they are asked for by their state", async () => {
+    const api = await withSyncs();
+    await api.call("POST", "/v1/apply", { documents: [cluster("c1"), cluster("c2")] });
+    const forget = (name: string) => api.call("DELETE", `/v1/clusters/${name}?cascade=orphan&confirm=true`);
+    const list = async (path: string) =>
+      (await everyPage(api, path)).map((item) => `${item.metadata.name} ${item.spec.cluster} ${item.status.state}`);
+    expect((await forget("c1")).status).toBe(200);
+    // What a user wrote is there as long as it is written, and says that it is on no cluster.
+    const left = ["extra c1 Pending", "later c9 Pending", "shop.web c2 Verifying"];
+    for (const limit of [1, 500]) expect(await list(`/v1/syncs?limit=${limit}`)).toEqual(left);
+    expect(await list("/v1/namespaces/payments/syncgroups/shop/syncs")).toEqual(["shop.web c2 Verifying"]);
+    expect(await list("/v1/syncs?state=Orphaned")).toEqual(["shop.api c1 Orphaned", "shop.web c1 Orphaned"]);
+    expect((await api.call("GET", "/v1/clusters/c1/syncs")).status).toBe(404);
+    await api.call("POST", "/v1/apply", { documents: [cluster("c1")] });
+    expect(await list("/v1/clusters/c1/syncs")).toEqual([]);
   });
 
   it("say what is desired and observed", async () => {

@@ -40,7 +40,7 @@ describe("what is written about a look", () => {
     expect(seen(before, finding("Ready"), 9)).toMatchObject({ tries: 0, since: later(at, 9), startedAt: at });
   });
 
-  test("begins anew with a new attempt, and keeps what the cluster holds", () => {
+  test("begins anew with a new attempt, keeps what the cluster holds, and counts nothing of it", () => {
     const applied = { renderDigest: "sha256:old", revision: "r", attempt: 1, at };
     const objects = { total: 4, ready: 3, failed: 0, foreign: 1 };
     const before = {
@@ -59,8 +59,9 @@ describe("what is written about a look", () => {
       startedAt: later(at, 5),
       applied,
       inventory: "i",
-      objects,
+      objects: { total: 0, ready: 0, failed: 0, foreign: 1 },
     });
+    expect(seen({ ...before, attempt: 2 }, finding("Applying"), 5)).toMatchObject({ objects });
   });
 
   test("keeps five troubles, and forgets what is not said again", () => {

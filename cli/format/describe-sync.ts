@@ -16,7 +16,7 @@ export interface DescribedSync {
 /** One Sync on one cluster: what is desired, what is there, what is wrong and what to do. */
 export function describeSync({ sync, events, now }: DescribedSync): string {
   const { metadata, spec, status, operations } = sync;
-  const { desired, observed } = status;
+  const { observed } = status;
   const state = objectState(sync);
   return [
     fieldsText([

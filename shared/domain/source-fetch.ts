@@ -27,7 +27,7 @@ export type FetchDecision =
 type Asked = Pick<SourceRow, "generation" | "operations">;
 
 export function askedRevision({ generation, operations }: Asked, revision: string): AskedRevision {
-  const asked = operations.reconcile?.at;
+  const asked = operations.reconcile?.number;
   return { revision, generation, ...(asked === undefined ? {} : { asked }) };
 }
 

@@ -71,8 +71,8 @@ export interface Artifact {
 export interface AskedRevision {
   readonly revision: string;
   readonly generation: number;
-  /** `operations.reconcile.at` */
-  readonly asked?: string;
+  /** Number of `operations.reconcile`. */
+  readonly asked?: number;
 }
 
 /** Somebody fetches. What is left of it after `until` is from a function that died. */

@@ -24,7 +24,7 @@ function rowWith(fetch: Partial<FetchStart> | undefined, row: Partial<Fetching> 
 }
 
 describe("a fetch", () => {
-  const reconcile = { by: "me", at: "2026-03-01T09:00:00.000Z" };
+  const reconcile = { by: "me", at: "2026-03-01T09:00:00.000Z", number: 3 };
   const rows: readonly (readonly [legend: string, row: Fetching, decision: string, starts: number | undefined])[] = [
     ["nobody began", rowWith(undefined), "start", 1],
     ["that may still run is left alone", rowWith({ until: after }), "leave", undefined],
@@ -40,7 +40,7 @@ describe("a fetch", () => {
     ["before a reconcile does not count", rowWith({ starts: 3 }, { operations: { reconcile } }), "start", 1],
     [
       "for that reconcile does",
-      rowWith({ starts: 3, asked: reconcile.at }, { operations: { reconcile } }),
+      rowWith({ starts: 3, asked: reconcile.number }, { operations: { reconcile } }),
       "give up",
       undefined,
     ],

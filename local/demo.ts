@@ -29,6 +29,8 @@ async function main(): Promise<number> {
     process.stdout.write(demoUsage);
     return exitCodes.inSync;
   }
+  // Nothing that it or its children write is anybody else's to read.
+  process.umask(0o077);
   if (options.keep !== undefined) await mkdir(options.keep, { recursive: true, mode: 0o700 });
   const scratch = await mkdtemp(join(tmpdir(), "starling-demo-"));
   removeAtEnd(scratch);

@@ -9,13 +9,13 @@ import { newGitPassword, writeGitFiles } from "#local/git/git-access.ts";
 import { type KeptClusters, keepClusters, requireClusters } from "#local/kept-clusters.ts";
 import { newAccessKey } from "#local/machine.ts";
 import { type MachineFile, takeFolder, writeMachine } from "#local/machine-file.ts";
+import { prepareFolder } from "#local/prepare-folder.ts";
 import { moveCluster, type Stack, startStack, writeAccessFiles, writeContextFile } from "#local/stack.ts";
 import {
   clusterChoiceSchema,
   clustersOf,
   type Identity,
   portsSchema,
-  prepareFolder,
   readIdentity,
   writeIdentity,
 } from "#local/state-folder.ts";
@@ -51,7 +51,9 @@ const SAVE_EVERY_MS = 5000;
  * @throws LocalFailure saying what is missing, taken or does not fit, and what to do.
  */
 export async function serveLocal({ folder, plan, signal }: ServeOptions): Promise<void> {
-  prepareFolder(folder);
+  // Nothing that it or its children write is anybody else's to read.
+  process.umask(0o077);
+  await prepareFolder(folder);
   const giveBack = takeFolder(folder);
   const stops: (() => Promise<void>)[] = [];
   try {

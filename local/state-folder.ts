@@ -1,5 +1,5 @@
 /** What a state folder remembers between two starts, because rows, kubeconfigs and clones name it. */
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { LocalFailure } from "#local/local-failure.ts";
@@ -33,24 +33,7 @@ const identitySchema = z.object({
 type Saved = z.infer<typeof identitySchema>;
 export type Identity = Omit<Saved, "version">;
 
-/**
- * Makes the folder, for its owner only.
- * @throws LocalFailure when it cannot be made or written.
- */
-export function prepareFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch (cause) {
-    throw new LocalFailure(`cannot write to ${folder}: ${errorMessage(cause)}`, {
-      exit: "wrongInput",
-      next: "starling local up --state DIR   (a folder of your own)",
-      cause,
-    });
-  }
-}
-
-const identityFile = (folder: string) => join(folder, "identity.json");
+export const identityFile = (folder: string) => join(folder, "identity.json");
 
 /**
  * What the folder remembers; undefined before its first start.

@@ -26,15 +26,9 @@ import { contextsOf } from "#local/kubeconfig-file.ts";
 import { LocalFailure, quoted } from "#local/local-failure.ts";
 import type { MachineFile } from "#local/machine-file.ts";
 import { accountText, ownCluster, removalCommand, serverVersion } from "#local/own-cluster.ts";
+import { prepareFolder } from "#local/prepare-folder.ts";
 import type { ServePlan } from "#local/serve-local.ts";
-import {
-  type ClusterChoice,
-  clustersOf,
-  type Identity,
-  type Ports,
-  prepareFolder,
-  readIdentity,
-} from "#local/state-folder.ts";
+import { type ClusterChoice, clustersOf, type Identity, type Ports, readIdentity } from "#local/state-folder.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 /** A kube-apiserver takes its time on a busy machine; the emulators need two seconds. */
@@ -61,8 +55,8 @@ export async function localUp(session: Session, options: LocalUpOptions): Promis
   const folder = stateFolder(session, options);
   const running = machineIn(folder);
   if (running !== undefined) return isUpAlready(session, running, { options, plan });
-  const known = await withLocalFailures(() => {
-    prepareFolder(folder);
+  const known = await withLocalFailures(async () => {
+    await prepareFolder(folder);
     return readIdentity(folder);
   });
   const clusters = await withLocalFailures(() => clustersOf(folder, { known: known?.clusters, wanted: plan.clusters }));

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { makeLocalHome, settings } from "#test/support/local-home.ts";
@@ -75,6 +75,22 @@ spec:
     expect(await cli("delete sg/shop --yes --wait --timeout 60s")).toMatchObject({ code: 0 });
     expect(JSON.parse((await cli("get syncs -o json")).out).items).toEqual([]);
     expect(await cli("delete source/shop --yes")).toMatchObject({ code: 0, out: "source/shop deleted\n" });
+  });
+
+  it("keeps what it writes from everybody else", () => {
+    const folder = join(home.folder, ".local", "state", "starling", "local");
+    const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
+    const parts = [
+      "identity.json",
+      "machine.json",
+      "git-credentials",
+      "log",
+      "aws/secrets.json",
+      "aws/dynamodb.sqlite",
+    ];
+    expect(paths).toEqual(expect.arrayContaining([...parts, "clusters", "repositories/shop.git/HEAD"]));
+    const open = [folder, ...paths.map((path) => join(folder, path))].filter((path) => statSync(path).mode & 0o077);
+    expect(open).toEqual([]);
   });
 
   it("lets things go wrong on purpose, until they are cleared", async () => {

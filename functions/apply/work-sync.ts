@@ -87,7 +87,7 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
   } catch (error) {
     if (error instanceof KubeError) {
       if (error.status === undefined && clock.now() >= context.deadline) return { result: outOfTime };
-      const result = unansweredFinding(error);
+      const result = unansweredFinding(error, cluster);
       return { result, ...(result.phase === "Unreachable" ? {} : { contact: {} }) };
     }
     return { result: defectFinding(error, context, cluster) };
@@ -137,7 +137,7 @@ function defectFinding(error: unknown, context: Omit<VerbContext, "client">, clu
  * Requests without an answer were repeated by the client: a cluster that is silent all that time is away, whatever
  * became of the connections (resets of a dead load balancer, timeouts of a dropped route).
  */
-function unansweredFinding(error: KubeError): VerbResult {
+function unansweredFinding(error: KubeError, { name }: ClusterRow): VerbResult {
   const silent = error.status === undefined && error.class === "transient";
   const away = silent || error.class === "unreachable" || error.class === "auth";
   if (away)
@@ -147,5 +147,5 @@ function unansweredFinding(error: KubeError): VerbResult {
       message: error.message,
     };
   const phase = error.verdict.retryable ? "Retrying" : "Failed";
-  return { phase, reason: error.reason, message: error.message };
+  return { phase, reason: error.reason, message: `cluster ${name}: ${error.message}` };
 }

@@ -31,8 +31,10 @@ export type ApplyErrorClass =
   | "invalid"
   /** managedFields of another version of the kind stand in the way. */
   | "migrate"
-  /** Larger than the server takes. */
+  /** Larger than the server takes, or an answer larger than is read. */
   | "tooLarge"
+  /** An answer that is not one of an API server. */
+  | "malformed"
   /** The server does not support this verb or media type for this kind. */
   | "unsupported"
   /** A list's continue token or resourceVersion is too old. */
@@ -61,7 +63,7 @@ export interface ApplyErrorFacts {
   readonly reason?: string;
   readonly message: string;
   readonly causes: readonly ErrorCause[];
-  /** `ECONNRESET` and the like, of Node. */
+  /** `ECONNRESET` and the like, of Node; or why the answer was not taken: `AnswerTooLarge`. */
   readonly code?: string;
 }
 
@@ -84,13 +86,17 @@ const unreachableCodes = new Set([
   "HOSTNAME_MISMATCH",
 ]);
 
+/** Of one answer, of all pages of a list, and of all answers to one look. */
+const tooLargeCodes = new Set(["AnswerTooLarge", "ListTooLong", "AnswersTooLarge"]);
+
 const immutableText =
   /field is immutable|is immutable|may not be changed|updates to .* are forbidden|may not change once set|cannot change roleRef|fields? other than/i;
 const schemaText = /failed to create typed (patch|live) object|field not declared in schema|duplicate entries for key/;
 
 /** Legend: whether the row is about these facts, and what it means. The first row that fits decides. */
 const table: readonly (readonly [(facts: ApplyErrorFacts) => boolean, ApplyErrorVerdict])[] = [
-  [({ code = "" }) => code === "ERR_BODY_TOO_LARGE", { class: "tooLarge", ...never }],
+  [({ code = "" }) => tooLargeCodes.has(code), { class: "tooLarge", ...never }],
+  [({ code = "" }) => code === "AnswerMalformed", { class: "malformed", ...unclear }],
   [({ status, code = "" }) => status === undefined && isUnreachable(code), { class: "unreachable", ...again }],
   [({ status }) => status === undefined, { class: "transient", ...unclear }],
   [({ status }) => status === 401, { class: "auth", ...again }],

@@ -44,6 +44,8 @@ export interface ListQuery {
   readonly metadataOnly?: true;
   /** Stop after so many; absent: all. */
   readonly maxItems?: number;
+  /** Which items are wanted; the others take no memory beyond their page. All by default. */
+  readonly keep?: (object: KubeObject) => boolean;
 }
 
 export interface WriteAnswer {
@@ -69,7 +71,10 @@ export interface ClusterClient {
   forgetKinds(): void;
   /** @returns undefined when there is no such object. */
   get(kind: KindInfo, key: ObjectKey, options?: { readonly metadataOnly?: true }): Promise<KubeObject | undefined>;
-  /** All items over all pages; starts over when the server forgets the page's version. */
+  /**
+   * All items over all pages; starts over when the server forgets the page's version.
+   * @throws KubeError of class `tooLarge` where there is more than is read: never a part of the list.
+   */
   list(kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]>;
   /** Server-side apply as `starling`, taking fields from whoever has them; unknown fields are refused. */
   apply(kind: KindInfo, object: ManifestObject, options?: { readonly dryRun?: true }): Promise<WriteAnswer>;

@@ -28,7 +28,12 @@ function keepIntegers(_key: string, value: unknown, context?: ReviverContext): u
  * @throws SyntaxError as `JSON.parse` does.
  */
 export function parseJson(text: string): Json {
-  return mayHoldUnsafeInteger.test(text) ? JSON.parse(text, keepIntegers) : JSON.parse(text);
+  return needsSources(text) ? JSON.parse(text, keepIntegers) : JSON.parse(text);
+}
+
+/** Whether integers of the text may have to be read digit by digit: that takes a multiple of the memory. */
+export function needsSources(text: string): boolean {
+  return mayHoldUnsafeInteger.test(text);
 }
 
 /** Writes JSON text; `bigint` becomes an integer literal, `undefined` members are left out. */

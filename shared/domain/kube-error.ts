@@ -5,6 +5,7 @@ import {
   classifyApplyError,
   type ErrorCause,
 } from "#shared/domain/apply-error.ts";
+import { foreignText } from "#shared/domain/foreign-text.ts";
 
 export interface KubeRequestSummary {
   readonly method: string;
@@ -14,7 +15,20 @@ export interface KubeRequestSummary {
 }
 
 const maxMessageLength = 800;
+const maxPathLength = 200;
+const maxReasonLength = 100;
+const maxFieldLength = 200;
 const maxCauses = 10;
+/** Of a message, for telling what it means: expressions over megabytes take hours. */
+const maxReadLength = 8_192;
+
+/** Codes of answers that came and were not taken. */
+const answerCodes: ReadonlySet<string> = new Set([
+  "AnswerTooLarge",
+  "AnswerMalformed",
+  "AnswersTooLarge",
+  "ListTooLong",
+]);
 
 /**
  * A request to a cluster that did not succeed. The message is one bounded line without bodies or headers and may be
@@ -33,14 +47,15 @@ export class KubeError extends Error {
 
   constructor(
     request: KubeRequestSummary,
-    facts: ApplyErrorFacts,
+    given: ApplyErrorFacts,
     options: { readonly retryAfterSeconds?: number; readonly cause?: unknown } = {},
   ) {
-    const reason = facts.reason ?? facts.code ?? reasonOf(facts.status);
+    const facts = bounded(given);
+    const reason = facts.reason || facts.code || reasonOf(facts.status);
     super(describe(request, facts, reason), options.cause === undefined ? undefined : { cause: options.cause });
     this.status = facts.status;
     this.reason = reason;
-    this.causes = request.secret ? facts.causes.map(withoutMessage) : facts.causes.slice(0, maxCauses);
+    this.causes = request.secret ? facts.causes.map(withoutMessage) : facts.causes;
     this.verdict = classifyApplyError(facts);
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
@@ -67,15 +82,15 @@ function reasonOf(status: number | undefined): string {
 }
 
 function describe(request: KubeRequestSummary, facts: ApplyErrorFacts, reason: string): string {
-  if (facts.status === undefined) {
-    return bounded(`${request.method} ${request.path} was not answered: ${facts.message || reason} (${reason})`);
-  }
+  const asked = `${request.method} ${foreignText(request.path, maxPathLength)}`;
+  if (answerCodes.has(facts.code ?? "")) return shown(`${asked}: ${facts.message}`);
+  if (facts.status === undefined) return shown(`${asked} was not answered: ${facts.message || reason} (${reason})`);
   if (request.secret && !safeForSecrets(facts)) {
-    const fields = facts.causes.map((cause) => `${cause.field}: ${cause.reason}`).slice(0, maxCauses);
+    const fields = facts.causes.map((cause) => `${cause.field}: ${cause.reason}`);
     const where = fields.length > 0 ? ` (${fields.join("; ")})` : "";
-    return bounded(`the server refused the Secret: ${reason}${where}; its words are withheld, they may quote values`);
+    return shown(`the server refused the Secret: ${reason}${where}; its words are withheld, they may quote values`);
   }
-  return bounded(facts.message || `${request.method} ${request.path} answered ${facts.status}`);
+  return shown(facts.message || `${asked} answered ${facts.status}`);
 }
 
 /** RBAC refusals and misses name objects and users, never values. */
@@ -87,7 +102,20 @@ function withoutMessage(cause: ErrorCause): ErrorCause {
   return { ...cause, message: "" };
 }
 
-function bounded(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length > maxMessageLength ? `${line.slice(0, maxMessageLength - 1)}…` : line;
+/** A server may say anything, of any size; no part of it is kept beyond what is of use. */
+function bounded(facts: ApplyErrorFacts): ApplyErrorFacts {
+  return {
+    ...facts,
+    ...(facts.reason === undefined ? {} : { reason: foreignText(facts.reason, maxReasonLength) }),
+    message: facts.message.slice(0, maxReadLength),
+    causes: facts.causes.slice(0, maxCauses).map((cause) => ({
+      reason: foreignText(cause.reason, maxReasonLength),
+      field: foreignText(cause.field, maxFieldLength),
+      message: foreignText(cause.message, maxMessageLength),
+    })),
+  };
+}
+
+function shown(text: string): string {
+  return foreignText(text, maxMessageLength);
 }

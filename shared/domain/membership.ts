@@ -1,3 +1,4 @@
+import { foreignText } from "#shared/domain/foreign-text.ts";
 import { isJsonObject } from "#shared/domain/json.ts";
 import { annotationsOf, type KubeObject, labelsOf, listAt, ownApplyEntry } from "#shared/domain/kube-object.ts";
 
@@ -69,7 +70,7 @@ export function foreignOwner(object: KubeObject, setId: string): ForeignOwner | 
 }
 
 function bounded(text: string): string {
-  return text.length > 120 ? `${text.slice(0, 119)}…` : text;
+  return foreignText(text, 120);
 }
 
 /** Legend: where the mark is written on the live object, its name, the values (lower case) that mean "do not delete". */
@@ -99,7 +100,7 @@ export function keepMark(object: KubeObject): string | undefined {
   }
   const name = "argocd.argoproj.io/sync-options";
   for (const option of (all[name] ?? "").split(",")) {
-    if (keepSyncOptions.has(option.trim().toLowerCase())) return `${name}: ${option.trim()}`;
+    if (keepSyncOptions.has(option.trim().toLowerCase())) return `${name}: ${bounded(option)}`;
   }
   return undefined;
 }

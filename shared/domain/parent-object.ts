@@ -30,6 +30,8 @@ const annotation = {
 /** More attempts than this without one clean inventory, and the oldest are forgotten: an annotation is not a log. */
 const maxAttempted = 20;
 
+const digestForm = /^sha256:[0-9a-f]{1,64}$/;
+
 /** Who works on which Sync, as of which assignment: written to the cluster before anything else is. */
 export interface SyncClaim {
   /** Id of this installation of Starling. */
@@ -210,7 +212,9 @@ function digestsFrom(text: string | undefined): readonly string[] {
   if (text === undefined) return [];
   try {
     const list = parseJson(text);
-    return Array.isArray(list) ? list.filter((digest) => typeof digest === "string") : [];
+    const digests = Array.isArray(list) ? list.filter((digest) => typeof digest === "string") : [];
+    // They become names of blobs, and whoever may write to the parent could name any.
+    return digests.filter((digest) => digestForm.test(digest)).slice(-maxAttempted);
   } catch {
     return [];
   }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { heldBy } from "#functions/apply/engine/held-by.ts";
 import { definiteFailure, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { kindOf, type ResolvedObject } from "#functions/apply/engine/resolve-objects.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
@@ -13,7 +14,6 @@ import {
   generationOf,
   isBeingDeleted,
   type KubeObject,
-  listAt,
   type ManifestObject,
   stringAt,
   valueAt,
@@ -147,11 +147,13 @@ async function takeOver(
 function applied(request: ApplyObjectRequest, kind: KindInfo, answer: WriteAnswer): AppliedObject {
   const { known, existing, target, clock } = request;
   const { object } = answer;
+  const uid = stringAt(object, "metadata", "uid") ?? "";
+  if (uid === "") return { id: target.id, outcome: "failed", failure: withoutUid(target.id) };
   const digests = ownedDigests(object);
   const entry: InventoryEntry = {
     id: target.id,
     version: kind.version,
-    uid: stringAt(object, "metadata", "uid") ?? "",
+    uid,
     resourceVersion: stringAt(object, "metadata", "resourceVersion") ?? "",
     generation: generationOf(object),
     ownedHash: digests?.ownedHash ?? "",
@@ -174,6 +176,12 @@ function applied(request: ApplyObjectRequest, kind: KindInfo, answer: WriteAnswe
   };
 }
 
+/** Without it nothing could prove later that the object is the one that was applied. */
+function withoutUid(id: ObjectId): ObjectFailure {
+  const message = `the server's answer for ${describeObject(id)} has no uid; check what answers at the cluster's address`;
+  return definiteFailure({ class: "malformed", reason: "AnswerMalformed", message, retryable: true });
+}
+
 function existingRecord(existing: KubeObject | undefined): Pick<InventoryEntry, "uid" | "resourceVersion"> | undefined {
   if (existing === undefined) return undefined;
   return {
@@ -189,9 +197,7 @@ function holdsSame(before: Partial<InventoryEntry> | undefined, after: Inventory
 }
 
 function terminating(id: ObjectId, live: KubeObject): AppliedObject {
-  const finalizers = listAt(live, "metadata", "finalizers").join(", ");
-  const held = finalizers === "" ? "" : `, held by ${finalizers}`;
-  const message = `${describeObject(id)} is being deleted${held}; it is applied again when it is gone`;
+  const message = `${describeObject(id)} is being deleted${heldBy(live)}; it is applied again when it is gone`;
   return { id, outcome: "waiting", reason: "Terminating", message };
 }
 

@@ -1,5 +1,5 @@
 import { listMembers } from "#functions/apply/engine/list-members.ts";
-import { endsTheRun, failureOf } from "#functions/apply/engine/object-failure.ts";
+import { endsTheLook, failureOf } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
@@ -118,7 +118,7 @@ async function readKind(client: ClusterClient, question: KindQuestion): Promise<
     return await withFreshKinds(client, () => readServedKind(client, first, question));
   } catch (error) {
     const failure = failureOf(error);
-    if (endsTheRun(failure)) throw error;
+    if (endsTheLook(failure)) throw error;
     return { failure };
   }
 }

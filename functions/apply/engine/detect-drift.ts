@@ -1,6 +1,6 @@
 import { definitionGenerations } from "#functions/apply/engine/definition-generations.ts";
 import { listMembers } from "#functions/apply/engine/list-members.ts";
-import { endsTheRun, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
+import { endsTheLook, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
@@ -93,7 +93,7 @@ export async function detectDrift(
       for (const [key, object] of found.live) findings.live.set(key, object);
     } catch (error) {
       const failure = error instanceof UnavailableKind ? error.failure : failureOf(error);
-      if (endsTheRun(failure)) throw error;
+      if (endsTheLook(failure)) throw error;
       unread.push({ group: kindGroup.group, kind: kindGroup.kind, failure });
     }
   });

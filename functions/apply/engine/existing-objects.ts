@@ -39,11 +39,9 @@ async function readByList(
   const { kind, ids, existing } = group;
   const wanted = new Set(ids.map(objectIdKey));
   const namespace = ids[0]?.namespace ?? "";
-  const items = await client.list(kind, { metadataOnly: true, ...(namespace === "" ? {} : { namespace }) });
-  for (const item of items) {
-    const key = objectIdKey(objectIdOf(item, kind));
-    if (wanted.has(key)) existing.set(key, item);
-  }
+  const keep = (item: KubeObject) => wanted.has(objectIdKey(objectIdOf(item, kind)));
+  const items = await client.list(kind, { metadataOnly: true, keep, ...(namespace === "" ? {} : { namespace }) });
+  for (const item of items) existing.set(objectIdKey(objectIdOf(item, kind)), item);
 }
 
 async function readByGet(

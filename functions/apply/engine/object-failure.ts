@@ -45,3 +45,10 @@ export function definiteFailure(
 export function endsTheRun(failure: ObjectFailure): boolean {
   return failure.class === "unreachable" || failure.class === "auth";
 }
+
+/** There is more than is read: nothing can be said of the Sync as a whole, so that is what is said. */
+export function endsTheLook(failure: ObjectFailure): boolean {
+  return endsTheRun(failure) || tooMuch.has(failure.reason);
+}
+
+const tooMuch: ReadonlySet<string> = new Set(["AnswerTooLarge", "AnswersTooLarge", "ListTooLong"]);

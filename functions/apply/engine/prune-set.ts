@@ -1,6 +1,7 @@
 import { guardDefinition, guardNamespace } from "#functions/apply/engine/deletion-guards.ts";
 import { stillHolds } from "#functions/apply/engine/ensure-parent.ts";
-import { endsTheRun, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
+import { heldBy } from "#functions/apply/engine/held-by.ts";
+import { endsTheLook, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import { inDeletionRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
@@ -8,7 +9,7 @@ import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import type { InventoryEntry } from "#shared/domain/inventory.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
-import { isBeingDeleted, type KubeObject, listAt, stringAt } from "#shared/domain/kube-object.ts";
+import { isBeingDeleted, type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
 import { isMember, keepMark } from "#shared/domain/membership.ts";
 import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
@@ -122,7 +123,7 @@ async function pruneOne(client: ClusterClient, candidate: Candidate, request: Pr
     return await withFreshKinds(client, () => proveAndDelete(client, candidate, request));
   } catch (error) {
     const failure = failureOf(error);
-    if (endsTheRun(failure)) throw error;
+    if (endsTheLook(failure)) throw error;
     return { id, outcome: "failed", message: failure.message, failure };
   }
 }
@@ -190,9 +191,7 @@ async function deleteAndConfirm(
 }
 
 function terminating(id: ObjectId, live: KubeObject): PrunedObject {
-  const finalizers = listAt(live, "metadata", "finalizers").join(", ");
-  const message = finalizers === "" ? "it is being deleted" : `it is being deleted, held by ${finalizers}`;
-  return { id, outcome: "terminating", message };
+  return { id, outcome: "terminating", message: `it is being deleted${heldBy(live)}` };
 }
 
 /**
@@ -203,11 +202,10 @@ async function withoutKind(client: ClusterClient, id: ObjectId): Promise<PrunedO
   if (isBuiltinGroup(id.group)) return { id, outcome: "absent" };
   const definitions = await client.lookup({ group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" });
   if (definitions.outcome !== "found") return { id, outcome: "waiting", message: "definitions cannot be read" };
-  const items = await client.list(definitions.info, {});
-  const defined = items.some(
-    (item) => stringAt(item, "spec", "group") === id.group && stringAt(item, "spec", "names", "kind") === id.kind,
-  );
-  if (!defined) return { id, outcome: "absent" };
+  const defining = await client.list(definitions.info, {
+    keep: (item) => stringAt(item, "spec", "group") === id.group && stringAt(item, "spec", "names", "kind") === id.kind,
+  });
+  if (defining.length === 0) return { id, outcome: "absent" };
   return { id, outcome: "waiting", message: `${id.kind} is defined and not served at the moment` };
 }
 

@@ -1,11 +1,10 @@
+import { readGroups, readResourceList, type ServedKinds, silent } from "#shared/adapters/kube/discovery-documents.ts";
 import type { KindInfo, KindLookup, KindQuery } from "#shared/domain/cluster-client.ts";
-import { isJsonObject, type Json, parseJson } from "#shared/domain/json.ts";
+import type { Json } from "#shared/domain/json.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
-import { listAt, stringAt } from "#shared/domain/kube-object.ts";
-import { groupOf, versionOf } from "#shared/domain/object-id.ts";
 
-/** Reads a discovery path of the API server. @throws KubeError for any answer but 200. */
-export type DiscoveryReader = (path: string, accept: string) => Promise<string>;
+/** Reads a discovery path of the API server, within limits. @throws KubeError for any answer but 200. */
+export type DiscoveryReader = (path: string, accept: string) => Promise<Json>;
 
 const aggregated = ["v2", "v2beta1"]
   .map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
@@ -17,11 +16,8 @@ const freshMs = 1_000;
 
 interface GroupVersion {
   readonly version: string;
-  /** undefined: the server behind it did not answer. A function: not asked yet. */
-  readonly kinds:
-    | ReadonlyMap<string, KindInfo>
-    | undefined
-    | (() => Promise<ReadonlyMap<string, KindInfo> | undefined>);
+  /** What was read, or asks for it. */
+  readonly kinds: ServedKinds | (() => Promise<ServedKinds>);
 }
 
 /** Groups in the server's order of versions: the preferred first. */
@@ -57,9 +53,9 @@ export class KindCatalog {
     for (const [group, versions] of await this.#load()) {
       const seen = new Set<string>();
       for (const { version, kinds } of versions) {
-        const known = typeof kinds === "function" ? await kinds() : kinds;
-        if (known === undefined) throw silentGroup(group, version);
-        for (const info of known.values()) {
+        const served = typeof kinds === "function" ? await kinds() : kinds;
+        if (served.kinds === undefined) throw unknownGroup(group, version, served.problem);
+        for (const info of served.kinds.values()) {
           if (seen.has(info.kind) || !info.verbs.includes("list")) continue;
           seen.add(info.kind);
           infos.push(info);
@@ -72,22 +68,22 @@ export class KindCatalog {
   async #find(query: KindQuery): Promise<KindLookup> {
     const versions = (await this.#load()).get(query.group) ?? [];
     const served: string[] = [];
-    const silent: string[] = [];
+    const unknown: { readonly version: string; readonly problem: string }[] = [];
     for (const { version, kinds } of versions) {
       const known = typeof kinds === "function" ? await kinds() : kinds;
-      if (known === undefined) {
-        silent.push(version);
+      if (known.kinds === undefined) {
+        unknown.push({ version, problem: known.problem });
         continue;
       }
-      const info = known.get(query.kind);
+      const info = known.kinds.get(query.kind);
       if (info === undefined) continue;
       if (query.version === undefined || query.version === version) return { outcome: "found", info };
       served.push(version);
     }
-    const maybeThere = silent.some((version) => query.version === undefined || query.version === version);
-    if (!maybeThere) return { outcome: "absent", served };
-    const name = `APIService ${silent[0]}.${query.group}`;
-    return { outcome: "unavailable", message: `${name} is announced and does not answer, so ${query.kind} is unknown` };
+    const maybeThere = unknown.find(({ version }) => query.version === undefined || query.version === version);
+    if (maybeThere === undefined) return { outcome: "absent", served };
+    const name = `APIService ${maybeThere.version}.${query.group}`;
+    return { outcome: "unavailable", message: `${name} ${maybeThere.problem}, so ${query.kind} is unknown` };
   }
 
   #load(): Promise<Groups> {
@@ -104,44 +100,32 @@ export class KindCatalog {
   async #readGroups(): Promise<Groups> {
     const [core, named] = await Promise.all([this.#read("/api", aggregated), this.#read("/apis", aggregated)]);
     const groups = new Map<string, readonly GroupVersion[]>();
-    for (const text of [core, named]) {
-      const document = parseJson(text);
-      if (stringAt(document, "kind") === "APIGroupDiscoveryList") readAggregated(document, groups);
-      else this.#readPlain(document, groups);
+    for (const announced of [readGroups("/api", core), readGroups("/apis", named)]) {
+      for (const [group, versions] of announced) {
+        groups.set(
+          group,
+          versions.map(({ version, served }) => ({ version, kinds: served ?? this.#asked(group, version) })),
+        );
+      }
     }
     return groups;
   }
 
-  #readPlain(document: Json, groups: Map<string, readonly GroupVersion[]>): void {
-    for (const version of listAt(document, "versions")) {
-      if (typeof version !== "string") continue;
-      groups.set("", [...(groups.get("") ?? []), this.#lazyVersion("", version)]);
-    }
-    for (const group of listAt(document, "groups")) {
-      const name = stringAt(group, "name") ?? "";
-      const preferred = stringAt(group, "preferredVersion", "version");
-      const versions = listAt(group, "versions").map((version) => stringAt(version, "version") ?? "");
-      versions.sort((a, b) => Number(b === preferred) - Number(a === preferred));
-      groups.set(
-        name,
-        versions.map((version) => this.#lazyVersion(name, version)),
-      );
-    }
-  }
-
-  #lazyVersion(group: string, version: string): GroupVersion {
-    let reading: Promise<ReadonlyMap<string, KindInfo> | undefined> | undefined;
+  #asked(group: string, version: string): () => Promise<ServedKinds> {
+    let reading: Promise<ServedKinds> | undefined;
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-    const kinds = () => {
-      reading ??= this.#read(path, "application/json").then((text) => readResourceList(parseJson(text)), silentServer);
+    return () => {
+      reading ??= this.#read(path, "application/json").then(
+        (document) => readResourceList(path, document),
+        silentServer,
+      );
       return reading;
     };
-    return { version, kinds };
   }
 }
 
-function silentGroup(group: string, version: string): KubeError {
-  const message = `APIService ${version}.${group} is announced and does not answer`;
+function unknownGroup(group: string, version: string, problem: string): KubeError {
+  const message = `APIService ${version}.${group} ${problem}`;
   return new KubeError(
     { method: "GET", path: `/apis/${group}/${version}`, secret: false },
     { status: 503, reason: "ServiceUnavailable", message, causes: [] },
@@ -149,60 +133,7 @@ function silentGroup(group: string, version: string): KubeError {
 }
 
 /** One aggregated server that is down says nothing about the others (kapp#12). */
-function silentServer(error: unknown): undefined {
-  if (error instanceof KubeError && (error.status === 404 || error.status === 503)) return undefined;
+function silentServer(error: unknown): ServedKinds {
+  if (error instanceof KubeError && (error.status === 404 || error.status === 503)) return silent;
   throw error;
-}
-
-function readAggregated(document: Json, groups: Map<string, readonly GroupVersion[]>): void {
-  for (const item of listAt(document, "items")) {
-    const group = stringAt(item, "metadata", "name") ?? "";
-    const versions = listAt(item, "versions").map((entry): GroupVersion => {
-      const version = stringAt(entry, "version") ?? "";
-      if (stringAt(entry, "freshness") === "Stale") return { version, kinds: undefined };
-      const kinds = new Map<string, KindInfo>();
-      for (const resource of listAt(entry, "resources")) {
-        const kind = stringAt(resource, "responseKind", "kind");
-        const plural = stringAt(resource, "resource");
-        if (kind === undefined || plural === undefined) continue;
-        const subresources = listAt(resource, "subresources").map((sub) => stringAt(sub, "subresource"));
-        kinds.set(kind, {
-          group,
-          version,
-          kind,
-          plural,
-          namespaced: stringAt(resource, "scope") === "Namespaced",
-          verbs: verbsOf(resource),
-          hasStatus: subresources.includes("status"),
-        });
-      }
-      return { version, kinds };
-    });
-    groups.set(group, versions);
-  }
-}
-
-function readResourceList(document: Json): ReadonlyMap<string, KindInfo> {
-  const groupVersion = stringAt(document, "groupVersion") ?? "v1";
-  const resources = listAt(document, "resources").filter(isJsonObject);
-  const names = new Set(resources.map((resource) => resource.name));
-  const kinds = new Map<string, KindInfo>();
-  for (const resource of resources) {
-    const { name, kind } = resource;
-    if (typeof name !== "string" || typeof kind !== "string" || name.includes("/")) continue;
-    kinds.set(kind, {
-      group: groupOf(groupVersion),
-      version: versionOf(groupVersion),
-      kind,
-      plural: name,
-      namespaced: resource.namespaced === true,
-      verbs: verbsOf(resource),
-      hasStatus: names.has(`${name}/status`),
-    });
-  }
-  return kinds;
-}
-
-function verbsOf(resource: Json): readonly string[] {
-  return listAt(resource, "verbs").filter((verb) => typeof verb === "string");
 }

@@ -1,7 +1,10 @@
+import { AnswerBudget, answerLimits } from "#shared/adapters/kube/answer-budget.ts";
 import { KindCatalog } from "#shared/adapters/kube/kind-catalog.ts";
-import { errorFrom, warningsOf } from "#shared/adapters/kube/kube-answers.ts";
-import { type KubeEndpoint, KubeTransport, type TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
-import { withRetries } from "#shared/adapters/kube/retry-policy.ts";
+import { warningsOf } from "#shared/adapters/kube/kube-answers.ts";
+import { type KubeRequest, KubeSender, malformed, requestTimeoutMs } from "#shared/adapters/kube/kube-sender.ts";
+import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
+import { listPages } from "#shared/adapters/kube/list-pages.ts";
+import { nameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type {
   ClusterClient,
@@ -12,19 +15,14 @@ import type {
   ObjectKey,
   WriteAnswer,
 } from "#shared/domain/cluster-client.ts";
-import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { foreignText } from "#shared/domain/foreign-text.ts";
+import { isJsonObject, type Json, stringifyJson } from "#shared/domain/json.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
-import { fieldManager, type KubeObject, listAt, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import { fieldManager, type KubeObject, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import type { JsonPatchOperation } from "#shared/domain/managed-fields.ts";
 import { apiVersionOf } from "#shared/domain/object-id.ts";
+import { pathSegmentProblem } from "#shared/domain/path-segment.ts";
 import type { Clock } from "#shared/ports.ts";
-
-const requestTimeoutMs = 30_000;
-const maxAnswerBytes = 8 * 1024 * 1024;
-const maxPageBytes = 24 * 1024 * 1024;
-const pageSize = 500;
-const smallestPage = 10;
-const maxRelists = 3;
 
 const metadataOf = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 const metadataOfList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
@@ -34,17 +32,6 @@ export interface ClientOptions {
   readonly deadlineMs: number;
   /** Who every request is made as; discovery is too. */
   readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
-}
-
-interface KubeRequest {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  readonly path: string;
-  readonly accept?: string;
-  readonly contentType?: string;
-  readonly body?: string;
-  readonly secret?: boolean;
-  readonly maxBodyBytes?: number;
-  readonly retryConflicts?: boolean;
 }
 
 /** The kept part of talking to a cluster: connections, and what kinds it serves. One for each cluster and process. */
@@ -60,7 +47,7 @@ export class KubeConnection {
 
   /** A client for one piece of work. */
   client(options: ClientOptions): ClusterClient {
-    const sender = new KubeSender(this.#transport, { ...options, clock: this.#clock });
+    const sender = new KubeSender(this.#transport, { ...options, clock: this.#clock, budget: new AnswerBudget() });
     return new KubeClusterClient(sender, this.#catalogOf(options));
   }
 
@@ -69,9 +56,11 @@ export class KubeConnection {
     const identity = stringifyJson(options.impersonate ?? null);
     const known = this.#catalogs.get(identity);
     if (known !== undefined) return known;
-    const catalog = new KindCatalog((path, accept) => {
+    const catalog = new KindCatalog(async (path, accept) => {
       const deadlineMs = this.#clock.now().getTime() + requestTimeoutMs;
-      return new KubeSender(this.#transport, { ...options, deadlineMs, clock: this.#clock }).read(path, accept);
+      const budget = new AnswerBudget();
+      const sender = new KubeSender(this.#transport, { ...options, deadlineMs, clock: this.#clock, budget });
+      return (await sender.read({ method: "GET", path, accept, limit: answerLimits.discovery })).body;
     });
     this.#catalogs.set(identity, catalog);
     return catalog;
@@ -79,48 +68,6 @@ export class KubeConnection {
 
   close(): void {
     this.#transport.close();
-  }
-}
-
-/** Requests with retries, errors and Warning headers, but no knowledge of kinds. */
-class KubeSender {
-  readonly #transport: KubeTransport;
-  readonly #options: ClientOptions & { readonly clock: Clock };
-
-  constructor(transport: KubeTransport, options: ClientOptions & { readonly clock: Clock }) {
-    this.#transport = transport;
-    this.#options = options;
-  }
-
-  async read(path: string, accept: string): Promise<string> {
-    return (await this.send({ method: "GET", path, accept, maxBodyBytes: maxPageBytes })).text;
-  }
-
-  send(request: KubeRequest): Promise<TransportAnswer> {
-    const { deadlineMs, clock } = this.#options;
-    const retryConflicts = request.retryConflicts ?? false;
-    return withRetries({ deadlineMs, clock, retryConflicts }, () => this.#sendOnce(request));
-  }
-
-  async #sendOnce(request: KubeRequest): Promise<TransportAnswer> {
-    const { impersonate, deadlineMs, clock } = this.#options;
-    const answer = await this.#transport.send({
-      method: request.method,
-      path: request.path,
-      headers: {
-        ...(request.accept === undefined ? {} : { accept: request.accept }),
-        ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
-        ...(impersonate === undefined ? {} : { "impersonate-user": impersonate.user }),
-        ...(impersonate?.groups === undefined ? {} : { "impersonate-group": [...impersonate.groups] }),
-      },
-      ...(request.body === undefined ? {} : { body: request.body }),
-      secret: request.secret === true,
-      timeoutMs: Math.min(requestTimeoutMs, deadlineMs - clock.now().getTime()),
-      maxBodyBytes: request.maxBodyBytes ?? maxAnswerBytes,
-    });
-    if (answer.status >= 200 && answer.status < 300) return answer;
-    const { method, path, secret = false } = request;
-    throw errorFrom({ method, path, secret }, answer);
   }
 }
 
@@ -134,8 +81,8 @@ class KubeClusterClient implements ClusterClient {
   }
 
   async serverVersion(): Promise<string> {
-    const answer = await this.#sender.send({ method: "GET", path: "/version" });
-    return stringAt(parseJson(answer.text), "gitVersion") ?? "";
+    const { body } = await this.#sender.read({ method: "GET", path: "/version", limit: answerLimits.object });
+    return stringAt(body, "gitVersion") ?? "";
   }
 
   lookup(query: KindQuery): Promise<KindLookup> {
@@ -155,74 +102,40 @@ class KubeClusterClient implements ClusterClient {
     key: ObjectKey,
     options?: { readonly metadataOnly?: true },
   ): Promise<KubeObject | undefined> {
+    const request: KubeRequest = {
+      method: "GET",
+      path: pathOf(kind, key),
+      secret: isSecret(kind),
+      limit: answerLimits.object,
+      holds: true,
+      ...(options?.metadataOnly ? { accept: metadataOf } : {}),
+    };
     try {
-      const answer = await this.#sender.send({
-        method: "GET",
-        path: pathOf(kind, key),
-        secret: isSecret(kind),
-        ...(options?.metadataOnly ? { accept: metadataOf } : {}),
-      });
-      return readObject(kind, parseJson(answer.text));
+      return readObject(kind, (await this.#sender.read(request)).body, { request, name: key.name });
     } catch (error) {
       if (error instanceof KubeError && (error.class === "notFound" || error.class === "namespace")) return undefined;
       throw error;
     }
   }
 
-  async list(kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]> {
-    for (let relist = 0; ; relist += 1) {
-      try {
-        return await this.#listOnce(kind, query);
-      } catch (error) {
-        const expired = error instanceof KubeError && error.class === "expired";
-        if (!expired || relist >= maxRelists) throw error;
-      }
-    }
-  }
-
-  async #listOnce(kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]> {
-    const items: KubeObject[] = [];
-    const maxItems = query.maxItems ?? Number.POSITIVE_INFINITY;
-    let limit = Math.min(pageSize, maxItems);
-    let token: string | undefined;
-    for (;;) {
-      const page = await this.#page(kind, query, { limit, token });
-      if (page === "too large") {
-        limit = Math.max(smallestPage, Math.floor(limit / 4));
-        continue;
-      }
-      for (const item of listAt(page, "items")) items.push(readObject(kind, item));
-      token = stringAt(page, "metadata", "continue") || undefined;
-      if (token === undefined || items.length >= maxItems) return items;
-    }
-  }
-
-  async #page(
-    kind: KindInfo,
-    query: ListQuery,
-    { limit, token }: { readonly limit: number; readonly token: string | undefined },
-  ): Promise<Json | "too large"> {
-    const parameters = new URLSearchParams({ limit: String(limit) });
-    if (query.labelSelector !== undefined) parameters.set("labelSelector", query.labelSelector);
-    if (token !== undefined) parameters.set("continue", token);
-    try {
-      const answer = await this.#sender.send({
-        method: "GET",
-        path: `${pathOf(kind, { namespace: query.namespace ?? "" })}?${parameters}`,
-        secret: isSecret(kind),
-        maxBodyBytes: maxPageBytes,
-        ...(query.metadataOnly ? { accept: metadataOfList } : {}),
-      });
-      return parseJson(answer.text);
-    } catch (error) {
-      if (error instanceof KubeError && error.class === "tooLarge" && limit > smallestPage) return "too large";
-      throw error;
-    }
+  list(kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]> {
+    const { namespace = "", labelSelector, metadataOnly, maxItems, keep = () => true } = query;
+    return listPages(this.#sender, {
+      path: pathOf(kind, { namespace }),
+      parameters: labelSelector === undefined ? {} : { labelSelector },
+      secret: isSecret(kind),
+      ...(metadataOnly ? { accept: metadataOfList } : {}),
+      ...(maxItems === undefined ? {} : { maxItems }),
+      take: (item, request, index) => {
+        const object = readObject(kind, item, { request, what: `items[${index}].` });
+        return keep(object) ? object : undefined;
+      },
+    });
   }
 
   apply(kind: KindInfo, object: ManifestObject, options?: { readonly dryRun?: true }): Promise<WriteAnswer> {
     const dryRun = options?.dryRun ? "&dryRun=All" : "";
-    return this.#write(kind, {
+    return this.#write(kind, keyOf(object), {
       method: "PATCH",
       path: `${pathOf(kind, keyOf(object))}?fieldManager=${fieldManager}&force=true&fieldValidation=Strict${dryRun}`,
       contentType: "application/apply-patch+yaml",
@@ -232,7 +145,7 @@ class KubeClusterClient implements ClusterClient {
   }
 
   create(kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {
-    return this.#write(kind, {
+    return this.#write(kind, keyOf(object), {
       method: "POST",
       path: `${pathOf(kind, { namespace: keyOf(object).namespace })}?fieldManager=${fieldManager}`,
       contentType: "application/json",
@@ -241,7 +154,7 @@ class KubeClusterClient implements ClusterClient {
   }
 
   replace(kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {
-    return this.#write(kind, {
+    return this.#write(kind, keyOf(object), {
       method: "PUT",
       path: `${pathOf(kind, keyOf(object))}?fieldManager=${fieldManager}`,
       contentType: "application/json",
@@ -250,7 +163,7 @@ class KubeClusterClient implements ClusterClient {
   }
 
   patch(kind: KindInfo, key: ObjectKey, operations: readonly JsonPatchOperation[]): Promise<WriteAnswer> {
-    return this.#write(kind, {
+    return this.#write(kind, key, {
       method: "PATCH",
       path: `${pathOf(kind, key)}?fieldManager=${fieldManager}`,
       contentType: "application/json-patch+json",
@@ -270,13 +183,19 @@ class KubeClusterClient implements ClusterClient {
         propagationPolicy: "Background",
       }),
       secret: isSecret(kind),
+      limit: answerLimits.object,
     });
   }
 
-  async #write(kind: KindInfo, request: KubeRequest): Promise<WriteAnswer> {
-    const answer = await this.#sender.send({ ...request, secret: isSecret(kind) });
+  async #write(
+    kind: KindInfo,
+    { name }: ObjectKey,
+    write: Omit<KubeRequest, "secret" | "limit">,
+  ): Promise<WriteAnswer> {
+    const request = { ...write, secret: isSecret(kind), limit: answerLimits.object };
+    const answer = await this.#sender.read(request);
     return {
-      object: readObject(kind, parseJson(answer.text)),
+      object: readObject(kind, answer.body, { request, name }),
       created: answer.status === 201,
       warnings: warningsOf(answer),
     };
@@ -285,10 +204,21 @@ class KubeClusterClient implements ClusterClient {
 
 /** Names are percent-encoded and otherwise left alone: RBAC names may hold capitals and colons. */
 function pathOf(kind: KindInfo, key: Partial<ObjectKey>): string {
-  const base = kind.group === "" ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
-  const namespace = kind.namespaced && key.namespace ? `/namespaces/${encodeURIComponent(key.namespace)}` : "";
-  const name = key.name === undefined ? "" : `/${encodeURIComponent(key.name)}`;
-  return `${base}${namespace}/${kind.plural}${name}`;
+  const base = kind.group === "" ? ["api", kind.version] : ["apis", kind.group, kind.version];
+  const namespace = kind.namespaced && key.namespace ? ["namespaces", key.namespace] : [];
+  const segments = [...base, ...namespace, kind.plural, ...(key.name === undefined ? [] : [key.name])];
+  return segments.map((segment) => `/${encodeSegment(segment, kind)}`).join("");
+}
+
+/** What is in a manifest, an inventory or a discovery was checked before; here it would become another request. */
+function encodeSegment(segment: string, { kind }: KindInfo): string {
+  const problem = segment === "" ? "may not be empty" : pathSegmentProblem(segment);
+  if (problem === undefined) return encodeURIComponent(segment);
+  const message = `${JSON.stringify(foreignText(segment, 80))} of a ${foreignText(kind, 80)} cannot be in an address of the API: it ${problem}`;
+  throw new KubeError(
+    { method: "GET", path: "/", secret: false },
+    { status: 400, reason: "InvalidName", message, causes: [] },
+  );
 }
 
 function keyOf(object: ManifestObject): ObjectKey {
@@ -299,8 +229,20 @@ function isSecret(kind: KindInfo): boolean {
   return kind.group === "" && kind.kind === "Secret";
 }
 
+interface ObjectAnswer {
+  readonly request: Pick<KubeRequest, "method" | "path" | "secret">;
+  /** The object that was asked for. */
+  readonly name?: string;
+  /** Where it is in the answer. */
+  readonly what?: string;
+}
+
 /** Items of lists lack apiVersion and kind, and metadata has that of its envelope: both get those of the kind. */
-function readObject(kind: KindInfo, value: Json): KubeObject {
-  if (!isJsonObject(value)) return {};
+function readObject(kind: KindInfo, value: Json, { request, name, what = "" }: ObjectAnswer): KubeObject {
+  if (!isJsonObject(value)) throw malformed(request, `it is ${nameOf(value)}, expected an object`);
+  const problem = shapeProblem(value);
+  if (problem !== undefined) throw malformed(request, `${what}${problem}`);
+  const named = stringAt(value, "metadata", "name");
+  if (name !== undefined && named !== name) throw malformed(request, `it is about another object, ${named}`);
   return { ...value, apiVersion: apiVersionOf(kind.group, kind.version), kind: kind.kind };
 }

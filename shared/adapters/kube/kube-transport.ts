@@ -46,6 +46,8 @@ export interface TransportAnswer {
   readonly text: string;
 }
 
+/** Of an answer outside 2xx: of a Status only the first few kilobytes are ever used. */
+const maxRefusalBytes = 1024 * 1024;
 /** Each one is a TLS handshake; more than this gains a Sync of ordinary size nothing. */
 const defaultMaxSockets = 8;
 /** A private endpoint without a route does not refuse, it swallows: that must not take as long as a slow answer. */
@@ -130,27 +132,55 @@ export class KubeTransport {
           signal,
         },
         (response) => {
-          const chunks: Buffer[] = [];
-          let size = 0;
+          const { statusCode: status = 0, headers } = response;
+          const answer = (text: string) => resolve({ status, headers, text });
+          const body = new AnswerBody();
+          const refused = status >= 300;
+          const maxBytes = refused ? Math.min(maxRefusalBytes, request.maxBodyBytes) : request.maxBodyBytes;
           response.on("data", (chunk: Buffer) => {
-            size += chunk.length;
-            if (size > request.maxBodyBytes) response.destroy(new BodyTooLarge(request.maxBodyBytes));
-            else chunks.push(chunk);
+            if (body.add(chunk) <= maxBytes) return;
+            // The status of a refusal says enough; of any other answer a part says nothing.
+            if (refused) answer("");
+            response.destroy(new BodyTooLarge(maxBytes));
           });
           response.on("error", fail);
-          response.on("end", () =>
-            resolve({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              text: Buffer.concat(chunks).toString("utf8"),
-            }),
-          );
+          response.on("end", () => answer(body.text()));
         },
       );
       sent.on("error", fail);
       sent.on("socket", (socket) => limitConnecting(socket as TLSSocket, this.#endpoint));
       sent.end(request.body);
     });
+  }
+}
+
+const blockBytes = 64 * 1024;
+
+/** Bytes in blocks of their own: a body of one byte per chunk would keep a hundred for each. */
+class AnswerBody {
+  readonly #blocks: Buffer[] = [];
+  #block = Buffer.alloc(0);
+  #used = 0;
+  #size = 0;
+
+  /** @returns how many bytes it has by now. */
+  add(chunk: Buffer): number {
+    this.#size += chunk.length;
+    for (let rest = chunk; rest.length > 0; ) {
+      if (this.#used === this.#block.length) {
+        this.#block = Buffer.allocUnsafe(blockBytes);
+        this.#used = 0;
+        this.#blocks.push(this.#block);
+      }
+      const copied = rest.copy(this.#block, this.#used);
+      this.#used += copied;
+      rest = rest.subarray(copied);
+    }
+    return this.#size;
+  }
+
+  text(): string {
+    return Buffer.concat(this.#blocks, this.#size).toString("utf8");
   }
 }
 
@@ -163,6 +193,7 @@ function limitConnecting(socket: TLSSocket, endpoint: KubeEndpoint): void {
 }
 
 const timeoutCode = "ETIMEDOUT";
+const answerTooLarge = "AnswerTooLarge";
 
 class ConnectTimeout extends Error {
   readonly code = "ERR_CONNECT_TIMEOUT";
@@ -172,11 +203,13 @@ class ConnectTimeout extends Error {
   }
 }
 
+const remedy = "make the object smaller, or check what answers at the cluster's address";
+
 class BodyTooLarge extends Error {
-  readonly code = "ERR_BODY_TOO_LARGE";
+  readonly code = answerTooLarge;
 
   constructor(maxBodyBytes: number) {
-    super(`the answer is larger than ${maxBodyBytes} bytes`);
+    super(`the answer is larger than ${maxBodyBytes / 1024 / 1024} MiB, which is as much as is read of one; ${remedy}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { foreignText } from "#shared/domain/foreign-text.ts";
 import { isJsonObject, type Json } from "#shared/domain/json.ts";
 import { type KubeObject, valueAt } from "#shared/domain/kube-object.ts";
 
@@ -27,6 +28,9 @@ export function integerField(object: KubeObject, path: string, fallback: number)
   return typeof value === "number" && Number.isInteger(value) ? value : fallback;
 }
 
+/** Longer than any of a controller's; what a thousand objects say is in memory at once. */
+const maxTextLength = 1_000;
+
 /** `status.conditions`; empty when missing. @throws HealthShapeError when it is no list of conditions. */
 export function conditionsOf(object: KubeObject): readonly ObjectCondition[] {
   const list = valueAt(object, "status", "conditions");
@@ -50,5 +54,5 @@ function conditionFrom(item: Json, index: number): ObjectCondition {
 function textMember(value: Json | undefined, path: string): string {
   if (value === undefined || value === null) return "";
   if (typeof value !== "string") throw new HealthShapeError(`${path} is no string`);
-  return value;
+  return foreignText(value, maxTextLength);
 }

@@ -1,3 +1,4 @@
+import { foreignText } from "#shared/domain/foreign-text.ts";
 import { conditionsOf } from "#shared/domain/health/fields.ts";
 import type { Json } from "#shared/domain/json.ts";
 import { type KubeObject, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
@@ -19,7 +20,7 @@ export function podTroubles(pods: readonly KubeObject[]): readonly string[] {
     const trouble = podTrouble(pod);
     if (trouble === undefined || seen.has(trouble)) continue;
     seen.add(trouble);
-    troubles.push(`Pod ${stringAt(pod, "metadata", "name") ?? "?"}: ${trouble}`);
+    troubles.push(`Pod ${bounded(stringAt(pod, "metadata", "name") ?? "?")}: ${trouble}`);
     if (troubles.length === maxTroubles) break;
   }
   return troubles;
@@ -32,32 +33,37 @@ function podTrouble(pod: KubeObject): string | undefined {
   ] as const) {
     for (const container of listAt(pod, "status", list)) {
       const trouble = containerTrouble(container);
-      if (trouble !== undefined) return `${role} ${stringAt(container, "name") ?? "?"} ${trouble}`;
+      if (trouble !== undefined) return `${role} ${bounded(stringAt(container, "name") ?? "?")} ${trouble}`;
     }
   }
   return schedulingTrouble(pod);
 }
 
 function containerTrouble(container: Json): string | undefined {
-  const waiting = stringAt(container, "state", "waiting", "reason") ?? "";
+  const waiting = bounded(stringAt(container, "state", "waiting", "reason") ?? "");
   if (!ordinaryWaits.has(waiting)) {
     const detail =
       waiting === "CrashLoopBackOff" ? lastExit(container) : stringAt(container, "state", "waiting", "message");
     return detail ? `${waiting}: ${bounded(detail)}` : waiting;
   }
-  const exitCode = valueAt(container, "state", "terminated", "exitCode");
+  const exitCode = exitCodeAt(container, "state");
   if (exitCode === undefined || exitCode === 0) return undefined;
   return `exited with code ${exitCode}${reasonSuffix(stringAt(container, "state", "terminated", "reason"))}`;
 }
 
 function lastExit(container: Json): string | undefined {
-  const exitCode = valueAt(container, "lastState", "terminated", "exitCode");
+  const exitCode = exitCodeAt(container, "lastState");
   if (exitCode === undefined) return undefined;
   return `last exit code ${exitCode}${reasonSuffix(stringAt(container, "lastState", "terminated", "reason"))}`;
 }
 
+function exitCodeAt(container: Json, state: "state" | "lastState"): number | undefined {
+  const exitCode = valueAt(container, state, "terminated", "exitCode");
+  return typeof exitCode === "number" ? exitCode : undefined;
+}
+
 function reasonSuffix(reason: string | undefined): string {
-  return reason === undefined || reason === "Error" ? "" : ` (${reason})`;
+  return reason === undefined || reason === "Error" ? "" : ` (${bounded(reason)})`;
 }
 
 function schedulingTrouble(pod: KubeObject): string | undefined {
@@ -71,6 +77,5 @@ function schedulingTrouble(pod: KubeObject): string | undefined {
 }
 
 function bounded(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length > maxDetailLength ? `${line.slice(0, maxDetailLength - 1)}…` : line;
+  return foreignText(text, maxDetailLength);
 }

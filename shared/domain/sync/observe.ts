@@ -1,4 +1,5 @@
 /** The observed half of a Sync on a cluster: pure functions from what the worker saw to what it writes. */
+import { foreignText } from "#shared/domain/foreign-text.ts";
 import type { HealthStatus } from "#shared/domain/health/status.ts";
 import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
 import type { Condition } from "#shared/domain/rows/object-rows.ts";
@@ -10,6 +11,10 @@ const FAILED_AFTER_SECONDS = 60;
 const LONGEST_POLL_SECONDS = 30;
 const LONGEST_PROBE_SECONDS = 300;
 const KEPT_TROUBLES = 5;
+/** Of what a cluster says; a row with all of it is far below DynamoDB's 400 KB. */
+const MAX_REASON = 100;
+const MAX_MESSAGE = 1_000;
+const MAX_OBJECT = 700;
 
 /** What one look at a Sync came to; what is left out stays as it was. */
 export interface Finding {
@@ -27,9 +32,10 @@ export interface Finding {
 /** Writes a finding over what was observed before; `since`, `tries` and the next look follow from the two. */
 export function observe(
   row: Pick<SyncRow, "desired" | "observed" | "reconcile">,
-  finding: Finding,
+  found: Finding,
   at: { readonly now: Date; readonly fence: number },
 ): Observed {
+  const finding = fitForRow(found);
   const now = at.now.toISOString();
   const { observed: before, desired } = row;
   const sameAttempt = before?.attempt === desired.attempt;
@@ -46,7 +52,7 @@ export function observe(
     at: now,
     tries,
     objects: finding.objects ?? (sameAttempt ? before.objects : uncounted(before)),
-    troubles: (finding.troubles ?? []).slice(0, KEPT_TROUBLES),
+    troubles: finding.troubles ?? [],
     fence: at.fence,
     conditions: conditionsOf(finding, before?.conditions ?? [], now),
   };
@@ -66,6 +72,21 @@ export function observe(
 /** What was counted in an earlier attempt was of another rendering; what belongs to others still does. */
 function uncounted(before: Observed | undefined): Observed["objects"] {
   return { total: 0, ready: 0, failed: 0, foreign: before?.objects.foreign ?? 0 };
+}
+
+/** Words of a cluster end here as short lines, whoever they came through. */
+function fitForRow(finding: Finding): Finding {
+  const { troubles = [] } = finding;
+  return {
+    ...finding,
+    reason: foreignText(finding.reason, MAX_REASON),
+    message: foreignText(finding.message, MAX_MESSAGE),
+    troubles: troubles.slice(0, KEPT_TROUBLES).map(({ object, reason, message }) => ({
+      object: foreignText(object, MAX_OBJECT),
+      reason: foreignText(reason, MAX_REASON),
+      message: foreignText(message, MAX_MESSAGE),
+    })),
+  };
 }
 
 /** @returns undefined for phases that wait for their interval, or for the planner. */

@@ -1,9 +1,15 @@
 /** The status half of a Cluster: what its worker learned of it while it worked on something else. */
+import { foreignText } from "#shared/domain/foreign-text.ts";
 import type { ClusterRow, Condition } from "#shared/domain/rows/object-rows.ts";
 import type { Finding } from "#shared/domain/sync/observe.ts";
 
 /** A cluster that answers is noted at most this often. */
 const SEEN_SECONDS = 300;
+/** Of what a cluster says of itself. */
+const MAX_VERSION = 100;
+const MAX_UID = 200;
+const MAX_REASON = 100;
+const MAX_MESSAGE = 1_000;
 
 /** The cluster answered; what it was asked on the way is there. */
 export interface ClusterContact {
@@ -31,18 +37,18 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
   const now = sighting.now.toISOString();
   const before = cluster.status.conditions.find((condition) => condition.type === "Reachable");
   const status = away ? "False" : "True";
-  const reason = away ? result.reason : "Answers";
-  const uid = cluster.status.uid ?? contact?.uid;
+  const reason = away ? foreignText(result.reason, MAX_REASON) : "Answers";
+  const uid = cluster.status.uid ?? bounded(contact?.uid, MAX_UID);
   const same = before?.status === status && before.reason === reason && uid === cluster.status.uid;
   if (same && (away || !isSeenLongAgo(cluster, sighting.now))) return undefined;
   const condition: Condition = {
     type: "Reachable",
     status,
     reason,
-    message: away ? result.message : "",
+    message: away ? foreignText(result.message, MAX_MESSAGE) : "",
     since: before?.status === status ? before.since : now,
   };
-  const version = contact?.version ?? cluster.status.version;
+  const version = bounded(contact?.version, MAX_VERSION) ?? cluster.status.version;
   return {
     ...cluster,
     version: cluster.version + 1,
@@ -54,4 +60,8 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
       conditions: [condition],
     },
   };
+}
+
+function bounded(text: string | undefined, maxLength: number): string | undefined {
+  return text === undefined ? undefined : foreignText(text, maxLength);
 }

@@ -85,13 +85,13 @@ describe("requests", () => {
   });
 
   it("a server with a path prefix", async () => {
-    const { server, client } = await setUp(() => ({}), { prefix: "/clusters/prod/" });
+    const { server, client } = await setUp(() => ({ body: object }), { prefix: "/clusters/prod/" });
     await client.get(kind({ group: "apps", kind: "Deployment", plural: "deployments" }), key);
     expect(server.requests[0]?.url).toBe("/clusters/prod/apis/apps/v1/namespaces/n/deployments/a");
   });
 
   it("a certificate for another name", async () => {
-    const { client } = await setUp(() => ({}), { tlsServerName: "api.example.com" });
+    const { client } = await setUp(() => ({ body: object }), { tlsServerName: "api.example.com" });
     await expect(client.get(kind(), key)).resolves.toBeDefined();
     const wrong = await setUp(() => ({}), { tlsServerName: "evil.example.com" });
     await expect(wrong.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
@@ -128,7 +128,7 @@ describe("requests", () => {
   });
 
   it("impersonates", async () => {
-    const server = await startRecordingServer(() => ({}));
+    const server = await startRecordingServer(() => ({ body: object }));
     const connection = new KubeConnection({
       server: server.url,
       caData: server.caData,
@@ -152,7 +152,8 @@ describe("tokens", () => {
       return refresh ? "new" : "old";
     };
     const { client } = await setUp(
-      ({ headers }) => (headers.authorization === "Bearer new" ? {} : status(401, "Unauthorized", "Unauthorized")),
+      ({ headers }) =>
+        headers.authorization === "Bearer new" ? { body: object } : status(401, "Unauthorized", "Unauthorized"),
       { credentials: { token } },
     );
     await expect(client.get(kind(), key)).resolves.toBeDefined();

@@ -22,7 +22,10 @@ const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boole
   ["no such host", network("ENOTFOUND"), "unreachable", true, false],
   ["wrong certificate", network("ERR_TLS_CERT_ALTNAME_INVALID"), "unreachable", true, false],
   ["expired certificate", network("CERT_HAS_EXPIRED"), "unreachable", true, false],
-  ["answer too large", network("ERR_BODY_TOO_LARGE"), "tooLarge", false, false],
+  ["answer too large", network("AnswerTooLarge"), "tooLarge", false, false],
+  ["list too long", network("ListTooLong"), "tooLarge", false, false],
+  ["answers too large", network("AnswersTooLarge"), "tooLarge", false, false],
+  ["answer of something else", network("AnswerMalformed"), "malformed", true, true],
   ["401", answer(401, "Unauthorized"), "auth", true, false],
   ["403", answer(403, 'configmaps "a" is forbidden: User "x" cannot patch resource'), "forbidden", false, false],
   [

@@ -1,0 +1,81 @@
+import { needsSources } from "#shared/domain/json.ts";
+import type { JsonExtent } from "#shared/domain/json-extent.ts";
+
+const MEBIBYTE = 1024 * 1024;
+
+export interface AnswerLimit {
+  readonly bytes: number;
+  /** Of what it becomes when it is parsed: `{}` is 2 bytes of text and 64 of memory. */
+  readonly heapBytes: number;
+}
+
+/** Of one answer. A server takes objects of up to 3 MiB; what it adds to them is about as much again. */
+export const answerLimits = {
+  object: { bytes: 8 * MEBIBYTE, heapBytes: 48 * MEBIBYTE },
+  page: { bytes: 16 * MEBIBYTE, heapBytes: 96 * MEBIBYTE },
+  discovery: { bytes: 4 * MEBIBYTE, heapBytes: 48 * MEBIBYTE },
+} as const satisfies Readonly<Record<string, AnswerLimit>>;
+
+/** Of one list, over all pages: what is looked at, whether it is kept or not. */
+export const listLimits = { items: 100_000, pages: 1_000 } as const;
+
+/** Of everything that one look at a Sync reads: a quarter of the function's memory. */
+const lookLimits = { heapBytes: 256 * MEBIBYTE, bytes: 1024 * MEBIBYTE } as const;
+
+/** Recursion of whoever reads an answer ends here; a schema of Kubernetes is some 80 deep. */
+const maxDepth = 500;
+/** Parsing takes time that grows faster than the number; an int64 has 19 digits. */
+const maxDigits = 400;
+
+const HEAP_PER_VALUE = 64;
+/** Where integers may be too long for a double, the parser keeps each value's text beside it. */
+const HEAP_PER_SOURCED_VALUE = 512;
+
+/** @returns why the text is not parsed; undefined when it may be. */
+export function extentProblem({ depth, longestNumber }: JsonExtent): string | undefined {
+  if (depth > maxDepth) return `it is nested ${depth} deep, and ${maxDepth} is as deep as is read`;
+  if (longestNumber > maxDigits) return `it has a number of ${longestNumber} digits`;
+  return undefined;
+}
+
+/** What a text takes of memory when it is parsed, itself included: rather too much than too little. */
+export function heapBytesOf(text: string, { values }: JsonExtent): number {
+  return 2 * text.length + values * (needsSources(text) ? HEAP_PER_SOURCED_VALUE : HEAP_PER_VALUE);
+}
+
+/**
+ * What one look may read of a cluster, over all its requests. Memory is taken for what is kept, by the request that it
+ * answers: the same request again takes it once.
+ */
+export class AnswerBudget {
+  readonly #held = new Map<string, number>();
+  #heapBytes = 0;
+  #bytes = 0;
+
+  /** @returns what there is too much of; undefined when there is room. */
+  read(bytes: number): string | undefined {
+    this.#bytes += bytes;
+    if (this.#bytes <= lookLimits.bytes) return undefined;
+    return `the answers to one look are more than ${inMebibytes(lookLimits.bytes)}`;
+  }
+
+  /** @returns what there is too much of; undefined when there is room, which is then taken. */
+  hold(request: string, heapBytes: number): string | undefined {
+    this.release(request);
+    if (this.#heapBytes + heapBytes > lookLimits.heapBytes) {
+      return `the answers to one look would take more than ${inMebibytes(lookLimits.heapBytes)} of memory`;
+    }
+    this.#held.set(request, heapBytes);
+    this.#heapBytes += heapBytes;
+    return undefined;
+  }
+
+  release(request: string): void {
+    this.#heapBytes -= this.#held.get(request) ?? 0;
+    this.#held.delete(request);
+  }
+}
+
+export function inMebibytes(bytes: number): string {
+  return `${bytes / MEBIBYTE} MiB`;
+}

@@ -1,0 +1,146 @@
+import {
+  type AnswerBudget,
+  type AnswerLimit,
+  extentProblem,
+  heapBytesOf,
+  inMebibytes,
+} from "#shared/adapters/kube/answer-budget.ts";
+import { errorFrom } from "#shared/adapters/kube/kube-answers.ts";
+import type { KubeTransport, TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
+import { withRetries } from "#shared/adapters/kube/retry-policy.ts";
+import { type Json, parseJson } from "#shared/domain/json.ts";
+import { jsonExtent } from "#shared/domain/json-extent.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import type { Clock } from "#shared/ports.ts";
+
+export const requestTimeoutMs = 30_000;
+
+export interface KubeRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly accept?: string;
+  readonly contentType?: string;
+  readonly body?: string;
+  readonly secret?: boolean;
+  readonly limit: AnswerLimit;
+  /** Of what is kept of the answer; what is let go of at once takes none. */
+  readonly holds?: boolean;
+  readonly retryConflicts?: boolean;
+}
+
+export interface SenderOptions {
+  /** Epoch milliseconds of `clock` after which nothing is waited for or tried again. */
+  readonly deadlineMs: number;
+  readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
+  readonly clock: Clock;
+  readonly budget: AnswerBudget;
+}
+
+/** An answer whose body was read within its limits. */
+export interface JsonAnswer extends TransportAnswer {
+  readonly body: Json;
+}
+
+/** Requests with retries, errors and limits of what is read, but no knowledge of kinds. */
+export class KubeSender {
+  readonly #transport: KubeTransport;
+  readonly #options: SenderOptions;
+
+  constructor(transport: KubeTransport, options: SenderOptions) {
+    this.#transport = transport;
+    this.#options = options;
+  }
+
+  /** @throws KubeError for any answer outside 2xx, and for one that is too large or no JSON. */
+  async read(request: KubeRequest): Promise<JsonAnswer> {
+    const answer = await this.send(request);
+    return { ...answer, body: this.#parse(request, answer) };
+  }
+
+  send(request: KubeRequest): Promise<TransportAnswer> {
+    const { deadlineMs, clock } = this.#options;
+    const retryConflicts = request.retryConflicts ?? false;
+    return withRetries({ deadlineMs, clock, retryConflicts }, () => this.#sendOnce(request));
+  }
+
+  /** What was kept of the answer to a request is not any more. */
+  release(request: KubeRequest): void {
+    this.#options.budget.release(identityOf(request));
+  }
+
+  async #sendOnce(request: KubeRequest): Promise<TransportAnswer> {
+    const { impersonate, deadlineMs, clock } = this.#options;
+    this.#count(request, 0);
+    const answer = await this.#transport.send({
+      method: request.method,
+      path: request.path,
+      headers: {
+        ...(request.accept === undefined ? {} : { accept: request.accept }),
+        ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
+        ...(impersonate === undefined ? {} : { "impersonate-user": impersonate.user }),
+        ...(impersonate?.groups === undefined ? {} : { "impersonate-group": [...impersonate.groups] }),
+      },
+      ...(request.body === undefined ? {} : { body: request.body }),
+      secret: request.secret === true,
+      timeoutMs: Math.min(requestTimeoutMs, deadlineMs - clock.now().getTime()),
+      maxBodyBytes: request.limit.bytes,
+    });
+    this.#count(request, answer.text.length);
+    if (answer.status >= 200 && answer.status < 300) return answer;
+    throw errorFrom(summaryOf(request), answer);
+  }
+
+  #count(request: KubeRequest, bytes: number): void {
+    const spent = this.#options.budget.read(bytes);
+    if (spent !== undefined) throw tooMuch(request, spent);
+  }
+
+  #parse(request: KubeRequest, { text, headers }: TransportAnswer): Json {
+    const extent = jsonExtent(text);
+    const problem = extentProblem(extent);
+    if (problem !== undefined) throw malformed(request, problem);
+    const heapBytes = heapBytesOf(text, extent);
+    const { limit, holds } = request;
+    if (heapBytes > limit.heapBytes) {
+      const message = `the answer would take more than ${inMebibytes(limit.heapBytes)} of memory, which is as much as is read of one; make the object smaller, or check what answers at the cluster's address`;
+      throw refusal(request, "AnswerTooLarge", message);
+    }
+    const spent = holds === true ? this.#options.budget.hold(identityOf(request), heapBytes) : undefined;
+    if (spent !== undefined) throw tooMuch(request, spent);
+    try {
+      return parseJson(text);
+    } catch (cause) {
+      if (!(cause instanceof SyntaxError)) throw cause;
+      const type = String(headers["content-type"] ?? "no content type");
+      throw malformed(request, `it is no JSON (${text.length} bytes, ${type})`);
+    }
+  }
+}
+
+/** Metadata of an object is another answer than the object. */
+function identityOf({ method, path, accept = "" }: KubeRequest): string {
+  return `${method} ${path} ${accept}`;
+}
+
+/** The answer is not one of an API server: a proxy's, or a broken server's. */
+export function malformed(request: Pick<KubeRequest, "method" | "path" | "secret">, problem: string): KubeError {
+  const message = `the answer is not one of an API server: ${problem}; check what answers at the cluster's address`;
+  return refusal(request, "AnswerMalformed", message);
+}
+
+export function refusal(
+  request: Pick<KubeRequest, "method" | "path" | "secret">,
+  code: "AnswerTooLarge" | "AnswerMalformed" | "AnswersTooLarge" | "ListTooLong",
+  message: string,
+): KubeError {
+  return new KubeError(summaryOf(request), { code, message, causes: [] });
+}
+
+function tooMuch(request: KubeRequest, spent: string): KubeError {
+  const remedy = "split the Sync, or take out of the cluster what it does not need";
+  return refusal(request, "AnswersTooLarge", `${spent}, which is as much as is read; ${remedy}`);
+}
+
+function summaryOf({ method, path, secret = false }: Pick<KubeRequest, "method" | "path" | "secret">) {
+  return { method, path, secret };
+}

@@ -1,0 +1,125 @@
+import { answerLimits, listLimits } from "#shared/adapters/kube/answer-budget.ts";
+import { type KubeRequest, type KubeSender, malformed, refusal } from "#shared/adapters/kube/kube-sender.ts";
+import { nameOf } from "#shared/adapters/kube/object-shape.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import { stringAt } from "#shared/domain/kube-object.ts";
+
+const pageSize = 500;
+const maxRelists = 3;
+/** A server's token is some hundred bytes, and has to fit into an address. */
+const maxTokenLength = 8_192;
+
+export interface PagedList<T> {
+  /** Without `limit` and `continue`. */
+  readonly path: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly accept?: string;
+  readonly secret: boolean;
+  readonly maxItems?: number;
+  /** What is kept of an item; undefined for what is not wanted, whose memory is then free again with its page. */
+  readonly take: (item: JsonObject, request: KubeRequest, index: number) => T | undefined;
+}
+
+/**
+ * All items over all pages; starts over when the server forgets the page's version, and takes smaller pages when one is
+ * too large. A list that cannot be read to its end is an error, never a shorter list.
+ */
+export async function listPages<T>(sender: KubeSender, list: PagedList<T>): Promise<readonly T[]> {
+  for (let relist = 0; ; relist += 1) {
+    const held: KubeRequest[] = [];
+    try {
+      return await listOnce(sender, list, held);
+    } catch (error) {
+      for (const request of held) sender.release(request);
+      const expired = error instanceof KubeError && error.class === "expired";
+      if (!expired || relist >= maxRelists) throw error;
+    }
+  }
+}
+
+async function listOnce<T>(sender: KubeSender, list: PagedList<T>, held: KubeRequest[]): Promise<readonly T[]> {
+  const taken: T[] = [];
+  const maxItems = list.maxItems ?? Number.POSITIVE_INFINITY;
+  const tokens = new Set<string>();
+  let limit = Math.min(pageSize, maxItems);
+  let token: string | undefined;
+  let seen = 0;
+  for (let pages = 0; ; pages += 1) {
+    const request = requestOf(list, { limit, token });
+    if (pages === listLimits.pages || seen > listLimits.items) throw tooLong(request, { pages, seen });
+    const page = await readPage(sender, request, limit);
+    if (page === "too large") {
+      limit = Math.max(1, Math.floor(limit / 4));
+      continue;
+    }
+    held.push(request);
+    const items = itemsOf(page, request);
+    const before = taken.length;
+    for (const [index, item] of items.entries()) {
+      const one = list.take(asObject(item, request, index), request, index);
+      if (one !== undefined) taken.push(one);
+    }
+    if (taken.length === before) sender.release(request);
+    seen += items.length;
+    token = tokenOf(page, request);
+    if (token === undefined || taken.length >= maxItems) return taken;
+    if (tokens.has(token)) throw malformed(request, "its continue token came before");
+    tokens.add(token);
+  }
+}
+
+function requestOf<T>(
+  { path, parameters, accept, secret }: PagedList<T>,
+  page: { readonly limit: number; readonly token: string | undefined },
+): KubeRequest {
+  const query = new URLSearchParams({ limit: String(page.limit), ...parameters });
+  if (page.token !== undefined) query.set("continue", page.token);
+  return {
+    method: "GET",
+    path: `${path}?${query}`,
+    secret,
+    limit: answerLimits.page,
+    holds: true,
+    ...(accept === undefined ? {} : { accept }),
+  };
+}
+
+async function readPage(sender: KubeSender, request: KubeRequest, limit: number): Promise<Json | "too large"> {
+  try {
+    return (await sender.read(request)).body;
+  } catch (error) {
+    const tooLarge = error instanceof KubeError && (error.reason === "AnswerTooLarge" || error.status === 413);
+    if (tooLarge && limit > 1) return "too large";
+    throw error;
+  }
+}
+
+/** Go writes an empty list as null. What has no items at all is no list, and no empty one. */
+function itemsOf(page: Json, request: KubeRequest): readonly Json[] {
+  const items = isJsonObject(page) ? page.items : undefined;
+  if (items === null) return [];
+  if (!Array.isArray(items)) throw malformed(request, `items is ${nameOf(items)}, expected a list`);
+  return items;
+}
+
+function asObject(item: Json, request: KubeRequest, index: number): JsonObject {
+  if (!isJsonObject(item)) throw malformed(request, `items[${index}] is ${nameOf(item)}, expected an object`);
+  return item;
+}
+
+function tokenOf(page: Json, request: KubeRequest): string | undefined {
+  const token = stringAt(page, "metadata", "continue") || undefined;
+  if (token === undefined || token.length <= maxTokenLength) return token;
+  throw malformed(request, `its continue token has ${token.length} characters`);
+}
+
+function tooLong(request: KubeRequest, { pages, seen }: { readonly pages: number; readonly seen: number }): KubeError {
+  const limits = `${listLimits.items} items on ${listLimits.pages} pages are as much as is read`;
+  const remedy = "have fewer objects of the kind in the namespace, or in the cluster";
+  return refusal(
+    request,
+    "ListTooLong",
+    `the list goes on after ${seen} items on ${pages} pages, and ${limits}; ${remedy}`,
+  );
+}

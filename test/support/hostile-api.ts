@@ -1,0 +1,80 @@
+/** An API server that answers as an honest one does, but for the requests that a test takes over. */
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, request as sendRequest } from "node:https";
+import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
+
+/** @returns false where the honest server is to answer. */
+export type Attack = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+export interface HostileApi extends Pick<ClusterConnection, "server" | "caData" | "token"> {
+  attack(attack: Attack | undefined): void;
+  /** `GET /api/v1/...`: what was asked since the last `clear`, the query included. */
+  requests(): readonly string[];
+  /** That were written to clients since the last `clear`. */
+  sentBytes(): number;
+  clear(): void;
+  stop(): Promise<void>;
+}
+
+export async function startHostileApi(honest: ClusterConnection): Promise<HostileApi> {
+  const tls = await createTlsCertificate(["127.0.0.1"]);
+  const asked: string[] = [];
+  let sent = 0;
+  let attack: Attack | undefined;
+  const server = createServer({ ...tls, requestTimeout: 0, keepAliveTimeout: 60_000 }, (request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    const before = request.socket.bytesWritten;
+    response.once("close", () => {
+      sent += request.socket.bytesWritten - before;
+    });
+    response.on("error", () => {});
+    request.socket.on("error", () => {});
+    if (attack?.(request, response) !== true) forward(honest, request, response);
+  });
+  const { origin, stop } = await listenOnLoopback(server);
+  return {
+    server: origin,
+    caData: Buffer.from(tls.cert).toString("base64"),
+    token: honest.token,
+    attack(next) {
+      attack = next;
+    },
+    requests: () => asked,
+    sentBytes: () => sent,
+    clear() {
+      asked.length = 0;
+      sent = 0;
+    },
+    stop,
+  };
+}
+
+function forward(honest: ClusterConnection, request: IncomingMessage, response: ServerResponse): void {
+  const { pathname, origin } = new URL(honest.server);
+  const path = `${pathname.replace(/\/$/, "")}${request.url}`;
+  const ca = Buffer.from(honest.caData, "base64");
+  const headers = { ...request.headers, host: new URL(origin).host };
+  const asked = sendRequest(`${origin}${path}`, { method: request.method ?? "GET", headers, ca }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  });
+  asked.on("error", () => response.destroy());
+  request.pipe(asked);
+}
+
+/** Writes pieces until the client has enough of them, as fast as it reads. */
+export async function pour(response: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
+  for (const piece of pieces) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await Promise.race([once(response, "drain"), once(response, "close")]);
+  }
+  response.end();
+}
+
+export function answerJson(response: ServerResponse, text: string, status = 200): boolean {
+  response.writeHead(status, { "content-type": "application/json" }).end(text);
+  return true;
+}

@@ -49,7 +49,11 @@ export class Wiring extends Construct {
     const toResolve = new WorkQueue(this, "ToResolve", { functionTimeout: Duration.minutes(3) });
     const toRollout = new WorkQueue(this, "ToRollout", { functionTimeout: Duration.minutes(1), fifo: true });
     const toRender = new WorkQueue(this, "ToRender", { functionTimeout: Duration.minutes(2) });
-    const toApply = new WorkQueue(this, "ToApply", { functionTimeout: Duration.minutes(5) });
+    const toApply = new WorkQueue(this, "ToApply", {
+      functionTimeout: Duration.minutes(5),
+      // The lease of a worker that died is over then, and keeps a second one out for as long as the first is alive.
+      visibilityTimeout: Duration.seconds(330),
+    });
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
 
     // people, CI -> api
@@ -215,7 +219,8 @@ export class Wiring extends Construct {
       memoryMiB: 1024,
       inMessageCircle: true,
     });
-    apply.workOn(toApply, { batchSize: 5, maxConcurrency: 100 });
+    // What a cluster answers may fell its worker: no other cluster is in the same sandbox.
+    apply.workOn(toApply, { batchSize: 1, maxConcurrency: 200 });
 
     // apply, rollout -> report: events, metrics, and one word to the planner
     const report = new StarlingFunction(this, "Report", {

@@ -1,7 +1,6 @@
 import type { ApplyEnv } from "#functions/apply/env.ts";
 import { KubeConnector } from "#functions/apply/kube-connector.ts";
 import { workCluster } from "#functions/apply/work-cluster.ts";
-import { CoalescingSender } from "#shared/adapters/coalescing-sender.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { EksAccess } from "#shared/adapters/eks-access.ts";
 import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
@@ -13,16 +12,13 @@ import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-/** A batch is as many clusters at once: waiting for one costs the others nothing. */
 export function wireApply(env: ApplyEnv, aws: AwsClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock } = options;
   const log = powertoolsLog("apply");
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
-    sender: new CoalescingSender(
-      new SqsSender(aws.sqs, { apply: env.STARLING_QUEUE_APPLY, report: env.STARLING_QUEUE_REPORT }),
-    ),
+    sender: new SqsSender(aws.sqs, { apply: env.STARLING_QUEUE_APPLY, report: env.STARLING_QUEUE_REPORT }),
     clock,
     ids: randomIds,
     log,

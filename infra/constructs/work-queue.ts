@@ -18,6 +18,11 @@ const MAX_RECEIVE_COUNT = 5;
 export interface WorkQueueProps {
   /** Of the function that works on it; the visibility timeout follows from it. */
   readonly functionTimeout: Duration;
+  /**
+   * When a message comes back whose worker died, where working on it twice at once is harmless; Lambda wants it no shorter
+   * than the function's time.
+   */
+  readonly visibilityTimeout?: Duration;
   /** First in, first out within a message group, in high-throughput mode. */
   readonly fifo?: true;
 }
@@ -31,6 +36,7 @@ export class WorkQueue extends Construct {
   constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
     this.functionTimeout = props.functionTimeout;
+    const advised = Duration.seconds(props.functionTimeout.toSeconds() * VISIBILITY_PER_TIMEOUT);
     const common = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true };
     const fifo = {
       fifo: true,
@@ -52,7 +58,7 @@ export class WorkQueue extends Construct {
       queueName,
       redriveAllowPolicy: { redrivePermission: RedrivePermission.DENY_ALL },
       ...(props.fifo === true ? fifo : {}),
-      visibilityTimeout: Duration.seconds(props.functionTimeout.toSeconds() * VISIBILITY_PER_TIMEOUT),
+      visibilityTimeout: props.visibilityTimeout ?? advised,
       // Rows are the truth and the tick sends again: an old message has nothing to say.
       retentionPeriod: Duration.days(1),
       deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: MAX_RECEIVE_COUNT },

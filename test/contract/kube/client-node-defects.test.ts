@@ -123,10 +123,10 @@ describe("the object API of @kubernetes/client-node, and ours", () => {
     const role = {
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "ClusterRole",
-      metadata: { name: "system:Reader%x" },
+      metadata: { name: "system:Reader+x" },
     } as unknown as ManifestObject;
-    expect((await sentByTheirs(role)).path).toBe("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3areader%25x");
-    expect((await sentByOurs(role)).path).toBe("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3AReader%25x");
+    expect((await sentByTheirs(role)).path).toBe("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3areader%2bx");
+    expect((await sentByOurs(role)).path).toBe("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3AReader%2Bx");
   });
 
   it("writes the namespace `default` into what it is given", async () => {

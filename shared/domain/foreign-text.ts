@@ -1,17 +1,14 @@
-/** What tells a terminal or a reader something else than it says: controls, and marks of direction or of no width. */
-const harmful = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-const replacement = "\u{fffd}";
+import { plainText } from "#shared/domain/plain-text.ts";
 
 /**
- * A text of another system as one line that is fit for a row, a log and a terminal: escapes and other controls become
- * U+FFFD, white space one blank, and what is longer than `maxLength` ends with an ellipsis.
+ * A text of another system as one line that is fit for a row, a log and a terminal: what a terminal obeys is written as
+ * `\u001b`, white space is one blank, and what is longer than `maxLength` ends with an ellipsis.
  */
 export function foreignText(text: string, maxLength: number): string {
   // Of the rest nothing could be left: megabytes are not looked through.
-  const head = text.slice(0, 4 * maxLength).replaceAll(/\s+/g, " ");
-  const line = head.replaceAll(harmful, replacement).trim();
+  const line = plainText(text.slice(0, 4 * maxLength).replaceAll(/\s+/g, " ")).trim();
   const cut = line.length > maxLength || text.length > 4 * maxLength;
-  if (line === text && !cut) return text;
+  if (line === text && !cut && text.isWellFormed()) return text;
   // A copy: a slice would keep the whole text in memory for as long as it lives.
   return Buffer.from(cut ? `${line.slice(0, maxLength - 1)}…` : line).toString();
 }

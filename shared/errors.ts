@@ -39,6 +39,11 @@ export function isConflict(error: unknown): error is ConflictError {
   return error instanceof ConflictError;
 }
 
+/** A row would be larger than the table takes: the same write can never succeed. */
+export function isRowTooLarge(error: unknown): error is StarlingError {
+  return error instanceof StarlingError && error.code === "RowTooLarge";
+}
+
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -83,6 +83,7 @@ export interface Table {
   queryIndex(query: IndexQuery): Promise<Page<IndexEntry>>;
   /**
    * All or nothing, at most 100. @throws ConflictError when a condition does not hold; `data.failed` has the indexes.
+   * @throws StarlingError `RowTooLarge` when a row would be larger than 400 KB; `data.row` is its key.
    */
   write(writes: readonly Write[]): Promise<void>;
   /** One conditional update; the row after it. @throws ConflictError when the condition does not hold. */

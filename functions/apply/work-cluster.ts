@@ -11,6 +11,7 @@ import {
   leaseRelease,
   renewWanted,
 } from "#functions/apply/lease.ts";
+import { smallerTruth } from "#functions/apply/smaller-truth.ts";
 import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
@@ -18,7 +19,7 @@ import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
 import { nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isConflict } from "#shared/errors.ts";
+import { isConflict, isRowTooLarge } from "#shared/errors.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
@@ -195,7 +196,7 @@ async function commitAndRelease(writes: readonly Write[], lease: Lease, table: T
     await table.write([...writes, leaseRelease(lease)]);
     return true;
   } catch (error) {
-    if (!isConflict(error)) throw error;
+    if (!isConflict(error) && !isRowTooLarge(error)) throw error;
   }
   await commit(writes, lease, table);
   try {
@@ -211,7 +212,8 @@ const MAX_REWRITES = 3;
 
 /**
  * Writes what was observed; where the planner assigned something newer meanwhile, on top of that: what is in the
- * cluster must be remembered, whatever is to come next. A row that another worker wrote, or a lost lease, drops it.
+ * cluster must be remembered, whatever is to come next. A row that another worker wrote, or a lost lease, drops it; where it does
+ * not fit, its outcome alone is written.
  */
 async function writeOver(
   writes: readonly Write[],
@@ -223,8 +225,8 @@ async function writeOver(
     try {
       return await table.write(complete(attempt));
     } catch (error) {
-      if (!isConflict(error) || rewrite === MAX_REWRITES) throw error;
-      attempt = await rebase(attempt, table);
+      if (rewrite === MAX_REWRITES || !(isConflict(error) || isRowTooLarge(error))) throw error;
+      attempt = isConflict(error) ? await rebase(attempt, table) : smallerTruth(attempt, error);
       if (attempt.length === 0) return;
     }
   }

@@ -10,8 +10,9 @@ import { readSubject } from "#functions/rollout/read-subject.ts";
 import { sealRollout } from "#functions/rollout/seal-rollout.ts";
 import { farewell, idle } from "#functions/rollout/settle-subject.ts";
 import { isSuperseded, startRollout, supersede } from "#functions/rollout/start-rollout.ts";
+import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
-import { isConflict } from "#shared/errors.ts";
+import { isConflict, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
 
 /** A subject that needs more steps than this in one go is looked at again by its next message or its watchdog. */
 const MAX_STEPS = 500;
@@ -26,10 +27,20 @@ export async function planSubject(subject: Subject, ports: PlannerPorts): Promis
       await ports.sender.send(messages);
       if (!again) return;
     } catch (error) {
+      if (isRowTooLarge(error)) return tellTooLarge(subject, error, steady);
       if (!isConflict(error) || ++conflicts > MAX_CONFLICTS) throw error;
     }
   }
   ports.log.warn("a subject needs more steps than one invocation gives", { ...subject });
+}
+
+/** What cannot be written would be decided again for ever: people are told what to make smaller, where they look. */
+async function tellTooLarge(subject: Subject, error: StarlingError, ports: PlannerPorts): Promise<void> {
+  ports.log.error("a row of the planner is too large", { ...subject, error: error.message });
+  const known = await readSubject(subject, ports);
+  if (known === undefined) return;
+  const waiting = { ok: false, reason: "RowTooLarge", message: error.message } as const;
+  await ports.table.write([subjectWrite(known.row, { now: ports.clock.now(), waiting })]);
 }
 
 async function planOnce(subject: Subject, ports: PlannerPorts): Promise<Step> {

@@ -9,6 +9,7 @@ import {
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 import { readableRow } from "#shared/adapters/readable-row.ts";
+import { refuseLargeRows, rowTooLarge } from "#shared/adapters/row-limit.ts";
 import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import { ConflictError, StarlingError } from "#shared/errors.ts";
 import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, Table, Write } from "#shared/ports.ts";
@@ -134,6 +135,7 @@ export class DynamoTable implements Table {
 
   async write(writes: readonly Write[]): Promise<void> {
     if (writes.length === 0) return;
+    refuseLargeRows(writes);
     const TransactItems = writes.map((write) => this.#action(write));
     // Of all tries one is done: a try whose answer was lost must not look like somebody else's write.
     const ClientRequestToken = randomUUID();
@@ -149,6 +151,7 @@ export class DynamoTable implements Table {
   async update(write: Extract<Write, { update: RowKey }>): Promise<Row> {
     const action = this.#action(write).Update;
     if (action === undefined) throw new Error("an update has no update action");
+    refuseLargeRows([write]);
     return persist(async () => {
       try {
         const answer = await this.#client.send(new UpdateCommand({ ...action, ReturnValues: "ALL_NEW" }));
@@ -282,10 +285,22 @@ function invalidContinue(): StarlingError {
 
 function translated(error: unknown, writes: readonly Write[]): unknown {
   if (error instanceof ConditionalCheckFailedException) return conflict(writes, [0]);
+  if (isTooLarge(error) && writes[0] !== undefined) return grown(writes[0]);
   if (!(error instanceof TransactionCanceledException)) return error;
   const reasons = error.CancellationReasons ?? [];
+  const large = writes.find((_write, index) => isTooLarge(new Error(reasons[index]?.Message)));
+  if (large !== undefined) return grown(large);
   const failed = reasons.flatMap((reason, index) => (reason.Code === "ConditionalCheckFailed" ? [index] : []));
   return failed.length > 0 ? conflict(writes, failed) : error;
+}
+
+/** Only DynamoDB knows how large a row is that is updated: `Item size to update has exceeded the maximum allowed size`. */
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && /item size .*exceeded the maximum allowed size/i.test(error.message);
+}
+
+function grown(write: Write): StarlingError {
+  return rowTooLarge(rowOf(write), "would grow too large by this update");
 }
 
 function conflict(writes: readonly Write[], failed: readonly number[]): ConflictError {
@@ -294,10 +309,13 @@ function conflict(writes: readonly Write[], failed: readonly number[]): Conflict
 }
 
 function keyOf(write: Write | undefined): string {
-  if (write === undefined) return "?";
-  if ("put" in write) return keyText(write.put);
-  if ("delete" in write) return keyText(write.delete);
-  return keyText("check" in write ? write.check : write.update);
+  return write === undefined ? "?" : keyText(rowOf(write));
+}
+
+function rowOf(write: Write): RowKey {
+  if ("put" in write) return write.put;
+  if ("delete" in write) return write.delete;
+  return "check" in write ? write.check : write.update;
 }
 
 async function persist<T>(call: () => Promise<T>): Promise<T> {

@@ -1,4 +1,5 @@
 import { readableRow } from "#shared/adapters/readable-row.ts";
+import { refuseLargeRow, refuseLargeRows } from "#shared/adapters/row-limit.ts";
 import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import { ConflictError } from "#shared/errors.ts";
 import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, Table, Write } from "#shared/ports.ts";
@@ -54,8 +55,10 @@ export class MemoryTable implements Table {
     if (writes.length > MOST_WRITES) throw new Error(`a transaction has at most ${MOST_WRITES} writes`);
     const rows = new Set(writes.map((write) => keyText(keyOf(write))));
     if (rows.size < writes.length) throw new Error("a transaction names each row at most once");
+    refuseLargeRows(writes);
     const failed = writes.flatMap((write, index) => (this.#holds(write) ? [] : [index]));
     if (failed.length > 0) throw new ConflictError("row changed since it was read", { failed });
+    for (const write of writes) if ("update" in write) refuseLargeRow(this.#updated(write));
     for (const write of writes) this.#apply(write);
   }
 
@@ -108,12 +111,16 @@ export class MemoryTable implements Table {
       this.#partitions.get(write.delete.pk)?.delete(write.delete.sk);
       return;
     }
+    this.#store(this.#updated(write));
+  }
+
+  #updated(write: Extract<Write, { update: RowKey }>): Row {
     const { pk, sk } = write.update;
     const row: Record<string, unknown> = { ...this.#find(write.update), pk, sk };
     for (const [name, value] of Object.entries(write.set ?? {})) row[name] = copy(value);
     for (const [name, value] of Object.entries(write.add ?? {})) row[name] = Number(row[name] ?? 0) + value;
     for (const name of write.remove ?? []) delete row[name];
-    this.#store(row as unknown as Row);
+    return row as unknown as Row;
   }
 }
 

@@ -3,7 +3,15 @@ import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
 import { ManifestError, type ManifestPlace } from "#shared/domain/manifest-error.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
 import { normaliseManifest } from "#shared/domain/normalise-manifest.ts";
-import { compareText, describeObject, groupOf, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import {
+  compareText,
+  describeObject,
+  groupOf,
+  type ObjectId,
+  objectIdKey,
+  versionOf,
+} from "#shared/domain/object-id.ts";
+import { pathSegmentProblem } from "#shared/domain/path-segment.ts";
 import type { ManifestDocument } from "#shared/domain/yaml.ts";
 
 /** One object that may be applied: checked, normalised, and with the place it came from. */
@@ -85,6 +93,12 @@ function check({ object, place: at }: Candidate): Manifest {
   if (metadata.namespace !== undefined && metadata.namespace !== null && typeof metadata.namespace !== "string") {
     refuse("metadata.namespace", `${gotInstead(metadata.namespace)}, expected a string; put it in quotes`);
   }
+  const texts = { apiVersion: object.apiVersion, kind: object.kind, "metadata.name": metadata.name };
+  for (const [field, value] of Object.entries({ ...texts, "metadata.namespace": metadata.namespace })) {
+    const problem = typeof value === "string" ? nameProblem(field, value) : undefined;
+    if (problem === undefined) continue;
+    refuse(field, `${gotInstead(value)}, which ${problem}: it becomes a part of the object's address in the API`);
+  }
   for (const member of ["labels", "annotations"] as const) {
     const values = metadata[member];
     if (values === undefined || values === null) continue;
@@ -118,6 +132,12 @@ function requireText(
 ): void {
   if (value === undefined) refuse(field, `is missing; every Kubernetes object has one, expected ${example}`);
   if (typeof value !== "string" || value === "") refuse(field, `${gotInstead(value)}, expected ${example}`);
+}
+
+/** Only an apiVersion has a slash, between its two parts. */
+function nameProblem(field: string, value: string): string | undefined {
+  const parts = field === "apiVersion" ? [groupOf(value), versionOf(value)] : [value];
+  return parts.map(pathSegmentProblem).find((problem) => problem !== undefined);
 }
 
 function gotInstead(value: Json | undefined): string {

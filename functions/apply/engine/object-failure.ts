@@ -46,9 +46,9 @@ export function endsTheRun(failure: ObjectFailure): boolean {
   return failure.class === "unreachable" || failure.class === "auth";
 }
 
-/** There is more than is read: nothing can be said of the Sync as a whole, so that is what is said. */
+/** What was answered to a list was not taken: nothing can be said of the Sync as a whole, and that is to be told. */
 export function endsTheLook(failure: ObjectFailure): boolean {
-  return endsTheRun(failure) || tooMuch.has(failure.reason);
+  return endsTheRun(failure) || notTaken.has(failure.reason);
 }
 
-const tooMuch: ReadonlySet<string> = new Set(["AnswerTooLarge", "AnswersTooLarge", "ListTooLong"]);
+const notTaken: ReadonlySet<string> = new Set(["AnswerMalformed", "AnswerTooLarge", "AnswersTooLarge", "ListTooLong"]);

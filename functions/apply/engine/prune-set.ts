@@ -1,7 +1,7 @@
 import { guardDefinition, guardNamespace } from "#functions/apply/engine/deletion-guards.ts";
 import { stillHolds } from "#functions/apply/engine/ensure-parent.ts";
 import { heldBy } from "#functions/apply/engine/held-by.ts";
-import { endsTheLook, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
+import { endsTheRun, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import { inDeletionRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
@@ -123,7 +123,7 @@ async function pruneOne(client: ClusterClient, candidate: Candidate, request: Pr
     return await withFreshKinds(client, () => proveAndDelete(client, candidate, request));
   } catch (error) {
     const failure = failureOf(error);
-    if (endsTheLook(failure)) throw error;
+    if (endsTheRun(failure)) throw error;
     return { id, outcome: "failed", message: failure.message, failure };
   }
 }

@@ -4,6 +4,7 @@ import { isJsonObject } from "#shared/domain/json.ts";
 import { listAt, type ManifestObject, objectIdOf, stringAt, stringMapAt } from "#shared/domain/kube-object.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
 import { describeObject, groupOf, type ObjectId, objectIdKey, versionOf } from "#shared/domain/object-id.ts";
+import { pathSegmentProblem } from "#shared/domain/path-segment.ts";
 
 /** An object of the rendering as it will be sent: with its scope settled and the set's label on it. */
 export interface ResolvedObject {
@@ -54,6 +55,11 @@ export async function resolveObjects(
 
 function invalidity(id: ObjectId, scope: Scope | undefined, places: ReadonlySet<string>): ObjectFailure | undefined {
   const name = describeObject(id);
+  const unfit = pathSegmentProblem(id.name) ?? pathSegmentProblem(id.namespace);
+  if (unfit !== undefined) {
+    const message = `the name or namespace of ${name} ${unfit}: it becomes a part of the object's address in the API; give it another`;
+    return definiteFailure({ class: "invalid", reason: "InvalidName", message });
+  }
   if (scope?.namespaced && id.namespace === "") {
     const remedy = "set metadata.namespace, namespace in its kustomization, or apply.defaultNamespace of its template";
     return definiteFailure({ class: "invalid", reason: "NoNamespace", message: `${name} has no namespace; ${remedy}` });

@@ -30,8 +30,11 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   }
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
   const foreign = report.foreign.filter((id) => !known.has(objectIdKey(id))).length;
-  const counted = (found: VerbResult): VerbResult =>
-    found.objects === undefined ? found : { ...found, objects: { ...found.objects, foreign } };
+  const counted = (found: VerbResult): VerbResult => ({
+    ...found,
+    ...(found.objects === undefined ? {} : { objects: { ...found.objects, foreign } }),
+    ...notCompared(report),
+  });
   if (report.drifted.length === 0)
     return { ...counted(await withHealth(context, seen, report.live)), ...(await stored(context, seen)) };
   if (row.desired.apply.drift === "report") {
@@ -39,6 +42,14 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
     return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)), ...found };
   }
   return counted(await correct(context, { report, seen }));
+}
+
+/** A kind that cannot be listed shows no drift: that is not the same as having none. */
+function notCompared({ unread }: DriftReport): Pick<VerbResult, "notCompared"> {
+  const [first, ...others] = unread;
+  if (first === undefined) return {};
+  const more = others.length === 0 ? "" : ` and ${others.length} more kinds`;
+  return { notCompared: `${first.kind}${more} could not be compared: ${first.failure.message}` };
 }
 
 function isAway({ how }: DriftedObject): boolean {

@@ -120,6 +120,7 @@ export class KubeTransport {
         if (error.reason === timeoutCode) this.#closeIdle();
         reject(error);
       };
+      let answered = false;
       const signal = AbortSignal.timeout(Math.max(1, request.timeoutMs));
       const sent = sendRequest(
         {
@@ -132,6 +133,7 @@ export class KubeTransport {
           signal,
         },
         (response) => {
+          answered = true;
           const { statusCode: status = 0, headers } = response;
           const answer = (text: string) => resolve({ status, headers, text });
           const body = new AnswerBody();
@@ -148,6 +150,14 @@ export class KubeTransport {
         },
       );
       sent.on("error", fail);
+      // A connection that becomes something else ends without an error and without an answer.
+      sent.on("upgrade", (response, socket) => {
+        socket.destroy();
+        fail(new ProtocolSwitched(response.headers.upgrade));
+      });
+      sent.on("close", () => {
+        if (!answered) fail(new ConnectionClosed());
+      });
       sent.on("socket", (socket) => limitConnecting(socket as TLSSocket, this.#endpoint));
       sent.end(request.body);
     });
@@ -203,7 +213,24 @@ class ConnectTimeout extends Error {
   }
 }
 
-const remedy = "make the object smaller, or check what answers at the cluster's address";
+class ProtocolSwitched extends Error {
+  readonly code = "AnswerMalformed";
+
+  constructor(protocol: string | undefined) {
+    super(`the server switched to another protocol (${protocol ?? "none"}) that nobody asked for; ${check}`);
+  }
+}
+
+class ConnectionClosed extends Error {
+  readonly code = "ECONNRESET";
+
+  constructor() {
+    super("the connection was closed without an answer");
+  }
+}
+
+const check = "check what answers at the cluster's address";
+const remedy = `make the object smaller, or ${check}`;
 
 class BodyTooLarge extends Error {
   readonly code = answerTooLarge;

@@ -28,7 +28,11 @@ export function relationOf(row: SubjectRow): Relation {
 export type DesiredPlan =
   | { readonly ok: true; readonly plan: Plan }
   /** Nothing to plan yet, and why. */
-  | { readonly ok: false; readonly reason: "SourceNotFound" | "SourceNotReady"; readonly message: string };
+  | {
+      readonly ok: false;
+      readonly reason: "SourceNotFound" | "SourceNotReady" | "RowTooLarge";
+      readonly message: string;
+    };
 
 /**
  * The plan a subject asks for now: every template pinned to its Source's artifact, every template that was assigned

@@ -26,6 +26,8 @@ export interface Finding {
   readonly applied?: Observed["applied"];
   readonly inventory?: string;
   readonly drift?: Observed["drift"];
+  /** Why not everything could be compared with what was applied. */
+  readonly notCompared?: string;
   readonly failedSince?: string;
 }
 
@@ -142,12 +144,19 @@ function conditionsOf(finding: Finding, before: readonly Condition[], now: strin
     { type: "Ready", status: ready, reason: finding.reason, message: finding.message },
     { type: "Reconciling", status: moving ? "True" : "False", reason: moving ? finding.phase : "Settled", message: "" },
     { type: "Stalled", status: finding.phase === "Failed" ? "True" : "False", reason: finding.reason, message: "" },
-    { type: "Drifted", status: drifted ? "True" : "False", reason: drifted ? "DriftDetected" : "InSync", message: "" },
+    driftCondition(finding, drifted),
   ];
   return wanted.map((condition) => {
     const old = before.find((other) => other.type === condition.type);
     return { ...condition, since: old?.status === condition.status ? old.since : now };
   });
+}
+
+/** What could not be compared may have drifted. */
+function driftCondition({ notCompared }: Finding, drifted: boolean): Omit<Condition, "since"> {
+  if (drifted) return { type: "Drifted", status: "True", reason: "DriftDetected", message: "" };
+  if (notCompared === undefined) return { type: "Drifted", status: "False", reason: "InSync", message: "" };
+  return { type: "Drifted", status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, MAX_MESSAGE) };
 }
 
 function defined<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {

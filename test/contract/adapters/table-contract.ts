@@ -266,6 +266,42 @@ export function tableContract(made: () => Table): void {
     });
   });
 
+  describe("a row that is too large", () => {
+    const text = (kibibytes: number) => "x".repeat(kibibytes * 1024);
+    const refused = {
+      code: "RowTooLarge",
+      retry: "permanent",
+      message: expect.stringMatching(/row .*\|large .*409600: make what is written to it smaller/),
+      data: { row: { sk: "large" } },
+    };
+
+    test("is refused with what is large in it, and nothing of its transaction is written", async () => {
+      const large = row(pk, "large", { small: 1, told: text(390), list: [text(12)] });
+      const error = await failure(table.write([{ put: row(pk, "beside") }, { put: large }]));
+      expect(error).toMatchObject(refused);
+      expect(String(error)).toContain("most of them in told (390 KB), list (13 KB)");
+      expect(await table.getMany([key("beside"), key("large")])).toEqual([]);
+    });
+
+    test("is one in bytes, not in characters", async () => {
+      expect(await failure(put("large", { told: "\u{1f980}".repeat(110 * 1024) }))).toMatchObject(refused);
+    });
+
+    test("is refused where it grows by an update, alone and in a transaction", async () => {
+      await put("large", { told: text(300) });
+      const grow: Write = { update: key("large"), set: { more: text(150) } };
+      if (!("update" in grow)) throw new Error("it is an update");
+      expect(await failure(table.update(grow))).toMatchObject(refused);
+      expect(await failure(table.write([{ put: row(pk, "beside") }, grow]))).toMatchObject(refused);
+      expect(await table.getMany([key("beside"), key("large")])).toEqual([row(pk, "large", { told: text(300) })]);
+    });
+
+    test("begins right after one that is not", async () => {
+      await put("fits", { told: text(398), nested: { list: [1, "a", { b: [true] }] } });
+      expect(await table.get(key("fits"))).toMatchObject({ nested: { list: [1, "a", { b: [true] }] } });
+    });
+  });
+
   describe("an index", () => {
     const index = async (query: Attributes) =>
       (await all((cursor) => table.queryIndex({ index: "due", pk: `shard ${pk}`, ...query, ...after(cursor) }))).flat();

@@ -1,0 +1,31 @@
+import type { ClusterRow, Condition } from "#shared/domain/rows/object-rows.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { StarlingError } from "#shared/errors.ts";
+import type { Write } from "#shared/ports.ts";
+
+/**
+ * The same writes with nothing in them that can be left out: a row that cannot take what was seen would otherwise never
+ * change again, and its Sync stand still.
+ */
+export function smallerTruth(writes: readonly Write[], { message }: StarlingError): readonly Write[] {
+  return writes.map((write): Write => {
+    if (!("put" in write)) return write;
+    if (write.put.type === "SyncOnCluster") return { ...write, put: smallerSync(write.put as SyncRow, message) };
+    return write.put.type === "Cluster" ? { ...write, put: smallerCluster(write.put as ClusterRow) } : write;
+  });
+}
+
+function smallerSync(row: SyncRow, why: string): SyncRow {
+  const { observed } = row;
+  if (observed === undefined) return row;
+  const conditions = observed.conditions.map(withoutMessage);
+  return { ...row, observed: { ...observed, message: `only the outcome is told: ${why}`, troubles: [], conditions } };
+}
+
+function smallerCluster(row: ClusterRow): ClusterRow {
+  return { ...row, status: { ...row.status, conditions: row.status.conditions.map(withoutMessage) } };
+}
+
+function withoutMessage(condition: Condition): Condition {
+  return { ...condition, message: "" };
+}

@@ -1,0 +1,66 @@
+/** A worker whose cluster answers as a test wants it to, before an honest API server that shows what was done. */
+import { loadInventory } from "#functions/apply/sync-blobs.ts";
+import { startClusterHost } from "#local/cluster/cluster-host.ts";
+import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
+import { stringAt } from "#shared/domain/kube-object.ts";
+import { partOfLabel } from "#shared/domain/membership.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import type { Observed } from "#shared/domain/rows/sync-row.ts";
+import { endpointOf } from "#test/support/cluster-fixture.ts";
+import { type HostileApi, startHostileApi } from "#test/support/hostile-api.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+export interface HostileWorker {
+  readonly api: HostileApi;
+  readonly world: WorkerWorld;
+  /** The routine look at what was applied, some time later. */
+  lookAgain(options?: { readonly remainingMs?: number }): Promise<void>;
+  observed(): Promise<Observed>;
+  /** Names of what carries the label of a Sync in the honest server. */
+  members(): readonly string[];
+  /** Names in the inventory of `web`. */
+  recorded(): Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
+
+export async function startHostileWorker(): Promise<HostileWorker> {
+  const host = await startClusterHost({ controllers: "off" });
+  host.addCluster("c1");
+  const api = await startHostileApi(await host.openPort("c1"));
+  // Deadlines are told in the worker's time.
+  const kube: KubeConnection = new KubeConnection(endpointOf(api), { now: () => world.clock.now() });
+  const world = await new WorkerWorld({
+    connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),
+    distrust() {},
+  }).begin();
+  return {
+    api,
+    world,
+    async lookAgain(options = {}) {
+      world.aheadMs += 700_000;
+      await world.work(options);
+    },
+    async observed() {
+      const seen = (await world.sync("web"))?.observed;
+      if (seen === undefined) throw new Error("nothing was observed");
+      return seen;
+    },
+    members: () =>
+      host
+        .objects("c1")
+        .filter((object) => stringAt(object, "metadata", "labels", partOfLabel) !== undefined)
+        .map((object) => stringAt(object, "metadata", "name") ?? "")
+        .sort(),
+    async recorded() {
+      const row = await world.sync("web");
+      if (row === undefined) throw new Error("there is no Sync");
+      const setId = setIdOf({ syncNamespace: row.namespace, syncName: row.name });
+      return (await loadInventory(row, setId, world.blobs)).entries.map(({ id }) => id.name).sort();
+    },
+    async stop() {
+      kube.close();
+      await api.stop();
+      await host.stop();
+    },
+  };
+}

@@ -31,9 +31,9 @@ export async function startHostileApi(honest: ClusterConnection): Promise<Hostil
       sent += request.socket.bytesWritten - before;
     });
     response.on("error", () => {});
-    request.socket.on("error", () => {});
     if (attack?.(request, response) !== true) forward(honest, request, response);
   });
+  server.on("secureConnection", (socket) => socket.on("error", () => {}));
   const { origin, stop } = await listenOnLoopback(server);
   return {
     server: origin,

@@ -25,6 +25,25 @@ const refused: readonly (readonly [legend: string, text: string, message: string
   ["no name", `${configMap}metadata: {namespace: x}`, "metadata.name: is missing"],
   ["an empty name", `${configMap}metadata: {name: ""}`, "metadata.name: got the string"],
   ["a name that is a number", `${configMap}metadata: {name: 12}`, "metadata.name: got the number 12"],
+  [
+    "a name that leads elsewhere",
+    `${configMap}metadata: {name: ../../secrets/x}`,
+    'metadata.name: got the string ../../secrets/x, which may not contain "/": it becomes a part of the object\'s address',
+  ],
+  [
+    "a name that is encoded",
+    `${configMap}metadata: {name: a%2fb}`,
+    "metadata.name: got the string a%2fb, which may not",
+  ],
+  ["a name of two dots", `${configMap}metadata: {name: ..}`, 'which may not be ".."'],
+  ["a namespace that leads elsewhere", `${configMap}metadata: {name: a, namespace: ../x}`, "metadata.namespace: got"],
+  ["a kind that leads elsewhere", "apiVersion: v1\nkind: a/b\nmetadata: {name: a}", "kind: got the string a/b"],
+  ["a version with two slashes", "apiVersion: a/b/c\nkind: X\nmetadata: {name: a}", "apiVersion: got the string a/b/c"],
+  [
+    "a group of two dots",
+    "apiVersion: ../v1\nkind: X\nmetadata: {name: a}",
+    'apiVersion: got the string ../v1, which may not be ".."',
+  ],
   ["generateName", `${configMap}metadata: {generateName: a-}`, "metadata.generateName: cannot be synced"],
   [
     "a namespace that is a number",

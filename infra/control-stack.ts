@@ -1,12 +1,13 @@
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
+import { type ClusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
 
 export interface ControlStackProps extends StackProps {
   readonly installation: string;
   readonly state: StateStack;
-  readonly clusterRoles?: string;
+  readonly clusterRoles: ClusterRoles;
   readonly gitAllow?: string;
   readonly gitCa?: string;
 }
@@ -15,7 +16,7 @@ export interface ControlStackProps extends StackProps {
 export class ControlStack extends Stack {
   constructor(scope: Construct, id: string, props: ControlStackProps) {
     super(scope, id, props);
-    const { installation, state, clusterRoles = `${installation}-*`, gitAllow, gitCa } = props;
+    const { installation, state, clusterRoles, gitAllow, gitCa } = props;
     this.addStackDependency(state, "it imports what the state stack exports");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -27,6 +28,10 @@ export class ControlStack extends Stack {
       ...(gitAllow === undefined ? {} : { gitAllow }),
       ...(gitCa === undefined ? {} : { gitCa }),
     });
+    sayWhichAccounts(this, clusterRoles);
+    const { roleArn, externalId } = wiring.caller;
+    new CfnOutput(this, "ApplyRole", { value: roleArn, description: "Whom the roles of clusters trust" });
+    new CfnOutput(this, "ExternalId", { value: externalId, description: "With which external id they do" });
     new CfnOutput(this, "Url", { value: wiring.url, description: "For starling --endpoint and for the webhook" });
   }
 }

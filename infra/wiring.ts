@@ -10,12 +10,14 @@ import { resolveEnv } from "#functions/resolve/env.ts";
 import { rolloutEnv } from "#functions/rollout/env.ts";
 import { tickEnv } from "#functions/tick/env.ts";
 import { webhookEnv } from "#functions/webhook/env.ts";
+import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
 import { blobsOf, type Named, plain, rowsOf, secretOf } from "#infra/constructs/access.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FrontDoor } from "#infra/constructs/front-door.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
+import { externalIdOf } from "#shared/domain/external-id.ts";
 
 const objects = ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync"] as const;
 const directories = ["FLEET", "SUBJECTS", "SOURCES"] as const;
@@ -27,8 +29,7 @@ export interface WiringProps {
   readonly blobs: Named;
   readonly webhookSecretArn: string;
   readonly audit: Named;
-  /** Names of the roles that may be assumed in the accounts of clusters; ends in a `*`, or is one name. */
-  readonly clusterRoles: string;
+  readonly clusterRoles: ClusterRoles;
   /** Private hosts and address ranges that git may be fetched from; none by default. */
   readonly gitAllow?: string;
   /** PEM certificates to trust for git besides the public authorities. */
@@ -38,6 +39,8 @@ export interface WiringProps {
 /** Who is connected to whom, in flow order; what travels on the queues is in shared/messages.ts. */
 export class Wiring extends Construct {
   readonly url: string;
+  /** Who the roles of clusters are to trust, and with which external id. */
+  readonly caller: { readonly roleArn: string; readonly externalId: string };
 
   constructor(scope: Construct, id: string, props: WiringProps) {
     super(scope, id);
@@ -69,6 +72,7 @@ export class Wiring extends Construct {
         }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
+        STARLING_INSTALLATION: plain(installationId),
       },
       // What people did is remembered for longer than the stack may live.
       logGroup: props.audit,
@@ -128,7 +132,7 @@ export class Wiring extends Construct {
       namedByRows: [
         {
           action: "secretsmanager:GetSecretValue",
-          arns: `${secrets}/git/*`,
+          arns: [`${secrets}/git/*`],
           reason: "Sources name their own credentials, which are all below this prefix and hold nothing else.",
         },
       ],
@@ -200,18 +204,13 @@ export class Wiring extends Construct {
       namedByRows: [
         {
           action: "secretsmanager:GetSecretValue",
-          arns: `${secrets}/clusters/*`,
+          arns: [`${secrets}/clusters/*`],
           reason: "Clusters name their own tokens, which are all below this prefix and hold nothing else.",
         },
-        {
-          action: "sts:AssumeRole",
-          arns: `arn:${Aws.PARTITION}:iam::*:role/${props.clusterRoles}`,
-          reason:
-            "Clusters are in accounts that join later; each lets Starling in by a role of this name that trusts it.",
-        },
+        assumeClusterRoles(props.clusterRoles),
         {
           action: "eks:DescribeCluster",
-          arns: `arn:${Aws.PARTITION}:eks:*:${Aws.ACCOUNT_ID}:cluster/*`,
+          arns: [`arn:${Aws.PARTITION}:eks:*:${Aws.ACCOUNT_ID}:cluster/*`],
           reason: "Clusters of this account are registered later, in any region; reading where one is opens none.",
         },
       ],
@@ -219,6 +218,7 @@ export class Wiring extends Construct {
       memoryMiB: 1024,
       inMessageCircle: true,
     });
+    this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
     // What a cluster answers may fell its worker: no other cluster is in the same sandbox.
     apply.workOn(toApply, { batchSize: 1, maxConcurrency: 200 });
 

@@ -83,6 +83,8 @@ export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
   readonly roles: IamRoles;
   /** The role of the function that reaches clusters. */
   readonly callerArn: string;
+  /** First part of the external ids that it says. */
+  readonly installation: string;
   /** What tokens and sessions end by. */
   readonly now: () => Date;
 }
@@ -162,6 +164,10 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const front = await started(openFront(parts, principals));
   const sources = await startSources(parts, aws.sqs);
   stops.unshift(() => stopSources([...sources.values()].flat()));
+  const apply = only(
+    plan.functions.filter(({ folder }) => folder === "apply"),
+    "apply",
+  );
   const everyMinute = only(plan.schedules, "schedule");
   const tick = parts.lambda(everyMinute.function);
   const everyMs = options.tickEveryMs ?? defaultTickEveryMs;
@@ -181,12 +187,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
       ...eksParts,
       endpoint: eks.endpoint,
       calls: eks.calls,
-      callerArn: roleArnOf(
-        only(
-          plan.functions.filter(({ folder }) => folder === "apply"),
-          "apply",
-        ),
-      ),
+      callerArn: roleArnOf(apply),
+      installation: deployment.variables(apply).STARLING_INSTALLATION ?? "",
     },
     sources,
     async tick() {

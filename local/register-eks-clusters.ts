@@ -7,13 +7,20 @@ import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import type { LocalEks, Machine } from "#local/machine.ts";
 import { type RegisteredCluster, registerClusters } from "#local/register-clusters.ts";
 import { parseEksArn } from "#shared/domain/eks-arn.ts";
+import { externalIdOf } from "#shared/domain/external-id.ts";
 import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 
 /** Two accounts, as in a fleet of any size: Starling's own, and one that it comes into by a role of its. */
 const home = { accountId: localAccountId, region: localRegion };
 const spoke = { accountId: "111111111111", region: "eu-west-1" };
-const role = { name: "starling-apply", externalId: "starling-on-this-machine" };
+
+/** In the other account each cluster has a role of its own, which trusts Starling for the sake of this Cluster only. */
+function roleOf(cluster: string): { readonly name: string; readonly arn: string } {
+  const name = `starling/clusters/${cluster}`;
+  return { name, arn: `arn:aws:iam::${spoke.accountId}:role/${name}` };
+}
+
 /** Who Starling is in a cluster. */
 const group = "starling";
 
@@ -46,8 +53,6 @@ export async function registerEksClusters(
   session: ApiSession,
 ): Promise<void> {
   const { eks } = machine;
-  const roleArn = `arn:aws:iam::${spoke.accountId}:role/${role.name}`;
-  eks.roles.put({ arn: roleArn, trusts: [{ principalArn: eks.callerArn, externalId: role.externalId }] });
   const hasMoved = ({ connection: { name, server } }: RegisteredCluster) => {
     const known = eks.clusters.find(placeOf(name).arn);
     return known !== undefined && known.endpoint !== server;
@@ -56,6 +61,9 @@ export async function registerEksClusters(
   const byArn = clusters.filter((cluster) => !moved.includes(cluster));
   for (const { connection } of byArn) {
     const isHome = placeOf(connection.name).account === "home";
+    const { arn: roleArn } = roleOf(connection.name);
+    const externalId = externalIdOf(eks.installation, connection.name);
+    if (!isHome) eks.roles.put({ arn: roleArn, trusts: [{ principalArn: eks.callerArn, externalId }] });
     createEksCluster(
       eks,
       connection,
@@ -81,7 +89,7 @@ export async function registerEksClusters(
 
 function specOf(cluster: string): Pick<ClusterSpec, "eks" | "access"> {
   const { arn, account } = placeOf(cluster);
-  return account === "home" ? { eks: { arn } } : { eks: { arn }, access: { role } };
+  return account === "home" ? { eks: { arn } } : { eks: { arn }, access: { role: { name: roleOf(cluster).name } } };
 }
 
 function createEksCluster(

@@ -69,6 +69,7 @@ export function describeCluster({
     fieldsText([
       ["EKS", eks?.arn],
       ["Role", access?.role.name],
+      ["External id", cluster.status.externalId],
       ["Server", endpoint?.server],
       ["Token", endpoint === undefined ? undefined : `secret ${endpoint.token.secret}`],
       ["Identity", cluster.status.uid === undefined ? "not seen yet" : `kube-system uid ${cluster.status.uid}`],

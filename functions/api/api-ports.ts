@@ -7,6 +7,7 @@ export interface ApiPorts {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  readonly installation: string;
 }
 
 /** Who asks for a write, and why: the principal comes from the signature of the request, never from its body. */

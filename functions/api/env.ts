@@ -5,5 +5,7 @@ export const apiEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_QUEUE_RESOLVE: z.url(),
   STARLING_QUEUE_ROLLOUT: z.url(),
+  /** To say what the roles of Clusters are to trust. */
+  STARLING_INSTALLATION: z.string().min(1),
 });
 export type ApiEnv = z.infer<typeof apiEnv>;

@@ -1,3 +1,4 @@
+import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { assignedTo, syncObjects } from "#functions/api/list-syncs.ts";
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
@@ -18,6 +19,9 @@ import type { Page, Table } from "#shared/ports.ts";
 
 /** Clusters whose Syncs are read at once. */
 const CLUSTERS_AT_ONCE = 16;
+
+/** The installation is what the external ids of Clusters begin with. */
+type Ports = Pick<ApiPorts, "table" | "installation">;
 
 /** Sources of one namespace, or of all. */
 export function listSources(
@@ -58,35 +62,36 @@ export function listSyncGroups(
 }
 
 /** Clusters, each with how its Syncs are: one that answers and runs nothing as it should is not well. */
-export async function listClusters(table: Table, page: PageRequest): Promise<ListPage<ClusterObject>> {
+export async function listClusters(ports: Ports, page: PageRequest): Promise<ListPage<ClusterObject>> {
+  const { table } = ports;
   const found = await collect(page, {
     read: (part) => readThroughDirectory(table, { pk: "FLEET", target: (entry) => keys.cluster(entry.sk) }, part),
     keep: (row) => (keepsLabels(page, row as ClusterRow) ? (row as ClusterRow) : undefined),
   });
-  return { ...found, items: await withSyncs(table, found.items) };
+  return { ...found, items: await withSyncs(ports, found.items) };
 }
 
-async function withSyncs(table: Table, clusters: readonly ClusterRow[]): Promise<readonly ClusterObject[]> {
+async function withSyncs({ table, installation }: Ports, clusters: readonly ClusterRow[]) {
   const rows: SyncRow[] = [];
   for (let start = 0; start < clusters.length; start += CLUSTERS_AT_ONCE) {
     const part = clusters.slice(start, start + CLUSTERS_AT_ONCE);
     rows.push(...(await Promise.all(part.map(({ name }) => assignedTo(table, name)))).flat());
   }
   const byCluster = Map.groupBy(await syncObjects(table, rows), (sync) => sync.spec.cluster);
-  return clusters.map((row) => clusterObject(row, byCluster.get(row.name)));
+  return clusters.map((row) => clusterObject(row, installation, byCluster.get(row.name)));
 }
 
 /** @throws StarlingError `NotFound` */
 export async function getObject(
-  table: Table,
+  ports: Ports,
   reference: ObjectReference,
 ): Promise<SourceObject | ClusterObject | SyncGroupObject> {
-  const row = await table.get<SourceRow | ClusterRow | SyncGroupRow>(objectKey(reference));
+  const row = await ports.table.get<SourceRow | ClusterRow | SyncGroupRow>(objectKey(reference));
   if (row === undefined) throw refusal("NotFound", `${objectText(reference)} does not exist`);
   if (row.type === "Source") return sourceObject(row);
   if (row.type === "SyncGroup") return syncGroupObject(row);
-  const [cluster] = await withSyncs(table, [row]);
-  return cluster ?? clusterObject(row);
+  const [cluster] = await withSyncs(ports, [row]);
+  return cluster ?? clusterObject(row, ports.installation);
 }
 
 /** A part of a list, as a table takes it. */

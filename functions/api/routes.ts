@@ -47,7 +47,7 @@ const routes: readonly Route[] = [
   {
     method: "GET",
     path: "/v1/clusters/:name",
-    answer: ({ ports, params }) => getObject(ports.table, clusterOf(params)),
+    answer: ({ ports, params }) => getObject(ports, clusterOf(params)),
   },
   { method: "DELETE", path: "/v1/clusters/:name", answer: (call) => remove(call, clusterOf(call.params)) },
   { method: "GET", path: "/v1/clusters/:name/syncs", answer: syncsOnCluster },
@@ -164,7 +164,7 @@ function remove({ ports, request }: Call, reference: ObjectReference): Promise<u
 }
 
 async function clusters({ ports, request }: Call): Promise<unknown> {
-  return list("Cluster", await listClusters(ports.table, pageRequest(request.query)));
+  return list("Cluster", await listClusters(ports, pageRequest(request.query)));
 }
 
 async function lists({ ports, request, params }: Call): Promise<unknown> {
@@ -187,7 +187,7 @@ async function one({ ports, request, params }: Call): Promise<unknown> {
   if (kind === "Sync") {
     return getSync(ports.table, { namespace, name, ...named(request, "cluster") });
   }
-  if (kind !== "Rollout") return getObject(ports.table, { kind, namespace, name });
+  if (kind !== "Rollout") return getObject(ports, { kind, namespace, name });
   const [, subjectName, number] = /^(.+)-([1-9]\d{0,7})$/.exec(name) ?? [];
   if (subjectName === undefined) throw refusal("NotFound", `${name} is no rollout's name; expected NAME-NUMBER`);
   for (const subjectKind of ["SyncGroup", "Sync"] as const) {

@@ -14,5 +14,6 @@ export function wireApi(env: ApiEnv, aws: CoreClients, { clock = systemClock }: 
     clock,
     ids: randomIds,
     log: powertoolsLog("api"),
+    installation: env.STARLING_INSTALLATION,
   });
 }

@@ -5,6 +5,7 @@ import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import { type ClusterAddress, tokenFor } from "#shared/domain/cluster-secret.ts";
 import { parseEksArn, roleArnIn } from "#shared/domain/eks-arn.ts";
+import { externalIdOf } from "#shared/domain/external-id.ts";
 import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
 import { StarlingError } from "#shared/errors.ts";
@@ -21,6 +22,7 @@ export interface ConnectorPorts {
   readonly eks: Pick<EksAccess, "endpoint" | "token" | "distrust">;
   /** The one that deadlines are told in. */
   readonly clock: Clock;
+  readonly installation: string;
 }
 
 interface Kept {
@@ -39,7 +41,7 @@ export class KubeConnector implements ClusterConnector {
   }
 
   async connect(cluster: ClusterRow, deadline: Date): Promise<ClusterClient> {
-    const endpoint = await this.#endpointOf(cluster.spec);
+    const endpoint = await this.#endpointOf(cluster);
     const id = `${cluster.uid}/${cluster.generation}`;
     const before = this.#kept.get(id);
     const kept =
@@ -53,14 +55,27 @@ export class KubeConnector implements ClusterConnector {
     return kept.connection.client({ deadlineMs: deadline.getTime() });
   }
 
-  distrust({ spec }: ClusterRow): void {
-    if (spec.eks !== undefined) this.#ports.eks.distrust(targetOf(spec.eks, spec.access));
+  distrust(cluster: ClusterRow): void {
+    const target = this.#targetOf(cluster);
+    if (target !== undefined) this.#ports.eks.distrust(target);
   }
 
-  async #endpointOf(spec: ClusterSpec): Promise<KubeEndpoint> {
-    if (spec.eks !== undefined) return this.#eksEndpoint(targetOf(spec.eks, spec.access));
+  async #endpointOf(cluster: ClusterRow): Promise<KubeEndpoint> {
+    const { spec } = cluster;
+    const target = this.#targetOf(cluster);
+    if (target !== undefined) return this.#eksEndpoint(target);
     if (spec.endpoint !== undefined) return this.#secretEndpoint(spec.endpoint);
     throw invalidSpec("neither eks nor endpoint");
+  }
+
+  /** @returns undefined for a cluster that is not in EKS. */
+  #targetOf({ name, spec: { eks, access } }: ClusterRow): EksTarget | undefined {
+    if (eks === undefined) return undefined;
+    const cluster = parseEksArn(eks.arn);
+    if (cluster === undefined) throw invalidSpec(`spec.eks.arn ${eks.arn}, which is no ARN of a cluster`);
+    if (access === undefined) return { cluster };
+    const externalId = externalIdOf(this.#ports.installation, name);
+    return { cluster, role: { arn: roleArnIn(cluster, access.role.name), externalId } };
   }
 
   async #eksEndpoint(target: EksTarget): Promise<KubeEndpoint> {
@@ -103,14 +118,6 @@ export class KubeConnector implements ClusterConnector {
 
 function sameAddress(one: KubeEndpoint, other: KubeEndpoint): boolean {
   return one.server === other.server && one.caData === other.caData && one.tlsServerName === other.tlsServerName;
-}
-
-function targetOf({ arn }: NonNullable<ClusterSpec["eks"]>, access: ClusterSpec["access"]): EksTarget {
-  const cluster = parseEksArn(arn);
-  if (cluster === undefined) throw invalidSpec(`spec.eks.arn ${arn}, which is no ARN of a cluster`);
-  if (access === undefined) return { cluster };
-  const { name, externalId } = access.role;
-  return { cluster, role: { arn: roleArnIn(cluster, name), ...(externalId === undefined ? {} : { externalId }) } };
 }
 
 /** The schema lets none of these through; a row may be older or newer than this code. */

@@ -26,6 +26,7 @@ export function wireApply(env: ApplyEnv, aws: AwsClients, options: WireOptions =
       secrets: new SecretsManagerReader(aws.secrets, clock),
       eks: new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: env.STARLING_INSTALLATION }),
       clock,
+      installation: env.STARLING_INSTALLATION,
     }),
     installation: env.STARLING_INSTALLATION,
   };

@@ -25,6 +25,14 @@ const REQUIRE_BANNER =
   "import { createRequire as starlingCreateRequire } from 'node:module';" +
   "const require = starlingCreateRequire(import.meta.url);";
 
+/** What no name is known of beforehand: patterns, and the reason why they may hold a wildcard. */
+export interface Grant {
+  readonly action: string;
+  readonly arns: readonly string[];
+  readonly conditions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly reason: string;
+}
+
 export interface StarlingFunctionProps<Env extends z.ZodObject> {
   /** Folder below functions/; its handler.ts is the entry. */
   readonly folder: string;
@@ -33,7 +41,7 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   /** What it may use, by the variable that names it. */
   readonly access: AccessFor<Env>;
   /** What it may use that rows name, and no variable. */
-  readonly namedByRows?: readonly { readonly action: string; readonly arns: string; readonly reason: string }[];
+  readonly namedByRows?: readonly Grant[];
   /** One that outlives it; left out: a new one that forgets, and goes with the stack. */
   readonly logGroup?: Named;
   readonly timeout: Duration;
@@ -48,6 +56,7 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
 /** One function of Starling with a role and a log group of its own; it may do what `access` says, and log. */
 export class StarlingFunction<Env extends z.ZodObject> extends Construct {
   readonly lambda: NodejsFunction;
+  readonly roleArn: string;
 
   constructor(scope: Construct, id: string, props: StarlingFunctionProps<Env>) {
     super(scope, id);
@@ -57,6 +66,8 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
       new PolicyStatement({ actions: ["logs:CreateLogStream", "logs:PutLogEvents"], resources: [logGroupArn] }),
     );
 
+    this.roleArn = role.roleArn;
+
     const environment: Record<string, string> = {};
     for (const [variable, access] of Object.entries(props.access)) {
       environment[variable] = access.value;
@@ -65,8 +76,8 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
         if (access.wildcardReason !== undefined) acknowledgeWildcards(role, statement, access.wildcardReason);
       }
     }
-    for (const { action, arns, reason } of props.namedByRows ?? []) {
-      const statement = new PolicyStatement({ actions: [action], resources: [arns] });
+    for (const { action, arns, conditions = {}, reason } of props.namedByRows ?? []) {
+      const statement = new PolicyStatement({ actions: [action], resources: [...arns], conditions });
       role.addToPrincipalPolicy(statement);
       acknowledgeWildcards(role, statement, reason);
     }

@@ -8,7 +8,7 @@ import type { Clock } from "#shared/ports.ts";
 /** A cluster, and the role it is reached with; none: as the function itself. */
 export interface EksTarget {
   readonly cluster: EksArn;
-  readonly role?: { readonly arn: string; readonly externalId?: string | undefined };
+  readonly role?: Identity["role"];
 }
 
 export interface EksAccessOptions {

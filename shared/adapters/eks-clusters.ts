@@ -47,7 +47,7 @@ export class EksClusters {
    *   and those of the role's session
    */
   async endpoint(cluster: EksArn, identity: Identity): Promise<EksEndpoint> {
-    const id = JSON.stringify([cluster.arn, identity.role?.arn]);
+    const id = JSON.stringify([cluster.arn, identity.role?.arn, identity.role?.externalId]);
     const kept = this.#kept.get(id);
     if (kept !== undefined && kept.until > this.#options.clock.now().getTime()) return kept.endpoint;
     return this.#ask(id, { cluster, identity, kept });
@@ -55,7 +55,7 @@ export class EksClusters {
 
   /** What answers there is not the cluster, or nothing does: EKS is asked again, though not more than once a minute. */
   distrust(cluster: EksArn, identity: Identity): void {
-    const id = JSON.stringify([cluster.arn, identity.role?.arn]);
+    const id = JSON.stringify([cluster.arn, identity.role?.arn, identity.role?.externalId]);
     const kept = this.#kept.get(id);
     if (kept === undefined) return;
     this.#kept.set(id, { ...kept, until: Math.min(kept.until, kept.askedAt + leastSeconds * 1000) });

@@ -4,10 +4,16 @@ import { SharedQuestions } from "#shared/adapters/shared-questions.ts";
 import { errorMessage, StarlingError } from "#shared/errors.ts";
 import type { Clock } from "#shared/ports.ts";
 
+export interface RoleIdentity {
+  readonly arn: string;
+  /** Of the Cluster, see shared/domain/external-id.ts. */
+  readonly externalId: string;
+}
+
 /** Who Starling is to be in a region: a role, or itself where there is none. */
 export interface Identity {
   readonly region: string;
-  readonly role?: { readonly arn: string; readonly externalId?: string | undefined };
+  readonly role?: RoleIdentity | undefined;
 }
 
 export interface SessionCredentials extends SigningCredentials {
@@ -21,6 +27,11 @@ export interface RoleSessionOptions {
   readonly clock: Clock;
   /** Shown in the CloudTrail of the account: `starling-<installation>`. */
   readonly sessionName: string;
+}
+
+interface RoleTarget {
+  readonly region: string;
+  readonly role: RoleIdentity;
 }
 
 interface KeptSession {
@@ -59,14 +70,15 @@ export class RoleSessions {
     identity: Identity,
     options: { readonly refused?: SessionCredentials } = {},
   ): Promise<SessionCredentials> {
-    if (identity.role === undefined) return this.#options.sts(identity.region).config.credentials();
-    const id = JSON.stringify([identity.role.arn, identity.role.externalId, identity.region]);
+    const { region, role } = identity;
+    if (role === undefined) return this.#options.sts(region).config.credentials();
+    const id = JSON.stringify([role.arn, role.externalId, region]);
     const kept = this.#kept.get(id);
     const now = this.#options.clock.now().getTime();
     const usable = kept !== undefined && !isRefused(kept, options.refused, now) ? kept : undefined;
     if (usable !== undefined && !endsWithin(renewalSeconds, usable, now)) return usable.credentials;
     try {
-      return (await this.#started(id, identity)).credentials;
+      return (await this.#started(id, { region, role })).credentials;
     } catch (error) {
       // STS being away is no reason to give up what is good for some minutes more.
       if (usable === undefined || endsWithin(lastSeconds, usable, now)) throw error;
@@ -74,28 +86,28 @@ export class RoleSessions {
     }
   }
 
-  #started(id: string, identity: Identity): Promise<KeptSession> {
+  #started(id: string, { region, role }: RoleTarget): Promise<KeptSession> {
     return this.#questions.ask(id, async () => {
-      const session = await this.#start(identity);
+      const session = await this.#start({ region, role });
       this.#kept.set(id, session);
       return session;
     });
   }
 
-  async #start({ region, role }: Identity): Promise<KeptSession> {
+  async #start({ region, role }: RoleTarget): Promise<KeptSession> {
     const startedAt = this.#options.clock.now().getTime();
     try {
       const { Credentials: given } = await this.#options.sts(region).send(
         new AssumeRoleCommand({
-          RoleArn: role?.arn,
+          RoleArn: role.arn,
           RoleSessionName: sessionNameOf(this.#options.sessionName),
           DurationSeconds: sessionSeconds,
-          ...(role?.externalId === undefined ? {} : { ExternalId: role.externalId }),
+          ExternalId: role.externalId,
         }),
       );
       return { credentials: credentialsIn(given), startedAt };
     } catch (error) {
-      throw sessionError(error, { region, arn: role?.arn ?? "", externalId: role?.externalId });
+      throw sessionError(error, { region, role });
     }
   }
 }
@@ -132,19 +144,12 @@ function sessionNameOf(name: string): string {
   return name.replaceAll(/[^\w+=,.@-]/g, "-").slice(0, 64);
 }
 
-interface WantedRole {
-  readonly region: string;
-  readonly arn: string;
-  readonly externalId: string | undefined;
-}
-
-function sessionError(error: unknown, { region, arn, externalId }: WantedRole): StarlingError {
+function sessionError(error: unknown, { region, role: { arn, externalId } }: RoleTarget): StarlingError {
   const name = error instanceof STSServiceException ? error.name : "";
   const data = { role: arn, region };
   if (name === "AccessDenied" || name === "AccessDeniedException") {
-    const condition = externalId === undefined ? "without an external id" : "with the external id of spec.access.role";
     return new StarlingError(
-      `role ${arn} may not be assumed: let its trust policy allow sts:AssumeRole to the role of Starling's apply function, ${condition}, and let that function's policy name it (${errorMessage(error)})`,
+      `role ${arn} may not be assumed: let its trust policy allow sts:AssumeRole to the role of Starling's apply function where sts:ExternalId is ${externalId}, and see that its name and account are among those that Starling may assume roles of (context clusterRoles, clusterAccounts and organization of its stacks) (${errorMessage(error)})`,
       { code: "RoleDenied", retry: "transient", data, cause: error },
     );
   }

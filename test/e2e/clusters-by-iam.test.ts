@@ -10,8 +10,8 @@ import type { ClusterObject, SyncGroupObject } from "#shared/domain/api/objects.
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 
 const patienceMs = 60_000;
-const roleArn = "arn:aws:iam::111111111111:role/starling-apply";
-const externalId = "starling-on-this-machine";
+const roleOf = (name: string) => `arn:aws:iam::111111111111:role/starling/clusters/${name}`;
+const externalIdOf = (name: string) => `starling.000000000000.us-east-1/${name}`;
 const version = { apiVersion: "starling.dev/v1alpha1" };
 
 let folder: string;
@@ -50,7 +50,12 @@ test("clusters of an account that does not trust Starling are unreachable, say w
   expect([spoke.length, home.length]).toEqual([2, 2]);
   expect([...specs.values()].map(({ endpoint }) => endpoint)).toEqual(names.map(() => undefined));
 
-  eks.roles.put({ arn: roleArn, trusts: [{ principalArn: eks.callerArn, externalId: "another one" }] });
+  // Each trusts the Cluster of another role: a name and a role do not make it one's own.
+  const [one = "", other = ""] = spoke;
+  const trust = (name: string, externalId: string) =>
+    eks.roles.put({ arn: roleOf(name), trusts: [{ principalArn: eks.callerArn, externalId }] });
+  trust(one, externalIdOf(other));
+  trust(other, externalIdOf(one));
   await stack.session.apply([
     {
       ...version,
@@ -75,11 +80,14 @@ test("clusters of an account that does not trust Starling are unreachable, say w
   });
   for (const name of spoke) {
     const { status } = await cluster(name);
+    expect(status.externalId).toBe(externalIdOf(name));
     expect(status.conditions).toMatchObject([{ type: "Reachable", status: "False", reason: "RoleDenied" }]);
-    expect(status.conditions[0]?.message).toContain(`role ${roleArn} may not be assumed: let its trust policy`);
+    expect(status.conditions[0]?.message).toContain(
+      `role ${roleOf(name)} may not be assumed: let its trust policy allow sts:AssumeRole to the role of Starling's apply function where sts:ExternalId is ${externalIdOf(name)}, `,
+    );
   }
 
-  eks.roles.put({ arn: roleArn, trusts: [{ principalArn: eks.callerArn, externalId }] });
+  for (const name of spoke) trust(name, externalIdOf(name));
   await waitFor("all clusters", async () =>
     (await group()).status.clusters?.ready === names.length ? true : undefined,
   );

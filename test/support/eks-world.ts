@@ -10,8 +10,10 @@ import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 export const homeAccount = "111122223333";
 export const spokeAccount = "444455556666";
 export const applyArn = `arn:aws:sts::${homeAccount}:assumed-role/starling-control-apply/apply`;
-export const spokeRole = `arn:aws:iam::${spokeAccount}:role/starling-apply`;
-export const externalId = "fleet-7";
+export const spokeRole = `arn:aws:iam::${spokeAccount}:role/starling/clusters/apply`;
+export const installation = `starling.${homeAccount}.us-east-1`;
+/** Of Cluster `c1`. */
+export const externalId = "starling.111122223333.us-east-1/c1";
 
 /** ARN of a cluster of Starling's own account. */
 export function homeCluster(name: string, region = "eu-west-1"): string {

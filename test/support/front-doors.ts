@@ -51,7 +51,7 @@ export async function startFrontDoors(): Promise<FrontDoors> {
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => lines.push({ message, ...fields });
   const log: Log = { info: write, warn: write, error: write };
   const secrets = { read: async () => JSON.stringify([webhookSecret]) };
-  const api = apiHandler({ table, sender, clock: systemClock, ids: randomIds, log });
+  const api = apiHandler({ table, sender, clock: systemClock, ids: randomIds, log, installation: "test" });
   const webhook = webhookHandler({ table, sender, secrets, log, secretName: "webhook" });
   const lambda = (functionName: string, handler: typeof api) =>
     lambdaFunction({ functionName, timeoutSeconds: 29, newSandbox: () => sharedSandbox(handler) });

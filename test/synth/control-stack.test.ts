@@ -79,7 +79,7 @@ describe("every policy", () => {
     const wild = all.flatMap(({ Resource: on }) => listOf(on).map(textOf)).filter((resource) => resource.includes("*"));
     for (const resource of wild) {
       expect(resource).toMatch(
-        /^(<starling-state-blobs-arn>\/(artifacts|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*|arn:<AWS::Partition>:iam::\*:role\/starling-\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
+        /^(<starling-state-blobs-arn>\/(artifacts|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/clusters\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
       );
     }
   });
@@ -116,6 +116,17 @@ describe("every policy", () => {
         }),
       },
     ]);
+  });
+
+  test("no role of Starling's own may be assumed by another one, whatever it is called", () => {
+    for (const { Properties } of ofType(resources, "AWS::IAM::Role")) {
+      expect([Properties.Path, Properties.RoleName], "a name without a path").toEqual([undefined, undefined]);
+    }
+    const assumable = all
+      .filter(({ Action }) => listOf(Action).some((action) => action.startsWith("sts:")))
+      .flatMap(({ Resource: on }) => listOf(on).map(textOf));
+    expect(assumable.length).toBeGreaterThan(0);
+    for (const pattern of assumable) expect(pattern).toMatch(/:role\/[^/*]+\/[^*]*\*?$/);
   });
 
   test("no managed policy is attached to a role", () => {
@@ -209,7 +220,7 @@ describe("who may do what", () => {
           ? []
           : [
               "eks:DescribeCluster arn:<AWS::Partition>:eks:*:<AWS::AccountId>:cluster/*",
-              "sts:AssumeRole arn:<AWS::Partition>:iam::*:role/starling-*",
+              "sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",
             ];
       expect([...grantsOf(folder, "eks"), ...grantsOf(folder, "sts")]).toEqual(expected);
     },

@@ -1,4 +1,5 @@
 /** Objects as the API gives them and the CLI shows them: Kubernetes' shape around Starling's rows. */
+import { externalIdOf } from "#shared/domain/external-id.ts";
 import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
 import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/domain/kinds/source.ts";
@@ -46,7 +47,15 @@ export interface ApiObject<Kind extends string, Spec, Status> {
 }
 
 export type SourceObject = ApiObject<"Source", SourceSpec, SourceStatus>;
-export type ClusterObject = ApiObject<"Cluster", ClusterSpec, ClusterStatus & { readonly syncs?: SyncCounts }>;
+export type ClusterObject = ApiObject<
+  "Cluster",
+  ClusterSpec,
+  ClusterStatus & {
+    readonly syncs?: SyncCounts;
+    /** What its role is assumed with, for the role's trust policy. */
+    readonly externalId?: string;
+  }
+>;
 export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, SubjectStatus>;
 
 /** The Syncs of one cluster; those that are not ready by their state, with the name of one of them. */
@@ -131,8 +140,9 @@ export function sourceObject(row: SourceRow): SourceObject {
   return { ...head("Source", row), spec: row.spec, ...operationsOf(row), status: row.status };
 }
 
-export function clusterObject(row: ClusterRow, syncs: readonly SyncObject[] = []): ClusterObject {
-  const status = { ...row.status, syncs: countSyncs(syncs) };
+export function clusterObject(row: ClusterRow, installation: string, syncs: readonly SyncObject[] = []): ClusterObject {
+  const access = row.spec.access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
+  const status = { ...row.status, ...access, syncs: countSyncs(syncs) };
   return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
 }
 

@@ -37,12 +37,8 @@ const roleSchema = z.strictObject({
   /** In the account of the cluster, with its path where it has one. */
   name: boundedText(576).regex(
     /^([\w+=,.@-]{1,510}\/)*[\w+=,.@-]{1,64}$/,
-    "must be the name of an IAM role in the cluster's account, such as starling-apply",
+    "must be the name of an IAM role in the cluster's account, such as starling/clusters/apply",
   ),
-  externalId: z
-    .string()
-    .regex(/^[\w+=,.@:/-]{2,1224}$/, "must be 2 to 1224 characters of A-Z, a-z, 0-9 and _+=,.@:/-")
-    .optional(),
 });
 
 const valueName = z

@@ -85,14 +85,20 @@ function headProblem(value: unknown): FieldProblem | undefined {
   return undefined;
 }
 
+/** Other tools have it in this place, and to leave it out without another word would lock Starling out. */
+const externalIdField = "spec.access.role.externalId";
+const externalIdRemedy =
+  "is Starling's to choose, so that no Cluster takes another one's; remove it, and let the role's trust policy ask for the one that `starling describe cluster` shows";
+
 function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   const field = fieldText(issue.path);
   if (issue.code === "unrecognized_keys") {
     const known = keysKnownAt(root, issue.path);
-    return issue.keys.map((key) => ({
-      field: fieldText([...issue.path, key]),
-      message: `is not a field Starling knows${didYouMean(nearestName(key, known))}; remove it`,
-    }));
+    return issue.keys.map((key) => {
+      const unknown = fieldText([...issue.path, key]);
+      const message = `is not a field Starling knows${didYouMean(nearestName(key, known))}; remove it`;
+      return { field: unknown, message: unknown === externalIdField ? externalIdRemedy : message };
+    });
   }
   if (issue.code === "invalid_key") {
     return issue.issues.map(({ message }) => ({ field, message: `has the wrong key: it ${message}` }));

@@ -52,6 +52,7 @@ export async function startCliFixture(): Promise<CliFixture> {
     sender: new MemorySender(),
     clock: systemClock,
     ids: randomIds,
+    installation: "starling.111122223333.eu-west-1",
     log: { info: write, warn: write, error: write },
   });
   let requests = 0;

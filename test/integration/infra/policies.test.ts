@@ -13,7 +13,8 @@ import { addFleet, type Stack, startStack } from "#local/stack.ts";
 import { mayDo, refusedCalls, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
 import { synthesize } from "#test/synth/synthesized.ts";
 
-const { resources } = synthesize({ bundle: "templates" });
+/** The other account of this machine's clusters (local/register-eks-clusters.ts). */
+const { resources } = synthesize({ bundle: "templates", context: { clusterAccounts: "111111111111" } });
 const recorder = createCallRecorder();
 let folder = "";
 let stack: Stack;
@@ -57,6 +58,8 @@ const mayGoUnused = new Set([
   "apply s3:GetObject <starling-state-blobs-arn>/inventories/*",
   `apply secretsmanager:GetSecretValue ${secrets}:starling/clusters/*`,
   "apply sqs:SendMessage <WiringToApplyQueue>",
+  // Clusters of Starling's own account are reached as itself, unless they name a role.
+  "apply sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",
   // What was lost, which on a quiet day is nothing, or little.
   ...["CL#*", "NS#*#Source", "NS#*#SyncGroup", "REND#*", "ROLL#*"].map((key) => `tick ${key}`),
   `tick dynamodb:UpdateItem ${table}`,
@@ -170,8 +173,10 @@ test.each([
   ["webhook", { action: "dynamodb:PutItem", resource: "<starling-state-table-arn>", partition: "REPO#a" }],
   ["api", { action: "dynamodb:Scan", resource: "<starling-state-table-arn>", partition: "NS#shop#Source" }],
   ["resolve", { action: "dynamodb:PutItem", resource: "<starling-state-table-arn>", partition: "NS#shop#SyncGroup" }],
-  ["api", { action: "sts:AssumeRole", resource: "arn:<AWS::Partition>:iam::111111111111:role/starling-apply" }],
+  ["api", { action: "sts:AssumeRole", resource: "arn:<AWS::Partition>:iam::111111111111:role/starling/clusters/a" }],
   ["apply", { action: "sts:AssumeRole", resource: "arn:<AWS::Partition>:iam::111111111111:role/admin" }],
+  ["apply", { action: "sts:AssumeRole", resource: "arn:<AWS::Partition>:iam::111111111111:role/starling-apply" }],
+  ["apply", { action: "sts:AssumeRole", resource: "arn:<AWS::Partition>:iam::222222222222:role/starling/clusters/a" }],
   ["apply", { action: "eks:DescribeCluster", resource: "arn:<AWS::Partition>:eks:eu-west-1:111111111111:cluster/a" }],
   ["report", { action: "sqs:SendMessage", resource: "<WiringToApplyQueue>" }],
 ])("%s may not %o", (name, wish) => {

@@ -25,11 +25,12 @@ const noEks = new EksAccess({
 const evil = forAllTests(() => startRecordingServer(() => ({})));
 const secret = "starling/clusters/c1";
 const token = "header.payload.signature";
+const installation = "starling.111122223333.eu-west-1";
 const inAMinute = () => new Date(Date.now() + 60_000);
 
 /** A connector of a process, and the one secret that it finds. */
 function connectorWith(text: () => string) {
-  return new KubeConnector({ secrets: { read: async () => text() }, eks: noEks, clock: systemClock });
+  return new KubeConnector({ secrets: { read: async () => text() }, eks: noEks, clock: systemClock, installation });
 }
 
 function endpointOf(at: { readonly url: string; readonly caData: string }) {

@@ -63,7 +63,7 @@ describe("STS", () => {
 
   test("gives a session of a role to whom it trusts, and the session is somebody else", async () => {
     const answer = await sts.send(new AssumeRoleCommand(wanted));
-    const arn = `arn:aws:sts::${spokeAccount}:assumed-role/starling-apply/starling-test`;
+    const arn = `arn:aws:sts::${spokeAccount}:assumed-role/apply/starling-test`;
     expect(answer.AssumedRoleUser).toEqual({
       Arn: arn,
       AssumedRoleId: expect.stringMatching(/^AROA\w{17}:starling-test$/),
@@ -156,7 +156,7 @@ describe("EKS", () => {
     expect(made.accessEntry).toMatchObject({
       principalArn: spokeRole,
       kubernetesGroups: ["starling"],
-      username: `arn:aws:sts::${spokeAccount}:assumed-role/starling-apply/{{SessionName}}`,
+      username: `arn:aws:sts::${spokeAccount}:assumed-role/apply/{{SessionName}}`,
     });
     const again = eks.send(new CreateAccessEntryCommand(entry));
     await expect(again).rejects.toMatchObject({ name: "ResourceInUseException" });
@@ -169,7 +169,7 @@ describe("EKS", () => {
     await eks.send(new AssociateAccessPolicyCommand({ ...entry, ...policy }));
     const { accessEntries } = await eks.send(new ListAccessEntriesCommand({ clusterName: "a" }));
     expect(accessEntries).toEqual([spokeRole]);
-    const session = `arn:aws:sts::${spokeAccount}:assumed-role/starling-apply/x`;
+    const session = `arn:aws:sts::${spokeAccount}:assumed-role/apply/x`;
     const { arn } = world.clusters.get(homeCluster("a"));
     expect(world.clusters.accessEntryOf(arn, session)?.policies).toEqual([clusterAdminPolicy]);
   });

@@ -30,16 +30,18 @@ describe("describe cluster", () => {
     [
       {
         eks: { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/c1" },
-        access: { role: { name: "starling-apply", externalId: "fleet-7" } },
+        access: { role: { name: "starling/clusters/apply" } },
       },
-      "EKS:         arn:aws:eks:eu-west-1:111122223333:cluster/c1\nRole:        starling-apply\nIdentity:    ",
+      "EKS:         arn:aws:eks:eu-west-1:111122223333:cluster/c1\nRole:        starling/clusters/apply\nExternal id: starling.111122223333.eu-west-1/c1\nIdentity:    ",
     ],
     [
       { endpoint: { server: "https://10.0.0.1", token: { secret: "starling/clusters/c1" } } },
       "Server:      https://10.0.0.1\nToken:       secret starling/clusters/c1\nIdentity:    ",
     ],
   ])("says how %o is reached", (spec, expected) => {
-    expect(describeCluster({ object: clusterObject({ ...row, spec }), syncs: [], now })).toContain(expected);
+    expect(
+      describeCluster({ object: clusterObject({ ...row, spec }, "starling.111122223333.eu-west-1"), syncs: [], now }),
+    ).toContain(expected);
   });
 });
 

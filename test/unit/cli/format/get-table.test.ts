@@ -143,7 +143,7 @@ payments   app   -         NotReady  121m  20s   GitAuthenticationFailed: 401 fr
         ],
       },
     };
-    expect(table("Cluster", [clusterObject(cluster)])).toBe(
+    expect(table("Cluster", [clusterObject(cluster, "starling")])).toBe(
       `NAME  VERSION  STATE  FOR  SEEN  SYNCS  LABELS
 c1    -        Ready  2d   12s   0/0    ring=canary
 `,

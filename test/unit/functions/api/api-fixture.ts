@@ -4,6 +4,7 @@ import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Clock, Ids } from "#shared/ports.ts";
 
+const installation = "starling.111122223333.eu-west-1";
 export const PRINCIPAL = "arn:aws:sts::111122223333:assumed-role/sre/ana";
 
 export interface ApiFixture {
@@ -29,7 +30,14 @@ export function apiFixture(): ApiFixture {
   const clock: Clock = { now: () => now };
   const ids: Ids = { unique: () => `uid-${++count}` };
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
-  const handler = apiHandler({ table, sender, clock, ids, log: { info: write, warn: write, error: write } });
+  const handler = apiHandler({
+    table,
+    sender,
+    clock,
+    ids,
+    installation,
+    log: { info: write, warn: write, error: write },
+  });
   const raw = async (event: unknown) => {
     const answer = await handler(event, {});
     return { status: answer.statusCode, body: JSON.parse(answer.body) };

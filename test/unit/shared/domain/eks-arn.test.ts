@@ -27,7 +27,7 @@ test.each([
 
 test.each([
   ["starling-apply", "arn:aws:iam::111122223333:role/starling-apply"],
-  ["fleet/starling-apply", "arn:aws:iam::111122223333:role/fleet/starling-apply"],
+  ["starling/clusters/apply", "arn:aws:iam::111122223333:role/starling/clusters/apply"],
 ])("role %s is one of the cluster's account", (name, expected) => {
   const cluster = parseEksArn("arn:aws:eks:eu-west-1:111122223333:cluster/a");
   expect(cluster && roleArnIn(cluster, name)).toBe(expected);

@@ -59,7 +59,7 @@ describe("a document that is right", () => {
       document: { spec: { path: "deploy", apply: { prune: true } } },
     });
     expect(parseDocument(cluster({ endpoint }))).toEqual({ ok: true, document: cluster({ endpoint }) });
-    const byIam = cluster({ eks, access: { role: { name: "starling-apply", externalId: "fleet-7" } } });
+    const byIam = cluster({ eks, access: { role: { name: "starling/clusters/apply" } } });
     expect(parseDocument(byIam)).toEqual({ ok: true, document: byIam });
   });
 });
@@ -220,6 +220,13 @@ describe("a document that is wrong", () => {
       "a role by its ARN",
       cluster({ eks, access: { role: { name: "arn:aws:iam::111122223333:role/a" } } }),
       [expect.stringMatching(/^spec\.access\.role\.name: must be the name of an IAM role in the cluster's account/)],
+    ],
+    [
+      "an external id of one's own",
+      cluster({ eks, access: { role: { name: "a", externalId: "fleet-7" } } }),
+      [
+        "spec.access.role.externalId: is Starling's to choose, so that no Cluster takes another one's; remove it, and let the role's trust policy ask for the one that `starling describe cluster` shows",
+      ],
     ],
     [
       "a role for an endpoint",

@@ -17,11 +17,11 @@ function newName() {
   return [{ name: "commonName", value: `starling-local-${randomBytes(8).toString("hex")}` }];
 }
 
-function serverOf(names: readonly string[]) {
+function serverOf(names: readonly string[], client: "client too" | "no client" = "no client") {
   const dnsNames = ["localhost", ...names].map((value) => ({ type: 2, value }) as const);
   const addresses = ["127.0.0.1", "::1"].map((ip) => ({ type: 7, ip }) as const);
   return [
-    { name: "extKeyUsage" as const, serverAuth: true },
+    { name: "extKeyUsage" as const, serverAuth: true, clientAuth: client === "client too" },
     { name: "subjectAltName" as const, altNames: [...dnsNames, ...addresses] },
   ];
 }
@@ -31,13 +31,22 @@ function serverOf(names: readonly string[]) {
  * @param names - further DNS names that it is for.
  */
 export async function createTlsCertificate(names: readonly string[] = []): Promise<TlsCertificate> {
+  return selfSigned(serverOf(names));
+}
+
+/** The same, to be shown by the clients too of a server that lets in nobody else. */
+export async function createMutualTlsCertificate(): Promise<TlsCertificate> {
+  return selfSigned(serverOf([], "client too"));
+}
+
+async function selfSigned(purposes: ReturnType<typeof serverOf>): Promise<TlsCertificate> {
   const { private: key, cert } = await generate(newName(), {
     ...algorithm,
     notAfterDate: new Date(Date.now() + validDays * dayMs),
     extensions: [
       { name: "basicConstraints", cA: true, critical: true },
       { name: "keyUsage", digitalSignature: true, keyCertSign: true, critical: true },
-      ...serverOf(names),
+      ...purposes,
     ],
   });
   return { key, cert };

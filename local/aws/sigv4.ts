@@ -65,6 +65,12 @@ export function splitUrl(url: string): {
   return { path, query };
 }
 
+export function withoutParameter(url: string, parameter: string): string {
+  const [path = "/", search = ""] = url.split(/\?(.*)/s);
+  const kept = search.split("&").filter((pair) => decodeLeniently(pair.split("=")[0] ?? "") !== parameter);
+  return `${path}?${kept.join("&")}`;
+}
+
 /** S3 encodes a key once; everybody else encodes what is on the wire again. */
 function canonicalPath(path: string, service: string): string {
   const plain = (segment: string) => (service === "s3" ? decodeLeniently(segment) : segment);
@@ -76,7 +82,6 @@ function canonicalPath(path: string, service: string): string {
 
 function canonicalQuery(query: readonly (readonly [string, string])[]): string {
   return query
-    .filter(([name]) => name !== "X-Amz-Signature")
     .map(([name, value]) => [percentEncode(name), percentEncode(value)] as const)
     .sort(([left, leftValue], [right, rightValue]) => order(left, right) || order(leftValue, rightValue))
     .map((pair) => pair.join("="))

@@ -86,7 +86,7 @@ async function answer(options: ListenerOptions, request: IncomingMessage, respon
   const whole = mark < 0 ? url : url.slice(0, mark);
   const query = mark < 0 ? "" : url.slice(mark + 1);
   const match = /^\/clusters\/([^/]+)(\/.*)?$/.exec(whole);
-  const name = decodeURIComponent(match?.[1] ?? "");
+  const name = decodedName(match?.[1] ?? "");
   const path = match?.[2] ?? "/";
   const hosted = options.cluster(name);
   const method = request.method ?? "GET";
@@ -113,6 +113,15 @@ async function answer(options: ListenerOptions, request: IncomingMessage, respon
   record(status, status);
   if (result.stream === undefined) send(response, result);
   else stream(response, result.stream);
+}
+
+/** Of no cluster, where it is not percent-encoded UTF-8. */
+function decodedName(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }
 
 function tooLarge(): ApiResponse {

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "#local/aws/free-port.ts";
 import { startTethered, type TetheredProcess } from "#local/aws/tethered-process.ts";
 import type { KubeAssets } from "#local/envtest/kube-assets.ts";
+import { createMutualTlsCertificate } from "#local/tls-certificate.ts";
 import { KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import { parseJson } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
@@ -90,6 +91,8 @@ function portWasTaken(reason: string): boolean {
 interface Files {
   readonly folder: string;
   readonly etcdData: string;
+  /** Shown by etcd, and by its one client. */
+  readonly etcdTls: { readonly cert: string; readonly key: string };
   readonly certificates: string;
   readonly serviceAccountKey: string;
   readonly tokenFile: string;
@@ -117,7 +120,10 @@ async function prepareFiles(folder: string, users: readonly KubeUser[]): Promise
     await writeFile(serviceAccountKey, privateKey.export({ type: "pkcs1", format: "pem" }), { mode: 0o600 });
   }
   const [etcdData, certificates] = [join(folder, "etcd"), join(folder, "certs")];
-  return { folder, etcdData, certificates, serviceAccountKey, tokenFile, tokens };
+  const etcdTls = { cert: join(folder, "etcd.crt"), key: join(folder, "etcd.key") };
+  const { cert, key } = await createMutualTlsCertificate();
+  await Promise.all([writeFile(etcdTls.cert, cert, { mode: 0o600 }), writeFile(etcdTls.key, key, { mode: 0o600 })]);
+  return { folder, etcdData, etcdTls, certificates, serviceAccountKey, tokenFile, tokens };
 }
 
 interface Plan {
@@ -187,8 +193,9 @@ function etcdFlags(
   { files, options }: Plan,
   ports: { readonly etcdPort: number; readonly peerPort: number },
 ): Readonly<Record<string, string>> {
-  const clients = `http://127.0.0.1:${ports.etcdPort}`;
-  const peers = `http://127.0.0.1:${ports.peerPort}`;
+  const clients = `https://127.0.0.1:${ports.etcdPort}`;
+  const peers = `https://127.0.0.1:${ports.peerPort}`;
+  const { cert, key } = files.etcdTls;
   return {
     "data-dir": files.etcdData,
     "listen-client-urls": clients,
@@ -196,6 +203,15 @@ function etcdFlags(
     "listen-peer-urls": peers,
     "initial-advertise-peer-urls": peers,
     "initial-cluster": `default=${peers}`,
+    // Every user of the machine can connect, and etcd knows no users: only whoever has the key may speak to it.
+    "cert-file": cert,
+    "key-file": key,
+    "trusted-ca-file": cert,
+    "client-cert-auth": "true",
+    "peer-cert-file": cert,
+    "peer-key-file": key,
+    "peer-trusted-ca-file": cert,
+    "peer-client-cert-auth": "true",
     "log-level": "error",
     ...(options.folder === undefined ? { "unsafe-no-fsync": "true" } : {}),
   };
@@ -203,7 +219,10 @@ function etcdFlags(
 
 function apiServerFlags({ files, apiPort, controllers }: Plan, etcdPort: number): Readonly<Record<string, string>> {
   return {
-    "etcd-servers": `http://127.0.0.1:${etcdPort}`,
+    "etcd-servers": `https://127.0.0.1:${etcdPort}`,
+    "etcd-cafile": files.etcdTls.cert,
+    "etcd-certfile": files.etcdTls.cert,
+    "etcd-keyfile": files.etcdTls.key,
     "cert-dir": files.certificates,
     "bind-address": "127.0.0.1",
     "secure-port": String(apiPort),

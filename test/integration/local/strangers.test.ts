@@ -122,6 +122,10 @@ const questions: readonly Asking[] = [
   { path: "/shop.git/HEAD" },
   { path: "/clusters/canary-1/api/v1/namespaces" },
   { path: "/clusters/early-1/api/v1/secrets" },
+  { path: "/clusters/%E0%A4%A/api/v1/secrets" },
+  { path: "/%E0%A4%A.git/HEAD" },
+  { path: "//" },
+  { path: "/%2e%2e/%2e%2e/etc/passwd" },
   { method: "POST", path: "/clusters/canary-1/api/v1/namespaces", body: '{"metadata":{"name":"x"}}' },
 ];
 

@@ -186,6 +186,7 @@ const tampered: [string, (signed: Call) => Call, Signing?][] = [
   ["an equal path with dots", (call) => ({ ...call, path: "/v1/other/../namespaces/team%20a/syncs" })],
   ["an equal path with two slashes", (call) => ({ ...call, path: "/v1//namespaces/team%20a/syncs" })],
   ["another query", (call) => ({ ...call, query: { ...call.query, limit: "11" } })],
+  ["a query that is named like a signature", (call) => ({ ...call, query: { ...call.query, "X-Amz-Signature": "x" } })],
   ["another method", (call) => ({ ...call, method: "PUT" })],
   ["a changed signed header", (call) => ({ ...call, headers: { ...call.headers, "content-type": "text/plain" } })],
   [

@@ -1,13 +1,18 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type KubeApiServer, startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
 import { findKubeAssets, type KubeAssets, readKubeAssets } from "#local/envtest/kube-assets.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
 import { clusterRequest, objectOf } from "#test/support/cluster-request.ts";
+import { listeningPorts } from "#test/support/listening-ports.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -70,6 +75,21 @@ async function read(server: KubeApiServer, path: string, token = server.token) {
   return clusterRequest(server, { path, token });
 }
 
+/** What etcd gives whoever asks for all of it. @throws Error when it does not. */
+function everyKeyOf(origin: string): Promise<string> {
+  const start = origin.startsWith("https:") ? httpsRequest : httpRequest;
+  const options = { method: "POST", rejectUnauthorized: false, agent: false };
+  return new Promise((resolve, reject) => {
+    const asking = start(`${origin}/v3/kv/range`, options, (answer) => {
+      const told = text(answer);
+      if (answer.statusCode === 200) told.then(resolve, reject);
+      else reject(new Error(`${answer.statusCode}`));
+    });
+    asking.on("error", reject);
+    asking.end('{"key":"AA==","range_end":"AA==","limit":1}');
+  });
+}
+
 if (kubeAssets === undefined) console.log("no kube-apiserver here: what is kept in its folder is not tested");
 
 describe.skipIf(kubeAssets === undefined)("a folder that is kept, on kube-apiserver", () => {
@@ -96,6 +116,23 @@ describe.skipIf(kubeAssets === undefined)("a folder that is kept, on kube-apiser
       expect(objectOf(alice).message).toContain('User "alice" cannot list resource "configmaps"');
     } finally {
       await again.stop();
+    }
+  });
+
+  test.skipIf(!existsSync("/proc/net/tcp"))("nobody but the API server may speak to its etcd", async () => {
+    const before = listeningPorts(process.pid);
+    const server = await startKubeApiServer({ assets });
+    try {
+      const api = Number(new URL(server.server).port);
+      const others = listeningPorts(process.pid).filter((port) => port !== api && !before.includes(port));
+      expect(others).toHaveLength(2);
+      for (const port of others) {
+        for (const origin of [`http://127.0.0.1:${port}`, `https://127.0.0.1:${port}`]) {
+          await expect(everyKeyOf(origin), origin).rejects.toThrow();
+        }
+      }
+    } finally {
+      await server.stop();
     }
   });
 

@@ -235,7 +235,8 @@ describe("the network", () => {
         else if (request.url?.startsWith("/v0/")) {
           delete request.headers["git-protocol"];
           request.url = request.url.slice("/v0".length);
-          void serveHttpBackend({ root: join(root, "open"), request, response });
+          // Whoever is refused hangs up.
+          serveHttpBackend({ root: join(root, "open"), request, response }).catch(() => {});
         } else if (!request.url?.startsWith("/silent")) response.end("<html>hello</html>");
       }).listen(0, "127.0.0.1");
       await once(web, "listening");

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
+import { makeScratchFolder } from "#shared/adapters/scratch-folder.ts";
 import { kustomizeInputs } from "#shared/domain/kustomize-inputs.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { KustomizeRunner, RenderInput } from "#shared/ports.ts";
@@ -64,7 +64,7 @@ export class KubectlKustomize implements KustomizeRunner {
   async build({ files, path }: RenderInput): Promise<string> {
     const inputs = kustomizeInputs(new Map(files.map((file) => [file.path, file])), path);
     const kubectl = await this.#locate();
-    const scratch = await mkdtemp(join(tmpdir(), "starling-render-"));
+    const scratch = await makeScratchFolder("render");
     const folder = join(scratch, "artifact");
     const cwd = join(scratch, "empty");
     try {

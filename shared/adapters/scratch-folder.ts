@@ -1,0 +1,42 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isMainThread } from "node:worker_threads";
+
+/** By purpose: what a process that was killed has left is removed once, before the first of this process is made. */
+const swept = new Map<string, Promise<void>>();
+
+/**
+ * A new, empty folder for one piece of work; whoever makes it removes it. A process that is killed cannot: on Lambda its
+ * folders, with what another tenant rendered, would be there for the next one in the same sandbox. Its id is in their
+ * names, so that of many processes on one machine none takes away what another one uses.
+ */
+export async function makeScratchFolder(purpose: string): Promise<string> {
+  const parent = tmpdir();
+  const sweeping = swept.get(purpose) ?? sweep(parent, purpose);
+  swept.set(purpose, sweeping);
+  await sweeping;
+  return mkdtemp(join(parent, `starling-${purpose}-${process.pid}-`));
+}
+
+async function sweep(parent: string, purpose: string): Promise<void> {
+  const prefix = `starling-${purpose}-`;
+  const names = await readdir(parent).catch(() => []);
+  for (const name of names) {
+    const pid = name.startsWith(prefix) ? /^(\d+)-/.exec(name.slice(prefix.length))?.[1] : undefined;
+    if (pid === undefined || isInUse(Number(pid))) continue;
+    // Another user's, or somebody was faster: it is not in the way.
+    await rm(join(parent, name), { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+/** Process ids come again, on Lambda often the same one: what has this one's was made by one before it. */
+function isInUse(pid: number): boolean {
+  if (pid === process.pid) return !isMainThread;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}

@@ -5,6 +5,7 @@ import type { GitHttpRequest, GitHttpResponse, HttpClient } from "isomorphic-git
 import { type AddressRules, guardedLookup, refuseLiteralAddress } from "#shared/adapters/address-rules.ts";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 import { fewerRefs, gitTooLarge } from "#shared/adapters/git/git-limits.ts";
+import { PacketReader } from "#shared/adapters/git/packet-reader.ts";
 import { StarlingError } from "#shared/errors.ts";
 
 export interface GitHttpOptions {
@@ -15,6 +16,7 @@ export interface GitHttpOptions {
   readonly timeoutSeconds: number;
   /** Of an answer that is read as a whole: a listing. */
   readonly maxListingBytes: number;
+  readonly maxRefs: number;
 }
 
 export interface GitHttpMessage {
@@ -36,6 +38,8 @@ export interface GitHttpStream {
 }
 
 const maxRedirects = 3;
+/** Of a listing, that are no references: capabilities and ends. */
+const OTHER_LINES = 100;
 
 /**
  * The HTTP of one git operation. isomorphic-git's own plugin follows redirects anywhere and has no limits; this one
@@ -138,11 +142,14 @@ export class GitHttp implements HttpClient {
   }
 
   async #read(response: GitHttpStream): Promise<Buffer> {
-    const { maxListingBytes } = this.#options;
+    const { maxListingBytes, maxRefs } = this.#options;
     const body = new ByteCollector(maxListingBytes);
     for await (const chunk of response.chunks()) {
       if (body.add(chunk)) continue;
       throw gitTooLarge(`the git server lists more than ${maxListingBytes} bytes of references`, fewerRefs);
+    }
+    if (hasMoreLines(body.bytes(), 2 * maxRefs + OTHER_LINES)) {
+      throw gitTooLarge(`the git server lists more than ${maxRefs} references`, fewerRefs);
     }
     return body.bytes();
   }
@@ -150,6 +157,23 @@ export class GitHttp implements HttpClient {
   #tookTooLong(): StarlingError {
     return failure(`the git server did not answer within ${this.#options.timeoutSeconds} s`);
   }
+}
+
+/**
+ * isomorphic-git takes 5 µs for each line of a listing and lets nobody else have a turn: of empty ones, 16 MB are four
+ * million. A tag has two lines, one for what it points to.
+ */
+function hasMoreLines(body: Buffer, most: number): boolean {
+  let lines = 0;
+  try {
+    for (const _line of new PacketReader().read(body)) {
+      lines += 1;
+      if (lines > most) return true;
+    }
+  } catch {
+    // It is no listing, which isomorphic-git says better.
+  }
+  return false;
 }
 
 const contexts = new Map<string, SecureContext>();

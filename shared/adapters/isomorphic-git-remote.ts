@@ -104,8 +104,8 @@ export class IsomorphicGitRemote implements GitRemote {
 
   #http(timeoutSeconds: number): GitHttp {
     const { rules, ca } = this.#options;
-    const { maxListingBytes } = this.#limits;
-    return new GitHttp({ rules, timeoutSeconds, maxListingBytes, ...(ca === undefined ? {} : { ca }) });
+    const { maxListingBytes, maxRefs } = this.#limits;
+    return new GitHttp({ rules, timeoutSeconds, maxListingBytes, maxRefs, ...(ca === undefined ? {} : { ca }) });
   }
 }
 

@@ -20,6 +20,8 @@ export interface GitLimits {
   readonly maxObjectBytes: number;
   /** Of all objects of a pack, unpacked. */
   readonly maxUnpackedBytes: number;
+  /** Of a commit or a tag itself: who, when, and what they wrote. */
+  readonly maxTextBytes: number;
   /** Deltas upon deltas; no git writes longer chains. */
   readonly maxDeltaDepth: number;
   /** Of a listing. */
@@ -41,6 +43,7 @@ export const defaultGitLimits: GitLimits = {
   maxObjects: 250_000,
   maxObjectBytes: 100 * MIB,
   maxUnpackedBytes: 1024 * MIB,
+  maxTextBytes: MIB,
   maxDeltaDepth: 4095,
   maxListingBytes: 16 * MIB,
   maxRefs: 100_000,

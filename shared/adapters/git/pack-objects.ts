@@ -14,6 +14,11 @@ interface KnownObject {
   readonly depth: number;
 }
 
+interface KnownContent {
+  readonly base: KnownObject;
+  readonly content: Buffer;
+}
+
 /** Contents that are kept, because others are made of them or read soon. */
 const CACHE_BYTES = 64 * 1024 * 1024;
 
@@ -52,7 +57,13 @@ export class PackObjects {
     const known = this.#known.get(oid);
     if (known === undefined) throw malformed(`the git server did not send the ${type} ${oid}`);
     if (known.type !== type) throw malformed(`${oid} is a ${known.type} where a ${type} is expected`);
-    return this.#contentOf(known);
+    const content = await this.#contentOf(known);
+    const { maxTextBytes } = this.#reading.limits;
+    if (content.length > maxTextBytes && (type === "commit" || type === "tag")) {
+      const found = `the ${type} ${oid} is ${content.length} bytes of text`;
+      throw gitTooLarge(`${found}; at most ${maxTextBytes} are read`, `make one with a shorter message`);
+    }
+    return content;
   }
 
   async #index(): Promise<void> {
@@ -73,16 +84,19 @@ export class PackObjects {
     // Each delta once, after its base: those that wait for each other are never found, however they are named.
     for (let base = bases.pop(); base !== undefined; base = bases.pop()) {
       for (const name of [base.packed.offset, base.oid]) {
-        const deltas = waiting.get(name) ?? [];
+        const deltas = waiting.get(name);
+        if (deltas === undefined) continue;
         waiting.delete(name);
-        for (const packed of deltas) bases.push(await this.#resolve(packed, base));
+        // Once for all of them: one that is too large for the cache would be made anew for each.
+        const content = await this.#contentOf(base);
+        for (const packed of deltas) bases.push(await this.#resolve(packed, { base, content }));
         open -= deltas.length;
       }
     }
     if (open > 0) throw malformed(`the pack has ${open} deltas without their base`);
   }
 
-  async #resolve(packed: PackedObject, base: KnownObject): Promise<KnownObject> {
+  async #resolve(packed: PackedObject, { base, content: from }: KnownContent): Promise<KnownObject> {
     const { limits, pace } = this.#reading;
     if (pace.isDue()) await pace.rest();
     const depth = base.depth + 1;
@@ -90,8 +104,7 @@ export class PackObjects {
       throw gitTooLarge(`the pack has a chain of more than ${limits.maxDeltaDepth} deltas`, splitRepository);
     }
     const { bytes } = inflateExactly(this.#pack, packed.dataAt, packed.size);
-    const content = applyDelta(bytes, await this.#contentOf(base));
-    return this.#know({ packed, type: base.type, base, depth }, content);
+    return this.#know({ packed, type: base.type, base, depth }, applyDelta(bytes, from));
   }
 
   #know(object: Omit<KnownObject, "oid">, content: Buffer): KnownObject {

@@ -168,6 +168,14 @@ describe("a server that never ends", () => {
   });
 });
 
+test("a listing of four million empty lines is not read by anybody", async () => {
+  const url = await serve({ pack: (response) => void response.end(Buffer.alloc(16_000_000, "0004")) });
+  await expect(list(url, {})).rejects.toMatchObject({
+    code: "GitTooLarge",
+    message: expect.stringContaining("lists more than 100000 references; delete references"),
+  });
+});
+
 describe("a server that leads away", () => {
   const targets = [
     "http://169.254.169.254/latest/meta-data/",

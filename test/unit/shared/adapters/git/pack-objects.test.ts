@@ -68,6 +68,19 @@ describe("what a pack holds", () => {
     expect(await objects.read(oidOf("blob", last), "blob")).toEqual(last);
   });
 
+  test("thousands of deltas of one object that is too large to be kept", async () => {
+    const large = Buffer.alloc(17 * 1024 * 1024);
+    const first: WrittenObject = { type: packTypes.blob, data: large };
+    const baseId = Buffer.from(oidOf("blob", large), "hex");
+    const deltas = Array.from({ length: 3000 }, (_, index) => {
+      const text = Buffer.from(`v-${index}`);
+      const sizes = [0x80, 0x80, 0x80 | 0x40, 0x08, text.length];
+      return { type: packTypes.refDelta, base: baseId, data: Buffer.from([...sizes, text.length, ...text]) };
+    });
+    const objects = await open(writePack([first, ...deltas]));
+    expect(await objects.read(oidOf("blob", Buffer.from("v-2999")), "blob")).toEqual(Buffer.from("v-2999"));
+  });
+
   test("what is not there, or something else, is said so", async () => {
     const objects = await open(writePack([baseObject]));
     await expect(objects.read("0".repeat(40), "tree")).rejects.toThrow("did not send the tree 0000");
@@ -109,6 +122,15 @@ describe("a pack that is too large is refused before it is unpacked", () => {
       code: "GitTooLarge",
       retry: "permanent",
       message: expect.stringContaining(message),
+    });
+  });
+
+  test("a commit of megabytes of text, when it is read", async () => {
+    const text = Buffer.concat([Buffer.from(`tree ${baseOid}\n`), Buffer.alloc(2_000_000, "x y\n")]);
+    const objects = await open(writePack([{ type: packTypes.commit, data: text }]));
+    await expect(objects.read(oidOf("commit", text), "commit")).rejects.toMatchObject({
+      code: "GitTooLarge",
+      message: expect.stringContaining("is 2000046 bytes of text; at most 1048576 are read"),
     });
   });
 

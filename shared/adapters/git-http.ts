@@ -53,7 +53,7 @@ export class GitHttp implements HttpClient {
 
   constructor(options: GitHttpOptions) {
     this.#options = options;
-    this.#signal = AbortSignal.timeout(options.timeoutSeconds * 1000);
+    this.#signal = AbortSignal.timeout(Math.ceil(options.timeoutSeconds * 1000));
   }
 
   async request({ url, method = "GET", headers = {}, body }: GitHttpRequest): Promise<GitHttpResponse> {
@@ -155,7 +155,7 @@ export class GitHttp implements HttpClient {
   }
 
   #tookTooLong(): StarlingError {
-    return failure(`the git server did not answer within ${this.#options.timeoutSeconds} s`);
+    return failure(`the git server did not answer within ${Math.round(this.#options.timeoutSeconds)} s`);
   }
 }
 

@@ -176,6 +176,21 @@ describe("fetchTree", () => {
   });
 });
 
+describe("the time that whoever asks has left", () => {
+  test("is enough, whatever fraction of a millisecond it is", async () => {
+    const hurried = { ...repository("fleet"), timeLeftMs: () => 19_628.25 };
+    expect(await remote.listRefs(hurried, ["HEAD"])).toHaveLength(1);
+    expect((await remote.fetchTree(hurried, { oid: first, paths: ["base"] })).files).toHaveLength(1);
+  });
+
+  test("is over", async () => {
+    const late = { ...repository("fleet"), timeLeftMs: () => -5 };
+    const error = { code: "GitOperationFailed", message: expect.stringContaining("did not answer within 0 s") };
+    await expect(remote.listRefs(late, ["HEAD"])).rejects.toMatchObject(error);
+    await expect(remote.fetchTree(late, { oid: first, paths: ["base"] })).rejects.toMatchObject(error);
+  });
+});
+
 describe("credentials", () => {
   const right = { kind: "basic", username: "x-access-token", password: "s3cret" } as const;
 

@@ -75,11 +75,17 @@ export interface NamedContext {
 /** @throws CliFailure when there is none of that name, or none at all. */
 export function chooseContext(io: Pick<CliIo, "env">, wanted: string | undefined): NamedContext {
   const file = readContexts(io);
+  const chosen = findContext(io, wanted);
+  if (chosen !== undefined) return chosen;
+  const next = Object.keys(file.contexts).length === 0 ? "starling local up" : "starling context use NAME";
+  throw new CliFailure(`no context is chosen in ${contextPath(io)}`, { exit: "unknown", next });
+}
+
+/** The chosen context, or undefined when none is. @throws CliFailure when there is none of the chosen name. */
+export function findContext(io: Pick<CliIo, "env">, wanted: string | undefined): NamedContext | undefined {
+  const file = readContexts(io);
   const name = wanted ?? io.env.STARLING_CONTEXT ?? file.current;
-  if (name === undefined) {
-    const next = Object.keys(file.contexts).length === 0 ? "starling local up" : "starling context use NAME";
-    throw new CliFailure(`no context is chosen in ${contextPath(io)}`, { exit: "unknown", next });
-  }
+  if (name === undefined) return undefined;
   const context = file.contexts[name];
   if (context === undefined) {
     const known = Object.keys(file.contexts).join(", ") || "none";

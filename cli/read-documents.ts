@@ -3,10 +3,11 @@ import { join, relative, resolve } from "node:path";
 import { CliFailure, usageFailure } from "#cli/failure.ts";
 import type { CliIo } from "#cli/io.ts";
 import { withoutServerFields } from "#shared/domain/api/exported.ts";
+import { excerpt } from "#shared/domain/excerpt.ts";
 import { isJsonObject, type Json } from "#shared/domain/json.ts";
 import { type Document, type FieldProblem, parseDocument } from "#shared/domain/kinds/document.ts";
 import { semanticProblems } from "#shared/domain/kinds/semantics.ts";
-import { lineOfPath } from "#shared/domain/line-of-path.ts";
+import { type LineOf, lineFinder } from "#shared/domain/line-finder.ts";
 import { ManifestError } from "#shared/domain/manifest-error.ts";
 import { parseDocuments } from "#shared/domain/yaml.ts";
 
@@ -14,75 +15,115 @@ import { parseDocuments } from "#shared/domain/yaml.ts";
 const MAX_FILES = 5000;
 const extensions = /\.(ya?ml|json)$/;
 
+/** For documents of namespaced kinds that name none; where `-n` says it, one that names another is wrong. */
+export interface DocumentNamespace {
+  readonly name: string;
+  readonly saidBy: "flag" | "context";
+}
+
 export interface FileRequest {
   /** Files, folders, or `-` for standard input. */
   readonly paths: readonly string[];
   readonly folders: "flat" | "recursive";
-  /** For documents of namespaced kinds that name none. */
-  readonly namespace?: string;
+  readonly namespace?: DocumentNamespace;
 }
 
 /** One document of a file, and where it stands. */
 export interface FileDocument {
   readonly value: Json;
   readonly file: string;
-  readonly text: string;
+  readonly lineOf: LineOf;
   /** Counted from 1 within the file. */
   readonly document: number;
   /** Where it stands inside a list document. */
   readonly within: readonly (string | number)[];
 }
 
-/** Every document of the files, in order; lists are taken apart. @throws CliFailure naming what cannot be read. */
-export async function readDocuments(io: CliIo, request: FileRequest): Promise<readonly FileDocument[]> {
+/** A document that is right, and where it was written. */
+export interface CheckedDocument {
+  readonly document: Document;
+  readonly from: FileDocument;
+}
+
+/**
+ * Every document of the files, in order, checked as the API checks them; lists are taken apart.
+ * @throws CliFailure with file, line, field and remedy of the problems of all files.
+ */
+export async function readDocuments(io: CliIo, request: FileRequest): Promise<readonly CheckedDocument[]> {
   const documents: FileDocument[] = [];
-  const problems: string[] = [];
+  const unreadable: string[] = [];
   for (const { file, text } of await readFiles(io, request)) {
+    const lineOf = lineFinder(text);
     try {
       for (const { value, document } of parseDocuments(text, file)) {
-        documents.push(...takeApart({ value, file, text, document, within: [] }));
+        documents.push(...takeApart({ value, file, lineOf, document, within: [] }));
       }
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
       const { line, column } = error.place;
-      problems.push(
+      unreadable.push(
         `${file}${line === undefined ? "" : `:${line}`}${column === undefined ? "" : `:${column}`}: ${error.reason}`,
       );
     }
   }
-  if (problems.length > 0) throw invalid(problems, documents.length + problems.length);
-  if (documents.length === 0) {
+  if (documents.length === 0 && unreadable.length === 0) {
     const where = request.paths.join(", ");
     throw new CliFailure(`no document in ${where}`, {
       exit: "wrongInput",
       next: request.folders === "flat" ? "add -R to look into subfolders" : "starling init   (writes an example fleet)",
     });
   }
-  return documents.map((document) => withNamespace(document, request.namespace));
+  const checked: CheckedDocument[] = [];
+  const problems: DocumentProblem[] = [];
+  for (const given of documents) {
+    const from = withNamespace(given, request.namespace?.name);
+    const parsed = parseDocument(withoutServerFields(from.value));
+    const found = parsed.ok ? problemsOf(parsed.document, request) : parsed.problems;
+    for (const problem of found) problems.push({ from, ...problem });
+    if (parsed.ok) checked.push({ document: parsed.document, from });
+  }
+  problems.push(...duplicates(checked));
+  const count = problems.length + unreadable.length;
+  if (count === 0) return checked;
+  throw invalid({ lines: [...unreadable, ...told(problems)], count }, documents.length + unreadable.length);
 }
 
-/** Checked as the API checks them. @throws CliFailure with file, line, field and remedy of every problem. */
-export function checkFileDocuments(documents: readonly FileDocument[]): readonly Document[] {
-  const checked: Document[] = [];
-  const problems: string[] = [];
+export interface DocumentProblem extends FieldProblem {
+  readonly from: FileDocument;
+}
+
+/** A terminal full: the lines of problems beyond it are not even looked for. */
+const PROBLEMS_TOLD = 100;
+
+/** The lines of the first problems. */
+export function told(problems: readonly DocumentProblem[]): readonly string[] {
+  return problems.slice(0, PROBLEMS_TOLD).map((problem) => problemLine(problem.from, problem));
+}
+
+function problemsOf(document: Document, { namespace }: FileRequest): readonly FieldProblem[] {
+  const { metadata } = document;
+  const problems = semanticProblems(document);
+  if (namespace?.saidBy !== "flag" || !("namespace" in metadata) || metadata.namespace === namespace.name)
+    return problems;
+  const message = `is ${metadata.namespace}, and -n says ${namespace.name}; leave -n out, or change it`;
+  return [...problems, { field: "metadata.namespace", message }];
+}
+
+function duplicates(checked: readonly CheckedDocument[]): readonly DocumentProblem[] {
+  const problems: DocumentProblem[] = [];
   const seen = new Map<string, FileDocument>();
-  for (const document of documents) {
-    const parsed = parseDocument(withoutServerFields(document.value));
-    const found = parsed.ok ? semanticProblems(parsed.document) : parsed.problems;
-    for (const problem of found) problems.push(problemLine(document, problem));
-    if (!parsed.ok) continue;
-    const { kind, metadata } = parsed.document;
+  for (const { document, from } of checked) {
+    const { kind, metadata } = document;
     const key = `${kind} ${"namespace" in metadata ? `${metadata.namespace}/` : ""}${metadata.name}`;
     const first = seen.get(key);
-    if (first !== undefined) {
-      const message = `is the same object as in ${placeOf(first, ["metadata", "name"])}; remove one of them`;
-      problems.push(problemLine(document, { field: "metadata.name", message }));
+    if (first === undefined) {
+      seen.set(key, from);
+      continue;
     }
-    seen.set(key, document);
-    checked.push(parsed.document);
+    const message = `is the same object as in ${placeOf(first, ["metadata", "name"])}; remove one of them`;
+    problems.push({ from, field: "metadata.name", message });
   }
-  if (problems.length > 0) throw invalid(problems, documents.length);
-  return checked;
+  return problems;
 }
 
 /** `shop.yaml:12: SyncGroup/shop: spec.rollout.maxFailures must not be negative (got -1)` */
@@ -92,11 +133,17 @@ export function problemLine(document: FileDocument, problem: FieldProblem): stri
   return `${place}: ${objectName(document.value)}${field}${problem.message}`;
 }
 
-export function invalid(problems: readonly string[], documents: number): CliFailure {
-  const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;
-  return new CliFailure(`${count}; nothing was applied`, {
+/** The failure of documents that are wrong: the lines of the first problems, and how many there are. */
+export function invalid(
+  problems: { readonly lines: readonly string[]; readonly count: number },
+  documents: number,
+): CliFailure {
+  const { lines, count } = problems;
+  const more = count > lines.length ? [`... and ${count - lines.length} more`] : [];
+  const message = `${count} ${count === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;
+  return new CliFailure(`${message}; nothing was applied`, {
     exit: "wrongInput",
-    lines: problems,
+    lines: [...lines, ...more],
     next: "mend the lines above, then: starling validate -f FILE",
   });
 }
@@ -150,14 +197,15 @@ function withNamespace(document: FileDocument, namespace: string | undefined): F
 }
 
 function placeOf(document: FileDocument, path: readonly (string | number)[]): string {
-  const line = lineOfPath(document.text, document.document, [...document.within, ...path]);
+  const line = document.lineOf(document.document, [...document.within, ...path]);
   return `${document.file}:${line}`;
 }
 
 function objectName(value: Json): string {
   if (!isJsonObject(value) || typeof value.kind !== "string") return "";
-  const name = isJsonObject(value.metadata) && typeof value.metadata.name === "string" ? `/${value.metadata.name}` : "";
-  return `${value.kind}${name}: `;
+  const { kind, metadata } = value;
+  const name = isJsonObject(metadata) && typeof metadata.name === "string" ? `/${excerpt(metadata.name)}` : "";
+  return `${excerpt(kind)}${name}: `;
 }
 
 /** The steps of `spec.templates[0].path`; keys may hold dots, so what the value has decides. */

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiClient, type AwsKeys, createApiClient } from "#cli/api-client.ts";
-import { chooseContext, type NamedContext } from "#cli/contexts.ts";
+import { chooseContext, findContext, type NamedContext } from "#cli/contexts.ts";
 import { CliFailure, usageFailure } from "#cli/failure.ts";
 import type { CliIo } from "#cli/io.ts";
+import type { DocumentNamespace } from "#cli/read-documents.ts";
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
+import { plainText } from "#shared/domain/plain-text.ts";
 
 export const outputs = ["wide", "json", "yaml", "name"] as const;
 export type Output = (typeof outputs)[number];
@@ -34,8 +36,8 @@ export interface Session {
   readonly api: ApiClient;
   /** @throws CliFailure when neither `-n` nor the context says which. */
   namespace(): string;
-  /** What the chosen context says, if it does. */
-  contextNamespace(): string | undefined;
+  /** What documents without a namespace get, here or offline: what `-n` says, else the chosen context, if there is one. */
+  documentNamespace(): DocumentNamespace | undefined;
   /** Absent: all namespaces. */
   scope(): string | undefined;
   /** For people, on stderr, unless `-q`. */
@@ -48,7 +50,7 @@ export interface Session {
 export function openSession(io: CliIo, options: GlobalOptions): Session {
   const signal = signalOf(io, options);
   const note = (line: string) => {
-    if (options.quiet !== true) io.err(`${line}\n`);
+    if (options.quiet !== true) io.err(`${plainText(line)}\n`);
   };
   let chosen: NamedContext | undefined;
   const context = (): NamedContext => {
@@ -84,7 +86,11 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
         "add -n NAMESPACE   (-A for all, where a list is asked for)",
       );
     },
-    contextNamespace: () => context().context.namespace,
+    documentNamespace() {
+      if (options.namespace !== undefined) return { name: options.namespace, saidBy: "flag" };
+      const name = findContext(io, options.context)?.context.namespace;
+      return name === undefined ? undefined : { name, saidBy: "context" };
+    },
     scope() {
       if (options.allNamespaces === true) return undefined;
       const namespace = known();

@@ -1,14 +1,23 @@
 import { ApiFailure } from "#cli/api-client.ts";
+import { type ApplyPart, partsOf } from "#cli/apply-parts.ts";
 import { confirmConsequences } from "#cli/confirm.ts";
-import { type ExitReason, usageFailure } from "#cli/failure.ts";
+import { CliFailure, type ExitReason } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { checkFileDocuments, type FileDocument, invalid, problemLine, readDocuments } from "#cli/read-documents.ts";
+import { type CheckedDocument, type DocumentProblem, invalid, readDocuments, told } from "#cli/read-documents.ts";
 import type { Session } from "#cli/session.ts";
-import { stringifyJson } from "#shared/domain/json.ts";
-import type { Document } from "#shared/domain/kinds/document.ts";
+import { errorMessage } from "#shared/errors.ts";
 
-/** One request holds so much of the API's 1,000,000 bytes. */
-const REQUEST_BYTES = 900_000;
+/** Names of what was not written; the rest is counted. */
+const NAMES_TOLD = 100;
+/** What the API refuses before it writes the first document of a request. */
+const refusedWhole = new Set([
+  "Invalid",
+  "ConfirmationRequired",
+  "Deleting",
+  "Forbidden",
+  "BadRequest",
+  "BodyTooLarge",
+]);
 
 export interface ApplyOptions {
   readonly filename: readonly string[];
@@ -30,18 +39,24 @@ interface ApplyAnswer {
   readonly consequences?: readonly { readonly message: string }[];
 }
 
-/** Checks every document here first, then asks the API; nothing is written when one of them is wrong. */
+type Outcomes = Map<CheckedDocument, AppliedObject>;
+
+/**
+ * Checks every document here, then asks the API. What is too much for one request is sent in parts: all are checked
+ * before the first is written, and when a later one fails, what was written is told and the rest, too.
+ */
 export async function apply(session: Session, options: ApplyOptions): Promise<ExitReason> {
-  const files = await readDocuments(session.io, {
+  const namespace = session.documentNamespace();
+  const documents = await readDocuments(session.io, {
     paths: options.filename,
     folders: options.recursive === true ? "recursive" : "flat",
-    ...namespaceFor(session, options),
+    ...(namespace === undefined ? {} : { namespace }),
   });
-  const documents = checkFileDocuments(files);
-  refuseOtherNamespace(session, documents);
   if (options.dryRun === "client") {
-    const items = documents.map((document) => ({
-      ...referenceOf(document),
+    const items = documents.map(({ document: { kind, metadata } }) => ({
+      kind,
+      name: metadata.name,
+      ...("namespace" in metadata ? { namespace: metadata.namespace } : {}),
       outcome: "valid",
       generation: 0,
       warnings: [],
@@ -49,76 +64,188 @@ export async function apply(session: Session, options: ApplyOptions): Promise<Ex
     print(session, items, " (dry run, client)");
     return "done";
   }
-  const parts = partsOf(documents, files);
+  const parts = partsOf(documents);
   if (options.dryRun === "server") {
-    const items = await send(session, parts, { dryRun: true });
-    print(session, items, " (dry run, server)");
+    const checked = await check(session, parts);
+    for (const message of checked.consequences.values()) session.note(`would ask: ${message}`);
+    const items = inOrder(documents, checked.outcomes);
+    // What a part refers to may be in another, which nobody has written.
+    const whole = parts.length > 1 ? items.map((item) => ({ ...item, warnings: [] })) : items;
+    print(session, whole, " (dry run, server)");
     return "done";
   }
   session.announce();
-  if (parts.length > 1) await send(session, parts, { dryRun: true });
-  print(session, await send(session, parts, { dryRun: false }), "");
+  print(session, inOrder(documents, await write(session, { documents, parts })), "");
   return "done";
 }
 
-interface Part {
-  readonly documents: readonly Document[];
-  readonly files: readonly FileDocument[];
+interface Checked {
+  readonly outcomes: Outcomes;
+  /** What a part would delete. */
+  readonly consequences: ReadonlyMap<ApplyPart, string>;
 }
 
-async function send(
-  session: Session,
-  parts: readonly Part[],
-  { dryRun }: { readonly dryRun: boolean },
-): Promise<readonly AppliedObject[]> {
-  const items: AppliedObject[] = [];
+/** A dry run of all parts. @throws CliFailure with the problems of all of them. */
+async function check(session: Session, parts: readonly ApplyPart[]): Promise<Checked> {
+  const outcomes: Outcomes = new Map();
+  const consequences = new Map<ApplyPart, string>();
+  const refused: ApiFailure[] = [];
+  const problems: DocumentProblem[] = [];
+  let count = 0;
   for (const part of parts) {
-    const body = { documents: part.documents, dryRun, ...reasonOf(session) };
-    const answer = await request(session, part, body);
-    for (const { message } of answer.consequences ?? []) session.note(`would ask: ${message}`);
-    items.push(...answer.items);
+    try {
+      const answer = await request(session, part, { dryRun: true });
+      for (const [index, item] of answer.items.entries()) outcomes.set(part[index] as CheckedDocument, item);
+      if (answer.consequences !== undefined) {
+        consequences.set(part, answer.consequences.map(({ message }) => message).join("\n"));
+      }
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || error.code !== "Invalid") throw error;
+      refused.push(error);
+      const found = placed(error, part);
+      problems.push(...found);
+      count += Number(error.body.problemCount ?? found.length);
+    }
   }
-  return items;
+  if (refused.length === 0) return { outcomes, consequences };
+  const documents = parts.reduce((sum, part) => sum + part.length, 0);
+  throw invalid({ lines: told(problems), count }, documents);
 }
 
-async function request(session: Session, part: Part, body: Readonly<Record<string, unknown>>): Promise<ApplyAnswer> {
+async function write(
+  session: Session,
+  work: { readonly documents: readonly CheckedDocument[]; readonly parts: readonly ApplyPart[] },
+): Promise<Outcomes> {
+  const { parts } = work;
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return writeParts(session, { ...work, confirmed: new Set() });
+  session.note(`${work.documents.length} documents, in ${parts.length} parts`);
+  const { consequences } = await check(session, parts);
+  if (consequences.size > 0) {
+    const message = [...consequences.values()].join("\n");
+    await confirmConsequences(session, { message }, "starling apply ... --yes");
+  }
+  return writeParts(session, { ...work, confirmed: new Set(consequences.keys()) });
+}
+
+interface Writing {
+  readonly documents: readonly CheckedDocument[];
+  readonly parts: readonly ApplyPart[];
+  readonly confirmed: ReadonlySet<ApplyPart>;
+}
+
+async function writeParts(session: Session, writing: Writing): Promise<Outcomes> {
+  const outcomes: Outcomes = new Map();
+  for (const part of writing.parts) {
+    try {
+      const answer = await writePart(session, part, { confirm: writing.confirmed.has(part) });
+      for (const [index, item] of answer.items.entries()) outcomes.set(part[index] as CheckedDocument, item);
+    } catch (error) {
+      throw await halfWritten(session, { ...writing, outcomes, part, error });
+    }
+  }
+  return outcomes;
+}
+
+async function writePart(
+  session: Session,
+  part: ApplyPart,
+  { confirm }: { readonly confirm: boolean },
+): Promise<ApplyAnswer> {
   try {
-    return await session.api.call<ApplyAnswer>({ method: "POST", path: "/v1/apply", body });
+    return await request(session, part, { confirm });
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
-    if (error.code === "Invalid") throw placed(error, part);
+    if (error.code === "Invalid") {
+      const problems = placed(error, part);
+      throw invalid({ lines: told(problems), count: Number(error.body.problemCount ?? problems.length) }, part.length);
+    }
     if (error.code !== "ConfirmationRequired") throw error;
     await confirmConsequences(session, error, "starling apply ... --yes");
-    return session.api.call<ApplyAnswer>({ method: "POST", path: "/v1/apply", body: { ...body, confirm: true } });
+    return request(session, part, { confirm: true });
   }
 }
 
-/** The API's problems, at their lines. */
-function placed(error: ApiFailure, part: Part): Error {
-  const problems = Array.isArray(error.body.problems) ? error.body.problems : [];
-  const lines = problems.map((problem: { document: number; field: string; message: string }) => {
-    const file = part.files[problem.document];
-    return file === undefined ? `${problem.field} ${problem.message}` : problemLine(file, problem);
+interface Failure extends Writing {
+  readonly outcomes: Outcomes;
+  readonly part: ApplyPart;
+  readonly error: unknown;
+}
+
+/** Says what was written and what was not, as far as the API can be asked; the failure that ends the command. */
+async function halfWritten(session: Session, failure: Failure): Promise<unknown> {
+  const { documents, outcomes, part, error } = failure;
+  const refused = error instanceof CliFailure && isRefusal(error);
+  if (refused && outcomes.size === 0) return error;
+  const there = refused ? new Map() : await writtenOf(session, part);
+  for (const [document, item] of there ?? []) outcomes.set(document, item);
+  print(session, inOrder(documents, outcomes), "");
+
+  const left = documents.filter((document) => !outcomes.has(document));
+  const unsure = there === undefined ? new Set(part) : new Set();
+  const lines = left
+    .slice(0, NAMES_TOLD)
+    .map((document) => `${unsure.has(document) ? "perhaps not" : "not"} written: ${textOf(document)}`);
+  if (left.length > NAMES_TOLD) lines.push(`... and ${left.length - NAMES_TOLD} more`);
+  // Ctrl-C and --timeout end the command in their own way.
+  if (session.signal.aborted) {
+    session.io.err(`${lines.join("\n")}\n`);
+    return error;
+  }
+  const given = error instanceof CliFailure ? error : undefined;
+  const message = `${outcomes.size} of ${documents.length} documents are written, ${left.length} are not: ${errorMessage(error)}`;
+  return new CliFailure(message, {
+    exit: given?.exit ?? "unknown",
+    lines: [...(given?.lines ?? []), ...lines],
+    next: "the same command again: it finds what is written unchanged, and writes the rest",
   });
-  return invalid(lines, part.files.length);
 }
 
-function partsOf(documents: readonly Document[], files: readonly FileDocument[]): readonly Part[] {
-  const parts: { documents: Document[]; files: FileDocument[] }[] = [];
-  let bytes = 0;
-  for (const [index, document] of documents.entries()) {
-    const size = Buffer.byteLength(stringifyJson(document)) + 1;
-    let part = parts.at(-1);
-    if (part === undefined || bytes + size > REQUEST_BYTES) {
-      part = { documents: [], files: [] };
-      parts.push(part);
-      bytes = 0;
-    }
-    bytes += size;
-    part.documents.push(document);
-    part.files.push(files[index] as FileDocument);
+/** Refused as a whole, or not even sent: nothing of this part was written. */
+function isRefusal(error: CliFailure): boolean {
+  return error instanceof ApiFailure ? refusedWhole.has(error.code) : error.exit !== "unknown";
+}
+
+/** What of a part is there now, or undefined when that could not be found out. */
+async function writtenOf(session: Session, part: ApplyPart): Promise<Outcomes | undefined> {
+  try {
+    const { items } = await request(session, part, { dryRun: true });
+    const there = part.map((document, index) => [document, items[index] as AppliedObject] as const);
+    return new Map(
+      there
+        .filter(([, item]) => item.outcome === "unchanged")
+        .map(([document, item]) => [document, { ...item, outcome: "written" }]),
+    );
+  } catch {
+    return undefined;
   }
-  return parts;
+}
+
+function request(
+  session: Session,
+  part: ApplyPart,
+  how: { readonly dryRun?: boolean; readonly confirm?: boolean },
+): Promise<ApplyAnswer> {
+  const { reason } = session.options;
+  const body = {
+    documents: part.map(({ document }) => document),
+    ...how,
+    ...(reason === undefined ? {} : { reason }),
+  };
+  return session.api.call<ApplyAnswer>({ method: "POST", path: "/v1/apply", body });
+}
+
+/** The API's problems, at the documents they are about. */
+function placed(error: ApiFailure, part: ApplyPart): readonly DocumentProblem[] {
+  const problems = Array.isArray(error.body.problems) ? error.body.problems : [];
+  return problems.flatMap((problem: { document: number; field: string; message: string }) => {
+    const from = part[problem.document]?.from;
+    return from === undefined ? [] : [{ from, field: problem.field, message: problem.message }];
+  });
+}
+
+function inOrder(documents: readonly CheckedDocument[], outcomes: Outcomes): readonly AppliedObject[] {
+  return documents.flatMap((document) => outcomes.get(document) ?? []);
 }
 
 function print(session: Session, items: readonly AppliedObject[], suffix: string): void {
@@ -137,31 +264,6 @@ function nameOf(item: Pick<AppliedObject, "kind" | "name">): string {
   return `${item.kind.toLowerCase()}/${item.name}`;
 }
 
-function referenceOf(document: Document): Pick<AppliedObject, "kind" | "namespace" | "name"> {
-  const { kind, metadata } = document;
-  return { kind, name: metadata.name, ...("namespace" in metadata ? { namespace: metadata.namespace } : {}) };
-}
-
-/** Only `-n` and the context fill in a namespace; without either, a document that names none is a problem of its own. */
-function namespaceFor(session: Session, options: ApplyOptions): { namespace?: string } {
-  if (session.options.namespace !== undefined) return { namespace: session.options.namespace };
-  if (options.dryRun === "client") return {};
-  const namespace = session.contextNamespace();
-  return namespace === undefined ? {} : { namespace };
-}
-
-function refuseOtherNamespace(session: Session, documents: readonly Document[]): void {
-  const wanted = session.options.namespace;
-  if (wanted === undefined) return;
-  for (const { kind, metadata } of documents) {
-    if (!("namespace" in metadata) || metadata.namespace === wanted) continue;
-    throw usageFailure(
-      `${kind}/${metadata.name} is of namespace ${metadata.namespace}, and -n says ${wanted}`,
-      `leave -n out, or change metadata.namespace`,
-    );
-  }
-}
-
-function reasonOf(session: Session): { reason?: string } {
-  return session.options.reason === undefined ? {} : { reason: session.options.reason };
+function textOf({ document }: CheckedDocument): string {
+  return nameOf({ kind: document.kind, name: document.metadata.name });
 }

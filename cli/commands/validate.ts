@@ -1,6 +1,6 @@
 import type { ExitReason } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { checkFileDocuments, readDocuments } from "#cli/read-documents.ts";
+import { readDocuments } from "#cli/read-documents.ts";
 import type { Session } from "#cli/session.ts";
 
 export interface ValidateOptions {
@@ -8,14 +8,14 @@ export interface ValidateOptions {
   readonly recursive?: boolean;
 }
 
-/** Checks documents offline, as the API would: no credentials, no network, no context. */
+/** Checks documents offline, as the API would: no credentials, no network, and no context but for its namespace. */
 export async function validate(session: Session, options: ValidateOptions): Promise<ExitReason> {
-  const files = await readDocuments(session.io, {
+  const namespace = session.documentNamespace();
+  const documents = await readDocuments(session.io, {
     paths: options.filename,
     folders: options.recursive === true ? "recursive" : "flat",
-    ...(session.options.namespace === undefined ? {} : { namespace: session.options.namespace }),
+    ...(namespace === undefined ? {} : { namespace }),
   });
-  const documents = checkFileDocuments(files);
   const { output } = session.options;
   if (output === "json" || output === "yaml") {
     session.io.out(serialise({ valid: true, documents: documents.length }, output));

@@ -6,12 +6,10 @@ import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from
 import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
-import type { Document, WritableKind } from "#shared/domain/kinds/document.ts";
+import { type Document, type WritableKind, writableKinds } from "#shared/domain/kinds/document.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import { keyText } from "#shared/domain/rows/row.ts";
 
-/** What others refer to is written first. */
-const kindOrder: readonly WritableKind[] = ["Source", "Cluster", "SyncGroup", "Sync"];
 /** Transactions at once; one table serves everybody. */
 const WRITES_AT_ONCE = 8;
 
@@ -162,7 +160,7 @@ function outcomeOf(document: Document, change: ObjectChange, warnings: readonly 
 }
 
 function rank(document: Document | undefined): number {
-  return document === undefined ? kindOrder.length : kindOrder.indexOf(document.kind);
+  return document === undefined ? writableKinds.length : writableKinds.indexOf(document.kind);
 }
 
 function chunksOfOneKind(order: readonly number[], documents: readonly Document[]): readonly (readonly number[])[] {

@@ -21,6 +21,9 @@ export const documentSchemas = {
 
 /** The kinds that people write. */
 export type WritableKind = keyof typeof documentSchemas;
+/** In the order in which they are written: what others refer to is first. */
+export const writableKinds = Object.keys(documentSchemas) as readonly WritableKind[];
+
 export type Document = z.infer<(typeof documentSchemas)[WritableKind]>;
 
 /** What is wrong with one field: where, what was got, what to do. */

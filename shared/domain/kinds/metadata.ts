@@ -8,10 +8,10 @@ const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const labelValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 
+const nameRule = "must be 1 to 63 characters of a-z, 0-9 and -, beginning and ending with a letter or digit";
+
 /** RFC 1123 label: the rule of Kubernetes namespaces. */
-export const nameSchema = z
-  .string()
-  .regex(dnsLabel, "must be 1 to 63 characters of a-z, 0-9 and -, beginning and ending with a letter or digit");
+export const nameSchema = z.string().regex(dnsLabel, nameRule);
 
 export const labelKeySchema = z
   .string()
@@ -37,7 +37,11 @@ const common = {
   annotations: annotationsSchema.optional(),
 };
 
-export const namespacedMetadata = z.strictObject({ ...common, namespace: nameSchema });
+const namespaceSchema = z
+  .string({ error: ({ input }) => (input === undefined ? "name one here, with -n, or in the context" : undefined) })
+  .regex(dnsLabel, nameRule);
+
+export const namespacedMetadata = z.strictObject({ ...common, namespace: namespaceSchema });
 export const installationMetadata = z.strictObject(common);
 
 export type Metadata = z.infer<typeof installationMetadata> & { readonly namespace?: string };

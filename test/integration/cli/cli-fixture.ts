@@ -12,6 +12,7 @@ import { sharedSandbox } from "#local/aws/sandbox.ts";
 import { MemorySender } from "#shared/adapters/memory-sender.ts";
 import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import type { Table } from "#shared/ports.ts";
 import { type Ran, ranTo, startNode } from "#test/support/started-process.ts";
 
 export const PRINCIPAL = "arn:aws:iam::000000000000:user/ana";
@@ -27,8 +28,8 @@ export interface Terminal {
   readonly interrupted?: AbortSignal;
 }
 
-export interface CliFixture {
-  readonly table: MemoryTable;
+export interface CliFixture<T extends Table = MemoryTable> {
+  readonly table: T;
   /** A folder of this test's own; the command's working directory. */
   readonly folder: string;
   readonly log: readonly Readonly<Record<string, unknown>>[];
@@ -43,8 +44,11 @@ export interface CliFixture {
 }
 
 /** The api function behind the local HTTP front, which verifies signatures, and a context that points at it. */
-export async function startCliFixture(): Promise<CliFixture> {
-  const table = new MemoryTable();
+export function startCliFixture(): Promise<CliFixture> {
+  return startCliFixtureOver(new MemoryTable());
+}
+
+export async function startCliFixtureOver<T extends Table>(table: T): Promise<CliFixture<T>> {
   const log: Record<string, unknown>[] = [];
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
   const handler = apiHandler({

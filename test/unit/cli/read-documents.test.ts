@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { problemLine } from "#cli/read-documents.ts";
+import { lineFinder } from "#shared/domain/line-finder.ts";
 import { parseDocuments } from "#shared/domain/yaml.ts";
 
 const text = `kind: Nothing
@@ -19,7 +20,13 @@ spec:
 
 describe("the line of a problem", () => {
   const [, second] = parseDocuments(text, "fleet.yaml");
-  const document = { value: second?.value ?? null, file: "fleet.yaml", text, document: 2, within: [] };
+  const document = {
+    value: second?.value ?? null,
+    file: "fleet.yaml",
+    lineOf: lineFinder(text),
+    document: 2,
+    within: [],
+  };
 
   it.each([
     ["", 3],

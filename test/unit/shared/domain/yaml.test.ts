@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { stringifyJson } from "#shared/domain/json.ts";
-import { lineOfPath } from "#shared/domain/line-of-path.ts";
+import { lineFinder } from "#shared/domain/line-finder.ts";
 import { ManifestError } from "#shared/domain/manifest-error.ts";
 import { parseDocuments, parseManifests } from "#shared/domain/yaml.ts";
 import { scalars } from "#test/support/yaml-scalars.ts";
@@ -87,7 +87,7 @@ describe("documents as kubectl decodes them", () => {
   });
 });
 
-describe("lineOfPath", () => {
+describe("lineFinder", () => {
   const text =
     "kind: A\nspec:\n  git:\n    url: x\n    ref: {semver: y}\n  list:\n  - a: 1\n    b: 2\n  - c\n---\nkind: X\nspec:\n  x: 1\n";
   const rows: readonly (readonly [document: number, path: readonly (string | number)[], line: number])[] = [
@@ -100,6 +100,6 @@ describe("lineOfPath", () => {
     [2, ["status"], 11],
   ];
   test.each(rows)("document %i %j is on line %i", (document, path, line) => {
-    expect(lineOfPath(text, document, path)).toBe(line);
+    expect(lineFinder(text)(document, path)).toBe(line);
   });
 });

@@ -1,4 +1,4 @@
-import { EVENT_ID, getScalarValue, parseEvents } from "js-yaml";
+import { EVENT_ID, type Event, getScalarValue, parseEvents } from "js-yaml";
 
 type Frame =
   | { readonly kind: "map"; key: string | undefined; readonly matched: boolean }
@@ -8,12 +8,30 @@ type Frame =
  * The line (from 1) of the field at `path` in a document (from 1), or of its nearest ancestor that is there: what an
  * error about a field points at. Members that come through a merge key or an alias are found at their ancestor.
  */
-export function lineOfPath(text: string, document: number, path: readonly (string | number)[]): number {
-  const events = parseEvents(text, {});
-  let seen = 0;
+export type LineOf = (document: number, path: readonly (string | number)[]) => number;
+
+/** Reads the text once, when the first line is asked for: a file of thousands of documents may have as many problems. */
+export function lineFinder(text: string): LineOf {
+  let documents: readonly (readonly Event[])[] | undefined;
+  return (document, path) => {
+    documents ??= documentsOf(parseEvents(text, {}));
+    return lineIn(text, documents[document - 1] ?? [], path);
+  };
+}
+
+function documentsOf(events: readonly Event[]): readonly (readonly Event[])[] {
+  const documents: Event[][] = [];
+  for (const event of events) {
+    if (event.type === EVENT_ID.DOCUMENT) documents.push([]);
+    else documents.at(-1)?.push(event);
+  }
+  return documents;
+}
+
+function lineIn(text: string, events: readonly Event[], path: readonly (string | number)[]): number {
   let best = 0;
   let bestDepth = -1;
-  let frames: Frame[] = [];
+  const frames: Frame[] = [];
 
   function visit(offset: number, opens: "map" | "list" | undefined): void {
     const parent = frames.at(-1);
@@ -33,12 +51,7 @@ export function lineOfPath(text: string, document: number, path: readonly (strin
 
   let keyOffset = 0;
   for (const event of events) {
-    if (event.type === EVENT_ID.DOCUMENT) {
-      seen++;
-      frames = [];
-      continue;
-    }
-    if (seen !== document) continue;
+    if (event.type === EVENT_ID.DOCUMENT) continue;
     if (event.type === EVENT_ID.POP) {
       frames.pop();
       continue;

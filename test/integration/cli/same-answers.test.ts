@@ -1,0 +1,208 @@
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { WritableKind } from "#shared/domain/kinds/document.ts";
+import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+import { steadySeed } from "#test/support/run-seed.ts";
+import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
+
+let cli: CliFixture;
+beforeAll(async () => {
+  cli = await startCliFixture();
+});
+afterAll(() => cli.stop());
+
+const apiVersion = "starling.dev/v1alpha1";
+const metadata = { name: "web", namespace: "shop", labels: { app: "web" }, annotations: { note: "x" } };
+const template = {
+  name: "web",
+  source: "app",
+  path: "deploy/{{ cluster.name }}",
+  render: { kustomize: {} },
+  apply: { prune: true, drift: "report", interval: "10m", defaultNamespace: "web" },
+};
+const selection = {
+  selector: { matchLabels: { env: "prod" }, matchExpressions: [{ key: "ring", operator: "Exists" }] },
+};
+
+const right: Readonly<Record<WritableKind, object>> = {
+  Source: {
+    apiVersion,
+    kind: "Source",
+    metadata,
+    spec: {
+      git: {
+        url: "https://git.example/app",
+        ref: { semver: ">=1.2", tagPrefix: "v" },
+        credentials: { secret: "starling/git/app", kind: "basic" },
+      },
+      paths: ["deploy"],
+      interval: "5m",
+    },
+  },
+  Cluster: {
+    apiVersion,
+    kind: "Cluster",
+    metadata: { name: "eu-1", labels: { env: "prod" } },
+    spec: { endpoint: { server: "https://10.0.0.1:6443", token: { secret: "a" } }, values: { domain: "x" } },
+  },
+  SyncGroup: {
+    apiVersion,
+    kind: "SyncGroup",
+    metadata,
+    spec: {
+      clusters: selection,
+      templates: [template],
+      rollout: {
+        maxConcurrent: "10%",
+        maxFailures: 0,
+        stages: [{ name: "first", clusters: { names: ["eu-1"] } }, { name: "rest" }],
+      },
+    },
+  },
+  Sync: { apiVersion, kind: "Sync", metadata, spec: { cluster: "eu-1", ...template, name: undefined } },
+};
+
+const wrongValues: readonly unknown[] = [
+  null,
+  true,
+  -1,
+  1.5,
+  "",
+  "A b",
+  "..",
+  "{{ x",
+  "\u001b[2J\u202e",
+  "é".repeat(3000),
+  [],
+  {},
+  [[[1]]],
+  { unknown: 1 },
+  "12345678901234567890",
+];
+
+interface Step {
+  readonly holder: Record<string | number, unknown>;
+  readonly key: string | number;
+}
+
+/** Every member of a document, at any depth. */
+function membersOf(value: unknown): readonly Step[] {
+  if (typeof value !== "object" || value === null) return [];
+  const holder = value as Record<string | number, unknown>;
+  return Object.keys(value).flatMap((key) => [{ holder, key }, ...membersOf(holder[key])]);
+}
+
+/** A document with one thing wrong, or two, and often with nothing wrong. */
+const documents = fc
+  .record({
+    kind: fc.constantFrom<WritableKind>("Source", "Cluster", "SyncGroup", "Sync"),
+    changes: fc.array(
+      fc.record({
+        at: fc.nat(),
+        how: fc.constantFrom("replace", "remove", "add", "rename"),
+        value: fc.constantFrom(...wrongValues),
+      }),
+      { minLength: 1, maxLength: 2 },
+    ),
+  })
+  .map(({ kind, changes }) => {
+    const document: unknown = JSON.parse(JSON.stringify(right[kind]));
+    for (const { at, how, value } of changes) {
+      const members = membersOf(document);
+      const { holder, key } = members[at % members.length] as Step;
+      if (how === "replace") holder[key] = value;
+      else if (how === "add") holder[`${key}x`] = value;
+      else {
+        if (how === "rename") holder[`${key}\u0007`] = holder[key];
+        delete holder[key];
+      }
+    }
+    return document;
+  });
+
+const escaped = (text: string) => text.replaceAll("\u0007", "\\u0007").replaceAll("\u202e", "\\u202e");
+
+describe("validate, apply and the API", () => {
+  it("say the same about any document", async () => {
+    const api = apiFixture();
+    // No context, so no namespace from there.
+    const env = { STARLING_CONFIG: join(cli.folder, "none.json") };
+    await fc.assert(
+      fc.asyncProperty(documents, async (document) => {
+        const input = JSON.stringify(document);
+        const offline = await cli.run("validate -f -", { input, env });
+        const applied = await cli.run("apply -f - --dry-run=client", { input, env });
+        const answer = await api.call("POST", "/v1/apply", { documents: [JSON.parse(input)], dryRun: true });
+        if (answer.status === 200) {
+          expect(offline).toMatchObject({ code: 0, out: "1 document is valid\n" });
+          expect(applied.code).toBe(0);
+          return;
+        }
+        expect(answer.status).toBe(422);
+        expect(offline.code).toBe(2);
+        expect(offline.err).toBe(applied.err);
+        const said = offline.err.trimEnd().split("\n").slice(0, -2);
+        const problems: readonly { field: string; message: string }[] = answer.body.problems;
+        const told = problems.map(({ field, message }) => escaped(`${field}${field === "" ? "" : " "}${message}`));
+        // Before it are file, line and object.
+        expect(said.map((line, index) => line.slice(-(told[index]?.length ?? 0)))).toEqual(told);
+        expect(offline.err).not.toMatch(/(?!\n)\p{Cc}|\u202e/u);
+      }),
+      { numRuns: 400, seed: steadySeed(7) },
+    );
+  }, 120_000);
+
+  it("take a document's namespace from -n, else from the context, else miss it", async () => {
+    const input = fleet;
+    for (const verb of ["validate -f -", "apply -f - --dry-run=client"]) {
+      expect((await cli.run(verb, { input })).code).toBe(0);
+      expect((await cli.run(`${verb} -n team`, { input })).code).toBe(0);
+      const missing = await cli.run(verb, { input, env: { STARLING_CONFIG: "/nowhere/config.json" } });
+      expect(missing.code).toBe(2);
+      expect(missing.err).toContain(
+        "stdin:3: Source/app: metadata.namespace is required: name one here, with -n, or in the context\n",
+      );
+      const other = await cli.run(`${verb} -n team`, {
+        input: input.replaceAll("name: app\n", "name: app\n  namespace: shop\n"),
+      });
+      expect(other.code).toBe(2);
+      expect(other.err).toMatch(
+        /^stdin:5: Source\/app: metadata\.namespace is shop, and -n says team; leave -n out, or change it\n/,
+      );
+    }
+  });
+
+  it("tell the problems of all files in one go", async () => {
+    cli.write("a.yaml", "kind: [\n");
+    cli.write("b.yaml", "a: 1\na: 2\n");
+    cli.write("c.yaml", fleet.replace("clusters: {all: true}", "clusters: {}"));
+    cli.write("d.yaml", fleet);
+    for (const verb of ["validate", "apply"]) {
+      const ran = await cli.run(`${verb} -f a.yaml -f b.yaml -f c.yaml -f d.yaml`);
+      expect(ran).toMatchObject({ code: 2, out: "" });
+      expect(ran.err.split("\n").map((line) => line.split(": ").slice(0, 2).join(": "))).toEqual([
+        expect.stringMatching(/^a\.yaml:\d+:\d+: /),
+        expect.stringMatching(/^b\.yaml:2:1: duplicate key/),
+        "c.yaml:19: SyncGroup/shop",
+        "d.yaml:4: Source/app",
+        "d.yaml:11: Cluster/c1",
+        "error: 5 problems in 8 documents; nothing was applied",
+        "  next: mend the lines above, then",
+        "",
+      ]);
+    }
+    expect(cli.table.all()).toEqual([]);
+  });
+
+  it("tell the first hundred of many problems, and read their file once", async () => {
+    const one = fleet.split("---")[1] ?? "";
+    const input = Array.from({ length: 5000 }, () => one.replace("env: prod", "env: '!'")).join("---");
+    const ran = await cli.run("validate -f -", { input });
+    const lines = ran.err.trimEnd().split("\n");
+    expect(lines).toHaveLength(103);
+    expect(lines[99]).toMatch(/^stdin:\d+: Cluster\/c1: metadata\.labels\.env must be a Kubernetes label value/);
+    expect(lines[100]).toBe("... and 4900 more");
+    expect(lines[101]).toBe("error: 5000 problems in 5000 documents; nothing was applied");
+  });
+});

@@ -1,5 +1,6 @@
 import { CliFailure } from "#cli/failure.ts";
 import type { Session } from "#cli/session.ts";
+import { plainText } from "#shared/domain/plain-text.ts";
 
 /**
  * Says what a change takes with it and asks; `--yes` answers, and without a terminal nobody can.
@@ -10,7 +11,7 @@ export async function confirmConsequences(
   asked: { readonly message: string },
   withYes: string,
 ): Promise<void> {
-  session.io.err(`${asked.message}\n`);
+  session.io.err(`${plainText(asked.message)}\n`);
   if (session.options.yes === true) return;
   if (!session.io.canAsk) {
     throw new CliFailure("this asks for a confirmation, and there is no terminal", { exit: "no", next: withYes });

@@ -2,6 +2,7 @@ import { CommanderError } from "commander";
 import { CliFailure, exitCodes } from "#cli/failure.ts";
 import type { CliIo } from "#cli/io.ts";
 import { createProgram } from "#cli/program.ts";
+import { plainLine, plainText } from "#shared/domain/plain-text.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 /** Runs one command. @returns its exit code: 0 done, 1 no, 2 wrong input, 3 could not find out, 4 timeout, 130 interrupted. */
@@ -29,12 +30,12 @@ function failed(error: unknown, { io, argv }: { readonly io: CliIo; readonly arg
     return exitCodes.timeout;
   }
   if (error instanceof CliFailure) {
-    for (const line of error.lines) io.err(`${line}\n`);
-    io.err(`error: ${error.message}\n`);
-    io.err(`  next: ${error.next ?? defaultNext(argv)}\n`);
+    for (const line of error.lines) io.err(`${plainLine(line)}\n`);
+    io.err(`error: ${plainText(error.message)}\n`);
+    io.err(`  next: ${plainText(error.next ?? defaultNext(argv))}\n`);
     return exitCodes[error.exit];
   }
-  io.err(`error: ${errorMessage(error)}\n  next: the same command with --debug\n`);
+  io.err(`error: ${plainText(errorMessage(error))}\n  next: the same command with --debug\n`);
   if (argv.includes("--debug") && error instanceof Error) io.err(`${error.stack}\n`);
   return exitCodes.unknown;
 }

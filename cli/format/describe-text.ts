@@ -2,13 +2,14 @@
 import { formatAge, formatTime } from "#cli/format/age.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { EventItem } from "#shared/domain/api/objects.ts";
+import { plainText } from "#shared/domain/plain-text.ts";
 import type { Condition } from "#shared/domain/rows/object-rows.ts";
 
 /** `Name:        value`, one line each; lines without a value are left out. */
 export function fieldsText(fields: readonly (readonly [string, string | undefined])[]): string {
   let text = "";
   for (const [label, value] of fields) {
-    if (value !== undefined && value !== "") text += `${`${label}:`.padEnd(13)}${value}\n`;
+    if (value !== undefined && value !== "") text += `${`${label}:`.padEnd(13)}${plainText(value)}\n`;
   }
   return text;
 }

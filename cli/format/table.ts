@@ -1,3 +1,5 @@
+import { plainText } from "#shared/domain/plain-text.ts";
+
 export interface Table {
   /** The last one may be empty: remarks that have no header. */
   readonly columns: readonly string[];
@@ -13,7 +15,8 @@ export interface TableStyle {
 
 /** Columns as wide as their widest cell, two spaces between, nothing after the last. One line each, with line ends. */
 export function formatTable(table: Table, style: TableStyle): string {
-  const lines = style.headers === "show" ? [table.columns, ...table.rows] : [...table.rows];
+  const rows = table.rows.map((row) => row.map(plainText));
+  const lines = style.headers === "show" ? [table.columns, ...rows] : rows;
   const widths = table.columns.map((_name, column) => Math.max(...lines.map((line) => width(line[column] ?? "")), 0));
   let text = "";
   for (const [index, line] of lines.entries()) {

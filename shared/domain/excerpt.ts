@@ -1,4 +1,4 @@
-import { plainText } from "#shared/domain/plain-text.ts";
+import { plainLine } from "#shared/domain/plain-text.ts";
 
 /** What a message shows of something that somebody else wrote. */
 const MOST = 80;
@@ -8,7 +8,7 @@ const LOOKED_AT = 4096;
 /** The beginning of a text, in one line, with nothing that a terminal obeys. */
 export function excerpt(text: string, most = MOST): string {
   const shown = text.length > most ? `${text.slice(0, most - 3)}...` : text;
-  return plainText(shown).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+  return plainLine(shown);
 }
 
 /** The beginning of a value as JSON, without a URL's password. Its end is not visited: it may be megabytes, and as deep. */

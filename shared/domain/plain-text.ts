@@ -4,6 +4,11 @@
  */
 const obeyed = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
+/** The text in one line. */
+export function plainLine(text: string): string {
+  return plainText(text).replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+}
+
 /** The text with such characters written as `\u001b`. */
 export function plainText(text: string): string {
   return text.replaceAll(obeyed, (character) => {

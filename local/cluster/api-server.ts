@@ -1,3 +1,4 @@
+import { isUnavailable } from "#local/cluster/aggregated-apis.ts";
 import { type Access, accessOf, forbiddenAccess } from "#local/cluster/authorization/access.ts";
 import type { User } from "#local/cluster/authorization/authentication.ts";
 import { type HeaderValues, impersonate } from "#local/cluster/authorization/impersonation.ts";
@@ -134,7 +135,7 @@ function documentAt(cluster: Cluster, request: ApiRequest): ApiResponse | undefi
     return json(aggregatedDiscovery(cluster, root === "api" ? "core" : "named"), representation.contentType);
   }
   const core = root === "api";
-  if (!core && cluster.faults.isUnavailable(first, second ?? "")) return serviceUnavailable();
+  if (!core && isUnavailable(cluster, first, second ?? "")) return serviceUnavailable();
   const document =
     !core && second === undefined
       ? groupOf(cluster, first)
@@ -167,7 +168,7 @@ interface ResourceCall {
 
 function handleResource(call: ResourceCall): ApiResponse {
   const { cluster, path, request } = call;
-  if (cluster.faults.isUnavailable(path.group, path.version)) return serviceUnavailable();
+  if (isUnavailable(cluster, path.group, path.version)) return serviceUnavailable();
   const kind = cluster.kindOf(path.group, path.version, path.plural);
   if (kind === undefined || isMisplaced(call, kind)) return unknownResource(call, kind);
   const { subresource } = path;

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { createRandom, type Random } from "#local/aws/random.ts";
 import type { InterceptedRequest, Interception } from "#local/cluster/request-listener.ts";
-import { apiVersionOf } from "#shared/domain/object-id.ts";
 
 /** Which requests a fault meets: every one, unless something is said. What is said must all hold. */
 const chosen = {
@@ -145,10 +144,6 @@ export class FaultPlan {
       const dot = name.indexOf(".");
       return { group: name.slice(dot + 1), version: name.slice(0, dot) };
     });
-  }
-
-  isUnavailable(group: string, version: string): boolean {
-    return this.unavailableApis().some((api) => apiVersionOf(api.group, api.version) === apiVersionOf(group, version));
   }
 
   /** Keeps a connection silent until the faults change; `cut` ends it then. @returns what forgets it. */

@@ -11,7 +11,7 @@ import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts
 import { labelsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 
 export const serviceResource = "/services";
-const sliceResource = "discovery.k8s.io/endpointslices";
+export const sliceResource = "discovery.k8s.io/endpointslices";
 const triggerTime = "endpoints.kubernetes.io/last-change-trigger-time";
 
 /** Keeps the Endpoints and the EndpointSlice of a Service; both carry the labels of the Service, as real ones do. */

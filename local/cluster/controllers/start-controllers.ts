@@ -1,6 +1,7 @@
 import { clusterRoleResource } from "#local/cluster/authorization/rbac.ts";
 import { type Cluster, crdResource } from "#local/cluster/cluster.ts";
 import { type Change, keyOf } from "#local/cluster/cluster-store.ts";
+import { watchApiServices } from "#local/cluster/controllers/api-service-controller.ts";
 import { aggregatedRoles, aggregateRules } from "#local/cluster/controllers/cluster-role-controller.ts";
 import {
   type ControllerContext,
@@ -63,10 +64,10 @@ const ownerResources: Readonly<Record<string, string>> = {
   Job: jobResource,
 };
 
-/** Starts what runs beside the API server. CustomResourceDefinitions are part of the server and served in any case. */
+/** Starts what runs beside the API server. CustomResourceDefinitions and APIServices are part of the server and looked after in any case. */
 export function startControllers(cluster: Cluster, settings: ControllerSettings): void {
   const context = controllerContext(cluster, settings);
-  const followers = [watchCrds(context)];
+  const followers = [watchCrds(context), watchApiServices(context)];
   if (cluster.options.controllers === "on") {
     followers.push(collectGarbage(context), runPods(context), (change) => reconcileChanged(context, change));
   }

@@ -85,6 +85,7 @@ const constants: Readonly<Record<string, JsonObject>> = {
   "admissionregistration.v1.Rule": { scope: "*" },
   "admissionregistration.v1.RuleWithOperations": { scope: "*" },
   "admissionregistration.v1.ServiceReference": { port: 443 },
+  "apiregistration.v1.ServiceReference": { port: 443 },
 };
 
 function setMissing(draft: Draft, key: string, value: Json): void {

@@ -97,14 +97,21 @@ rbac.authorization.k8s.io/v1     RoleBinding                       rolebindings 
 rbac.authorization.k8s.io/v1     Role                              roles                              p     -         -               -
 storage.k8s.io/v1                CSIDriver                         csidrivers                         cd    -         -               -
 storage.k8s.io/v1                StorageClass                      storageclasses                     cd    sc        -               -
+storage.k8s.io/v1                VolumeAttributesClass             volumeattributesclasses            cd    vac       -               -
 scheduling.k8s.io/v1             PriorityClass                     priorityclasses                    cg    pc        -               -
 coordination.k8s.io/v1           Lease                             leases                             p     -         -               -
 discovery.k8s.io/v1              EndpointSlice                     endpointslices                     g     -         -               -
+admissionregistration.k8s.io/v1  MutatingAdmissionPolicy           mutatingadmissionpolicies          cg    -         api-extensions  -
+admissionregistration.k8s.io/v1  MutatingAdmissionPolicyBinding    mutatingadmissionpolicybindings    cg    -         api-extensions  -
 admissionregistration.k8s.io/v1  MutatingWebhookConfiguration      mutatingwebhookconfigurations      cg    -         api-extensions  -
 admissionregistration.k8s.io/v1  ValidatingAdmissionPolicy         validatingadmissionpolicies        cg    -         api-extensions  status
 admissionregistration.k8s.io/v1  ValidatingAdmissionPolicyBinding  validatingadmissionpolicybindings  cg    -         api-extensions  -
 admissionregistration.k8s.io/v1  ValidatingWebhookConfiguration    validatingwebhookconfigurations    cg    -         api-extensions  -
 apiextensions.k8s.io/v1          CustomResourceDefinition          customresourcedefinitions          cgdr  crd,crds  api-extensions  status
+apiregistration.k8s.io/v1        APIService                        apiservices                        cr    -         api-extensions  status
+flowcontrol.apiserver.k8s.io/v1  FlowSchema                        flowschemas                        cg    -         -               status
+flowcontrol.apiserver.k8s.io/v1  PriorityLevelConfiguration        prioritylevelconfigurations        cg    -         -               status
+node.k8s.io/v1                   RuntimeClass                      runtimeclasses                     c     -         -               -
 `;
 
 /** Sub-resources that are no view of the object itself. Only `status`, `scale`, `finalize`, `token` are served; the rest are listed. */

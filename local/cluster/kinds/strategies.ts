@@ -1,4 +1,5 @@
 import { deepEqual } from "#local/cluster/deep-equal.ts";
+import { apiServiceStrategy } from "#local/cluster/kinds/api-service-strategy.ts";
 import { crdErrors, prepareCrd } from "#local/cluster/kinds/crd-strategy.ts";
 import type { Kind } from "#local/cluster/kinds/kinds.ts";
 import { rbacStrategies } from "#local/cluster/kinds/rbac-strategy.ts";
@@ -167,6 +168,7 @@ const strategies: Readonly<Record<string, Strategy>> = {
   "storage.k8s.io/storageclasses": {
     validate: immutableAt("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
   },
+  "apiregistration.k8s.io/apiservices": apiServiceStrategy,
   "apiextensions.k8s.io/customresourcedefinitions": { prepare: prepareCrd, validate: crdErrors },
 };
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { aggregatedApis, isUnavailable } from "#local/cluster/aggregated-apis.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { compareVersions } from "#local/cluster/kinds/custom-kind.ts";
 import { apiVersionOf, type Kind, type Subresource } from "#local/cluster/kinds/kinds.ts";
@@ -12,11 +13,16 @@ function groupsOf(cluster: Cluster): ReadonlyMap<string, readonly string[]> {
     groups.set(group, versions);
     if (!versions.includes(version)) versions.push(version);
   }
-  for (const { group, version } of cluster.faults.unavailableApis()) {
+  for (const { group, version } of aggregatedApis(cluster)) {
     groups.set(group, [...new Set([...(groups.get(group) ?? []), version])]);
   }
   for (const versions of groups.values()) versions.sort(compareVersions);
   return groups;
+}
+
+/** Whether another server is to answer for a group and version; no kind of its is known here. */
+function isAnnounced(cluster: Cluster, group: string, version: string): boolean {
+  return aggregatedApis(cluster).some((api) => api.group === group && api.version === version);
 }
 
 function kindsIn(cluster: Cluster, group: string, version: string): Kind[] {
@@ -91,7 +97,7 @@ function subresourceEntry(parent: Kind, { name, kind, verbs, group, version }: S
 /** GET /api/v1 and /apis/GROUP/VERSION; undefined where the version does not exist. */
 export function resourceList(cluster: Cluster, group: string, version: string): JsonObject | undefined {
   const kinds = kindsIn(cluster, group, version);
-  if (kinds.length === 0) return undefined;
+  if (kinds.length === 0 && !isAnnounced(cluster, group, version)) return undefined;
   const groupVersion = group === "" ? version : `${group}/${version}`;
   const resources = kinds.flatMap(resourceEntries);
   return { kind: "APIResourceList", ...(group === "" ? {} : { apiVersion: "v1" }), groupVersion, resources };
@@ -133,7 +139,7 @@ export function aggregatedDiscovery(cluster: Cluster, which: "core" | "named"): 
     versions: versions.map((version) => ({
       version,
       resources: kindsIn(cluster, group, version).map(aggregatedResource),
-      freshness: cluster.faults.isUnavailable(group, version) ? "Stale" : "Current",
+      freshness: isUnavailable(cluster, group, version) ? "Stale" : "Current",
     })),
   }));
   return { kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items };
@@ -170,6 +176,7 @@ export function openApiIndex(cluster: Cluster): JsonObject {
     for (const version of versions) {
       const path = openApiPath(group, version);
       const content = kindsIn(cluster, group, version).map((kind) => kind.kind);
+      if (content.length === 0) continue;
       const hash = createHash("sha256").update(`${path}:${content.join()}`).digest("hex").toUpperCase();
       paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` };
     }

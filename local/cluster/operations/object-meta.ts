@@ -37,6 +37,8 @@ const subdomainMessage =
 const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const labelMessage =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const dns1035Message =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const ownerless = ["Event"];
 const qualifiedName = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const qualifiedNameMessage =
@@ -53,6 +55,12 @@ export function labelRule(name: string): string | undefined {
   if (name.includes(".")) return "must not contain dots";
   if (name.length > 63) return "must be no more than 63 characters";
   return label.test(name) ? undefined : labelMessage;
+}
+
+/** A label that begins with a letter. */
+export function dns1035Rule(name: string): string | undefined {
+  if (name.length > 63) return "must be no more than 63 characters";
+  return /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name) ? undefined : dns1035Message;
 }
 
 export function pathSegmentRule(name: string): string | undefined {

@@ -245,3 +245,32 @@ test("a custom kind is served a moment after its definition, and keeps 64-bit in
   await applyTo(cluster, path, widget);
   expect(valueAt(await readFrom(cluster, path), "spec", "size")).toBe(9007199254740993n);
 });
+
+test("an APIService is available while a Pod behind its Service is ready, and its API is there", async () => {
+  const path = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io";
+  const service = { name: "adapter", namespace: "default" };
+  const api = { group: "metrics.k8s.io", version: "v1beta1", groupPriorityMinimum: 100, versionPriority: 100 };
+  await applyTo(cluster, path, {
+    apiVersion: "apiregistration.k8s.io/v1",
+    kind: "APIService",
+    metadata: { name: "v1beta1.metrics.k8s.io" },
+    spec: { ...api, service },
+  });
+  await applyTo(cluster, `${core}/services/adapter`, {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "adapter" },
+    spec: { selector: { app: "adapter" }, ports: [{ name: "https", port: 443, targetPort: 6443 }] },
+  });
+  await applyTo(cluster, `${apps}/deployments/adapter`, workload("Deployment", "adapter"));
+  await pass(0);
+  expect(condition(await readFrom(cluster, path), "Available")).toBe("False MissingEndpoints");
+  expect((await clusterRequest(cluster, { path: "/apis/metrics.k8s.io/v1beta1" })).status).toBe(503);
+  await pass(2);
+  expect(condition(await readFrom(cluster, path), "Available")).toBe("True Passed");
+  expect(await readFrom(cluster, "/apis/metrics.k8s.io/v1beta1")).toMatchObject({ resources: [] });
+  expect(await names("/apis/apiregistration.k8s.io/v1/apiservices")).toEqual(["v1beta1.metrics.k8s.io"]);
+  await remove(`${apps}/deployments/adapter`);
+  await pass(2);
+  expect(condition(await readFrom(cluster, path), "Available")).toBe("False MissingEndpoints");
+});

@@ -182,7 +182,7 @@ export const fieldErrors = {
   }),
   invalid: (field: string, value: Json | undefined, detail: string): FieldError => ({
     reason: "FieldValueInvalid",
-    message: `Invalid value: ${stringifyJson(value ?? null)}: ${detail}`,
+    message: `Invalid value: ${stringifyJson(value ?? null)}${detail === "" ? "" : `: ${detail}`}`,
     field,
   }),
   typeInvalid: (field: string, value: Json, detail: string): FieldError => ({

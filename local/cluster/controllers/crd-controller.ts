@@ -95,9 +95,20 @@ function finalize(context: ControllerContext, crd: JsonObject): void {
   const resource = `${stringAt(crd, "spec", "group")}/${stringAt(crd, "spec", "names", "plural")}`;
   for (const object of cluster.store.list(resource)) context.remove(resource, object);
   if (cluster.store.list(resource).length > 0) {
+    tellProgress(context, crd);
     reconcileLater(context, nameOf(crd));
     return;
   }
   const finalizers = listAt(crd, "metadata", "finalizers").filter((each) => each !== cleanup);
   context.write(crdResource, withMetadata(crd, { finalizers: finalizers.length === 0 ? undefined : finalizers }));
+}
+
+/** Its objects are being deleted, and some stay for the sake of their finalizers. */
+function tellProgress(context: ControllerContext, crd: JsonObject): void {
+  const why = { reason: "InstanceDeletionInProgress", message: "CustomResource deletion is in progress" };
+  const conditions = listAt(crd, "status", "conditions").map((each) =>
+    isJsonObject(each) && each.type === "Terminating" ? { ...each, ...why } : each,
+  );
+  const status = { ...(isJsonObject(crd.status) ? crd.status : {}), conditions };
+  context.writeStatus(crdResource, crd, { status, manager: "kube-apiserver" });
 }

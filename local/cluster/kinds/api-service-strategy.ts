@@ -1,4 +1,4 @@
-import { portRange } from "#local/cluster/kinds/pod-validation.ts";
+import { portRange } from "#local/cluster/kinds/port-validation.ts";
 import type { Rule, Strategy, StrategyContext } from "#local/cluster/kinds/strategy.ts";
 import { dns1035Rule, nameOf, subdomainRule } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";

@@ -152,13 +152,40 @@ function defaultPod(draft: Draft): void {
     if (!Array.isArray(containers)) continue;
     spec[list] = containers.map((container: Json) => {
       if (!isJsonObject(container)) return container;
+      const exposed = spec.hostNetwork === true ? withHostPorts(container) : container;
       const resources = childOf(container, "resources");
-      if (!isJsonObject(resources.limits)) return container;
+      if (!isJsonObject(resources.limits)) return exposed;
       const requests = { ...resources.limits, ...childOf(resources, "requests") };
-      return { ...container, resources: { ...resources, requests } };
+      return { ...exposed, resources: { ...resources, requests } };
     });
   }
   draft.spec = spec;
+}
+
+/** With the network of its node, a Pod listens on the ports of its node. */
+function withHostPorts(container: JsonObject): JsonObject {
+  if (!Array.isArray(container.ports)) return container;
+  const ports = container.ports.map((port: Json) => {
+    if (!isJsonObject(port) || port.containerPort === undefined) return port;
+    return { ...port, hostPort: port.hostPort ?? port.containerPort };
+  });
+  return { ...container, ports };
+}
+
+const scaleUp = {
+  stabilizationWindowSeconds: 0,
+  selectPolicy: "Max",
+  policies: [
+    { type: "Pods", value: 4, periodSeconds: 15 },
+    { type: "Percent", value: 100, periodSeconds: 15 },
+  ],
+};
+const scaleDown = { selectPolicy: "Max", policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] };
+
+/** Where one rule is given, all are. */
+function defaultScaling(draft: Draft): void {
+  draft.scaleUp = { ...scaleUp, ...childOf(draft, "scaleUp") };
+  draft.scaleDown = { ...scaleDown, ...childOf(draft, "scaleDown") };
 }
 
 function defaultNetworkPolicy(draft: Draft): void {
@@ -228,6 +255,7 @@ const computed: Readonly<Record<string, (draft: Draft) => void>> = {
   "apps.v1.StatefulSetUpdateStrategy": (draft) => defaultRollingUpdate(draft, { partition: 0 }),
   "apps.v1.DaemonSetUpdateStrategy": (draft) => defaultRollingUpdate(draft, { maxUnavailable: 1, maxSurge: 0 }),
   "batch.v1.Job": defaultJob,
+  "autoscaling.v2.HorizontalPodAutoscalerBehavior": defaultScaling,
   "networking.v1.NetworkPolicySpec": defaultNetworkPolicy,
   "rbac.v1.Subject": defaultSubject,
   "apiextensions.v1.CustomResourceDefinitionNames": defaultCrdNames,

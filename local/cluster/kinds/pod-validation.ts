@@ -1,3 +1,4 @@
+import { hostPortErrors, portErrors } from "#local/cluster/kinds/port-validation.ts";
 import { quantityValue } from "#local/cluster/kinds/quantity.ts";
 import { labelRule } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
@@ -26,16 +27,9 @@ const volumeSources = [
 ];
 const probeHandlers = ["exec", "httpGet", "tcpSocket", "grpc"];
 const pullPolicies = ["Always", "IfNotPresent", "Never"];
-const protocols = ["SCTP", "TCP", "UDP"];
 const restartPolicies = ["Always", "OnFailure", "Never"];
 const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const standardResources = ["cpu", "memory", "ephemeral-storage", "storage"];
-
-function isPort(value: Json | undefined): boolean {
-  return typeof value === "number" && value >= 1 && value <= 65_535;
-}
-
-export const portRange = "must be between 1 and 65535, inclusive";
 
 /** Marks names that came before, and those that are missing or no label. */
 function nameErrors(items: readonly Json[], field: string): FieldError[] {
@@ -59,23 +53,6 @@ function volumeErrors(volumes: readonly Json[], field: string): FieldError[] {
     const [, second] = volumeSources.filter((source) => valueAt(volume, source) !== undefined);
     if (second === undefined) continue;
     errors.push(fieldErrors.forbidden(`${field}[${index}].${second}`, "may not specify more than 1 volume type"));
-  }
-  return errors;
-}
-
-function portErrors(container: Json, field: string): FieldError[] {
-  const errors: FieldError[] = [];
-  for (const [index, port] of listAt(container, "ports").entries()) {
-    const at = `${field}.ports[${index}]`;
-    const number = valueAt(port, "containerPort");
-    const name = stringAt(port, "name") ?? "";
-    const protocol = stringAt(port, "protocol");
-    if (name.length > 15) errors.push(fieldErrors.invalid(`${at}.name`, name, "must be no more than 15 characters"));
-    if (number === undefined || number === 0) errors.push(fieldErrors.required(`${at}.containerPort`));
-    else if (!isPort(number)) errors.push(fieldErrors.invalid(`${at}.containerPort`, number, portRange));
-    if (protocol !== undefined && !protocols.includes(protocol)) {
-      errors.push(fieldErrors.unsupported(`${at}.protocol`, protocol, protocols));
-    }
   }
   return errors;
 }
@@ -185,7 +162,7 @@ export function podSpecErrors(spec: Json | undefined, field: string, claims: rea
     if (value !== undefined && !allowed.includes(value))
       errors.push(fieldErrors.unsupported(`${field}.${key}`, value, allowed));
   }
-  return errors;
+  return [...errors, ...hostPortErrors(spec, field)];
 }
 
 /** What deserves a warning in the spec of a Pod: items that an apply would merge into one, or that hide each other. */

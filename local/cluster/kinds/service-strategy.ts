@@ -1,5 +1,5 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
-import { portRange } from "#local/cluster/kinds/pod-validation.ts";
+import { portRange } from "#local/cluster/kinds/port-validation.ts";
 import { labelErrors } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";

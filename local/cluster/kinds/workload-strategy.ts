@@ -1,4 +1,5 @@
 import { deepEqual } from "#local/cluster/deep-equal.ts";
+import { labelSelectorErrors, selectorMatches } from "#local/cluster/kinds/label-selector.ts";
 import { fixedPartOfPod, podSpecErrors, podSpecWarnings } from "#local/cluster/kinds/pod-validation.ts";
 import {
   all,
@@ -35,24 +36,24 @@ function alwaysRestart(object: JsonObject): FieldError[] {
   return [fieldErrors.unsupported("spec.template.spec.restartPolicy", policy, ["Always"])];
 }
 
-/** A selector that selects nothing, or not the labels of the template. */
-function selectorErrors(object: JsonObject): FieldError[] {
-  const errors: FieldError[] = [];
-  const selector = valueAt(object, "spec", "selector");
-  const labels = valueAt(object, "spec", "template", "metadata", "labels");
-  const given = isJsonObject(labels) ? labels : undefined;
-  const mismatch = fieldErrors.invalid(
-    "spec.template.metadata.labels",
-    given ?? null,
-    "`selector` does not match template `labels`",
-  );
-  if (!isJsonObject(selector)) return [fieldErrors.required("spec.selector"), mismatch];
-  const wanted = isJsonObject(selector.matchLabels) ? selector.matchLabels : {};
-  if (Object.keys(wanted).length === 0 && listAt(selector, "matchExpressions").length === 0) {
-    errors.push(fieldErrors.invalid("spec.selector", selector, "empty selector is invalid for deployment"));
-  }
-  if (Object.entries(wanted).some(([key, value]) => given?.[key] !== value)) errors.push(mismatch);
-  return errors;
+/** A selector that selects nothing, or not the labels of the template. `invalid` is what is said of one that is none. */
+function selectorErrors(kind: string, invalid?: string): Rule {
+  return (object) => {
+    const selector = valueAt(object, "spec", "selector");
+    const labels = valueAt(object, "spec", "template", "metadata", "labels");
+    const given = isJsonObject(labels) ? labels : null;
+    const detail = "`selector` does not match template `labels`";
+    const mismatch = fieldErrors.invalid("spec.template.metadata.labels", given, detail);
+    if (!isJsonObject(selector))
+      return kind === "daemonset" ? [mismatch] : [fieldErrors.required("spec.selector"), mismatch];
+    const errors = labelSelectorErrors(selector, "spec.selector");
+    const isEmpty = ["matchLabels", "matchExpressions"].every((key) => valueAt(selector, key) === undefined);
+    if (isEmpty) errors.push(fieldErrors.invalid("spec.selector", selector, `empty selector is invalid for ${kind}`));
+    const matches = selectorMatches(selector, labels);
+    if (matches === undefined && invalid !== undefined)
+      errors.push(fieldErrors.invalid("spec.selector", selector, invalid));
+    return matches === false ? [...errors, mismatch] : errors;
+  };
 }
 
 const strategies = ["Recreate", "RollingUpdate"];
@@ -81,12 +82,11 @@ function collisionErrors(object: JsonObject, { live }: StrategyContext): FieldEr
   return [fieldErrors.invalid("status.collisionCount", after, "cannot be decremented")];
 }
 
-const replicated = all(
-  notNegative("spec.replicas", "spec.minReadySeconds"),
-  selectorErrors,
-  templateErrors,
-  alwaysRestart,
-);
+function replicated(selector: Rule): Rule {
+  return all(notNegative("spec.replicas", "spec.minReadySeconds"), selector, templateErrors, alwaysRestart);
+}
+
+const noSelector = "invalid label selector";
 
 /** Makes a strategy for a kind with a template of Pods. */
 function templated(...rules: readonly Rule[]): Strategy {
@@ -159,6 +159,13 @@ function jobRestart(object: JsonObject): FieldError[] {
   return [fieldErrors.required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')];
 }
 
+/** What is wrong with the spec of a Job, also of one that has yet to be made. */
+export const jobSpecErrors: Rule = all(
+  notNegative("spec.parallelism", "spec.completions", "spec.backoffLimit"),
+  templateErrors,
+  jobRestart,
+);
+
 const defaultTolerations = ["not-ready", "unreachable"].map((taint) => ({
   key: `node.kubernetes.io/${taint}`,
   operator: "Exists",
@@ -213,17 +220,18 @@ export const workloadStrategies: Readonly<Record<string, Strategy>> = {
     warn: (object, { live }) => (live === undefined ? podSpecWarnings(object.spec, "spec") : []),
   },
   "apps/deployments": {
-    ...templated(replicated, rolloutErrors, immutableAt("spec.selector")),
+    ...templated(replicated(selectorErrors("deployment", noSelector)), rolloutErrors, immutableAt("spec.selector")),
     validateStatus: collisionErrors,
   },
-  "apps/daemonsets": { ...templated(replicated, immutableAt("spec.selector")), prepare: prepareDaemonSet },
-  "apps/replicasets": templated(replicated, immutableAt("spec.selector")),
-  "apps/statefulsets": templated(replicated, statefulSetChanges),
+  "apps/daemonsets": {
+    ...templated(replicated(selectorErrors("daemonset")), immutableAt("spec.selector")),
+    prepare: prepareDaemonSet,
+  },
+  "apps/replicasets": templated(replicated(selectorErrors("deployment", noSelector)), immutableAt("spec.selector")),
+  "apps/statefulsets": templated(replicated(selectorErrors("statefulset", "")), statefulSetChanges),
   "batch/jobs": {
     ...templated(
-      notNegative("spec.parallelism", "spec.completions", "spec.backoffLimit"),
-      templateErrors,
-      jobRestart,
+      jobSpecErrors,
       immutableAt("spec.selector", "spec.template", "spec.completions", "spec.completionMode"),
     ),
     prepare: prepareJob,

@@ -189,12 +189,24 @@ export function deleteStored(request: DeleteTarget, live: JsonObject, options: D
     generation:
       typeof generation === "number" && metadata.deletionTimestamp === undefined ? generation + 1 : generation,
   });
-  const status = isJsonObject(marked.status) ? marked.status : {};
-  const next = isNamespace(kind) ? { ...marked, status: { ...status, phase: "Terminating" } } : marked;
+  const next = withEndingStatus(kind, marked, cluster.now());
   if (options.dryRun) return next;
   const stored = withMetadata(next, { resourceVersion: String(cluster.store.nextRevision()) });
   cluster.store.put(resourceOf(kind), stored);
   return stored;
+}
+
+/** The status of what empties itself before it goes. */
+function withEndingStatus(kind: Kind, object: JsonObject, now: string): JsonObject {
+  const status = isJsonObject(object.status) ? object.status : {};
+  if (isNamespace(kind)) return { ...object, status: { ...status, phase: "Terminating" } };
+  if (kind.plural !== "customresourcedefinitions") return object;
+  const others = listAt(status, "conditions").filter((each) => stringAt(each, "type") !== "Terminating");
+  const condition = {
+    ...{ type: "Terminating", status: "True", lastTransitionTime: now, reason: "InstanceDeletionPending" },
+    message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+  };
+  return { ...object, status: { ...status, conditions: [...others, condition] } };
 }
 
 function deadline(cluster: Cluster, graceSeconds: number): string {

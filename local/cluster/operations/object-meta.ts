@@ -72,6 +72,7 @@ export function pathSegmentRule(name: string): string | undefined {
 const nameRules: Readonly<Record<string, NameRule>> = {
   "/namespaces": labelRule,
   "/services": labelRule,
+  "apiregistration.k8s.io/apiservices": pathSegmentRule,
   "rbac.authorization.k8s.io/roles": pathSegmentRule,
   "rbac.authorization.k8s.io/rolebindings": pathSegmentRule,
   "rbac.authorization.k8s.io/clusterroles": pathSegmentRule,
@@ -86,7 +87,7 @@ function nameErrors(kind: Kind, metadata: JsonObject): FieldError[] {
 }
 
 /** What is wrong with a label key, annotation key or finalizer, or undefined. */
-function qualifiedNameProblem(key: string): string | undefined {
+export function labelKeyProblem(key: string): string | undefined {
   const parts = key.split("/");
   if (parts.length > 2) {
     return "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
@@ -106,7 +107,7 @@ function annotationErrors(object: JsonObject): FieldError[] {
   let bytes = 0;
   for (const [key, value] of Object.entries(annotationsOf(object))) {
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
-    const problem = qualifiedNameProblem(key.toLowerCase());
+    const problem = labelKeyProblem(key.toLowerCase());
     if (problem !== undefined) errors.push(fieldErrors.invalid("metadata.annotations", key, problem));
   }
   if (bytes > maxAnnotationBytes) errors.push(fieldErrors.tooLong("metadata.annotations", maxAnnotationBytes));
@@ -117,7 +118,7 @@ function annotationErrors(object: JsonObject): FieldError[] {
 export function labelErrors(labels: Readonly<Record<string, string>>, field: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels)) {
-    const keyProblem = qualifiedNameProblem(key);
+    const keyProblem = labelKeyProblem(key);
     if (keyProblem !== undefined) errors.push(fieldErrors.invalid(field, key, keyProblem));
     const valueProblem = labelValueProblem(value);
     if (valueProblem !== undefined) errors.push(fieldErrors.invalid(field, value, valueProblem));
@@ -127,14 +128,18 @@ export function labelErrors(labels: Readonly<Record<string, string>>, field: str
 
 const standardFinalizers = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
-function finalizerErrors(object: JsonObject): FieldError[] {
+/** What servers beside the core serve takes any qualified name. */
+const freeFinalizers = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
+
+function finalizerErrors(kind: Kind, object: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
+  const isFree = kind.custom !== undefined || freeFinalizers.includes(kind.group);
   for (const [index, finalizer] of listAt(object, "metadata", "finalizers").entries()) {
     const name = String(finalizer);
-    const field = `metadata.finalizers[${index}]`;
-    const problem = qualifiedNameProblem(name);
+    const field = isFree ? "metadata.finalizers" : `metadata.finalizers[${index}]`;
+    const problem = labelKeyProblem(name);
     if (problem !== undefined) errors.push(fieldErrors.invalid(field, name, problem));
-    else if (!name.includes("/") && !standardFinalizers.has(name)) {
+    else if (!isFree && !name.includes("/") && !standardFinalizers.has(name)) {
       errors.push(
         fieldErrors.invalid(field, name, "name is neither a standard finalizer name nor is it fully qualified"),
       );
@@ -171,6 +176,18 @@ function ownerErrors(object: JsonObject): FieldError[] {
   return errors;
 }
 
+/** New finalizers of a custom resource that somebody else could have named so too. */
+export function finalizerWarnings(object: JsonObject, live: JsonObject | undefined): string[] {
+  const known = listAt(live, "metadata", "finalizers");
+  return listAt(object, "metadata", "finalizers")
+    .map(String)
+    .filter((name) => !known.includes(name) && !name.includes("/") && !standardFinalizers.has(name))
+    .map(
+      (name) =>
+        `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
+    );
+}
+
 /** What the server checks of maps and owners, on every write. */
 function sharedErrors(object: JsonObject): FieldError[] {
   return [...labelErrors(labelsOf(object), "metadata.labels"), ...annotationErrors(object), ...ownerErrors(object)];
@@ -178,7 +195,7 @@ function sharedErrors(object: JsonObject): FieldError[] {
 
 /** What is wrong with the metadata of an object that is to be stored. */
 export function metadataErrors(kind: Kind, object: JsonObject): FieldError[] {
-  return [...nameErrors(kind, metadataOf(object)), ...sharedErrors(object), ...finalizerErrors(object)];
+  return [...nameErrors(kind, metadataOf(object)), ...sharedErrors(object), ...finalizerErrors(kind, object)];
 }
 
 /** What an update may not do to the metadata. The server checks some things again and again. */

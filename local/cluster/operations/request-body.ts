@@ -1,4 +1,5 @@
 import { load } from "js-yaml";
+import { goJsonProblem } from "#local/cluster/operations/go-json.ts";
 import { badRequest, unsupportedMediaType } from "#local/cluster/status-error.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "#shared/domain/json.ts";
 import { ManifestError } from "#shared/domain/manifest-error.ts";
@@ -27,27 +28,13 @@ function summary(text: string): string {
   return shown.length > 30 && !text.startsWith("{") ? `${shown.slice(0, 60)} ...` : shown;
 }
 
-function goJsonProblem(text: string): string {
-  if (text.trim() === "") return "unexpected end of JSON input";
-  try {
-    parseJson(text);
-    return "";
-  } catch (error) {
-    const message = error instanceof Error ? error.message : "";
-    const bad = /Unexpected token '?(.)'?/.exec(message)?.[1];
-    return bad === undefined || /end of JSON|Expected/.test(message)
-      ? "unexpected end of JSON input"
-      : `invalid character '${bad}' looking for beginning of value`;
-  }
-}
-
 /** Parses the body of a POST or PUT. @throws StatusError 400 or 415. */
 export function parseObjectBody(text: string, contentType: string | undefined, kind: string): ParsedBody {
   const type = mediaType(contentType);
   if (type === "application/yaml") return { value: parseYaml(text), duplicates: [] };
   if (type !== "application/json" && type !== "") throw unsupportedMediaType(jsonOrYaml);
   const problem = goJsonProblem(text);
-  if (problem !== "") {
+  if (problem !== undefined) {
     throw badRequest(
       `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${problem} (${summary(text)})`,
     );
@@ -111,7 +98,7 @@ function decodeApplyYaml(text: string, how: { readonly warnings: string[]; reado
 /** The body of a patch that is no apply: JSON, whatever the content type says. @throws StatusError 400. */
 export function parsePatch(text: string): Json {
   const problem = goJsonProblem(text);
-  if (problem !== "") throw badRequest(`error decoding patch: ${problem}`);
+  if (problem !== undefined) throw badRequest(`error decoding patch: ${problem}`);
   return parseJson(text);
 }
 

@@ -8,6 +8,7 @@ import {
   withManagedFields,
 } from "#local/cluster/apply/managed-fields.ts";
 import { checkGrants } from "#local/cluster/authorization/role-grants.ts";
+import { crdResource } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { customErrors } from "#local/cluster/kinds/custom-validation.ts";
@@ -15,6 +16,7 @@ import { DecodeError } from "#local/cluster/kinds/go-object.ts";
 import { apiVersionOf, goGroup, hasSubresource, type Kind, resourceKey } from "#local/cluster/kinds/kinds.ts";
 import { strategyOf } from "#local/cluster/kinds/strategies.ts";
 import {
+  finalizerWarnings,
   kindSubject,
   metadataErrors,
   metadataOf,
@@ -132,6 +134,15 @@ function admitToNamespace(request: WriteRequest, name: string): void {
   );
 }
 
+/** A definition that is going away takes no new objects. */
+function admitToDefinition({ cluster, kind }: WriteRequest, name: string): void {
+  if (kind.custom === undefined) return;
+  const definition = cluster.store.get(crdResource, objectKey("", kind.custom.crdName));
+  if (valueAt(definition, "metadata", "deletionTimestamp") === undefined) return;
+  const why = "create not allowed while custom resource definition is terminating";
+  throw forbidden(resourceSubject(kind, name), why);
+}
+
 const generatedCharacters = "bcdfghjklmnpqrstvwxz2456789";
 
 export function generatedSuffix(): string {
@@ -147,6 +158,7 @@ function validate(request: WriteRequest, object: JsonObject, live: JsonObject | 
     ...(strategyOf(kind).validate?.(object, { cluster, live }) ?? []),
   ];
   if (errors.length > 0) throw invalid(kindSubject(kind, nameOf(object)), errors);
+  if (kind.custom !== undefined) request.warnings.push(...finalizerWarnings(object, live));
   request.warnings.push(...(strategyOf(kind).warn?.(object, { cluster, live }) ?? []));
 }
 
@@ -185,6 +197,7 @@ export function insert(request: WriteRequest, decoded: JsonObject): Written {
   const given = stringAt(decoded, "metadata", "name") ?? "";
   const name = given === "" && generateName !== "" ? `${generateName}${generatedSuffix()}` : given;
   admitToNamespace(request, name);
+  admitToDefinition(request, name);
   checkGrants(request, withMetadata(decoded, { name }), undefined);
   const named = withMetadata(rewritten(request, "CREATE", decoded), {
     name,

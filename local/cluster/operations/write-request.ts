@@ -43,7 +43,7 @@ const maxManagerBytes = 128;
 
 function managerFromUserAgent(userAgent: string): string {
   const printable = [...(userAgent.split("/")[0] ?? "")].filter((char) => char >= " " && char !== "\u007f").join("");
-  return printable.slice(0, maxManagerBytes);
+  return printable === "" ? "unknown" : printable.slice(0, maxManagerBytes);
 }
 
 export interface WriteOptions {

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
+import { withMetadata } from "#local/cluster/operations/object-meta.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
-import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
-import { clusterFixture } from "#test/support/cluster-fixture.ts";
+import { clusterFixture, definition, widget } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 
 const space = "/api/v1/namespaces/rare";
@@ -108,6 +109,65 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     await nextSecond();
     expect(await apply(path, same, "first")).toEqual(moved);
   });
+
+  test("a definition that is going away takes no new objects, and is still applied to", async () => {
+    const group = "leaving.example.com";
+    const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const path = `${definitions}/widgets.${group}`;
+    const widgets = `/apis/${group}/v1/namespaces/rare/widgets`;
+    const widgetOf = (name: string) => widget(group, `rare/${name}`) as unknown as JsonObject;
+    await apply(path, definition(group) as unknown as JsonObject);
+    await vi.waitFor(async () => expect(await cluster.statusOf(widgets)).toBe(200), { timeout: 30_000, interval: 100 });
+    await apply(`${widgets}/held`, withMetadata(widgetOf("held"), { finalizers: ["example.com/hold"] }));
+    const ending = await cluster.raw("DELETE", path);
+    expect(listAt(ending, "status", "conditions").at(-1)).toMatchObject({
+      type: "Terminating",
+      status: "True",
+      reason: "InstanceDeletionPending",
+    });
+    const refusal = (name: string) =>
+      `widgets.${group} "${name}" is forbidden: create not allowed while custom resource definition is terminating`;
+    await vi.waitFor(
+      async () => {
+        const posted = await cluster.raw("POST", widgets, { body: widgetOf("posted"), expect: 403 });
+        expect(posted.message).toBe(refusal("posted"));
+      },
+      { timeout: 30_000, interval: 100 },
+    );
+    const query = "fieldManager=test";
+    const body = widgetOf("applied");
+    const applied = await cluster.raw("PATCH", `${widgets}/applied?${query}`, { as: "apply-patch", body, expect: 403 });
+    expect(applied.message).toBe(refusal("applied"));
+    await vi.waitFor(
+      async () =>
+        expect(listAt(await cluster.raw("GET", path), "status", "conditions").at(-1)).toMatchObject({
+          reason: "InstanceDeletionInProgress",
+          message: "CustomResource deletion is in progress",
+        }),
+      { timeout: 30_000, interval: 100 },
+    );
+    await apply(path, definition(group) as unknown as JsonObject);
+    await apply(`${widgets}/held`, widgetOf("held"));
+    await vi.waitFor(async () => expect(await cluster.statusOf(path)).toBe(404), { timeout: 30_000, interval: 100 });
+  }, 120_000);
+
+  test("finalizers of custom resources need no domain, those of others do", async () => {
+    const refused = await cluster.raw("POST", `${space}/configmaps`, {
+      body: configMap("final", { finalizers: ["foo"] }),
+      expect: 422,
+    });
+    expect(refused.message).toContain("name is neither a standard finalizer name nor is it fully qualified");
+    const crd = definition("final.example.com") as unknown as JsonObject;
+    await apply("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.final.example.com", crd);
+    const widgets = "/apis/final.example.com/v1/namespaces/rare/widgets";
+    await vi.waitFor(async () => expect(await cluster.statusOf(widgets)).toBe(200), { timeout: 30_000, interval: 100 });
+    const object = withMetadata(widget("final.example.com", "rare/free") as unknown as JsonObject, {
+      finalizers: ["foo"],
+    });
+    expect(await cluster.raw("POST", widgets, { body: object, expect: 201 })).toMatchObject({
+      metadata: { finalizers: ["foo"] },
+    });
+  }, 60_000);
 });
 
 function managersOf(object: JsonObject): readonly string[] {

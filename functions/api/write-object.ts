@@ -2,7 +2,7 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import type { ObjectChange, WrittenRow } from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { errorCode, isConflict, type StarlingError } from "#shared/errors.ts";
+import { isConflict, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Other writers of the same row finish in milliseconds; so many lost races in a row are no accident. */
@@ -27,7 +27,7 @@ export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<
       await ports.table.write(change.writes);
     } catch (error) {
       if (isConflict(error)) continue;
-      if (errorCode(error) === "RowTooLarge") throw tooLarge(write.reference);
+      if (isRowTooLarge(error)) throw tooLarge(write.reference);
       throw error;
     }
     audit(ports, {

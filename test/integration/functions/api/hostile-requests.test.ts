@@ -232,6 +232,29 @@ describe("the API refuses, in few words", () => {
     expect(JSON.parse(read.text)).toMatchObject({ metadata: { annotations: { a: x(262_143) } } });
   });
 
+  test("what is no row with its status is refused by its name, and the row stays", async () => {
+    const full = (note: string) => {
+      const document = annotated({ note });
+      return { ...document, metadata: { ...document.metadata, name: "full" } };
+    };
+    expect(await doors.ask("POST", "/v1/apply", body(full("")))).toMatchObject({ status: 200 });
+    const key = keys.object("payments", "Source", "full");
+    await doors.table.update({
+      update: key,
+      set: { status: { conditions: [], filler: x(200_000) } },
+      add: { version: 1 },
+    });
+    const before = await doors.table.get(key);
+    const told = await doors.ask("POST", "/v1/apply", body(full(x(250_000))));
+    expect({ status: told.status, ...JSON.parse(told.text) }).toMatchObject({
+      status: 422,
+      code: "RowTooLarge",
+      message:
+        "Source payments/full and its status are larger than a row may be: shorten its annotations, values or lists of names",
+    });
+    expect(await doors.table.get(key)).toEqual(before);
+  });
+
   test("a list that no answer holds says how to ask", async () => {
     for (let start = 0; start < 20; start += 3) {
       const few = [0, 1, 2].map((index) => {

@@ -16,6 +16,8 @@ import type { Clock, SecretReader } from "#shared/ports.ts";
  * sockets are closed by the server.
  */
 const KEPT = 1000;
+/** Kinds that they know together, of some 500 bytes each: what one cluster serves must not take the room of all. */
+const KEPT_KINDS = 100_000;
 
 export interface ConnectorPorts {
   readonly secrets: SecretReader;
@@ -50,9 +52,17 @@ export class KubeConnector implements ClusterConnector {
         : { endpoint, connection: new KubeConnection(endpoint, this.#ports.clock) };
     this.#kept.delete(id);
     this.#kept.set(id, kept);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > KEPT && oldest !== undefined) this.#kept.delete(oldest);
+    this.#makeRoom(id);
     return kept.connection.client({ deadlineMs: deadline.getTime() });
+  }
+
+  #makeRoom(newest: string): void {
+    let kinds = [...this.#kept.values()].reduce((sum, { connection }) => sum + connection.keptKinds, 0);
+    for (const [id, { connection }] of this.#kept) {
+      if (id === newest || (this.#kept.size <= KEPT && kinds <= KEPT_KINDS)) return;
+      kinds -= connection.keptKinds;
+      this.#kept.delete(id);
+    }
   }
 
   distrust(cluster: ClusterRow): void {

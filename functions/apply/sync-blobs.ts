@@ -1,5 +1,6 @@
 /** Renderings and inventories: immutable blobs named by their digest, verified by whoever reads them. */
 import type { VerbContext } from "#functions/apply/verbs/verb.ts";
+import { WeightedCache } from "#functions/apply/weighted-cache.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
 import { sha256 } from "#shared/domain/digest.ts";
 import { emptyInventory, type Inventory, readInventory, writeInventory } from "#shared/domain/inventory.ts";
@@ -9,37 +10,25 @@ import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
-/** Renderings are shared by clusters with the same inputs; an inventory is read again at every look at its Sync. */
-const CACHED_RENDERINGS = 16;
-const CACHED_INVENTORIES = 1000;
-/** A larger one, of about half a megabyte, is read from S3 each time. */
-const CACHED_ENTRIES = 1000;
+/** Of text; parsed it is about four times as much. Renderings are shared by clusters with the same inputs. */
+const CACHED_RENDERING_BYTES = 24 * 1024 * 1024;
+/** Of half a kilobyte each. An inventory is read again at every look at its Sync. */
+const CACHED_ENTRIES = 100_000;
 
 interface BlobCache {
-  readonly renderings: Map<string, readonly ManifestObject[]>;
-  readonly inventories: Map<string, Inventory>;
+  readonly renderings: WeightedCache<readonly ManifestObject[]>;
+  readonly inventories: WeightedCache<Inventory>;
 }
 
 const caches = new WeakMap<BlobStore, BlobCache>();
 
 function cacheOf(blobs: BlobStore): BlobCache {
-  const cache = caches.get(blobs) ?? { renderings: new Map(), inventories: new Map() };
+  const cache = caches.get(blobs) ?? {
+    renderings: new WeightedCache(CACHED_RENDERING_BYTES),
+    inventories: new WeightedCache(CACHED_ENTRIES),
+  };
   caches.set(blobs, cache);
   return cache;
-}
-
-function remember<T>(cache: Map<string, T>, entry: { readonly key: string; readonly value: T }, most: number): T {
-  const [oldest] = cache.keys();
-  if (cache.size >= most && oldest !== undefined) cache.delete(oldest);
-  cache.set(entry.key, entry.value);
-  return entry.value;
-}
-
-function rememberInventory(
-  cache: BlobCache["inventories"],
-  entry: { readonly key: string; readonly value: Inventory },
-): Inventory {
-  return entry.value.entries.length > CACHED_ENTRIES ? entry.value : remember(cache, entry, CACHED_INVENTORIES);
 }
 
 /** @throws StarlingError `BlobNotFound`, `BlobCorrupt` */
@@ -47,8 +36,10 @@ export async function loadRendering(digest: string, blobs: BlobStore): Promise<r
   const { renderings } = cacheOf(blobs);
   const cached = renderings.get(digest);
   if (cached !== undefined) return cached;
-  const value = parseJson(await verified(blobKeys.rendering(digest), digest, blobs)) as unknown as ManifestObject[];
-  return remember(renderings, { key: digest, value }, CACHED_RENDERINGS);
+  const text = await verified(blobKeys.rendering(digest), digest, blobs);
+  const value = parseJson(text) as unknown as ManifestObject[];
+  renderings.set(digest, value, text.length);
+  return value;
 }
 
 /** The stored inventory, or an empty one when there never was any; one that cannot be read is never an empty one. */
@@ -60,7 +51,8 @@ export async function loadInventory(row: SyncRow, setId: string, blobs: BlobStor
   const cached = inventories.get(key);
   if (cached?.setId === setId) return cached;
   const value = readInventory(await verified(key, digest, blobs), setId);
-  return rememberInventory(inventories, { key, value });
+  inventories.set(key, value, value.entries.length);
+  return value;
 }
 
 /** @returns its digest when it is another than the row has, for the row. */
@@ -74,7 +66,7 @@ export async function saveInventory(
   if (digest === row.observed?.inventory) return undefined;
   const key = blobKeys.inventory(row.cluster, digest);
   await ports.blobs.putOnce(key, Buffer.from(text));
-  rememberInventory(cacheOf(ports.blobs).inventories, { key, value: inventory });
+  cacheOf(ports.blobs).inventories.set(key, inventory, inventory.entries.length);
   return digest;
 }
 

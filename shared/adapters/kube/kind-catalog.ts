@@ -31,6 +31,8 @@ export class KindCatalog {
   readonly #read: DiscoveryReader;
   #groups: Promise<Groups> | undefined;
   #loadedAt = 0;
+  /** Of what is kept. */
+  #size = 0;
 
   constructor(read: DiscoveryReader) {
     this.#read = read;
@@ -38,6 +40,12 @@ export class KindCatalog {
 
   forget(): void {
     this.#groups = undefined;
+    this.#size = 0;
+  }
+
+  /** Kinds that are kept in memory. */
+  get size(): number {
+    return this.#size;
   }
 
   async lookup(query: KindQuery): Promise<KindLookup> {
@@ -102,6 +110,7 @@ export class KindCatalog {
     const groups = new Map<string, readonly GroupVersion[]>();
     for (const announced of [readGroups("/api", core), readGroups("/apis", named)]) {
       for (const [group, versions] of announced) {
+        for (const { served } of versions) this.#size += served?.kinds?.size ?? 0;
         groups.set(
           group,
           versions.map(({ version, served }) => ({ version, kinds: served ?? this.#asked(group, version) })),
@@ -115,10 +124,11 @@ export class KindCatalog {
     let reading: Promise<ServedKinds> | undefined;
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
     return () => {
-      reading ??= this.#read(path, "application/json").then(
-        (document) => readResourceList(path, document),
-        silentServer,
-      );
+      reading ??= this.#read(path, "application/json").then((document) => {
+        const served = readResourceList(path, document);
+        this.#size += served.kinds?.size ?? 0;
+        return served;
+      }, silentServer);
       return reading;
     };
   }

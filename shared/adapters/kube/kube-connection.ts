@@ -66,6 +66,11 @@ export class KubeConnection {
     return catalog;
   }
 
+  /** Kinds of the cluster that are kept in memory. */
+  get keptKinds(): number {
+    return [...this.#catalogs.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
   close(): void {
     this.#transport.close();
   }

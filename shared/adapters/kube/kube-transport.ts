@@ -48,6 +48,8 @@ export interface TransportAnswer {
 
 /** Of an answer outside 2xx: of a Status only the first few kilobytes are ever used. */
 const maxRefusalBytes = 1024 * 1024;
+/** Of one answer: each piece costs time, whatever its size, and honest ones are of a kilobyte and more. */
+const maxPieces = 100_000;
 /** Each one is a TLS handshake; more than this gains a Sync of ordinary size nothing. */
 const defaultMaxSockets = 8;
 /** A private endpoint without a route does not refuse, it swallows: that must not take as long as a slow answer. */
@@ -140,10 +142,10 @@ export class KubeTransport {
           const refused = status >= 300;
           const maxBytes = refused ? Math.min(maxRefusalBytes, request.maxBodyBytes) : request.maxBodyBytes;
           response.on("data", (chunk: Buffer) => {
-            if (body.add(chunk) <= maxBytes) return;
+            if (body.add(chunk) <= maxBytes && body.pieces <= maxPieces) return;
             // The status of a refusal says enough; of any other answer a part says nothing.
             if (refused) answer("");
-            response.destroy(new BodyTooLarge(maxBytes));
+            response.destroy(body.pieces > maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));
           });
           response.on("error", fail);
           response.on("end", () => answer(body.text()));
@@ -172,9 +174,11 @@ class AnswerBody {
   #block = Buffer.alloc(0);
   #used = 0;
   #size = 0;
+  #pieces = 0;
 
   /** @returns how many bytes it has by now. */
   add(chunk: Buffer): number {
+    this.#pieces += 1;
     this.#size += chunk.length;
     for (let rest = chunk; rest.length > 0; ) {
       if (this.#used === this.#block.length) {
@@ -187,6 +191,10 @@ class AnswerBody {
       rest = rest.subarray(copied);
     }
     return this.#size;
+  }
+
+  get pieces(): number {
+    return this.#pieces;
   }
 
   text(): string {
@@ -210,6 +218,14 @@ class ConnectTimeout extends Error {
 
   constructor(timeoutMs: number) {
     super(`no connection within ${timeoutMs} ms`);
+  }
+}
+
+class BodyInPieces extends Error {
+  readonly code = answerTooLarge;
+
+  constructor() {
+    super(`the answer came in more than ${maxPieces} pieces; ${check}`);
   }
 }
 

@@ -144,6 +144,36 @@ describe("requests", () => {
   });
 });
 
+describe("names that would lead elsewhere", () => {
+  it.each<readonly [string, KindInfo, { readonly namespace: string; readonly name: string }]>([
+    ["a name", kind(), { namespace: "n", name: ".." }],
+    ["a name with slashes", kind(), { namespace: "n", name: "../../secrets/x" }],
+    ["an encoded name", kind(), { namespace: "n", name: "%2e%2e" }],
+    ["half a character", kind(), { namespace: "n", name: "\ud800" }],
+    ["an empty name", kind(), { namespace: "n", name: "" }],
+    ["a namespace", kind(), { namespace: "..", name: "a" }],
+    ["a resource", kind({ plural: "../secrets" }), key],
+    ["a group", kind({ group: ".." }), key],
+    ["a version", kind({ version: "v1/x" }), key],
+  ])("%s is in no request", async (_name, info, place) => {
+    const { server, client } = await setUp(() => ({ body: object }));
+    const manifest = { ...object, metadata: place };
+    const refused = { reason: "InvalidName", verdict: { class: "invalid" } };
+    await expect(client.get(info, place)).rejects.toMatchObject(refused);
+    await expect((async () => client.apply(info, manifest))()).rejects.toMatchObject(refused);
+    await expect(client.delete(info, place, { uid: "u" })).rejects.toMatchObject(refused);
+    expect(server.requests).toEqual([]);
+  });
+
+  it("what only looks like it is encoded", async () => {
+    const { server, client } = await setUp(({ url }) => ({
+      body: { metadata: { name: decodeURIComponent(url.split("/").at(-1) ?? "") } },
+    }));
+    await client.get(kind({ namespaced: false }), { namespace: "", name: "a?b#c d:e" });
+    expect(server.requests[0]?.url).toBe("/api/v1/configmaps/a%3Fb%23c%20d%3Ae");
+  });
+});
+
 describe("tokens", () => {
   it("a refused token is refreshed once", async () => {
     const asked: boolean[] = [];

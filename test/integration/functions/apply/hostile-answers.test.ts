@@ -218,3 +218,17 @@ test.each(Object.entries(cases))("%s is told, and nothing is lost", { timeout: 6
   await worker.lookAgain();
   expect(await worker.observed()).toMatchObject({ phase: expect.stringMatching(/^(Ready|Reachable)$/) });
 });
+
+test("a rendering of before names were checked is not begun", async () => {
+  await worker.world.assign("web", [...objects, configMap("default/.."), configMap("../kube-system/x")]);
+  await worker.world.work();
+  expect(await worker.observed()).toMatchObject({
+    phase: "Failed",
+    reason: "ApplyFailed",
+    troubles: expect.arrayContaining([
+      expect.objectContaining({ reason: "InvalidName", message: expect.stringContaining('may not be ".."') }),
+    ]),
+  });
+  expect(worker.members()).toEqual([]);
+  expect(worker.api.requests().filter((request) => request.includes(".."))).toEqual([]);
+});

@@ -41,6 +41,7 @@ async function work(attack?: Attack) {
   return JSON.parse(out) as { peakMiB: number; observed: { phase: string; reason: string; message: string } };
 }
 
+const mebibyte = 1024 * 1024;
 const isList = (url = "") => url.includes("/configmaps?") && url.includes("limit=");
 const filler = (unit: string) => unit.repeat(Math.ceil(65_536 / unit.length));
 const named = (index: number) => `{"metadata":{"name":"n${index}","uid":"u","resourceVersion":"1"}}`;
@@ -52,6 +53,19 @@ function listOf(unit: string, bytes: number): Attack {
     response.writeHead(200, { "content-type": "application/json" });
     const pieces = Array.from({ length: Math.floor(bytes / piece.length) }, () => piece);
     void pour(response, ['{"metadata":{},"items":[', ...pieces, `${unit}]}`]);
+    return true;
+  };
+}
+
+/** As HTTP/1.1 sends chunks, past what Node's server would gather. */
+function bytewise(bytes: number): Attack {
+  const chunks = "1\r\n \r\n".repeat(10_000);
+  return (request, response) => {
+    const { socket } = response;
+    if (!isList(request.url) || socket === null) return false;
+    socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+    for (let sent = 0; sent < bytes; sent += 10_000) socket.write(chunks);
+    socket.write("0\r\n\r\n");
     return true;
   };
 }
@@ -68,8 +82,6 @@ function endlessPages(): Attack {
   };
 }
 
-const mebibyte = 1024 * 1024;
-
 const tooLarge = {
   phase: "Failed",
   reason: "AnswerTooLarge",
@@ -82,6 +94,7 @@ test.each<readonly [string, Attack, object]>([
   ["12 MB of empty objects", listOf("{}", 12 * mebibyte), tooLarge],
   ["24 MB of small objects", listOf(named(1), 23.9 * mebibyte), tooLarge],
   ["8 MB of long integers", listOf("1234567890123456789", 8 * mebibyte), tooLarge],
+  ["a body of one byte in each chunk", bytewise(150_000), tooLarge],
   ["pages without an end", endlessPages(), tooLong],
 ])("%s leave a worker with half of its memory", { timeout: 120_000 }, async (_name, attack, finding) => {
   const { peakMiB, observed } = await work(attack);

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+
+test("a plan whose rows are too large is told to the subject, not tried for ever", async () => {
+  const world = new PlannerWorld();
+  await world.addCluster("c1", "rest");
+  await world.setSource("aaa");
+  await world.setGroup({});
+  const group = await world.group();
+  // Each stage is in the rollout twice, with its counts.
+  const stages = Array.from({ length: 1_200 }, (_, index) => ({ name: `${"s".repeat(50)}${index}` }));
+  const large: SyncGroupRow = { ...group, spec: { ...group.spec, rollout: { ...group.spec.rollout, stages } } };
+  await world.table.write([{ put: large }]);
+
+  await world.plan();
+  const told = await world.table.get<SyncGroupRow>(keys.object(subject.namespace, "SyncGroup", subject.name));
+  expect(told?.status).toMatchObject({
+    state: "Waiting",
+    observedGeneration: group.generation,
+    conditions: [
+      {
+        type: "Ready",
+        status: "False",
+        reason: "RowTooLarge",
+        message: expect.stringMatching(/^row ROLL#.* stages \(/),
+      },
+    ],
+  });
+  expect(world.rows("Rollout")).toEqual([]);
+  expect(world.sender.take()).toEqual([]);
+
+  const before = world.table.all();
+  await world.plan();
+  expect(world.table.all()).toEqual(before);
+
+  await world.setGroup({});
+  await world.plan();
+  expect(world.rows("Rollout")).toHaveLength(1);
+});

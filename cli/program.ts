@@ -1,19 +1,19 @@
 /** The command tree: what there is, and what it calls. Verbs are loaded when they run. */
-import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, Option } from "commander";
 import type { ApplyOptions } from "#cli/commands/apply.ts";
+import type { AcceptOptions } from "#cli/commands/cluster.ts";
 import type { DeleteOptions } from "#cli/commands/delete.ts";
 import type { DescribeOptions } from "#cli/commands/describe.ts";
 import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
-import type { FaultsSetOptions } from "#cli/commands/local-faults.ts";
-import type { LocalOptions } from "#cli/commands/local-folder.ts";
-import type { LocalServeOptions, LocalUpOptions } from "#cli/commands/local-up.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
 import type { RolloutListOptions, RolloutStatusOptions } from "#cli/commands/rollout.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
-import { type ExitReason, exitCodes } from "#cli/failure.ts";
+import { exitCodes } from "#cli/failure.ts";
 import type { CliIo } from "#cli/io.ts";
-import { type GlobalOptions, openSession, outputs, type Session } from "#cli/session.ts";
+import { localVerbs } from "#cli/local-verbs.ts";
+import { type GlobalOptions, openSession, outputs } from "#cli/session.ts";
+import { type Action, type AddVerb, wholeNumber } from "#cli/verb.ts";
 
 const exitHelp = `
 Exit codes: 0 done, equal or ready; 1 no (not ready, halted, failed, refused); 2 wrong input; 3 could not find out
@@ -53,12 +53,10 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   lookVerbs(program, verb);
   changeVerbs(program, verb);
   rolloutVerbs(program, verb);
+  clusterVerbs(program, verb);
   runVerbs(program, verb);
   return program;
 }
-
-type Action<Options> = (session: Session, args: readonly string[], options: Options) => Promise<ExitReason>;
-type AddVerb = <Options>(parent: Command, name: string, action: Action<Options>) => Command;
 
 function globalOptions(program: Command): void {
   program
@@ -182,6 +180,18 @@ function rolloutVerbs(program: Command, verb: AddVerb): void {
     .option("-w, --watch", "until it ends");
 }
 
+function clusterVerbs(program: Command, verb: AddVerb): void {
+  const cluster = program.command("cluster").description("What is done to a cluster itself.");
+  verb(cluster, "accept", async (session, args, options: AcceptOptions) =>
+    (await import("#cli/commands/cluster.ts")).clusterAccept(session, args[0] ?? "", options),
+  )
+    .description(
+      "Say that the cluster which answers now, a rebuilt one, is the one that is meant. Its Syncs begin anew.",
+    )
+    .addArgument(new Argument("<name>"))
+    .option("--uid <uid>", "of its kube-system namespace; the one that was seen last when left out");
+}
+
 function runVerbs(program: Command, verb: AddVerb): void {
   verb(program, "init", async (session, args, options: InitOptions) =>
     (await import("#cli/commands/init.ts")).init(session, args[0], options),
@@ -214,72 +224,6 @@ function runVerbs(program: Command, verb: AddVerb): void {
     .addArgument(new Argument("<shell>").choices(["bash"]));
 }
 
-const stateHelp = "where it keeps everything; default ~/.local/state/starling/local";
-
-function localVerbs(program: Command, verb: AddVerb): void {
-  const local = program.command("local").description("Starling on this machine: emulators, clusters, a git server.");
-  verb(local, "up", async (session, _args, options: LocalUpOptions) =>
-    (await import("#cli/commands/local-up.ts")).localUp(session, options),
-  )
-    .description("Start it in the background and make it the current context. It keeps one kind of clusters in sync.")
-    .option("--state <folder>", stateHelp)
-    .option("--clusters <n>", "embedded clusters, in three rings; default 3", wholeNumber)
-    .option("--kubeconfig <file>", "a cluster of your own: the one of --context in this file")
-    .option("--envtest", "a real kube-apiserver, from KUBEBUILDER_ASSETS or /usr/local/kubebuilder/bin")
-    .option("--port <n>", "port of its API; default a free one, the same at every start", wholeNumber)
-    .option("--git-port <n>", "port of its git server, likewise", wholeNumber)
-    .option("--cluster-port <n>", "port of its clusters' API servers, likewise", wholeNumber)
-    .option("--repo <path>", "a git repository of this machine to serve, or an https URL")
-    .option("--foreground", "stay until Ctrl-C, which stops it");
-  verb(local, "down", async (session, _args, options: LocalOptions) =>
-    (await import("#cli/commands/local.ts")).localDown(session, options),
-  )
-    .description("Stop it, and wait until it is gone. What it holds is there at the next start.")
-    .option("--state <folder>", stateHelp);
-  verb(local, "status", async (session, _args, options: LocalOptions) =>
-    (await import("#cli/commands/local.ts")).localStatus(session, options),
-  )
-    .description("What runs, where, and what its clusters show; exit 1 when it is not up.")
-    .option("--state <folder>", stateHelp);
-  verb(local, "kubeconfig", async (session, _args, options: LocalOptions) =>
-    (await import("#cli/commands/local.ts")).localKubeconfig(session, options),
-  )
-    .description("The kubeconfig of its clusters, one context for each.")
-    .option("--state <folder>", stateHelp);
-  faultVerbs(local, verb);
-  verb(local, "serve", async (session, _args, options: LocalServeOptions) =>
-    (await import("#cli/commands/local-up.ts")).localServe(session, options),
-  )
-    .requiredOption("--folder <path>")
-    .requiredOption("--plan <json>")
-    .option("--attached");
-}
-
-function faultVerbs(local: Command, verb: AddVerb): void {
-  const targetHelp = "aws, or clusters/NAME";
-  const faults = verb(local, "faults", async (session, _args, options: LocalOptions) =>
-    (await import("#cli/commands/local-faults.ts")).localFaults(session, options),
-  )
-    .description("What goes wrong on purpose, until it is cleared or the machine stops.")
-    .option("--state <folder>", stateHelp);
-  verb(faults, "set", async (session, args, options: FaultsSetOptions) =>
-    (await import("#cli/commands/local-faults.ts")).localFaultsSet(session, args, options),
-  )
-    .description(
-      "Let something go wrong: set aws hostile, set clusters/canary-1 latency=500ms; without settings, lists them.",
-    )
-    .addArgument(new Argument("<target>", targetHelp))
-    .addArgument(new Argument("[settings...]", "NAME=VALUE, NAME=off, or a weather of aws: quiet, everyday, hostile"))
-    .option("--seed <n>", "of what is left to chance; printed by faults")
-    .option("--state <folder>", stateHelp);
-  verb(faults, "clear", async (session, args, options: LocalOptions) =>
-    (await import("#cli/commands/local-faults.ts")).localFaultsClear(session, args[0], options),
-  )
-    .description("End the faults of one target, or all.")
-    .addArgument(new Argument("[target]", targetHelp))
-    .option("--state <folder>", stateHelp);
-}
-
 /** As it is typed: `starling local up`. */
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
@@ -287,10 +231,4 @@ function pathOf(command: Command): string {
 
 function repeated(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
-}
-
-function wholeNumber(text: string): number {
-  const number = Number(text);
-  if (!/^\d+$/.test(text) || number < 1) throw new InvalidArgumentError("expected a whole number from 1.");
-  return number;
 }

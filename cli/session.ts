@@ -40,6 +40,8 @@ export interface Session {
   documentNamespace(): DocumentNamespace | undefined;
   /** Absent: all namespaces. */
   scope(): string | undefined;
+  /** ` -n NAMESPACE` or ` -A` as it was given, for a command to type next; empty where the context says it. */
+  where(): string;
   /** For people, on stderr, unless `-q`. */
   note(line: string): void;
   /** Said before every write: where it goes. */
@@ -96,6 +98,10 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
       const namespace = known();
       if (namespace !== undefined) return namespace;
       throw usageFailure("which namespace? the context names none", "add -n NAMESPACE, or -A for all");
+    },
+    where() {
+      if (options.allNamespaces === true) return " -A";
+      return options.namespace === undefined ? "" : ` -n ${options.namespace}`;
     },
     announce() {
       const { name, context: where } = context();

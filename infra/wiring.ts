@@ -65,7 +65,7 @@ export class Wiring extends Construct {
       env: apiEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [...whatPeopleWrite, "USES#*", "ROLL#*", "EVT#*"],
+          read: [...whatPeopleWrite, "USES#*", "ROLL#*", "REND#*", "EVT#*"],
           put: [...whatPeopleWrite, "USES#*", "REPO#*"],
           delete: ["NS#*#Source", "CL#*", "FLEET", "SOURCES", "USES#*", "REPO#*"],
           indexes: ["state"],

@@ -22,7 +22,7 @@ export async function remove(session: Session, args: readonly string[], options:
     session.io.out(`${shortName(object)} ${outcome}\n`);
     if (options.wait === true && outcome === "deleting") await waitGone(session, { object, path });
     else if (outcome === "deleting")
-      session.note(`  next: starling describe ${shortName(object)}   (until it is gone)`);
+      session.note(`  next: starling describe ${shortName(object)}${session.where()}   (until it is gone)`);
   }
   return "done";
 }
@@ -43,7 +43,11 @@ async function confirmed(
       });
     }
     if (error.code !== "ConfirmationRequired") throw error;
-    await confirmConsequences(session, error, `starling delete ${shortName(object)} --cascade=${query.cascade} --yes`);
+    await confirmConsequences(
+      session,
+      error,
+      `starling delete ${shortName(object)}${object.kind === "Cluster" ? "" : session.where()} --cascade=${query.cascade} --yes`,
+    );
     const sure = { method: "DELETE", path, query: { ...query, confirm: "true" } } as const;
     return (await session.api.call<{ outcome: string }>(sure)).outcome;
   }

@@ -74,7 +74,10 @@ async function read(session: Session, query: Query): Promise<ApiList<AnyObject>>
   );
   const missing = names.find((name) => !items.some((object) => object.metadata.name === name));
   if (missing === undefined) return { ...list, items };
-  throw new CliFailure(`Sync ${missing} is on no cluster`, { exit: "no", next: "starling get syncs" });
+  throw new CliFailure(`Sync ${missing} is on no cluster`, {
+    exit: "no",
+    next: `starling get syncs${session.where()}`,
+  });
 }
 
 function listRequest(

@@ -38,7 +38,8 @@ export async function rolloutList(
     return "done";
   }
   if (list.items.length === 0) {
-    session.note("no rollout yet\n  next: starling get sources   (a rollout starts when a Source has a revision)");
+    const next = `starling get sources${session.where()}   (a rollout starts when a Source has a revision)`;
+    session.note(`no rollout yet\n  next: ${next}`);
     return "done";
   }
   const table = getTable("Rollout", list.items as readonly AnyObject[], {
@@ -188,7 +189,7 @@ function subjectPath(session: Session, text: string): string {
     return objectPath({ kind, name }, session.namespace());
   throw new CliFailure(`"${text}" has no rollouts; expected GROUP, syncgroup/GROUP or sync/NAME`, {
     exit: "wrongInput",
-    next: "starling get syncgroups",
+    next: `starling get syncgroups${session.where()}`,
   });
 }
 

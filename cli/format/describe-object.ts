@@ -63,6 +63,8 @@ export function describeCluster({
   now,
 }: Omit<Described<ClusterObject>, "events"> & { readonly syncs: readonly SyncObject[] }): string {
   const { eks, endpoint, access, values } = cluster.spec;
+  const { mismatch } = cluster.status;
+  const { name } = cluster.metadata;
   const table = getTable("Sync", worstFirst(syncs), { now, width: "normal", namespaces: "all" });
   return [
     headText(cluster, now),
@@ -73,6 +75,7 @@ export function describeCluster({
       ["Server", endpoint?.server],
       ["Token", endpoint === undefined ? undefined : `secret ${endpoint.token.secret}`],
       ["Identity", cluster.status.uid === undefined ? "not seen yet" : `kube-system uid ${cluster.status.uid}`],
+      ["Answers", mismatch === undefined ? undefined : `another cluster, kube-system uid ${mismatch}`],
       ["Kubernetes", cluster.status.version],
       ["Values", pairsText(values)],
     ]),
@@ -80,6 +83,11 @@ export function describeCluster({
     sectionText(
       `Syncs (${syncs.length})`,
       syncs.length === 0 ? "" : formatTable(table, { headers: "show", indent: "  " }),
+    ),
+    nextText(
+      mismatch === undefined
+        ? []
+        : [`starling cluster accept ${name} --uid ${mismatch}     if the cluster was rebuilt`],
     ),
   ].join("");
 }
@@ -146,6 +154,7 @@ function nextForGroup(group: SyncGroupObject): readonly string[] {
   const { word } = objectState(group);
   if (word === "Suspended") return [`starling resume syncgroup/${name} ${where}`];
   if (word === "Waiting") return [`starling get sources ${where}`];
+  if (word === "NoClusters" || word === "ClusterNotFound") return ["starling get clusters"];
   return group.status.rollout === undefined ? [] : [`starling rollout status ${name} ${where}`];
 }
 
@@ -166,10 +175,13 @@ function headText(object: SourceObject | ClusterObject | SyncGroupObject, now: D
 
 function operationsFields(operations: Operations | undefined, now: Date): readonly (readonly [string, string])[] {
   const fields: (readonly [string, string])[] = [];
-  const { suspended, deletion, reconcile } = operations ?? {};
+  const { suspended, deletion, reconcile, accepted } = operations ?? {};
   if (suspended !== undefined) fields.push(["Suspended", `${formatTime(suspended.at, now)} ${actText(suspended)}`]);
   if (deletion !== undefined) {
     fields.push(["Deletion", `${formatTime(deletion.at, now)} ${actText(deletion)}, cascade ${deletion.cascade}`]);
+  }
+  if (accepted !== undefined) {
+    fields.push(["Accepted", `${formatTime(accepted.at, now)} uid ${accepted.uid} ${actText(accepted)}`]);
   }
   if (reconcile !== undefined) fields.push(["Reconcile", `${formatTime(reconcile.at, now)} ${actText(reconcile)}`]);
   return fields;

@@ -87,6 +87,8 @@ function nextCommands({ metadata, status, spec }: SyncObject, word: string): rea
     ];
   }
   if (word === "Unreachable") return [`starling describe cluster/${spec.cluster}`];
+  if (word === "Waiting") return [`starling get sources ${namespace}`];
+  if (word === "ClusterNotFound") return ["starling get clusters"];
   if (word === "OutOfSync" || word === "Halted" || word === "Stalled") {
     return [`starling rollout status ${rollout} ${namespace}     how far it went, and where it failed`];
   }

@@ -185,10 +185,15 @@ function whyNot(target: TargetItem): { readonly word: string; readonly detail: s
 
 function nextText(rollout: RolloutObject, worst: TargetItem | undefined): string {
   if (rollout.status.phase !== "Halted" || worst === undefined) return "";
-  const { subject, plan } = rollout.spec;
-  const template = plan.templates[0]?.name;
-  const sync = subject.kind === "Sync" || template === undefined ? subject.name : `${subject.name}.${template}`;
-  return `  next: starling describe sync/${sync} --cluster ${worst.cluster} -n ${subject.namespace}\n        mend the source and push: the next revision starts a new rollout\n`;
+  const { subject } = rollout.spec;
+  const look = `starling describe ${troubledText(subject, worst)} -n ${subject.namespace}`;
+  return `  next: ${look}\n        mend the source and push: the next revision starts a new rollout\n`;
+}
+
+/** What shows the reason: nothing is on a cluster to which nothing was assigned. */
+function troubledText(subject: RolloutObject["spec"]["subject"], { sync, cluster }: TargetItem): string {
+  if (subject.kind === "Sync") return `sync/${subject.name}`;
+  return sync === undefined ? `syncgroup/${subject.name}` : `sync/${sync} --cluster ${cluster}`;
 }
 
 function subjectText({ spec: { subject } }: RolloutObject): string {

@@ -1,22 +1,17 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { type Consequences, countSyncs, countText } from "#functions/api/consequences.ts";
-import { operationsChange, repositoryOf, subjectOf, type WrittenRow } from "#functions/api/object-change.ts";
+import { forgetSyncs, isAssigned, syncsOn } from "#functions/api/forget-syncs.ts";
+import { operationsChange, repositoryOf, subjectOf, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject, sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import { type ClusterRow, newestAct, type SourceRow, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { RowKey } from "#shared/domain/rows/row.ts";
-import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
-import type { Table } from "#shared/ports.ts";
 
-/** DynamoDB takes so many writes in one transaction. */
-const TRANSACTION_WRITES = 100;
 /** Names in an error; the rest is counted. */
 const NAMES_SHOWN = 10;
-/** The planner and the cluster's worker write the same rows, each a few times at most. */
-const FORGET_TRIES = 10;
 
 export interface DeleteRequest {
   readonly reference: ObjectReference;
@@ -66,7 +61,7 @@ async function deleteSubject(
       if (before === undefined) throw refusal("NotFound", `${object} does not exist`);
       const going = before.operations.deletion;
       if (going?.cascade === cascade) {
-        return { outcome: "unchanged", after: before, writes: [], messages: [], fleetChanged: false };
+        return unchanged(before);
       }
       const number = (newestAct(before.operations) ?? 0) + 1;
       const deletion = { by: caller.principal, at: now.toISOString(), cascade, number, ...reasonOf(caller) };
@@ -124,7 +119,7 @@ async function deleteCluster(
     throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
   }
   await removeRow(ports, { row, request, also: [keys.fleet(row.name)] });
-  await forgetSyncs(ports, row.name);
+  await forgetSyncs(ports, row.name, "delete it once more");
   await ports.sender.send(await everySubject(ports));
   return { outcome: "deleted", consequences };
 }
@@ -133,7 +128,7 @@ async function deleteCluster(
 async function deleteRemains(ports: ApiPorts, { reference }: DeleteRequest): Promise<DeleteAnswer> {
   const object = objectText(reference);
   if (reference.kind !== "Cluster") throw refusal("NotFound", `${object} does not exist`);
-  const forgotten = await forgetSyncs(ports, reference.name);
+  const forgotten = await forgetSyncs(ports, reference.name, "delete it once more");
   if (forgotten === 0) throw refusal("NotFound", `${object} does not exist`);
   await ports.sender.send(await everySubject(ports));
   return { outcome: "deleted" };
@@ -163,60 +158,6 @@ async function removeRow(
     before: row.generation,
     after: undefined,
   });
-}
-
-/** The rows of a cluster's Syncs, also of those that were forgotten. */
-async function syncsOn(table: Table, cluster: string): Promise<readonly SyncRow[]> {
-  const found: SyncRow[] = [];
-  let after: string | undefined;
-  do {
-    const { pk } = keys.cluster(cluster);
-    const page = await table.query({ pk, prefix: "SYNC#", ...(after === undefined ? {} : { after }) });
-    found.push(...(page.items as readonly SyncRow[]));
-    after = page.next;
-  } while (after !== undefined);
-  return found;
-}
-
-function isAssigned(row: SyncRow): boolean {
-  return row.desired.action !== "orphan";
-}
-
-/**
- * Forgets what is assigned to a cluster that is gone. The rows and the lease stay, for their numbers: were they to begin
- * anew, the cluster would refuse every Sync (`ClusterAhead`) when it is registered again.
- * @returns how many Syncs that were.
- */
-async function forgetSyncs(ports: ApiPorts, cluster: string): Promise<number> {
-  const forgotten = new Set<string>();
-  for (let attempt = 1; attempt <= FORGET_TRIES; attempt++) {
-    const syncs = (await syncsOn(ports.table, cluster)).filter((row) => isAssigned(row) || row.observed !== undefined);
-    for (const sync of syncs) forgotten.add(sync.sk);
-    const writes = syncs.map((sync) => ({
-      put: forgottenRow(sync, ports.clock.now()),
-      when: { version: sync.version },
-    }));
-    try {
-      for (let start = 0; start < writes.length; start += TRANSACTION_WRITES) {
-        await ports.table.write(writes.slice(start, start + TRANSACTION_WRITES));
-      }
-      return forgotten.size;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
-  }
-  throw refusal("Conflict", `the Syncs of Cluster ${cluster} were being written by others; delete it once more`);
-}
-
-/** What was observed is forgotten too: whoever is registered under this name next may be another cluster. */
-function forgottenRow(row: SyncRow, now: Date): SyncRow {
-  const { observed: _observed, dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...kept } = row;
-  return {
-    ...kept,
-    version: row.version + 1,
-    desired: orphaning(row.desired, { rollout: row.desired.rollout, assignedAt: now.toISOString() }),
-    stateSk: `Orphaned#${row.cluster}#${row.name}`,
-  };
 }
 
 function reasonOf(caller: Caller): { reason?: string } {

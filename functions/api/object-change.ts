@@ -9,6 +9,7 @@ import {
   type ClusterRow,
   type DirectoryRow,
   type FleetRow,
+  incarnationOf,
   nextResolve,
   type Operations,
   type SourceRow,
@@ -56,7 +57,7 @@ export function documentChange(
   const specChanged = canonicalJson(before.spec) !== canonicalJson(document.spec);
   const labelsChanged = canonicalJson(before.labels) !== canonicalJson(labels);
   if (!specChanged && !labelsChanged && canonicalJson(before.annotations) === canonicalJson(annotations)) {
-    return { outcome: "unchanged", after: before, writes: [], messages: [], fleetChanged: false };
+    return unchanged(before);
   }
   const after = {
     ...before,
@@ -71,6 +72,10 @@ export function documentChange(
     ...rowChange(before, after, context.now),
     fleetChanged: after.type === "Cluster" && (specChanged || labelsChanged),
   };
+}
+
+export function unchanged(before: WrittenRow): ObjectChange {
+  return { outcome: "unchanged", after: before, writes: [], messages: [], fleetChanged: false };
 }
 
 /** The row with other operations, and what follows from that. */
@@ -137,7 +142,7 @@ function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowCh
     schema: ROW_SCHEMA,
     version: after.version,
     name: after.name,
-    uid: after.uid,
+    uid: incarnationOf(after),
     labels: after.labels,
     values: after.spec.values ?? {},
   };

@@ -1,5 +1,11 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
-import { type ObjectChange, operationsChange, sourcesOf, type WrittenRow } from "#functions/api/object-change.ts";
+import {
+  type ObjectChange,
+  operationsChange,
+  sourcesOf,
+  unchanged,
+  type WrittenRow,
+} from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
@@ -112,8 +118,4 @@ async function reconcileSource(
     caller,
     decide: (before) => decide(before, { request, act, at }),
   });
-}
-
-function unchanged(before: WrittenRow): ObjectChange {
-  return { outcome: "unchanged", after: before, writes: [], messages: [], fleetChanged: false };
 }

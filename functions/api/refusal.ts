@@ -9,6 +9,7 @@ const statusOfCode = {
   MethodNotAllowed: 405,
   ConfirmationRequired: 409,
   InUse: 409,
+  IdentityChanged: 409,
   Deleting: 409,
   Suspended: 409,
   Conflict: 409,

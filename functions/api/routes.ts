@@ -1,5 +1,5 @@
 /** The routes of the door, one table. Everything a route may do is in the use case it names. */
-import { z } from "zod";
+import { acceptCluster } from "#functions/api/accept-cluster.ts";
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { applyDocuments } from "#functions/api/apply-documents.ts";
 import { deleteObject } from "#functions/api/delete-object.ts";
@@ -19,9 +19,9 @@ import {
 } from "#functions/api/read-rollouts.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { acceptBody, applyBody, deleteQuery, operateBody } from "#functions/api/request-bodies.ts";
 import { listOf, rolloutObject } from "#shared/domain/api/objects.ts";
 import { excerpt } from "#shared/domain/excerpt.ts";
-import { boundedList, boundedText } from "#shared/domain/kinds/bounded.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
 
 interface Call {
@@ -51,6 +51,7 @@ const routes: readonly Route[] = [
   },
   { method: "DELETE", path: "/v1/clusters/:name", answer: (call) => remove(call, clusterOf(call.params)) },
   { method: "GET", path: "/v1/clusters/:name/syncs", answer: syncsOnCluster },
+  { method: "POST", path: "/v1/clusters/:name/accept", answer: accept },
 
   { method: "GET", path: "/v1/:plural", answer: lists },
   { method: "GET", path: `${ns}/:plural`, answer: lists },
@@ -112,24 +113,6 @@ function match(pattern: string, path: readonly string[]): Readonly<Record<string
   return params;
 }
 
-/** More would not be written in the time a request has. */
-const MAX_DOCUMENTS = 1000;
-
-const reason = boundedText(500).optional();
-const deleteQuery = z.object({ reason });
-
-const applyBody = z.strictObject({
-  documents: boundedList(z.unknown(), MAX_DOCUMENTS).min(1, "must have at least one document"),
-  dryRun: z.boolean().default(false),
-  confirm: z.boolean().default(false),
-  reason,
-});
-
-const operateBody = z.strictObject({
-  reason,
-  withSource: z.boolean().default(false),
-});
-
 function apply({ ports, request }: Call): Promise<unknown> {
   const body = parseBody(applyBody, request.body);
   return applyDocuments(ports, {
@@ -146,6 +129,16 @@ function verb({ ports, request, params }: Call): Promise<unknown> {
     reference: objectOf(params),
     verb: params.verb as "suspend" | "resume" | "reconcile",
     ...(body.withSource ? { sources: "include" } : {}),
+    caller: caller(request, body.reason),
+  });
+}
+
+function accept({ ports, request, params }: Call): Promise<unknown> {
+  const body = parseBody(acceptBody, request.body);
+  return acceptCluster(ports, {
+    name: params.name ?? "",
+    uid: body.uid,
+    confirmed: body.confirm ? "confirmed" : "ask",
     caller: caller(request, body.reason),
   });
 }

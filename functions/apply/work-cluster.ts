@@ -16,9 +16,9 @@ import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { type ClusterRow, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
-import { nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isOfAnother, nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/errors.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -79,7 +79,7 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   const meta = rows.find((row): row is ClusterRow => row.type === "Cluster");
   const due = rows
     .filter((row): row is SyncRow => row.type === "SyncOnCluster")
-    .filter((row) => isDue(row, ports.clock.now()));
+    .filter((row) => isDue(row, { now: ports.clock.now(), cluster: meta }));
   const subjects = await readSubjects(due, ports.table);
   let pending: Write[] = [];
   let known = meta;
@@ -124,7 +124,12 @@ async function readSubjects(due: readonly SyncRow[], table: Table): Promise<Read
   );
 }
 
-function isDue(row: SyncRow, now: Date): boolean {
+/** What was observed on another cluster is looked at again at once. */
+function isDue(
+  row: SyncRow,
+  { now, cluster }: { readonly now: Date; readonly cluster: ClusterRow | undefined },
+): boolean {
+  if (cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster))) return true;
   const at = nextWork(row);
   return at !== undefined && at <= later(now, SLACK_SECONDS);
 }

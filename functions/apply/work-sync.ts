@@ -9,8 +9,8 @@ import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
-import { type ClusterRow, givesTurns, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import { isParkedDeletion, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { type ClusterRow, givesTurns, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { isOfAnother, isParkedDeletion, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { observe } from "#shared/domain/sync/observe.ts";
 import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/domain/sync/seen-cluster.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
@@ -30,9 +30,14 @@ export interface SyncOutcome {
 }
 
 /** @returns undefined when there is nothing to do now: the subject is suspended, and the look might change its cluster. */
-export async function workSync(row: SyncRow, context: SyncContext): Promise<SyncOutcome | undefined> {
+export async function workSync(stored: SyncRow, context: SyncContext): Promise<SyncOutcome | undefined> {
   const { cluster, ports, lease, deadline, subject } = context;
-  const verb = verbFor(row, subject);
+  const clusterUid = identityOf(cluster);
+  // What another cluster held is forgotten; an attempt that was about that one is not begun here out of turn.
+  const stray = isOfAnother(stored, clusterUid);
+  const row = stray ? withoutObserved(stored) : stored;
+  const begun = stray && stored.observed?.attempt === stored.desired.attempt;
+  const verb = begun ? probeSync : verbFor(row, subject);
   const isSuspended = subject?.operations.suspended !== undefined;
   if (isSuspended && mayWrite(verb)) return undefined;
   const claim: SyncClaim = {
@@ -44,12 +49,16 @@ export async function workSync(row: SyncRow, context: SyncContext): Promise<Sync
     fence: lease.fence,
     ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),
   };
-  const asked = { row, claim, clusterUid: cluster.status.uid, deadline, ports, isSuspended };
+  const asked = { row, claim, clusterUid, deadline, ports, isSuspended };
   const { result, contact } = await run(verb, asked, cluster);
   const now = ports.clock.now();
   const observed = observe(row, result, { now, fence: lease.fence });
   const seen = seenCluster(cluster, { result, now, ...(contact === undefined ? {} : { contact }) });
   return { observed, ...(seen === undefined ? {} : { cluster: seen }) };
+}
+
+function withoutObserved({ observed: _observed, ...row }: SyncRow): SyncRow {
+  return row;
 }
 
 /** Whether a look may change the cluster: then a suspend holds it back. */

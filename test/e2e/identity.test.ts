@@ -2,13 +2,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import { clusterSecret } from "#shared/domain/cluster-secret.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
-import type { World } from "#test/support/e2e-world.ts";
+import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 import { webWorldOn } from "#test/support/web-world.ts";
+import { openWorldCli } from "#test/support/world-cli.ts";
 
 const parent = "/api/v1/namespaces/starling-system/configmaps/shop.web.app";
+const configs = `/api/v1/namespaces/${namespace}/configmaps`;
+const setId = setIdOf({ syncNamespace: namespace, syncName: "web.app" });
 const silenceMs = 1000;
 
 function settings(color: string): Record<string, string> {
@@ -78,6 +82,60 @@ describe.each(fleetTargets)("on $name", (fleet) => {
           });
           await sleep(silenceMs);
           expect(writesOf(world, "all-2")).toEqual([]);
+        },
+      ));
+
+    test("that was rebuilt begins anew once it is accepted, and nothing on it is deleted because of the one before", () =>
+      withWebWorld(
+        {
+          rings: { all: 2 },
+          files: { ...settings("blue"), "deploy/extra.yaml": configMap("extra", { from: "git" }) },
+          rollout: { maxUnreachable: 1, maxConcurrent: 2 },
+        },
+        async (world, commit) => {
+          await world.untilInSync("web", commit);
+          const cli = openWorldCli(world);
+          expect(await cli.run("cluster accept all-2 --yes")).toMatchObject({
+            code: 1,
+            err: expect.stringContaining("no other cluster has answered as all-2"),
+          });
+          const old = (await world.cluster("all-2")).status.uid;
+          await world.machine.putSecret("starling/clusters/all-2", clusterSecret(await world.fleet.replace("all-2")));
+          // What Starling had made on the old one and no longer wants is there too, by another hand.
+          const body = { metadata: { name: "shop" } };
+          await world.kubectl("all-2", { method: "POST", path: "/api/v1/namespaces", body });
+          const extra = { metadata: { name: "extra", labels: { "applyset.kubernetes.io/part-of": setId } } };
+          await world.kubectl("all-2", { method: "POST", path: configs, body: extra });
+          world.fleet.clearRequests();
+          const second = await world.push("app", { ...settings("green"), "deploy/extra.yaml": null });
+          const { message } = await untilPhase(world, "all-2", "Unreachable");
+          const [, command = ""] = /: starling (cluster accept all-2 --uid \S+);/.exec(message) ?? [];
+          const refused = await cli.run("cluster accept all-2 --uid somebody-else --yes");
+          expect(refused).toMatchObject({
+            code: 1,
+            err: expect.stringContaining("not somebody-else; look at it again"),
+          });
+          const asked = await cli.run(command);
+          expect(asked).toMatchObject({ code: 1, err: expect.stringContaining("1 Sync begins anew there") });
+          await sleep(silenceMs);
+          expect(writesOf(world, "all-2")).toEqual([]);
+
+          expect(await cli.run([...command.split(" "), "--yes", "--reason", "rebuilt"])).toMatchObject({
+            code: 0,
+            out: expect.stringMatching(/^cluster\/all-2 accepted: what is on it begins anew \(kube-system uid /),
+          });
+          await world.untilInSync("web", second);
+          const { status, operations } = await world.cluster("all-2");
+          expect(status.uid).not.toBe(old);
+          expect(status).not.toHaveProperty("mismatch");
+          expect(operations?.accepted).toMatchObject({ uid: status.uid, reason: "rebuilt" });
+          expect((await world.kubectl("all-2", { method: "GET", path: `${configs}/settings` })).object.data).toEqual({
+            color: "green",
+          });
+          expect((await world.kubectl("all-2", { method: "GET", path: `${configs}/extra` })).status).toBe(200);
+          expect(writesOf(world, "all-2").filter(({ method }) => method === "DELETE")).toEqual([]);
+          expect((await world.kubectl("all-1", { method: "GET", path: `${configs}/extra` })).status).toBe(404);
+          cli.close();
         },
       ));
 

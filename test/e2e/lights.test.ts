@@ -20,6 +20,13 @@ function syncDocument(name: string, spec: Readonly<Record<string, unknown>>) {
   return { apiVersion: API_VERSION, kind: "Sync", metadata: { name, namespace }, spec: { source: "app", ...spec } };
 }
 
+/** The commands to type next, without what is said beside them; those that leave a word to be filled in are no commands. */
+function commandsIn(text: string): readonly string[] {
+  const found = text.matchAll(/\bstarling ([a-z]+ [^\n;)]*?)(?= {3}|[;\n)]|$)/gm);
+  const commands = [...found].map(([, command = ""]) => command.trim());
+  return [...new Set(commands)].filter((command) => !/\b[A-Z]{4,}\b|--watch| -w\b/.test(command));
+}
+
 describe.each(fleetTargets)("on $name", (fleet) => {
   const inWebWorld = webWorldOn(fleet);
   const withCli = (setup: WebSetup, use: (cli: WorldCli, world: World, commit: string) => Promise<void>) =>
@@ -170,6 +177,64 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         /^fine .* Halted /m.test((await cli.run("get syncs")).out),
       );
     }));
+
+  test("every command that is printed as the next one can be typed", () =>
+    withCli(
+      { rings: { canary: 1, broad: 1 }, files, source, rollout: { maxUnreachable: 0 } },
+      async (cli, world, commit) => {
+        const look = async () => {
+          for (const kind of ["sources", "clusters", "syncgroups", "syncs", "rollouts"]) {
+            const { out } = await cli.run(`get ${kind} -o name`);
+            await cli.run(`get ${kind} -o wide`);
+            for (const name of new Set(out.split("\n").filter((line) => line !== ""))) {
+              if (kind === "syncs" && name.includes(".")) {
+                for (const cluster of ["canary-1", "broad-1"]) await cli.run(`describe ${name} --cluster ${cluster}`);
+                await cli.run(`describe ${name}`);
+              } else await cli.run(`describe ${name}`);
+              if (kind === "syncgroups" || kind === "syncs") await cli.run(`rollout status ${name} --all`);
+              if (kind === "syncgroups") await cli.run(`delete ${name} -n ${namespace}`);
+            }
+          }
+        };
+        await world.untilInSync("web", commit);
+        await look();
+        await world.apply(
+          syncDocument("astray", { cluster: "canary-1", path: "nowhere" }),
+          syncDocument("lost", { cluster: "nobody", path: "own" }),
+          syncDocument("early", { cluster: "canary-1", path: "own", source: "later" }),
+          groupDocument("none", { clusters: { selector: { matchLabels: { ring: "x" } } }, templates: [template] }),
+          groupDocument("unrendered", { clusters: { all: true }, templates: [{ ...template, path: "nowhere" }] }),
+        );
+        await world.push("app", { "deploy/settings.yaml": config("Not_A_Name") });
+        await world.waitFor("they are halted", async () => {
+          const groups = [await world.group("web"), await world.group("unrendered")];
+          return groups.every(({ status }) => status.state === "Halted");
+        });
+        await look();
+        await cli.run("suspend sg/web --reason lunch");
+        await cli.run("reconcile sg/web");
+        await look();
+        await cli.run("resume sg/web");
+        for (const object of ["sync/lost", "sg/none", "source/app"]) await cli.run(`reconcile ${object} --wait`);
+        await cli.run("delete source/app");
+        await cli.run("delete cluster/broad-1");
+        await cli.run("get source/none");
+        world.fleet.intercept(({ cluster }) => (cluster === "canary-1" ? "reset" : "pass"));
+        await cli.run("delete sg/web --yes");
+        await world.waitFor("it waits", async () => / does not answer/.test((await cli.run("get sg web -o wide")).out));
+        await look();
+
+        const printed = commandsIn(cli.said.map(({ out, err }) => `${out}\n${err}`).join("\n"));
+        expect(printed.length).toBeGreaterThan(15);
+        const kinds = new Set(printed.map((command) => command.split(" ")[0]));
+        expect([...kinds].sort()).toEqual(["delete", "describe", "get", "reconcile", "resume", "rollout"]);
+        for (const command of printed) {
+          const ran = await cli.run(command.split(" "));
+          expect(ran.code, `${command}: ${ran.err}`).toBeLessThan(2);
+          expect(ran.err, command).not.toMatch(/is not on|is on no|does not exist|has no rollout|no \S+ found/);
+        }
+      },
+    ));
 
   test("a deletion that waits for a cluster which was never reached says so, and how to go on without it", () =>
     withCli({ rings: { all: 1 }, files, source, rollout: { maxUnreachable: 0 } }, async (cli, world, commit) => {

@@ -86,7 +86,7 @@ const passing = new Set([
     "storedAt",
   ],
   ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "resumedAt", "handledReconcile", "observedOperation"],
-  ...["endpoint", "claim", "uid", "membershipHash", "pk", "sk"],
+  ...["endpoint", "claim", "uid", "clusterUid", "lately", "membershipHash", "pk", "sk"],
   ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],
   ...["lastUpdateTime", "starling.dev/fence", "starling.dev/generation"],
 ]);

@@ -2,11 +2,15 @@ import { namespaceKind } from "#functions/apply/engine/core-kinds.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 
+/** What Kubernetes makes; anything else is some server's text, and goes into no row and no command to be typed. */
+const uid = /^[A-Za-z0-9-]{1,64}$/;
+
 /**
  * The uid of a cluster's kube-system, which stays the same for as long as the cluster does; undefined where it has none.
  * @throws KubeError when the cluster cannot be read.
  */
 export async function clusterUidOf(client: Pick<ClusterClient, "get">): Promise<string | undefined> {
   const system = await client.get(namespaceKind, { namespace: "", name: "kube-system" }, { metadataOnly: true });
-  return stringAt(system, "metadata", "uid");
+  const found = stringAt(system, "metadata", "uid");
+  return found !== undefined && uid.test(found) ? found : undefined;
 }

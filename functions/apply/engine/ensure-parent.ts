@@ -18,7 +18,13 @@ export type ParentRefusal = "IdentityMismatch" | "ForeignOwner" | "ClusterAhead"
 
 export type ParentResult =
   | { readonly kind: "written"; readonly record: ParentRecord; readonly clusterUid: string }
-  | { readonly kind: "refused"; readonly reason: ParentRefusal; readonly message: string };
+  | {
+      readonly kind: "refused";
+      readonly reason: ParentRefusal;
+      readonly message: string;
+      /** The uid of another cluster that answered. */
+      readonly otherUid?: string;
+    };
 
 export interface ParentRequest extends SetKnowledge {
   readonly claim: SyncClaim;
@@ -38,9 +44,9 @@ export async function ensureParent(client: ClusterClient, request: ParentRequest
   const clusterUid = (await clusterUidOf(client)) ?? "";
   const { expectedClusterUid = clusterUid } = request;
   if (clusterUid === "" || clusterUid !== expectedClusterUid) {
-    const found = clusterUid === "" ? "it has no namespace kube-system" : `kube-system has the uid ${clusterUid}`;
-    const message = `this is another cluster than before: ${found}, expected ${expectedClusterUid}; accept the new one if it was rebuilt, else check the endpoint`;
-    return { kind: "refused", reason: "IdentityMismatch", message };
+    const message = "this is another cluster than before";
+    const other = clusterUid === "" ? {} : { otherUid: clusterUid };
+    return { kind: "refused", reason: "IdentityMismatch", message, ...other };
   }
   await ensureNamespace(client);
   const result = await writeParent(client, request.claim, (current) => nextParent(current, request.claim, request));

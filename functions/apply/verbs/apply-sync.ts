@@ -31,7 +31,7 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
   const before = await loadInventory(row, setId, ports.blobs);
   const groupKinds = [...rendering.map((object) => objectIdOf(object)), ...before.entries.map((entry) => entry.id)];
   const parent = await claimParent(context, groupKinds);
-  if (parent.kind === "refused") return refusedFinding(parent);
+  if (parent.kind === "refused") return refusedFinding(context, parent);
   const { clusterUid } = parent;
 
   const { defaultNamespace } = desired.apply;

@@ -16,7 +16,7 @@ export async function deleteSync(context: VerbContext): Promise<VerbResult> {
     context,
     before.entries.map((entry) => entry.id),
   );
-  if (parent.kind === "refused") return refusedFinding(parent);
+  if (parent.kind === "refused") return refusedFinding(context, parent);
   const unrecorded = await unrecordedIds(
     parent.record.attempted,
     { desired: new Set(), defaultNamespace: row.desired.apply.defaultNamespace },
@@ -29,7 +29,7 @@ export async function deleteSync(context: VerbContext): Promise<VerbResult> {
     clock: ports.clock,
     deadline,
   });
-  if (result.outcome === "refused") return refusedFinding(result);
+  if (result.outcome === "refused") return refusedFinding(context, result);
   const after = changeInventory(before, { recorded: [], settled: result.settled });
   const inventory = await saveInventory(context, after);
   const stored = { clusterUid: parent.clusterUid, ...(inventory === undefined ? {} : { inventory }) };

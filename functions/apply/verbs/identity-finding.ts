@@ -6,11 +6,22 @@ import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
  * @returns its uid when it is the one it was, or the first time; else the finding, and nothing seen on it is about ours.
  */
 export async function identityFinding(
-  context: Pick<VerbContext, "client" | "clusterUid">,
+  context: Pick<VerbContext, "client" | "clusterUid" | "row">,
 ): Promise<{ readonly uid: string } | VerbResult> {
   const { client, clusterUid } = context;
-  const uid = await clusterUidOf(client);
-  if (uid !== undefined && (clusterUid === undefined || uid === clusterUid)) return { uid };
-  const message = `kube-system has the uid ${uid ?? "(none)"}, expected ${clusterUid}; check the endpoint`;
-  return { phase: "Unreachable", reason: "IdentityMismatch", message };
+  const found = await clusterUidOf(client);
+  if (found !== undefined && (clusterUid === undefined || found === clusterUid)) return { uid: found };
+  return otherCluster(context, found);
+}
+
+/** Another cluster behind the endpoint: nothing is written to it until somebody accepts it, by the uid that was seen. */
+export function otherCluster(
+  { clusterUid, row }: Pick<VerbContext, "clusterUid" | "row">,
+  found: string | undefined,
+): VerbResult {
+  const phase = { phase: "Unreachable", reason: "IdentityMismatch" } as const;
+  if (found === undefined) return { ...phase, message: "it has no namespace kube-system with a uid; check the endpoint" };
+  const seen = `kube-system has the uid ${found}, expected ${clusterUid}`;
+  const message = `${seen}; if the cluster was rebuilt: starling cluster accept ${row.cluster} --uid ${found}; else check the endpoint`;
+  return { ...phase, message, otherUid: found };
 }

@@ -68,7 +68,7 @@ async function correct(
     context,
     seen.entries.map((entry) => entry.id),
   );
-  if (parent.kind === "refused") return refusedFinding(parent);
+  if (parent.kind === "refused") return refusedFinding(context, parent);
   // What is gone, or another's by now, is looked at like something new: it may belong to somebody else.
   const lost = report.drifted.filter(isAway).map(({ id }) => id);
   const held = changeInventory(seen, { recorded: [], settled: lost });

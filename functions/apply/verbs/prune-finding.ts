@@ -1,5 +1,4 @@
 import type { PruneResult } from "#functions/apply/engine/prune-set.ts";
-import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import type { VerbResult } from "#functions/apply/verbs/verb.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
 import type { ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
@@ -9,7 +8,7 @@ export function pruneFinding(
   pruned: PruneResult,
   reasons: { readonly waiting: string; readonly failed: string },
 ): VerbResult {
-  if (pruned.outcome === "refused") return refusedFinding({ reason: pruned.reason, message: pruned.message });
+  if (pruned.outcome === "refused") return { phase: "Failed", reason: pruned.reason, message: pruned.message };
   const left = pruned.objects.filter((object) => ["terminating", "waiting", "failed"].includes(object.outcome));
   const troubles = left.map(
     ({ id, outcome, message, failure }): ObjectTrouble => ({

@@ -17,8 +17,8 @@ export interface VerbContext {
 }
 
 export interface VerbResult extends Finding {
-  /** The uid of the cluster that answered, when it was asked. */
-  readonly clusterUid?: string;
+  /** The uid of another cluster that answered instead. */
+  readonly otherUid?: string;
 }
 
 /** One kind of look at a Sync: apply, delete, verify, inspect or probe. */

@@ -123,6 +123,8 @@ export interface TargetItem {
   readonly assignedAt?: string;
   readonly endedAt?: string;
   readonly preexisting?: true;
+  /** The Sync that the reason is about, where one was assigned: the first that is not ready. */
+  readonly sync?: string;
 }
 
 export type EventItem = Omit<EventRow, keyof Row>;
@@ -246,6 +248,8 @@ export function rolloutObject(row: RolloutRow): RolloutObject {
 export function targetItem(row: TargetRow, rollout: RolloutRow, syncs: readonly SyncRow[]): TargetItem {
   const behind = syncs.find((sync) => sync.observed?.phase !== "Ready") ?? syncs[0];
   const revision = behind?.observed?.applied?.revision;
+  const assigned = syncs.filter((sync) => row.attempts[sync.name] === sync.desired.attempt);
+  const troubled = assigned.find((sync) => sync.observed?.phase !== "Ready") ?? assigned[0];
   return {
     cluster: row.cluster,
     order: row.order,
@@ -256,6 +260,7 @@ export function targetItem(row: TargetRow, rollout: RolloutRow, syncs: readonly 
     ...(row.assignedAt === undefined ? {} : { assignedAt: row.assignedAt }),
     ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
     ...(row.preexisting === undefined ? {} : { preexisting: row.preexisting }),
+    ...(troubled === undefined ? {} : { sync: troubled.name }),
   };
 }
 

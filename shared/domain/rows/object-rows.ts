@@ -38,6 +38,12 @@ export interface Operations {
   /** The newest `reconcile`. */
   readonly reconcile?: Act;
   readonly deletion?: Act & { readonly cascade: "delete" | "orphan" };
+  /** Of a Cluster: whom somebody has said that it is, by the uid that was seen. */
+  readonly accepted?: Act & {
+    readonly uid: string;
+    /** What was assigned to the cluster before is forgotten: from here on it is a newcomer to the planner. */
+    readonly forgotten?: true;
+  };
 }
 
 export interface ObjectRow<Kind extends string, Spec, Status> extends Row {
@@ -116,15 +122,28 @@ export interface ClusterStatus {
   readonly uid?: string;
   readonly version?: string;
   readonly lastSeenAt?: string;
+  /** uid of the other cluster that answers instead, while it does. */
+  readonly mismatch?: string;
   readonly conditions: readonly Condition[];
 }
 
 export type ClusterRow = ObjectRow<"Cluster", ClusterSpec, ClusterStatus>;
 
+/** The uid that `kube-system` must have: what somebody accepted, else what it had when it was first seen. */
+export function identityOf({ operations, status }: Pick<ClusterRow, "operations" | "status">): string | undefined {
+  return operations.accepted?.uid ?? status.uid;
+}
+
+/** Changes when the Cluster is registered anew, and when another cluster is accepted as it: what is on it begins anew. */
+export function incarnationOf({ uid, operations }: Pick<ClusterRow, "uid" | "operations">): string {
+  return operations.accepted?.forgotten === true ? `${uid}#${operations.accepted.number}` : uid;
+}
+
 /** What the planner needs of every cluster; one partition, written with the Cluster in one transaction. */
 export interface FleetRow extends Row {
   readonly type: "Fleet";
   readonly name: string;
+  /** Of its incarnation. */
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly values: Readonly<Record<string, string>>;
@@ -184,8 +203,8 @@ export interface DirectoryRow extends Row {
 
 /** The number of the newest act, which is always kept; a half without acts has none. */
 export function newestAct(operations: Operations): number | undefined {
-  const { suspended, reconcile, deletion, resumed } = operations;
-  const acts = [suspended, ...(suspended?.again ?? []), reconcile, deletion, resumed];
+  const { suspended, reconcile, deletion, resumed, accepted } = operations;
+  const acts = [suspended, ...(suspended?.again ?? []), reconcile, deletion, resumed, accepted];
   // A row of before acts had numbers has acts without one.
   const numbers = acts.flatMap((act) => act?.number ?? []);
   return numbers.length === 0 ? undefined : Math.max(...numbers);

@@ -68,6 +68,8 @@ export interface Observed {
   readonly tries: number;
   /** Since when kstatus says Failed without interruption. */
   readonly failedSince?: string;
+  /** uid of `kube-system` of the cluster that the rest is about, once that was asked. */
+  readonly clusterUid?: string;
   /** The rendering the cluster holds: set when every object of it was applied. */
   readonly applied?: Applied;
   /** Key of the inventory blob; absent when there are no members. */
@@ -109,6 +111,15 @@ export interface SyncRow extends Row {
 export function orphaning(before: Desired, at: { readonly rollout: number; readonly assignedAt: string }): Desired {
   const { revision, apply, attempt } = before;
   return { action: "orphan", attempt: attempt + 1, revision, apply, ...at };
+}
+
+/**
+ * True when what was observed is about another cluster than the one it is to be: what is recorded of that one is no
+ * ground for anything on this one.
+ */
+export function isOfAnother(row: Pick<SyncRow, "observed">, clusterUid: string | undefined): boolean {
+  const seen = row.observed?.clusterUid;
+  return seen !== undefined && seen !== clusterUid;
 }
 
 /** True while the worker has not yet finished what the newest assignment asks. */

@@ -29,6 +29,8 @@ export interface Finding {
   /** Why not everything could be compared with what was applied. */
   readonly notCompared?: string;
   readonly failedSince?: string;
+  /** The uid of the cluster that answered, when it was asked and is the one it is to be. */
+  readonly clusterUid?: string;
 }
 
 /** Writes a finding over what was observed before; `since`, `tries` and the next look follow from the two. */
@@ -62,6 +64,7 @@ export function observe(
     ...base,
     ...(next === undefined ? {} : { nextAt: later(at.now, next) }),
     ...defined({
+      clusterUid: finding.clusterUid ?? before?.clusterUid,
       applied: finding.applied ?? before?.applied,
       inventory: finding.inventory ?? before?.inventory,
       drift: finding.drift ?? before?.drift,

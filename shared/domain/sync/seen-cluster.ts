@@ -18,7 +18,7 @@ export interface ClusterContact {
 }
 
 export interface Sighting {
-  readonly result: Finding;
+  readonly result: Finding & { readonly otherUid?: string };
   /** Absent when the cluster was not reached, or not even asked. */
   readonly contact?: ClusterContact;
   readonly now: Date;
@@ -36,10 +36,15 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
   if (!away && contact === undefined) return undefined;
   const now = sighting.now.toISOString();
   const before = cluster.status.conditions.find((condition) => condition.type === "Reachable");
+  // An answer from whoever it is does not show that it is the right one again.
+  if (!away && before?.reason === "IdentityMismatch" && contact?.uid === undefined) return undefined;
   const status = away ? "False" : "True";
   const reason = away ? foreignText(result.reason, MAX_REASON) : "Answers";
-  const uid = cluster.status.uid ?? bounded(contact?.uid, MAX_UID);
-  const same = before?.status === status && before.reason === reason && uid === cluster.status.uid;
+  const uid = bounded(contact?.uid, MAX_UID) ?? cluster.status.uid;
+  const { mismatch: otherBefore, ...known } = cluster.status;
+  const mismatch = away && reason === "IdentityMismatch" ? bounded(result.otherUid, MAX_UID) : undefined;
+  const same =
+    before?.status === status && before.reason === reason && uid === cluster.status.uid && mismatch === otherBefore;
   if (same && (away || !isSeenLongAgo(cluster, sighting.now))) return undefined;
   const condition: Condition = {
     type: "Reachable",
@@ -53,7 +58,8 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
     ...cluster,
     version: cluster.version + 1,
     status: {
-      ...cluster.status,
+      ...known,
+      ...(mismatch === undefined ? {} : { mismatch }),
       ...(uid === undefined ? {} : { uid }),
       ...(version === undefined ? {} : { version }),
       ...(away ? {} : { lastSeenAt: now }),

@@ -190,6 +190,33 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(await cluster.statusOf(path)).toBe(200);
   });
 
+  test("what is recorded of another cluster is no ground to prune, nor to go on out of turn", async () => {
+    const world = await begin();
+    const path = "/api/v1/namespaces/accepted/configmaps/left";
+    const kept = [namespace("accepted"), configMap("accepted/kept")];
+    await world.assign("accepted", [...kept, configMap("accepted/left")]);
+    await world.work();
+    const seen = await world.sync("accepted");
+    if (seen?.observed?.clusterUid === undefined) throw new Error("the cluster was asked who it is");
+    // As a worker leaves it that wrote while another cluster was accepted.
+    const stray = { ...seen, version: seen.version + 1, observed: { ...seen.observed, clusterUid: "the-old-one" } };
+    await world.table.write([{ put: stray }]);
+    await world.work();
+    expect((await world.sync("accepted"))?.observed).toMatchObject({
+      phase: "Reachable",
+      clusterUid: seen.observed.clusterUid,
+    });
+    expect((await world.sync("accepted"))?.observed).not.toHaveProperty("inventory");
+
+    // A new cluster has no memory of attempts either.
+    await cluster.raw("DELETE", "/api/v1/namespaces/starling-system/configmaps/tests.accepted");
+    await world.table.write([{ put: { ...stray, version: seen.version + 5 } }]);
+    await world.assign("accepted", kept);
+    await world.work();
+    expect(await world.phase("accepted")).toBe("Ready");
+    expect(await cluster.statusOf(path)).toBe(200);
+  });
+
   test("what another Sync took while it was gone is left to that one", async () => {
     const world = await begin();
     const path = "/api/v1/namespaces/wanted-twice/configmaps/c";

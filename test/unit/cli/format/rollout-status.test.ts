@@ -56,6 +56,7 @@ describe("rollout status", () => {
           endedAt: "2026-11-20T08:06:00.000Z",
           reason: "DeadlineExceeded: Deployment shop/web: ImagePullBackOff",
           revision: "main@sha1:77d01c3ffffffffffffffffffffffffffffffffff",
+          sync: "shop.web",
         }),
         target("c4", "Waiting"),
       ],

@@ -53,6 +53,30 @@ describe("what a look at a Sync says of its cluster", () => {
     expect(seenCluster(clusterWith({ conditions: [] }), { result: missing, now })).toBeUndefined();
   });
 
+  test("another cluster is named until the right one has shown who it is", () => {
+    const known = clusterWith({ uid: "old", conditions: [] });
+    const other = (otherUid: string) => ({
+      phase: "Unreachable" as const,
+      reason: "IdentityMismatch",
+      message: "another",
+      otherUid,
+    });
+    const seen = seenCluster(known, { result: other("new"), now });
+    expect(seen?.status).toMatchObject({ uid: "old", mismatch: "new", conditions: [{ status: "False" }] });
+    if (seen === undefined) throw new Error("the stranger was not noted");
+    expect(seenCluster(seen, { result: other("new"), now })).toBeUndefined();
+    expect(seenCluster(seen, { result: other("third"), now })?.status.mismatch).toBe("third");
+    // A look that asked nobody who it is shows nothing.
+    expect(seenCluster(seen, { result: ready, contact: {}, now })).toBeUndefined();
+    const back = seenCluster(seen, { result: ready, contact: { uid: "old" }, now });
+    expect(back?.status).toMatchObject({ uid: "old", conditions: [{ status: "True" }] });
+    expect(back?.status).not.toHaveProperty("mismatch");
+    const accepted = { ...seen, operations: { accepted: { by: "ana", at: "", number: 1, uid: "new" } } };
+    expect(seenCluster(accepted, { result: ready, contact: { uid: "new" }, now })?.status).toMatchObject({
+      uid: "new",
+    });
+  });
+
   test("a refused token is noted once, with its reason, and keeps what was known", () => {
     const known = clusterWith({
       uid: "kube-system-uid",

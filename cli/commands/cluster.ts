@@ -1,0 +1,54 @@
+import { ApiFailure } from "#cli/api-client.ts";
+import { confirmConsequences } from "#cli/confirm.ts";
+import { CliFailure, type ExitReason } from "#cli/failure.ts";
+import { objectPath } from "#cli/kind-names.ts";
+import type { Session } from "#cli/session.ts";
+import type { ClusterObject } from "#shared/domain/api/objects.ts";
+
+export interface AcceptOptions {
+  /** Of the cluster that is meant; absent: the one that was seen last. */
+  readonly uid?: string;
+}
+
+/** Says that the cluster which answers now is the one that is meant: what is on it begins anew. */
+export async function clusterAccept(session: Session, name: string, options: AcceptOptions): Promise<ExitReason> {
+  session.announce();
+  const path = objectPath({ kind: "Cluster", name }, "");
+  const uid = options.uid ?? (await seenUid(session, path, name));
+  const { reason } = session.options;
+  const body = { uid, ...(reason === undefined ? {} : { reason }) };
+  const outcome = await accepted(session, { path, name, body });
+  const done = outcome === "unchanged" ? "is that cluster already" : "accepted: what is on it begins anew";
+  session.io.out(`cluster/${name} ${done} (kube-system uid ${uid})\n`);
+  if (outcome !== "unchanged" && reason === undefined) {
+    session.note("the next one who looks will want to know why: --reason TEXT");
+  }
+  return "done";
+}
+
+async function seenUid(session: Session, path: string, name: string): Promise<string> {
+  const { mismatch } = (await session.api.call<ClusterObject>({ method: "GET", path })).status;
+  if (mismatch !== undefined) return mismatch;
+  throw new CliFailure(`no other cluster has answered as ${name}; there is nothing to accept`, {
+    exit: "no",
+    next: `starling describe cluster/${name}`,
+  });
+}
+
+async function accepted(
+  session: Session,
+  { path, name, body }: { path: string; name: string; body: { readonly uid: string; readonly reason?: string } },
+): Promise<string> {
+  const request = { method: "POST", path: `${path}/accept` } as const;
+  try {
+    return (await session.api.call<{ outcome: string }>({ ...request, body })).outcome;
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    if (error.code === "IdentityChanged") {
+      throw new CliFailure(error.message, { exit: "no", next: `starling describe cluster/${name}` });
+    }
+    if (error.code !== "ConfirmationRequired") throw error;
+    await confirmConsequences(session, error, `starling cluster accept ${name} --uid ${body.uid} --yes`);
+    return (await session.api.call<{ outcome: string }>({ ...request, body: { ...body, confirm: true } })).outcome;
+  }
+}

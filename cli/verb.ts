@@ -1,0 +1,14 @@
+import { type Command, InvalidArgumentError } from "commander";
+import type { ExitReason } from "#cli/failure.ts";
+import type { Session } from "#cli/session.ts";
+
+/** What a verb does with its session, its arguments and its own options. */
+export type Action<Options> = (session: Session, args: readonly string[], options: Options) => Promise<ExitReason>;
+/** Adds a verb to a command. */
+export type AddVerb = <Options>(parent: Command, name: string, action: Action<Options>) => Command;
+
+export function wholeNumber(text: string): number {
+  const number = Number(text);
+  if (!/^\d+$/.test(text) || number < 1) throw new InvalidArgumentError("expected a whole number from 1.");
+  return number;
+}

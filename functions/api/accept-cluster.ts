@@ -1,0 +1,81 @@
+import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import { forgetSyncs, isAssigned, syncsOn } from "#functions/api/forget-syncs.ts";
+import { type ObjectChange, operationsChange, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { sendAfter, writeObject } from "#functions/api/write-object.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { type ClusterRow, identityOf, newestAct } from "#shared/domain/rows/object-rows.ts";
+
+export interface AcceptRequest {
+  readonly name: string;
+  /** Of the cluster that the caller has seen: whoever answers by the time this is written may be yet another one. */
+  readonly uid: string;
+  readonly confirmed: "confirmed" | "ask";
+  readonly caller: Caller;
+}
+
+export interface AcceptAnswer {
+  readonly outcome: "configured" | "unchanged";
+  readonly uid: string;
+}
+
+/**
+ * Says that the cluster which answers now, of this uid, is the one that is meant. What is on it begins anew, as after a
+ * registration: its Syncs are forgotten and assigned again by the planner, and nothing that is recorded of the cluster
+ * before is deleted here. Only a uid that a worker has seen there can be accepted. Done again, it ends what broke off.
+ * @throws StarlingError `NotFound`, `IdentityChanged`, `ConfirmationRequired` with what begins anew.
+ */
+export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Promise<AcceptAnswer> {
+  const { name, uid, caller } = request;
+  if (request.confirmed === "ask") await ask(ports, request);
+  const now = ports.clock.now();
+  const write = (decide: (row: ClusterRow) => ObjectChange) =>
+    writeObject(ports, {
+      reference: { kind: "Cluster", name },
+      verb: `accept (uid=${uid})`,
+      caller,
+      decide: (before) => decide(acceptable(before, request)),
+    });
+  const said = await write((row) => {
+    if (identityOf(row) === uid) return unchanged(row);
+    const reason = caller.reason === undefined ? {} : { reason: caller.reason };
+    const number = (newestAct(row.operations) ?? 0) + 1;
+    const accepted = { by: caller.principal, at: now.toISOString(), ...reason, number, uid };
+    return operationsChange(row, { ...row.operations, accepted }, now);
+  });
+  const { accepted } = said.after.operations;
+  if (accepted?.uid !== uid || accepted.forgotten === true) return { outcome: "unchanged", uid };
+  // Only then a newcomer: a planner that looked before would take what is recorded for what is there.
+  await forgetSyncs(ports, name, "accept it once more");
+  const done = await write((row) => {
+    const { accepted: mine } = row.operations;
+    if (mine?.uid !== uid) return unchanged(row);
+    return operationsChange(row, { ...row.operations, accepted: { ...mine, forgotten: true } }, now);
+  });
+  await sendAfter(ports, [{ ...done, fleetChanged: true }]);
+  return { outcome: "configured", uid };
+}
+
+/** What would begin anew. */
+async function ask(ports: ApiPorts, request: AcceptRequest): Promise<void> {
+  const { name, uid } = request;
+  const row = acceptable(await ports.table.get<WrittenRow>(keys.cluster(name)), request);
+  if (identityOf(row) === uid) return;
+  const syncs = (await syncsOn(ports.table, name)).filter(isAssigned).length;
+  const message = `accepting the cluster of uid ${uid} as Cluster ${name}, which had ${identityOf(row) ?? "none"}: ${syncs} ${syncs === 1 ? "Sync begins" : "Syncs begin"} anew there; nothing is deleted`;
+  throw refusal("ConfirmationRequired", message, { consequences: [{ message, syncs, clusters: 1 }] });
+}
+
+function acceptable(before: WrittenRow | undefined, { name, uid }: AcceptRequest): ClusterRow {
+  if (before?.type !== "Cluster") throw refusal("NotFound", `Cluster ${name} does not exist`);
+  const identity = identityOf(before);
+  const { mismatch } = before.status;
+  if (identity === uid || mismatch === uid) return before;
+  const seen =
+    mismatch === undefined
+      ? `no other cluster than the one of uid ${identity ?? "(not seen yet)"} has answered as Cluster ${name}`
+      : `the cluster that answers as Cluster ${name} has the uid ${mismatch}`;
+  throw refusal("IdentityChanged", `${seen}, not ${uid}; look at it again, and accept what you have seen`, {
+    ...(mismatch === undefined ? {} : { seen: mismatch }),
+  });
+}

@@ -1,0 +1,66 @@
+import type { ApiPorts } from "#functions/api/api-ports.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isConflict } from "#shared/errors.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** DynamoDB takes so many writes in one transaction. */
+const TRANSACTION_WRITES = 100;
+/** The planner and the cluster's worker write the same rows, each a few times at most. */
+const FORGET_TRIES = 10;
+
+/** The rows of a cluster's Syncs, also of those that were forgotten. */
+export async function syncsOn(table: Table, cluster: string): Promise<readonly SyncRow[]> {
+  const found: SyncRow[] = [];
+  let after: string | undefined;
+  do {
+    const { pk } = keys.cluster(cluster);
+    const page = await table.query({ pk, prefix: "SYNC#", ...(after === undefined ? {} : { after }) });
+    found.push(...(page.items as readonly SyncRow[]));
+    after = page.next;
+  } while (after !== undefined);
+  return found;
+}
+
+export function isAssigned(row: SyncRow): boolean {
+  return row.desired.action !== "orphan";
+}
+
+/**
+ * Forgets what is assigned to a cluster that is gone, or is another one now. The rows and the lease stay, for their
+ * numbers: were they to begin anew, the cluster would refuse every Sync (`ClusterAhead`) when it is registered again.
+ * @param remedy - when others write the same rows all the time.
+ * @returns how many Syncs that were.
+ */
+export async function forgetSyncs(ports: ApiPorts, cluster: string, remedy: string): Promise<number> {
+  const forgotten = new Set<string>();
+  for (let attempt = 1; attempt <= FORGET_TRIES; attempt++) {
+    const syncs = (await syncsOn(ports.table, cluster)).filter((row) => isAssigned(row) || row.observed !== undefined);
+    for (const sync of syncs) forgotten.add(sync.sk);
+    const writes = syncs.map((sync) => ({
+      put: forgottenRow(sync, ports.clock.now()),
+      when: { version: sync.version },
+    }));
+    try {
+      for (let start = 0; start < writes.length; start += TRANSACTION_WRITES) {
+        await ports.table.write(writes.slice(start, start + TRANSACTION_WRITES));
+      }
+      return forgotten.size;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+  throw refusal("Conflict", `the Syncs of Cluster ${cluster} were being written by others; ${remedy}`);
+}
+
+/** What was observed is forgotten too: whoever is registered under this name next may be another cluster. */
+function forgottenRow(row: SyncRow, now: Date): SyncRow {
+  const { observed: _observed, dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...kept } = row;
+  return {
+    ...kept,
+    version: row.version + 1,
+    desired: orphaning(row.desired, { rollout: row.desired.rollout, assignedAt: now.toISOString() }),
+    stateSk: `Orphaned#${row.cluster}#${row.name}`,
+  };
+}

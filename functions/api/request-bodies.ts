@@ -1,0 +1,27 @@
+/** What requests may say. */
+import { z } from "zod";
+import { boundedList, boundedText } from "#shared/domain/kinds/bounded.ts";
+
+/** More would not be written in the time a request has. */
+const MAX_DOCUMENTS = 1000;
+
+const reason = boundedText(500).optional();
+export const deleteQuery = z.object({ reason });
+
+export const applyBody = z.strictObject({
+  documents: boundedList(z.unknown(), MAX_DOCUMENTS).min(1, "must have at least one document"),
+  dryRun: z.boolean().default(false),
+  confirm: z.boolean().default(false),
+  reason,
+});
+
+export const acceptBody = z.strictObject({
+  reason,
+  uid: boundedText(64).min(1),
+  confirm: z.boolean().default(false),
+});
+
+export const operateBody = z.strictObject({
+  reason,
+  withSource: z.boolean().default(false),
+});

@@ -20,7 +20,8 @@ export function otherCluster(
   found: string | undefined,
 ): VerbResult {
   const phase = { phase: "Unreachable", reason: "IdentityMismatch" } as const;
-  if (found === undefined) return { ...phase, message: "it has no namespace kube-system with a uid; check the endpoint" };
+  if (found === undefined)
+    return { ...phase, message: "it has no namespace kube-system with a uid; check the endpoint" };
   const seen = `kube-system has the uid ${found}, expected ${clusterUid}`;
   const message = `${seen}; if the cluster was rebuilt: starling cluster accept ${row.cluster} --uid ${found}; else check the endpoint`;
   return { ...phase, message, otherUid: found };

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -193,9 +193,16 @@ describe("hostile kustomizations", () => {
   });
 
   test("a build is bounded in memory", async () => {
-    const small = new KubectlKustomize({ kubectl, maxMemoryBytes: 64 * 1024 * 1024 });
-    const build = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap });
-    await expect(small.build(build)).rejects.toMatchObject({ code: "KustomizeFailed" });
+    const small = new KubectlKustomize({ kubectl, maxMemoryBytes: 128 * 1024 * 1024 });
+    const few = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap });
+    expect(await small.build(few)).toContain("kind: ConfigMap");
+    const many = Array.from({ length: 500_000 }, (_, index) => `  k${index}: v`).join("\n");
+    const large = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": `${configMap}data:\n${many}\n` });
+    await expect(small.build(large)).rejects.toMatchObject({
+      code: "KustomizeFailed",
+      retry: "permanent",
+      message: "kustomize ran out of memory; make the build smaller",
+    });
   });
 
   describe("with another program as kubectl", () => {
@@ -223,6 +230,19 @@ describe("hostile kustomizations", () => {
         retry: "transient",
         message: expect.stringContaining("longer than 0.2 s"),
       });
+    });
+
+    test("what a build has started ends with it, and nobody waits for it", async () => {
+      const mark = join(folder, "mark");
+      const path = await program("starter", `(trap '' HUP; while :; do :; done) & echo $! > ${mark}; echo 'a: b'`);
+      const starter = new KubectlKustomize({ kubectl: async () => path, timeoutSeconds: 60 });
+      expect(await starter.build(build)).toBe("a: b\n");
+      const pid = Number(await readFile(mark, "utf8"));
+      const isRunning = async () => {
+        const state = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+        return state !== "" && !state.includes(") Z ");
+      };
+      await vi.waitFor(async () => expect(await isRunning()).toBe(false), { timeout: 10_000 });
     });
 
     test("a build that somebody else killed may succeed the next time", async () => {

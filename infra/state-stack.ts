@@ -61,13 +61,15 @@ export class StateStack extends Stack {
       versioned: true,
       lifecycleRules: [
         { abortIncompleteMultipartUploadAfter: Duration.days(1), noncurrentVersionExpiration: Duration.days(30) },
+        // Read within minutes; the rendering that came out of it is stored elsewhere.
+        { prefix: "incoming/", expiration: Duration.days(1), noncurrentVersionExpiration: Duration.days(1) },
       ],
       removalPolicy: RemovalPolicy.RETAIN,
     });
     Validations.of(blobs).acknowledge({
       id: "AwsSolutions-S1",
       reason:
-        "Only four roles may read, each its own folders, and every key is the digest of its content. An access log " +
+        "Only four roles may read, each its own folders, and keys are digests or left to chance. An access log " +
         "would be a second bucket to protect; CloudTrail data events record the same where they are wanted.",
     });
 

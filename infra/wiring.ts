@@ -4,6 +4,7 @@ import { Architecture } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { apiEnv } from "#functions/api/env.ts";
 import { applyEnv } from "#functions/apply/env.ts";
+import { buildEnv } from "#functions/build/env.ts";
 import { renderEnv } from "#functions/render/env.ts";
 import { reportEnv } from "#functions/report/env.ts";
 import { resolveEnv } from "#functions/resolve/env.ts";
@@ -11,7 +12,7 @@ import { rolloutEnv } from "#functions/rollout/env.ts";
 import { tickEnv } from "#functions/tick/env.ts";
 import { webhookEnv } from "#functions/webhook/env.ts";
 import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
-import { blobsOf, type Named, plain, rowsOf, secretOf } from "#infra/constructs/access.ts";
+import { blobsOf, invocationOf, type Named, plain, rowsOf, secretOf } from "#infra/constructs/access.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FrontDoor } from "#infra/constructs/front-door.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
@@ -166,20 +167,33 @@ export class Wiring extends Construct {
     });
     rollout.workOn(toRollout, { batchSize: 10, maxConcurrency: 20 });
 
-    // rollout <-> render: an artifact becomes a rendering, without a credential of any kind
+    // render -> build: an artifact becomes a rendering, without a permission of any kind
+    const build = new StarlingFunction(this, "Build", {
+      folder: "build",
+      env: buildEnv,
+      access: {},
+      // `render` waits for it.
+      timeout: Duration.seconds(100),
+      memoryMiB: 1769,
+      layer: new KubectlV35Layer(this, "Kubectl"),
+      // The layer holds x86-64 binaries only, and says so nowhere.
+      architecture: Architecture.X86_64,
+      confined: true,
+    });
+
+    // rollout <-> render: who asked for what, and where it is kept; it reads no byte of a repository
     const render = new StarlingFunction(this, "Render", {
       folder: "render",
       env: renderEnv,
       access: {
         STARLING_TABLE: rowsOf(table, { read: ["REND#*"], put: ["REND#*"] }),
-        STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["renderings"] }),
+        // It reads artifacts by handing out URLs that do, and writes what is incoming likewise.
+        STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts", "incoming"], write: ["incoming", "renderings"] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
+        STARLING_BUILD_FUNCTION: invocationOf(build.lambda),
       },
       timeout: toRender.functionTimeout,
-      memoryMiB: 1769,
-      layer: new KubectlV35Layer(this, "Kubectl"),
-      // The layer holds x86-64 binaries only, and says so nowhere.
-      architecture: Architecture.X86_64,
+      memoryMiB: 512,
       inMessageCircle: true,
     });
     render.workOn(toRender, { batchSize: 1, maxConcurrency: 10 });
@@ -237,7 +251,7 @@ export class Wiring extends Construct {
     report.workOn(toReport, { batchSize: 100, maxConcurrency: 5, batchWindow: Duration.seconds(1) });
 
     const queues = { Resolve: toResolve, Rollout: toRollout, Render: toRender, Apply: toApply, Report: toReport };
-    const functions = { api, webhook, tick, resolve, rollout, render, apply, report };
+    const functions = { api, webhook, tick, resolve, rollout, render, build, apply, report };
     new Watch(this, "Watch", {
       deadLetters: {
         Tick: everyMinute.deadLetters,

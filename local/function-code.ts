@@ -4,6 +4,8 @@ import { apiEnv } from "#functions/api/env.ts";
 import { wireApi } from "#functions/api/wire.ts";
 import { applyEnv } from "#functions/apply/env.ts";
 import { wireApply } from "#functions/apply/wire.ts";
+import { buildEnv } from "#functions/build/env.ts";
+import { wireBuild } from "#functions/build/wire.ts";
 import { renderEnv } from "#functions/render/env.ts";
 import { wireRender } from "#functions/render/wire.ts";
 import { reportEnv } from "#functions/report/env.ts";
@@ -36,6 +38,7 @@ const codes: Readonly<Record<string, FunctionCode>> = {
   resolve: code(resolveEnv, wireResolve),
   rollout: code(rolloutEnv, wireRollout),
   render: code(renderEnv, wireRender),
+  build: code(buildEnv, (env) => wireBuild(env)),
   apply: code(applyEnv, wireApply),
   report: code(reportEnv, wireReport),
 };
@@ -58,8 +61,9 @@ function code<Env>(
 }
 
 /** Clients that tell which invocation they call for, as the SDK does on Lambda. */
-export function tracedClients<T extends CoreClients>(aws: T): T {
-  for (const client of [aws.dynamo, aws.sqs, aws.s3, aws.secrets]) {
+export function tracedClients<T extends CoreClients & Partial<Pick<AwsClients, "lambda">>>(aws: T): T {
+  const { dynamo, sqs, s3, secrets, lambda } = aws;
+  for (const client of [dynamo, sqs, s3, secrets, ...(lambda === undefined ? [] : [lambda])]) {
     (client as AwsClients["sqs"]).middlewareStack.add(
       (next) => (step) => {
         const trace = currentTrace();

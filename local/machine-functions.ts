@@ -74,6 +74,7 @@ export function functionMaker(parts: FunctionParts): (plan: FunctionPlan, pace: 
       timeoutSeconds: plan.timeoutSeconds,
       memoryMb: plan.memoryMiB,
       recursiveLoop: plan.recursiveLoop,
+      tenancy: plan.tenancy,
       newSandbox: () => newSandbox(parts, plan),
       socketFate: () => fateOf(random, run.sockets ?? everydayLoss),
       ...(run.overrun === undefined ? {} : { overrun: run.overrun }),

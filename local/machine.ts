@@ -13,6 +13,7 @@ import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
 import { type FaultProxy, startFaultProxy } from "#local/aws/fault-proxy.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
 import { IamRoles } from "#local/aws/iam-roles.ts";
+import { lambdaApi } from "#local/aws/lambda-api.ts";
 import { localAccountId, localRegion } from "#local/aws/lambda-context.ts";
 import type { LambdaFunction } from "#local/aws/lambda-function.ts";
 import { Principals } from "#local/aws/principals.ts";
@@ -124,9 +125,16 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   ]);
   const plan = overridePlan(readPlan(stacks), options);
   const rate = options.clock?.rate ?? 1;
+  /** As functions call each other; they are made when there is something that they can call. */
+  const byName = new Map<string, LambdaFunction>();
   const proxy = await started(
     startFaultProxy({
-      targets: { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send },
+      targets: {
+        dynamodb: dynamo.send,
+        sqs: sqsAndS3.send,
+        s3: sqsAndS3.send,
+        lambda: lambdaApi((name) => byName.get(name)),
+      },
       seed: options.seed ?? 1,
       faults: quiet,
       rate,
@@ -136,11 +144,12 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   );
   const eksParts = { clusters: new EksRegister(), roles: new IamRoles(), now: clockOf(options) };
   const eks = await started(startEksAndSts({ ...eksParts, principals }));
-  const { dynamodb, sqs, s3 } = proxy.endpoints;
+  const { dynamodb, sqs, s3, lambda } = proxy.endpoints;
   const endpoints = {
     dynamo: dynamodb,
     sqs,
     s3,
+    lambda,
     secrets: secrets.endpoint,
     sts: eks.endpoint,
     eks: eks.endpoint,
@@ -157,6 +166,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
 
   const make = functionMaker({ deployment, principals, endpoints, run: options });
   const functions = new Map(plan.functions.map((each) => [each.name, make(each, paceOf(plan, each))]));
+  for (const each of functions.values()) byName.set(each.functionName, each);
   stops.unshift(async () => {
     for (const lambda of functions.values()) lambda.close();
   });
@@ -229,7 +239,8 @@ interface Parts {
 
 /** People and the schedule live in our seconds, and so do those who answer them. */
 function paceOf(plan: MachinePlan, { name }: FunctionPlan): "paced" | "unpaced" {
-  return plan.eventSources.some((source) => source.function === name) ? "paced" : "unpaced";
+  const answers = plan.routes.some((route) => route.function === name);
+  return answers || plan.schedules.some((schedule) => schedule.function === name) ? "unpaced" : "paced";
 }
 
 function named<T>(things: ReadonlyMap<string, T>, name: string): T {

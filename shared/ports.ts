@@ -1,4 +1,5 @@
 /** Every side effect of Starling, as roles. Adapters in `shared/adapters` play them; nothing else does I/O. */
+import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
 import type { Row, RowKey } from "#shared/domain/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 
@@ -94,8 +95,8 @@ export interface Table {
 export interface BlobStore {
   /** @returns whether this call stored it; `false` when it was there. */
   putOnce(key: string, bytes: Uint8Array): Promise<boolean>;
-  /** @throws StarlingError `BlobNotFound` */
-  get(key: string): Promise<Uint8Array>;
+  /** @throws StarlingError `BlobNotFound`; `BlobTooLarge` before it is read, where a limit is given. */
+  get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array>;
 }
 
 /** Sends messages, in batches, with a de-duplication id unique per send. Order within one queue is not promised. */
@@ -178,6 +179,36 @@ export interface RenderInput {
 /** Runs the `kustomize` built into kubectl. The answer is its YAML output. @throws StarlingError `KustomizeFailed` */
 export interface KustomizeRunner {
   build(input: RenderInput): Promise<string>;
+}
+
+/** Bytes from and to presigned URLs. @throws StarlingError `TransferFailed`, never naming the URL. */
+export interface Transfer {
+  download(url: string): Promise<Uint8Array>;
+  upload(url: string, bytes: Uint8Array): Promise<void>;
+}
+
+export interface BuildRequest {
+  readonly artifactDigest: string;
+  readonly path: string;
+  readonly render?: RenderOptions;
+  /** Unique to this try. */
+  readonly attempt: string;
+}
+
+export interface Built {
+  /** Of the bytes, which were checked against it. */
+  readonly digest: string;
+  readonly objects: number;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Renders an artifact where nothing else is, and where nothing can be reached from.
+ * @throws StarlingError of what is wrong with the input (`permanent`), or of what may pass; `data.strike` when it may be
+ *   the input's fault all the same, so that it is not tried for ever.
+ */
+export interface Builder {
+  build(request: BuildRequest): Promise<Built>;
 }
 
 /** Counters and durations, written as CloudWatch embedded metrics. Dimensions are few and bounded: never a cluster. */

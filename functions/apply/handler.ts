@@ -1,6 +1,6 @@
 import { applyEnv } from "#functions/apply/env.ts";
 import { wireApply } from "#functions/apply/wire.ts";
-import { awsClients } from "#shared/lambda/aws-clients.ts";
+import { clusterClients } from "#shared/lambda/cluster-clients.ts";
 import { parseEnv } from "#shared/lambda/parse-env.ts";
 
-export const handler = wireApply(parseEnv(applyEnv), awsClients());
+export const handler = wireApply(parseEnv(applyEnv), clusterClients());

@@ -8,11 +8,11 @@ import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { ClusterClients } from "#shared/lambda/cluster-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireApply(env: ApplyEnv, aws: AwsClients, options: WireOptions = {}): SqsHandler {
+export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock } = options;
   const log = powertoolsLog("apply");
   const ports = {

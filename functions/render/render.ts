@@ -1,20 +1,16 @@
-import { renderObjects } from "#functions/render/render-objects.ts";
-import { unpackArtifact } from "#shared/adapters/artifact-archive.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { ManifestError } from "#shared/domain/manifest-error.ts";
-import { encodeRendering } from "#shared/domain/rendering.ts";
 import { backoffSeconds, dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/errors.ts";
 import { type RenderMessage, subjectKey } from "#shared/messages.ts";
-import type { BlobStore, Clock, Ids, KustomizeRunner, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { BlobStore, Builder, Clock, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 export interface RenderPorts {
   readonly table: Table;
   readonly blobs: BlobStore;
   readonly sender: MessageSender;
-  readonly kustomize: KustomizeRunner;
+  readonly builder: Builder;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -23,15 +19,17 @@ export interface RenderPorts {
 /** Longer than a rendering may take, so that nobody starts a second one beside it. */
 const CLAIM_SECONDS = 120;
 const MAX_MESSAGE_LENGTH = 2000;
+/** So often may a rendering end in a way that may be the input's fault, or begin and never end. */
+const MAX_STRIKES = 5;
 
 /**
- * Renders one distinct input, once: whoever claims its row does it, others leave their name and are told with the rest.
+ * Has one distinct input rendered, once: whoever claims its row does it, others leave their name and are told with the rest.
  * A claim that ran out belongs to a worker that died and is taken over; two that render after all store the same bytes.
  */
 export async function render(message: RenderMessage, ports: RenderPorts): Promise<void> {
   const claimed = await claim(message, ports);
   if (claimed === undefined) return;
-  const outcome = await renderClaimed(claimed, ports);
+  const outcome = (claimed.strikes ?? 0) >= MAX_STRIKES ? neverEnded : await renderClaimed(claimed, ports);
   await finish({ claimed, outcome, notify: message.notify }, ports);
 }
 
@@ -56,6 +54,8 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Render
         waiting,
         claim: { by: ports.ids.unique(), until },
         tries: row.tries + 1,
+        // Whoever had it began, and never said how it ended.
+        ...(row.claim === undefined ? {} : { strikes: (row.strikes ?? 0) + 1 }),
         version: row.version + 1,
       };
   const written = await replaced(row, next, ports.table);
@@ -66,31 +66,44 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Render
 
 type Outcome =
   | { readonly kind: "done"; readonly digest: string; readonly objects: number }
-  | { readonly kind: "failed"; readonly failure: NonNullable<RenderingRow["failure"]> };
+  | {
+      readonly kind: "failed";
+      readonly failure: Failure;
+      /** It may be the input's fault: not for ever. */
+      readonly strike?: true;
+    };
+
+const neverEnded: Outcome = {
+  kind: "failed",
+  failure: {
+    code: "RenderNeverEnded",
+    message: `${MAX_STRIKES} times it began and never ended; make the folder smaller, or split it into several templates`,
+    permanent: true,
+  },
+};
 
 async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Outcome> {
   try {
-    const archive = await ports.blobs.get(blobKeys.artifact(row.artifactDigest));
-    const files = await unpackArtifact(archive, row.artifactDigest);
-    const { path, render: options } = row;
-    const request = { files, path, ...(options === undefined ? {} : { render: options }) };
-    const objects = await renderObjects(request, ports.kustomize);
-    const rendering = encodeRendering(objects);
-    await ports.blobs.putOnce(blobKeys.rendering(rendering.digest), rendering.bytes);
-    return { kind: "done", digest: rendering.digest, objects: objects.length };
+    const { artifactDigest, path, render: options, claim } = row;
+    if (claim === undefined) throw new Error("a rendering that nobody claimed");
+    const request = { artifactDigest, path, ...(options === undefined ? {} : { render: options }), attempt: claim.by };
+    const { digest, objects, bytes } = await ports.builder.build(request);
+    await ports.blobs.putOnce(blobKeys.rendering(digest), bytes);
+    return { kind: "done", digest, objects };
   } catch (error) {
-    return { kind: "failed", failure: failureOf(error) };
+    return { kind: "failed", ...failureOf(error) };
   }
 }
 
 /** Failures that say nothing about the input, and pass when an operator has acted. */
 const isOurs: ReadonlySet<string> = new Set(["BlobNotFound", "KubectlNotFound"]);
 
-function failureOf(error: unknown): NonNullable<RenderingRow["failure"]> {
+function failureOf(error: unknown): Omit<Extract<Outcome, { kind: "failed" }>, "kind"> {
   const message = errorMessage(error).slice(0, MAX_MESSAGE_LENGTH);
-  if (error instanceof ManifestError) return { code: error.code, message, permanent: true };
-  if (!(error instanceof StarlingError)) return { code: "Internal", message, permanent: false };
-  return { code: error.code, message, permanent: error.retry === "permanent" && !isOurs.has(error.code) };
+  if (!(error instanceof StarlingError)) return { failure: { code: "Internal", message, permanent: false } };
+  const permanent = error.retry === "permanent" && !isOurs.has(error.code);
+  const strike = error.data.strike === true ? ({ strike: true } as const) : {};
+  return { failure: { code: error.code, message, permanent }, ...strike };
 }
 
 interface Finished {
@@ -109,8 +122,8 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
   }
   const next = settled(row, outcome, ports.clock.now());
   if (!(await replaced(row, next, ports.table))) return finish(finished, ports);
-  if (outcome.kind === "failed") {
-    const { code, message, permanent } = outcome.failure;
+  if (next.failure !== undefined) {
+    const { code, message, permanent } = next.failure;
     ports.log.warn("rendering failed", { input: row.input, path: row.path, code, error: message, permanent });
   }
   if (next.state !== "Pending") await tell(row.waiting ?? [], ports);
@@ -120,14 +133,25 @@ function settled(row: RenderingRow, outcome: Outcome, now: Date): RenderingRow {
   const { claim: _claim, dueShard: _shard, dueKey: _key, dispatches: _dispatches, failure: _failure, ...rest } = row;
   const next = { ...rest, version: row.version + 1 };
   if (outcome.kind === "done") {
-    const { waiting: _waiting, ...done } = next;
+    // How often it took is nobody's business any more.
+    const { waiting: _waiting, strikes: _strikes, ...done } = next;
     return { ...done, state: "Done", digest: outcome.digest, objects: outcome.objects };
   }
-  if (!outcome.failure.permanent) {
-    return { ...next, failure: outcome.failure, ...dueAttributes(row, later(now, backoffSeconds(row.tries))) };
+  const strikes = (row.strikes ?? 0) + 1;
+  const counted = outcome.strike === true ? { ...next, strikes } : next;
+  const failure = outcome.strike === true && strikes >= MAX_STRIKES ? givenUp(outcome.failure) : outcome.failure;
+  if (!failure.permanent) {
+    return { ...counted, failure, ...dueAttributes(row, later(now, backoffSeconds(row.tries))) };
   }
-  const { waiting: _waiting, ...failed } = next;
-  return { ...failed, state: "Failed", failure: outcome.failure };
+  const { waiting: _waiting, ...failed } = counted;
+  return { ...failed, state: "Failed", failure };
+}
+
+type Failure = NonNullable<RenderingRow["failure"]>;
+
+function givenUp({ code, message }: Failure): Failure {
+  const advice = `tried ${MAX_STRIKES} times and not again; make the folder smaller, or split it into several templates`;
+  return { code, message: `${message} (${advice})`, permanent: true };
 }
 
 /** @returns false when somebody else has written the row since it was read. */

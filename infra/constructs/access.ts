@@ -1,4 +1,5 @@
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { z } from "zod";
 
 /** A permission and the name by which the function finds what it may use: one cannot be had without the other. */
@@ -86,7 +87,7 @@ function leadingKeys(
 }
 
 /** Folders of the bucket, as shared/domain/blob-keys.ts names them. */
-export type Folder = "artifacts" | "renderings" | "inventories" | "plans";
+export type Folder = "artifacts" | "incoming" | "renderings" | "inventories" | "plans";
 
 /** The bucket, and only these folders of it. */
 export function blobsOf(
@@ -108,7 +109,8 @@ export function blobsOf(
             resources: folders.map((folder) => `${bucket.arn}/${folder}/*`),
           }),
       ),
-    wildcardReason: "Blobs are named by the digest of their content, so a grant can name their folder only.",
+    wildcardReason:
+      "Blobs are named by the digest of their content, or by chance, so a grant can name their folder only.",
   };
 }
 
@@ -118,6 +120,12 @@ export function secretOf(arn: string): Access {
     value: arn,
     statements: [new PolicyStatement({ actions: ["secretsmanager:GetSecretValue"], resources: [arn] })],
   };
+}
+
+/** One function, invoked and waited for. */
+export function invocationOf(lambda: IFunction): Access {
+  const statement = new PolicyStatement({ actions: ["lambda:InvokeFunction"], resources: [lambda.functionArn] });
+  return { value: lambda.functionName, statements: [statement] };
 }
 
 /** A value that names nothing to be permitted. */

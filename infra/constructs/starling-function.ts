@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { type Duration, RemovalPolicy } from "aws-cdk-lib";
-import { PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Effect, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import {
   Architecture,
   CfnFunction,
@@ -8,6 +8,7 @@ import {
   LoggingFormat,
   RecursiveLoop,
   Runtime,
+  TenancyConfig,
 } from "aws-cdk-lib/aws-lambda";
 import { SqsEventSource } from "aws-cdk-lib/aws-lambda-event-sources";
 import { LogLevel, NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
@@ -49,6 +50,11 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   readonly layer?: ILayerVersion;
   /** Binaries of the layer decide; without one it is the cheaper arm64. */
   readonly architecture?: Architecture;
+  /**
+   * Its sandboxes are each one tenant's, and its role is denied everything but its log: nobody can give it more, not even
+   * by the policy of a resource.
+   */
+  readonly confined?: true;
   /** It is part of a circle of messages by design; Lambda would stop it after about 16 rounds. */
   readonly inMessageCircle?: true;
 }
@@ -67,6 +73,11 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
     );
 
     this.roleArn = role.roleArn;
+    if (props.confined === true) {
+      // A grant on its key lets Lambda decrypt the environment in the role's name, and a denial would go before it.
+      const own = ["logs:CreateLogStream", "logs:PutLogEvents", "kms:Decrypt"];
+      role.addToPrincipalPolicy(new PolicyStatement({ effect: Effect.DENY, notActions: own, resources: ["*"] }));
+    }
 
     const environment: Record<string, string> = {};
     for (const [variable, access] of Object.entries(props.access)) {
@@ -96,6 +107,7 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
       environment: { ...environment, NODE_OPTIONS: "--enable-source-maps" },
       ...(props.layer === undefined ? {} : { layers: [props.layer] }),
       recursiveLoop: props.inMessageCircle === true ? RecursiveLoop.ALLOW : RecursiveLoop.TERMINATE,
+      ...(props.confined === true ? { tenancyConfig: TenancyConfig.PER_TENANT } : {}),
       awsSdkConnectionReuse: false,
       bundling: {
         format: OutputFormat.ESM,

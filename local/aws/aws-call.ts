@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { HttpRequest } from "#local/aws/emulator-client.ts";
 
-export type AwsService = "dynamodb" | "sqs" | "s3";
+export type AwsService = "dynamodb" | "sqs" | "s3" | "lambda";
 
 /** One request of an SDK client, before anything was done about it. */
 export interface AwsCall {
@@ -10,7 +10,7 @@ export interface AwsCall {
   readonly operation: string;
   /** The same for every attempt of one call of the SDK (`amz-sdk-invocation-id`). */
   readonly invocationId: string;
-  /** The JSON body of DynamoDB and SQS; `{ bucket, key, query }` of S3. */
+  /** The JSON body of DynamoDB and SQS; `{ bucket, key, query }` of S3; the function's name, tenant and event of Lambda. */
   readonly request: Readonly<Record<string, unknown>>;
   readonly http: HttpRequest;
 }
@@ -21,6 +21,11 @@ export function readCall(service: AwsService, http: HttpRequest): AwsCall {
   if (service === "s3") {
     const request = readS3Request(http);
     return { service, operation: s3Operation(http, request), invocationId, request: { ...request }, http };
+  }
+  if (service === "lambda") {
+    const name = /^\/2015-03-31\/functions\/([^/?]+)\/invocations$/.exec(http.path)?.[1];
+    const request = { functionName: name, tenantId: http.headers["x-amz-tenant-id"], event: http.body.toString() };
+    return { service, operation: name === undefined ? "Unknown" : "Invoke", invocationId, request, http };
   }
   const target = String(http.headers["x-amz-target"] ?? "");
   let parsed: Record<string, unknown> | undefined;

@@ -23,6 +23,21 @@ export interface DynamoError {
   readonly members?: object;
 }
 
+/** An error of a REST API that speaks JSON (Lambda). */
+export function restJsonError(status: number, code: string, message: string): HttpReply {
+  const body = Buffer.from(JSON.stringify({ Type: status < 500 ? "User" : "Service", message }));
+  return {
+    status,
+    headers: {
+      "content-type": "application/json",
+      "content-length": body.length,
+      "x-amzn-errortype": code,
+      "x-amzn-requestid": randomUUID(),
+    },
+    body,
+  };
+}
+
 /** An error as DynamoDB words it. */
 export function dynamoError({ code, message, members = {} }: DynamoError): HttpReply {
   return jsonReply(400, { __type: `com.amazonaws.dynamodb.v20120810#${code}`, message, ...members });
@@ -57,6 +72,9 @@ export function serverError(service: AwsService): HttpReply {
       code: "InternalError",
       message: "We encountered an internal error. Please try again.",
     });
+  }
+  if (service === "lambda") {
+    return restJsonError(500, "ServiceException", "The Lambda service encountered an internal error.");
   }
   const types = {
     dynamodb: "com.amazonaws.dynamodb.v20120810#InternalServerError",

@@ -7,8 +7,8 @@ export interface RecordedCall {
   /** E.g. `dynamodb:GetItem`; a transaction is the actions it is made of, as IAM sees it. */
   readonly action: string;
   /**
-   * `table/NAME`, `table/NAME/index/INDEX`, `queue/NAME`, `object/KEY`, `secret/NAME-OR-ARN`, `cluster/NAME`, or the ARN
-   * of a role.
+   * `table/NAME`, `table/NAME/index/INDEX`, `queue/NAME`, `object/KEY`, `secret/NAME-OR-ARN`, `cluster/NAME`,
+   * `function/NAME`, or the ARN of a role.
    */
   readonly resource: string;
   /** Partition key of the item, or of the index that is queried. */
@@ -53,7 +53,16 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
 
   return {
     watch(functionName, clients) {
-      for (const client of [clients.dynamo, clients.sqs, clients.s3, clients.secrets]) watched(client, functionName);
+      const { dynamo, sqs, s3, secrets, lambda, presigner } = clients;
+      for (const client of [dynamo, sqs, s3, secrets, lambda]) watched(client, functionName);
+      // What is presigned is asked for by whoever signed it, and sent by somebody else.
+      presigner.middlewareStack.add(
+        (next) => async (step) => {
+          record(functionName, step.request as SignedRequest);
+          return next(step);
+        },
+        { step: "build", name: "callRecorder", override: true },
+      );
       return {
         ...clients,
         sts: (scope) => watched(clients.sts(scope), functionName),
@@ -83,6 +92,10 @@ function askedBy({ method, path, headers, body }: SignedRequest): readonly Asked
   const target = headers["x-amz-target"];
   if (path.startsWith("/clusters/")) {
     return [{ action: "eks:DescribeCluster", resource: `cluster/${decodeURIComponent(path.split("/")[2] ?? "")}` }];
+  }
+  const invoked = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/.exec(path)?.[1];
+  if (invoked !== undefined) {
+    return [{ action: "lambda:InvokeFunction", resource: `function/${decodeURIComponent(invoked)}` }];
   }
   if (target === undefined && method === "POST") {
     const parameters = new URLSearchParams(textOf(body));

@@ -3,6 +3,7 @@ export interface FaultOptions {
   readonly dynamodb: DynamoFaults;
   readonly sqs: SqsFaults;
   readonly s3: S3Faults;
+  readonly lambda: LambdaFaults;
 }
 
 /** A connection that breaks. The SDK repeats such a call by itself (standard retry mode), and each attempt is a call. */
@@ -59,6 +60,11 @@ export interface S3Faults extends ConnectionFaults {
   readonly preconditionFailed: number;
 }
 
+export interface LambdaFaults extends ConnectionFaults {
+  /** 429 TooManyRequestsException; the SDK repeats those. */
+  readonly throttle: number;
+}
+
 const steady: ConnectionFaults = { resetBefore: 0, resetAfter: 0, serverError: 0, expiredCredentials: 0 };
 
 /** No faults: the emulators as they are, plus what S3 does and the emulator does not (conditional writes). */
@@ -76,6 +82,7 @@ export const quiet: FaultOptions = {
     maxSilenceMs: 0,
   },
   s3: { ...steady, slowDown: 0, conditionalConflict: 0, preconditionFailed: 0 },
+  lambda: { ...steady, throttle: 0 },
 };
 
 const shaky: ConnectionFaults = { resetBefore: 0.01, resetAfter: 0.01, serverError: 0.01, expiredCredentials: 0.003 };
@@ -95,6 +102,7 @@ export const hostile: FaultOptions = {
     maxSilenceMs: 1000,
   },
   s3: { ...shaky, slowDown: 0.03, conditionalConflict: 0.02, preconditionFailed: 0.05 },
+  lambda: { ...shaky, throttle: 0.05 },
 };
 
 /**
@@ -130,4 +138,5 @@ export const everyday: FaultOptions = {
     conditionalConflict: 0.02,
     preconditionFailed: 0.02,
   },
+  lambda: { resetBefore: 0.005, resetAfter: 0.005, serverError: 0.005, expiredCredentials: 0, throttle: 0.01 },
 };

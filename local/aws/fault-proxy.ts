@@ -12,6 +12,7 @@ import { createDynamoFront } from "#local/aws/dynamo-front.ts";
 import type { HttpReply } from "#local/aws/emulator-client.ts";
 import type { FaultContext, Forward, ServiceFront } from "#local/aws/fault-context.ts";
 import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
+import { createLambdaFront } from "#local/aws/lambda-front.ts";
 import type { Principals } from "#local/aws/principals.ts";
 import { createRandom } from "#local/aws/random.ts";
 import { createS3Front } from "#local/aws/s3-front.ts";
@@ -25,7 +26,7 @@ import { type LoopbackServer, serveOnLoopback } from "#local/loopback-server.ts"
 export type Endpoints = Readonly<Record<AwsService, string>>;
 
 export interface FaultProxyOptions {
-  /** The emulators: dynoxide, and fauxqs for the other two. */
+  /** The emulators: dynoxide, fauxqs for SQS and S3, and the functions of this process. */
   readonly targets: Readonly<Record<AwsService, Forward>>;
   /** Who may sign requests. */
   readonly principals: Principals;
@@ -111,6 +112,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     dynamodb: capacity === "measured" ? meter.answer : dynamo.answer,
     sqs: sqs.answer,
     s3: createS3Front({ context, forward: targets.s3 }),
+    lambda: createLambdaFront({ context, forward: targets.lambda }),
   };
 
   /** @param expired - the answer to a call of a session that has ended. */
@@ -189,9 +191,19 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     );
   }
 
-  const servers = { dynamodb: await listen("dynamodb"), sqs: await listen("sqs"), s3: await listen("s3") };
+  const servers = {
+    dynamodb: await listen("dynamodb"),
+    sqs: await listen("sqs"),
+    s3: await listen("s3"),
+    lambda: await listen("lambda"),
+  };
   return {
-    endpoints: { dynamodb: servers.dynamodb.origin, sqs: servers.sqs.origin, s3: servers.s3.origin },
+    endpoints: {
+      dynamodb: servers.dynamodb.origin,
+      sqs: servers.sqs.origin,
+      s3: servers.s3.origin,
+      lambda: servers.lambda.origin,
+    },
     setFaults(next, nextSeed) {
       faults = next;
       if (nextSeed !== undefined) random = createRandom(nextSeed);

@@ -8,6 +8,8 @@ export interface FunctionOptions extends FunctionIdentity {
   readonly newSandbox: () => Sandbox;
   /** Whether it is invoked again after its 16th time in one chain. Default `terminate`, as Lambda's. */
   readonly recursiveLoop?: "terminate" | "allow";
+  /** Whether a sandbox serves whoever comes (default), or one tenant only. */
+  readonly tenancy?: "shared" | "per tenant";
   /** What becomes of a sandbox's idle connections after each invocation. By default they live on. */
   readonly socketFate?: () => SocketFate;
   /**
@@ -23,6 +25,8 @@ export interface InvocationRequest {
   readonly event: unknown;
   /** Ends the invocation as if its sandbox had died. */
   readonly killed: AbortSignal;
+  /** Whose sandbox it is to be, of a function whose sandboxes are each one tenant's. */
+  readonly tenantId?: string;
   /** Trace headers of what it was invoked for. */
   readonly traces?: readonly (string | undefined)[];
 }
@@ -48,6 +52,7 @@ export type Invocation = InvocationOutcome & { readonly figures: InvocationFigur
 /** A function as Lambda runs it: as many sandboxes as it has invocations at once, each with one at a time. */
 export interface LambdaFunction extends FunctionIdentity, Pick<FunctionOptions, "clock"> {
   readonly recursiveLoop: "terminate" | "allow";
+  readonly tenancy: "shared" | "per tenant";
   invoke(request: InvocationRequest): Promise<Invocation>;
   /** Sandboxes that wait for an invocation. */
   idle(): number;
@@ -56,18 +61,22 @@ export interface LambdaFunction extends FunctionIdentity, Pick<FunctionOptions, 
 }
 
 const defaultMemoryMiB = 1024;
+/** Tenants come and go; Lambda, too, ends the sandboxes that wait longest. */
+const maxIdle = 100;
 
 export function lambdaFunction(options: FunctionOptions): LambdaFunction {
   const { newSandbox, socketFate = () => "kept", overrun = "destroyed", recursiveLoop = "terminate" } = options;
+  const { tenancy = "shared" } = options;
   const { functionName, memoryMb: limitMiB = defaultMemoryMiB, clock } = options;
   const nowMs = clock === undefined ? () => performance.now() : () => clock.now().getTime();
-  const idle: Sandbox[] = [];
+  /** With whose they are; one without tenants has them for everybody. */
+  const idle: { readonly sandbox: Sandbox; readonly tenantId: string }[] = [];
   let closed = false;
 
-  async function invoke({ event, killed, traces = [] }: InvocationRequest): Promise<Invocation> {
+  async function invoke({ event, killed, tenantId = "", traces = [] }: InvocationRequest): Promise<Invocation> {
     const startedAt = performance.now();
     const trace = nextTrace(functionName, traces);
-    const sandbox = take();
+    const sandbox = take(tenantId);
     if (sandbox instanceof Error) return { outcome: "failed", error: sandbox, figures: figuresOf(startedAt, trace) };
     const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<InvocationOutcome>();
     const context = createLambdaContext(options, nowMs);
@@ -77,7 +86,7 @@ export function lambdaFunction(options: FunctionOptions): LambdaFunction {
     try {
       const outcome = await Promise.race([interrupted, outcomeOf(sandbox.execute({ event, context, trace }))]);
       const figures = figuresOf(startedAt, trace, sandbox.memory());
-      putBack(sandbox, outcome);
+      putBack({ sandbox, tenantId }, outcome);
       return { ...outcome, figures };
     } finally {
       stopTimer();
@@ -98,9 +107,11 @@ export function lambdaFunction(options: FunctionOptions): LambdaFunction {
   }
 
   /** The last that was used is the first to be used again, as on Lambda. */
-  function take(): Sandbox | Error {
+  function take(tenantId: string): Sandbox | Error {
+    const index = idle.findLastIndex((each) => each.tenantId === tenantId);
+    const [found] = index < 0 ? [] : idle.splice(index, 1);
     try {
-      return idle.pop() ?? newSandbox();
+      return found?.sandbox ?? newSandbox();
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     }
@@ -113,7 +124,8 @@ export function lambdaFunction(options: FunctionOptions): LambdaFunction {
     return { durationMs, billedMs: Math.ceil(durationMs), memory: { ...use, limitMiB }, hops };
   }
 
-  function putBack(sandbox: Sandbox, { outcome }: InvocationOutcome): void {
+  function putBack(used: (typeof idle)[number], { outcome }: InvocationOutcome): void {
+    const { sandbox } = used;
     const over = outcome === "timeout" || outcome === "killed";
     if (over && overrun === "abandoned") return;
     if (over || closed || sandbox.broken()) {
@@ -121,17 +133,19 @@ export function lambdaFunction(options: FunctionOptions): LambdaFunction {
       return;
     }
     sandbox.freeze(socketFate());
-    idle.push(sandbox);
+    idle.push(used);
+    if (idle.length > maxIdle) idle.shift()?.sandbox.destroy();
   }
 
   return {
     ...options,
     recursiveLoop,
+    tenancy,
     invoke,
     idle: () => idle.length,
     close() {
       closed = true;
-      for (const sandbox of idle.splice(0)) sandbox.destroy();
+      for (const { sandbox } of idle.splice(0)) sandbox.destroy();
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { AwsService } from "#local/aws/aws-call.ts";
-import { jsonReply, s3Error } from "#local/aws/aws-error-replies.ts";
+import { jsonReply, restJsonError, s3Error } from "#local/aws/aws-error-replies.ts";
 import type { HttpReply } from "#local/aws/emulator-client.ts";
 import type { Refused, SignatureFault } from "#local/aws/sigv4-verifier.ts";
 
@@ -81,8 +81,9 @@ export function refusalReply(service: AwsService | "secretsmanager", { fault }: 
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }
 
-function jsonRefusal(service: "dynamodb" | "sqs" | "secretsmanager", fault: SignatureFault): HttpReply {
+function jsonRefusal(service: Exclude<AwsService, "s3"> | "secretsmanager", fault: SignatureFault): HttpReply {
   const { code, message } = jsonWordings[fault];
+  if (service === "lambda") return restJsonError(fault === "too large" ? 413 : 403, code, message);
   const status = fault === "too large" ? 413 : service === "sqs" && fault !== "expired" ? 403 : 400;
   return jsonReply(status, { __type: `com.amazon.coral.service#${code}`, message });
 }

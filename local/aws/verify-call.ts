@@ -7,10 +7,12 @@ import { readBytesUpTo } from "#local/read-bytes.ts";
 
 const MiB = 1024 * 1024;
 /** More than the service takes in one request. */
-const maxBodyBytes = { dynamodb: 32 * MiB, sqs: 2 * MiB, s3: 5 * 1024 * MiB } as const satisfies Record<
-  AwsService,
-  number
->;
+const maxBodyBytes = {
+  dynamodb: 32 * MiB,
+  sqs: 2 * MiB,
+  s3: 5 * 1024 * MiB,
+  lambda: 6 * MiB,
+} as const satisfies Record<AwsService, number>;
 
 /** Whether a principal signed the request, in its header or, for S3, in its query. Its body is read only then. */
 export async function verifyCall(

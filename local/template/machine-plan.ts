@@ -60,6 +60,8 @@ export interface FunctionPlan extends Planned {
   readonly memoryMiB: number;
   /** Stopped after its 16th invocation in one chain of messages, or by design not. */
   readonly recursiveLoop: "terminate" | "allow";
+  /** Whether a sandbox serves whoever comes, or one tenant. */
+  readonly tenancy: "shared" | "per tenant";
   /** Physical name of its role. */
   readonly role: string;
   /** Patterns of the ARNs of secrets that its role may read, as in the template. */

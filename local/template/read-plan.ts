@@ -170,6 +170,7 @@ function functionPlan(found: Found, role: (logicalId: string) => string): Omit<F
     timeoutSeconds: properties.Timeout,
     memoryMiB: properties.MemorySize,
     recursiveLoop: properties.RecursiveLoop === "Allow" ? "allow" : "terminate",
+    tenancy: properties.TenancyConfig === undefined ? "shared" : "per tenant",
     role: role(properties.Role),
     environment: properties.Environment.Variables,
   };

@@ -79,6 +79,7 @@ export const functionProperties = z.strictObject({
   Role: arnOf,
   RecursiveLoop: z.enum(["Allow", "Terminate"]).default("Terminate"),
   Environment: z.strictObject({ Variables: z.record(z.string(), z.unknown()) }).default({ Variables: {} }),
+  TenancyConfig: z.strictObject({ TenantIsolationMode: z.literal("PER_TENANT") }).optional(),
   /** Its code runs from the folder that the metadata names, in this Node. */
   Code: unseen,
   Handler: z.literal("index.handler"),
@@ -97,7 +98,8 @@ export const policyProperties = z.object({
     Statement: z.array(
       z.object({
         Effect: z.enum(["Allow", "Deny"]),
-        Action: z.union([z.string(), z.array(z.string())]),
+        /** A statement about everything else takes it away. */
+        Action: z.union([z.string(), z.array(z.string())]).default([]),
         /** One, or a list of them. */
         Resource: z.unknown(),
       }),

@@ -1,3 +1,4 @@
+import { blobTooLarge } from "#shared/adapters/blob-too-large.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
@@ -12,10 +13,13 @@ export class MemoryBlobStore implements BlobStore {
     return true;
   }
 
-  async get(key: string): Promise<Uint8Array> {
+  async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {
     const bytes = this.#blobs.get(key);
     if (bytes === undefined) {
       throw new StarlingError(`no blob ${key}`, { code: "BlobNotFound", retry: "permanent", data: { key } });
+    }
+    if (limits !== undefined && bytes.length > limits.maxBytes) {
+      throw blobTooLarge({ key, size: bytes.length, maxBytes: limits.maxBytes });
     }
     return Uint8Array.from(bytes);
   }

@@ -1,4 +1,5 @@
 import { GetObjectCommand, NoSuchKey, PutObjectCommand, type S3Client, S3ServiceException } from "@aws-sdk/client-s3";
+import { blobTooLarge } from "#shared/adapters/blob-too-large.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
@@ -31,12 +32,17 @@ export class S3BlobStore implements BlobStore {
     }
   }
 
-  async get(key: string): Promise<Uint8Array> {
+  async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {
     try {
       const get = { Bucket: this.#bucket, Key: key };
-      const answer = await inNewSession(() => this.#client.send(new GetObjectCommand(get)));
-      return (await answer.Body?.transformToByteArray()) ?? new Uint8Array();
+      const { Body, ContentLength = 0 } = await inNewSession(() => this.#client.send(new GetObjectCommand(get)));
+      if (limits !== undefined && ContentLength > limits.maxBytes) {
+        (Body as { destroy?(): void } | undefined)?.destroy?.();
+        throw blobTooLarge({ key, size: ContentLength, maxBytes: limits.maxBytes });
+      }
+      return (await Body?.transformToByteArray()) ?? new Uint8Array();
     } catch (error) {
+      if (error instanceof StarlingError) throw error;
       // S3 answers 403 for a missing key to a role that may not list the bucket, and none of Starling's may.
       if (!(error instanceof NoSuchKey) && statusOf(error) !== 403) throw translated(error, key);
       throw new StarlingError(`no blob ${key}`, {

@@ -1,28 +1,13 @@
-import { EKSClient } from "@aws-sdk/client-eks";
-import { STSClient } from "@aws-sdk/client-sts";
-import {
-  type ClientCredentials,
-  type ClientOptions,
-  type CoreClients,
-  clientConfig,
-  coreClients,
-} from "#shared/lambda/core-clients.ts";
+import { type ClusterClients, clusterClients } from "#shared/lambda/cluster-clients.ts";
+import type { ClientOptions, CoreClients } from "#shared/lambda/core-clients.ts";
+import { type RenderClients, renderClients } from "#shared/lambda/render-clients.ts";
 
-/** With those that reach clusters: they are in the bundle of the one function that does, and in no other. */
-export interface AwsClients extends CoreClients {
-  /** The STS of a region, asked with the function's own credentials: its region's endpoint, never the global one. */
-  sts(scope: { readonly region: string }): STSClient;
-  /** The EKS of a region, asked with the credentials of whoever may see the clusters there. */
-  eks(scope: { readonly region: string; readonly credentials: ClientCredentials }): EKSClient;
-}
+/** All that any function has; `local/` points them at its emulators. */
+export interface AwsClients extends ClusterClients, RenderClients {}
 
-export type AwsClientOptions = ClientOptions<keyof AwsClients>;
+export type AwsClientOptions = ClientOptions<keyof CoreClients | "sts" | "eks" | "lambda">;
 
-/** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
-export function awsClients(options?: AwsClientOptions): AwsClients {
-  return {
-    ...coreClients(options),
-    sts: ({ region }) => new STSClient({ ...clientConfig("sts", options), region }),
-    eks: ({ region, credentials }) => new EKSClient({ ...clientConfig("eks", options), region, credentials }),
-  };
+/** Clients for the endpoints given. */
+export function awsClients(options: AwsClientOptions): AwsClients {
+  return { ...clusterClients(options), ...renderClients(options) };
 }

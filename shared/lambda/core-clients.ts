@@ -8,8 +8,8 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 const CONNECT_MS = 3_000;
 /** Of silence, not of the whole answer. */
 const SILENCE_MS = 10_000;
-/** A queue that is polled is silent for up to 20 s. */
-const POLL_SILENCE_MS = 30_000;
+/** A queue that is polled is silent for up to 20 s, and a function that was invoked for as long as it may take. */
+const longSilencesMs: Readonly<Record<string, number>> = { sqs: 30_000, lambda: 120_000 };
 
 /** The SDK clients that every function has; `local/` points them at its emulators. */
 export interface CoreClients {
@@ -53,7 +53,7 @@ export function clientConfig<Service extends string>(service: Service, options: 
       : { region: options.region, credentials: options.credentials, endpoint: options.endpoints[service] }),
     requestHandler: {
       connectionTimeout: CONNECT_MS,
-      socketTimeout: service === "sqs" ? POLL_SILENCE_MS : SILENCE_MS,
+      socketTimeout: longSilencesMs[service] ?? SILENCE_MS,
     },
   };
 }

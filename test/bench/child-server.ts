@@ -2,6 +2,7 @@
 import { startDynamo } from "#local/aws/dynamo-server.ts";
 import { quiet } from "#local/aws/fault-options.ts";
 import { startFaultProxy } from "#local/aws/fault-proxy.ts";
+import { lambdaApi } from "#local/aws/lambda-api.ts";
 import { Principals } from "#local/aws/principals.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
@@ -27,7 +28,7 @@ async function startAws(): Promise<Server<AwsAddresses>> {
   const principals = new Principals([{ ...credentials, principalArn: "arn:aws:iam::000000000000:user/bench" }]);
   const secrets = await startSecrets({ principals });
   const proxy = await startFaultProxy({
-    targets: { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send },
+    targets: { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send, lambda: lambdaApi(() => undefined) },
     principals,
     seed: 1,
     faults: quiet,
@@ -36,8 +37,8 @@ async function startAws(): Promise<Server<AwsAddresses>> {
   const options = {
     region: "us-east-1",
     credentials,
-    // No cluster of a benchmark is an EKS one.
-    endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint, sts: nobody, eks: nobody },
+    // No cluster of a benchmark is an EKS one, and nothing is rendered.
+    endpoints: { dynamo: dynamodb, sqs, s3, secrets: secrets.endpoint, sts: nobody, eks: nobody, lambda: nobody },
   };
   const aws = awsClients(options);
   const { table, bucket, variables } = await deploy(aws, plan, { rate: 1, secretValue: "unused" });

@@ -59,6 +59,7 @@ const oneByOne: Readonly<Record<string, FaultOptions>> = {
     dynamodb: { ...quiet.dynamodb, resetBefore: 0.05, resetAfter: 0.05 },
     sqs: { ...quiet.sqs, resetBefore: 0.05, resetAfter: 0.05 },
     s3: { ...quiet.s3, resetBefore: 0.1, resetAfter: 0.1, slowDown: 0.1, conditionalConflict: 0.2 },
+    lambda: { ...quiet.lambda, resetBefore: 0.1, resetAfter: 0.1, throttle: 0.1 },
   },
 };
 

@@ -3,6 +3,7 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { startDynamo } from "#local/aws/dynamo-server.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/fault-proxy.ts";
+import { lambdaApi } from "#local/aws/lambda-api.ts";
 import { Principals } from "#local/aws/principals.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 
@@ -39,7 +40,8 @@ export async function startAwsEmulators({
   principals.add({ ...credentials, principalArn: "arn:aws:iam::000000000000:user/test" });
   const dynamo = await startDynamo(state);
   const sqsAndS3 = await startSqsAndS3(state);
-  const targets = { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send };
+  const lambda = lambdaApi(() => undefined);
+  const targets = { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send, lambda };
   const proxy = await startFaultProxy({ ...options, principals, targets });
 
   function clients({ maxAttempts }: { readonly maxAttempts: number }) {

@@ -66,6 +66,7 @@ export async function startEksWorld(): Promise<EksWorld> {
       dynamo: nowhere,
       sqs: nowhere,
       s3: nowhere,
+      lambda: nowhere,
       secrets: nowhere,
       sts: server.endpoint,
       eks: server.endpoint,

@@ -1,5 +1,6 @@
 import { startDynamo } from "#local/aws/dynamo-server.ts";
 import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/fault-proxy.ts";
+import { lambdaApi } from "#local/aws/lambda-api.ts";
 import { Principals } from "#local/aws/principals.ts";
 import { startSecrets } from "#local/aws/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
@@ -21,7 +22,8 @@ export async function startEmulatedClients(
   const dynamo = await startDynamo();
   const sqsAndS3 = await startSqsAndS3();
   const secrets = await startSecrets({ principals });
-  const targets = { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send };
+  const lambda = lambdaApi(() => undefined);
+  const targets = { dynamodb: dynamo.send, sqs: sqsAndS3.send, s3: sqsAndS3.send, lambda };
   const proxy = await startFaultProxy({ ...options, principals, targets });
   const aws = coreClients({
     region: "us-east-1",

@@ -47,7 +47,7 @@ export function statementsOf(resources: readonly Resource[], folder: string): re
   const role = roleOf(functionNamed(resources, folder));
   const text = JSON.stringify(statementsByRole(resources).get(role) ?? []);
   return JSON.parse(
-    text.replace(/\{"Fn::GetAtt":\["(WiringTo[A-Za-z]+?Queue)[0-9A-F]+","Arn"\]\}/g, '"<$1>"'),
+    text.replace(/\{"Fn::GetAtt":\["(WiringTo[A-Za-z]+?Queue|Wiring[A-Za-z]+?Function)[0-9A-F]+","Arn"\]\}/g, '"<$1>"'),
   ) as Statement[];
 }
 
@@ -119,6 +119,8 @@ function policyResource(resource: string): string {
       return `<starling-state-blobs-arn>/${name}`;
     case "queue":
       return `<${/(WiringTo[A-Za-z]+?Queue)[0-9A-F]+(\.fifo)?$/.exec(name)?.[1] ?? name}>`;
+    case "function":
+      return `<Wiring${name[0]?.toUpperCase()}${name.slice(1)}Function>`;
     case "cluster":
       return `arn:<AWS::Partition>:eks:us-east-1:<AWS::AccountId>:cluster/${name}`;
     case "secret":

@@ -31,13 +31,18 @@ const worstClockMs = 3000;
  */
 export function weatherOf(seed: number, rate: number): Weather {
   const random = createRandom(seed);
-  const some = (most: number) => (random.chance(0.5) ? (most * random.integer(1, 200)) / 100 : 0);
-  const { dynamodb, sqs, s3 } = hostile;
-  const connection = ({ resetBefore, resetAfter, serverError, expiredCredentials }: ConnectionFaults) => ({
-    resetBefore: some(resetBefore),
-    resetAfter: some(resetAfter),
-    serverError: some(serverError),
-    expiredCredentials: some(expiredCredentials),
+  const some = someOf(random);
+  // By chance of its own: what a seed brought to the other services, it goes on bringing.
+  const later = someOf(createRandom(seed + 1_000_003));
+  const { dynamodb, sqs, s3, lambda } = hostile;
+  const connection = (
+    { resetBefore, resetAfter, serverError, expiredCredentials }: ConnectionFaults,
+    amount = some,
+  ): ConnectionFaults => ({
+    resetBefore: amount(resetBefore),
+    resetAfter: amount(resetAfter),
+    serverError: amount(serverError),
+    expiredCredentials: amount(expiredCredentials),
   });
   return {
     seed,
@@ -66,6 +71,7 @@ export function weatherOf(seed: number, rate: number): Weather {
         conditionalConflict: some(s3.conditionalConflict),
         preconditionFailed: some(s3.preconditionFailed),
       },
+      lambda: { ...connection(lambda, later), throttle: later(lambda.throttle) },
     },
     clusters: clusterWeather(random),
     gitFails: some(0.05),
@@ -74,6 +80,10 @@ export function weatherOf(seed: number, rate: number): Weather {
     dies: random.chance(0.3) ? random.integer(1, 8) / 1000 : 0,
     purgeEveryMs: random.chance(0.15) ? random.integer(500, 2000) : 0,
   };
+}
+
+function someOf(random: Random): (most: number) => number {
+  return (most) => (random.chance(0.5) ? (most * random.integer(1, 200)) / 100 : 0);
 }
 
 function lag(random: Random, rate: number): number {

@@ -31,8 +31,8 @@ describe.each(functions)("$id", ({ file, variables }) => {
 
   test("names every variable that is missing", () => {
     const { status, stderr } = load(file, []);
-    expect(status).toBe(1);
     const wanted = variables.filter((name) => name.startsWith("STARLING_"));
+    expect(status).toBe(wanted.length === 0 ? 0 : 1);
     for (const variable of wanted) expect(stderr).toContain(`${variable}:`);
   });
 });

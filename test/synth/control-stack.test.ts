@@ -15,7 +15,7 @@ import {
 
 const { control, resources } = synthesize({ bundle: "templates" });
 
-const folders = ["api", "webhook", "tick", "resolve", "rollout", "render", "apply", "report"] as const;
+const folders = ["api", "webhook", "tick", "resolve", "rollout", "render", "build", "apply", "report"] as const;
 type Folder = (typeof folders)[number];
 
 const controlResources = resourcesIn(control);
@@ -79,7 +79,7 @@ describe("every policy", () => {
     const wild = all.flatMap(({ Resource: on }) => listOf(on).map(textOf)).filter((resource) => resource.includes("*"));
     for (const resource of wild) {
       expect(resource).toMatch(
-        /^(<starling-state-blobs-arn>\/(artifacts|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/clusters\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
+        /^(<starling-state-blobs-arn>\/(artifacts|incoming|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/clusters\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
       );
     }
   });
@@ -174,7 +174,7 @@ describe("every function", () => {
   test.each(folders)("%s is on arm64, unless it has the kubectl layer, whose binaries are x86-64", (folder) => {
     const { Architectures, Layers } = functionOf(folder).Properties;
     expect(Architectures).toEqual([Layers === undefined ? "arm64" : "x86_64"]);
-    expect(Layers === undefined).toBe(folder !== "render");
+    expect(Layers === undefined).toBe(folder !== "build");
   });
 
   test.each(folders)("%s reaches by name only what its role reaches", (folder) => {
@@ -208,6 +208,7 @@ describe("who may do what", () => {
     ["resolve", [`secretsmanager:GetSecretValue ${secrets}/git/*`]],
     ["rollout", []],
     ["render", []],
+    ["build", []],
     ["apply", [`secretsmanager:GetSecretValue ${secrets}/clusters/*`]],
     ["report", []],
   ])("%s reads these secrets", (folder, expected) => expect(grantsOf(folder, "secretsmanager")).toEqual(expected));
@@ -232,7 +233,8 @@ describe("who may do what", () => {
     ["tick", []],
     ["resolve", ["PutObject artifacts"]],
     ["rollout", ["GetObject plans", "PutObject plans"]],
-    ["render", ["GetObject artifacts", "PutObject renderings"]],
+    ["render", ["GetObject artifacts", "GetObject incoming", "PutObject incoming", "PutObject renderings"]],
+    ["build", []],
     ["apply", ["GetObject inventories", "GetObject renderings", "PutObject inventories"]],
     ["report", []],
   ])("%s uses these folders of the bucket", (folder, expected) => {
@@ -269,14 +271,53 @@ describe("who may do what", () => {
     }
   });
 
-  test("render has no network of its own and asks nobody but the table, the bucket and the planner's queue", () => {
-    expect(functionOf("render").Properties.VpcConfig).toBeUndefined();
+  test("render asks nobody but the table, the bucket, the planner's queue and build", () => {
     const services = new Set(
       statementsOf("render")
         .flatMap(({ Action }) => listOf(Action))
         .map((action) => action.split(":")[0]),
     );
-    expect([...services].sort()).toEqual(["dynamodb", "logs", "s3", "sqs"]);
+    expect([...services].sort()).toEqual(["dynamodb", "lambda", "logs", "s3", "sqs"]);
+    expect(grantsOf("render", "lambda")).toEqual([`lambda:InvokeFunction <${functionOf("build").id}.Arn>`]);
+  });
+});
+
+describe("build, where every byte of a repository is read", () => {
+  test("may write its own log, and is denied everything else, whoever would allow it", () => {
+    const actions = statementsOf("build").flatMap(({ Action }) => listOf(Action));
+    expect([...actions].sort()).toEqual(["logs:CreateLogStream", "logs:PutLogEvents"]);
+    const denied = ofType(resources, "AWS::IAM::Policy")
+      .filter(({ Properties }) =>
+        (Properties.Roles as { Ref: string }[]).some(({ Ref }) => Ref === roleOf(functionOf("build"))),
+      )
+      .flatMap(({ Properties }) => (Properties.PolicyDocument as { Statement: Statement[] }).Statement)
+      .filter(({ Effect }) => Effect === "Deny");
+    expect(denied).toEqual([
+      { Effect: "Deny", NotAction: ["logs:CreateLogStream", "logs:PutLogEvents", "kms:Decrypt"], Resource: "*" },
+    ]);
+  });
+
+  test("has nothing in its environment, and no network of anybody's", () => {
+    expect(environmentOf("build")).toEqual({ NODE_OPTIONS: "--enable-source-maps" });
+    expect(functionOf("build").Properties.VpcConfig).toBeUndefined();
+  });
+
+  test("gives no sandbox of one artifact to another, and is invoked by render alone", () => {
+    expect(functionOf("build").Properties.TenancyConfig).toEqual({ TenantIsolationMode: "PER_TENANT" });
+    const invokers = folders.filter((folder) => grantsOf(folder, "lambda").length > 0);
+    expect(invokers).toEqual(["render"]);
+    expect(
+      mappings.filter(({ Properties }) => textOf(Properties.FunctionName) === `<${functionOf("build").id}>`),
+    ).toEqual([]);
+    for (const folder of folders.filter((each) => each !== "build")) {
+      expect(functionOf(folder).Properties.TenancyConfig).toBeUndefined();
+    }
+  });
+
+  test("ends while render still waits for it", () => {
+    expect(Number(functionOf("build").Properties.Timeout) + 10).toBeLessThan(
+      Number(functionOf("render").Properties.Timeout),
+    );
   });
 });
 

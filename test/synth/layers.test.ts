@@ -56,6 +56,7 @@ const cases: readonly (readonly [file: string, line: string, rule: string | unde
   ["functions/tick/a.ts", 'import "#functions/api/b.ts";', restricted],
   ["functions/resolve/a.ts", 'import "#functions/render/b.ts";', restricted],
   ["functions/render/a.ts", 'import "#functions/resolve/b.ts";', restricted],
+  ["functions/build/a.ts", 'import "#functions/render/b.ts";', restricted],
   ["functions/rollout/a.ts", 'import "#functions/apply/b.ts";', restricted],
   ["functions/apply/engine/a.ts", 'import "#functions/apply/b.ts";', undefined],
   ["functions/apply/engine/a.ts", 'import "#functions/rollout/b.ts";', restricted],

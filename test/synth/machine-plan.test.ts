@@ -25,9 +25,16 @@ describe("the plan of the machine", () => {
       ["tick", 55, 512, "terminate"],
       ["resolve", 180, 2048, "terminate"],
       ["rollout", 60, 1024, "allow"],
-      ["render", 120, 1769, "allow"],
+      ["build", 100, 1769, "terminate"],
+      ["render", 120, 512, "allow"],
       ["apply", 300, 1024, "allow"],
       ["report", 60, 512, "allow"],
+    ]);
+  });
+
+  test("has sandboxes of one tenant for what reads repositories, and for nothing else", () => {
+    expect(plan.functions.filter(({ tenancy }) => tenancy === "per tenant").map(({ folder }) => folder)).toEqual([
+      "build",
     ]);
   });
 

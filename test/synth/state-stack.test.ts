@@ -70,7 +70,7 @@ describe("the bucket", () => {
     });
   });
 
-  test("forgets uploads that were never finished, and never an object that is current", () => {
+  test("forgets uploads that were never finished and what was on its way, and never another object that is current", () => {
     const [bucket] = ofType(resources, "AWS::S3::Bucket");
     expect(bucket?.Properties.LifecycleConfiguration).toEqual({
       Rules: [
@@ -78,6 +78,12 @@ describe("the bucket", () => {
           Status: "Enabled",
           AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
           NoncurrentVersionExpiration: { NoncurrentDays: 30 },
+        },
+        {
+          Status: "Enabled",
+          Prefix: "incoming/",
+          ExpirationInDays: 1,
+          NoncurrentVersionExpiration: { NoncurrentDays: 1 },
         },
       ],
     });

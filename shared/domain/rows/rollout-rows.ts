@@ -206,4 +206,6 @@ export interface RenderingRow extends Row {
   readonly objects?: number;
   readonly failure?: { readonly code: string; readonly message: string; readonly permanent: boolean };
   readonly tries: number;
+  /** Tries that ended in a way that may be the input's fault, or did not end. */
+  readonly strikes?: number;
 }

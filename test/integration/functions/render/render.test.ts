@@ -15,6 +15,7 @@ import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import { treeDigest } from "#shared/domain/tree-listing.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { KustomizeRunner, Log, RenderInput } from "#shared/ports.ts";
+import { memoryBuilder } from "#test/support/memory-builder.ts";
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const kubectl = new KubectlKustomize({ kubectl: () => locateKubectl("") });
@@ -44,7 +45,7 @@ class World {
       table: this.table,
       blobs: this.blobs,
       sender: this.sender,
-      kustomize,
+      builder: memoryBuilder(this.blobs, kustomize),
       clock: { now: () => this.now },
       ids: { unique: () => `worker-${ids++}` },
       log: silent,
@@ -332,6 +333,73 @@ describe("single flight", () => {
     expect(await world.row()).toMatchObject({ state: "Done" });
     expect(await world.row()).not.toHaveProperty("failure");
     expect(world.told()).toEqual(["web"]);
+  });
+
+  test("what may be the input's fault is not tried for ever, and says what to do", async () => {
+    const mayBe = () => {
+      world.beforeBuild = async () => {
+        throw new StarlingError("kustomize ended with SIGKILL", { code: "KustomizeFailed", retry: "transient" });
+      };
+    };
+    for (let strike = 1; strike <= 4; strike++) {
+      mayBe();
+      await world.render(web);
+      expect(await world.row()).toMatchObject({ state: "Pending", strikes: strike, failure: { permanent: false } });
+      expect(world.told()).toEqual([]);
+    }
+    mayBe();
+    await world.render();
+    expect(await world.row()).toMatchObject({
+      state: "Failed",
+      tries: 5,
+      failure: {
+        code: "KustomizeFailed",
+        permanent: true,
+        message:
+          "kustomize ended with SIGKILL (tried 5 times and not again; make the folder smaller, or split it into several templates)",
+      },
+    });
+    expect(await world.row()).not.toHaveProperty("dueKey");
+    expect(world.told()).toEqual(["web"]);
+  });
+
+  test("what begins and never ends is not begun for ever", async () => {
+    const ports = world.ports();
+    const dying = {
+      ...ports,
+      builder: {
+        build: async (): Promise<never> => {
+          throw new Error("killed");
+        },
+      },
+      table: Object.assign(Object.create(world.table) as MemoryTable, {
+        get: (key: Parameters<MemoryTable["get"]>[0]) => world.table.get(key),
+        write: async (writes: Parameters<MemoryTable["write"]>[0]) => {
+          await world.table.write(writes);
+          throw new Error("killed");
+        },
+      }),
+    };
+    const message = { to: "render", input: "sha256:in", notify: web } as const;
+    for (let start = 1; start <= 6; start++) {
+      await expect(render(message, dying)).rejects.toThrow("killed");
+      world.now = new Date(world.now.getTime() + 121_000);
+    }
+    expect(world.builds).toBe(0);
+    await world.render();
+    expect(world.builds).toBe(0);
+    expect(await world.row()).toMatchObject({
+      state: "Failed",
+      failure: { code: "RenderNeverEnded", permanent: true },
+    });
+    expect(world.told()).toEqual(["web"]);
+  });
+
+  test("a service that refuses, however often, says nothing about the input", async () => {
+    const busy = new StarlingError("Rate Exceeded.", { code: "BuilderBusy", retry: "transient" });
+    const ports = { ...world.ports(), builder: { build: () => Promise.reject(busy) } };
+    for (let n = 0; n < 20; n++) await render({ to: "render", input: "sha256:in", notify: web }, ports);
+    expect(await world.row()).toMatchObject({ state: "Pending", tries: 20, failure: { permanent: false } });
   });
 
   test("a renderer that is not installed says nothing about the input", async () => {

@@ -38,6 +38,7 @@ function having(faults: { readonly [S in keyof FaultOptions]?: Partial<FaultOpti
     dynamodb: { ...quiet.dynamodb, ...faults.dynamodb },
     sqs: { ...quiet.sqs, ...faults.sqs },
     s3: { ...quiet.s3, ...faults.s3 },
+    lambda: { ...quiet.lambda, ...faults.lambda },
   });
 }
 

@@ -192,6 +192,7 @@ test.each(connectionFaults)("random resets %s happen on every service", async (_
     dynamodb: { ...quiet.dynamodb, [fault]: 1 },
     sqs: { ...quiet.sqs, [fault]: 1 },
     s3: { ...quiet.s3, [fault]: 1 },
+    lambda: { ...quiet.lambda, [fault]: 1 },
   });
   const reset = { code: "ECONNRESET" };
   await expect(impatient.dynamodb.send(add(pk))).rejects.toMatchObject(reset);

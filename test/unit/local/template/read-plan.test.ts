@@ -158,12 +158,15 @@ describe("what templates say", () => {
         timeoutSeconds: 60,
         memoryMiB: 1024,
         recursiveLoop: "allow",
+        tenancy: "shared",
         role: "app-Role",
         environment: { STARLING_QUEUE: { Ref: "Work" } },
         readableSecrets: ["arn:own", { "Fn::ImportValue": "shared" }],
       },
     ]);
     expect(readPlan(changed("Worker", { RecursiveLoop: "Terminate" })).functions[0]?.recursiveLoop).toBe("terminate");
+    const tenants = changed("Worker", { TenancyConfig: { TenantIsolationMode: "PER_TENANT" } });
+    expect(readPlan(tenants).functions[0]?.tenancy).toBe("per tenant");
   });
 
   test("of event sources", () => {

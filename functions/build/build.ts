@@ -1,0 +1,47 @@
+import { renderObjects } from "#functions/build/render-objects.ts";
+import { unpackArtifact } from "#shared/adapters/artifact-archive.ts";
+import { type BuildAnswer, type BuildJob, maxRenderingBytes } from "#shared/domain/build-job.ts";
+import { ManifestError } from "#shared/domain/manifest-error.ts";
+import { encodeRendering } from "#shared/domain/rendering.ts";
+import { errorMessage, StarlingError } from "#shared/errors.ts";
+import type { KustomizeRunner, Transfer } from "#shared/ports.ts";
+
+export interface BuildPorts {
+  readonly transfer: Transfer;
+  readonly kustomize: KustomizeRunner;
+}
+
+const MAX_MESSAGE_LENGTH = 2000;
+
+/**
+ * Renders one artifact and leaves the bytes where the job says. Every byte of a repository is read here and only here: in
+ * a sandbox that has seen no other artifact, under a role that may do nothing.
+ */
+export async function build(job: BuildJob, ports: BuildPorts): Promise<BuildAnswer> {
+  try {
+    const archive = await ports.transfer.download(job.artifactUrl);
+    const files = await unpackArtifact(archive, job.artifactDigest);
+    const request = { files, path: job.path, ...(job.render === undefined ? {} : { render: job.render }) };
+    const objects = await renderObjects(request, ports.kustomize);
+    const { digest, bytes } = encodeRendering(objects);
+    if (bytes.length > maxRenderingBytes) throw tooLarge(job.path, bytes.length);
+    await ports.transfer.upload(job.renderingUrl, bytes);
+    return { outcome: "done", digest, objects: objects.length };
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+function tooLarge(path: string, size: number): StarlingError {
+  return new StarlingError(
+    `${path} renders to ${size} bytes, more than ${maxRenderingBytes}; split it into several templates`,
+    { code: "RenderingTooLarge", retry: "permanent" },
+  );
+}
+
+function failureOf(error: unknown): BuildAnswer {
+  const message = errorMessage(error).slice(0, MAX_MESSAGE_LENGTH);
+  if (error instanceof ManifestError) return { outcome: "failed", code: error.code, message, permanent: true };
+  if (!(error instanceof StarlingError)) return { outcome: "failed", code: "Internal", message, permanent: false };
+  return { outcome: "failed", code: error.code, message, permanent: error.retry === "permanent" };
+}

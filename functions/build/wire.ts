@@ -1,0 +1,17 @@
+import { build } from "#functions/build/build.ts";
+import type { BuildEnv } from "#functions/build/env.ts";
+import { HttpTransfer } from "#shared/adapters/http-transfer.ts";
+import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { KubectlKustomize } from "#shared/adapters/kubectl-kustomize.ts";
+import { type BuildAnswer, buildJob } from "#shared/domain/build-job.ts";
+
+export interface BuildWireOptions {
+  /** Gives the path of the program, where it is a matter of the machine. */
+  readonly kubectl?: () => Promise<string>;
+}
+
+export function wireBuild(_env: BuildEnv, options: BuildWireOptions = {}): (event: unknown) => Promise<BuildAnswer> {
+  const { kubectl = () => locateKubectl("") } = options;
+  const ports = { transfer: new HttpTransfer(), kustomize: new KubectlKustomize({ kubectl }) };
+  return async (event) => build(buildJob.parse(event), ports);
+}

@@ -1,0 +1,24 @@
+import { LambdaClient } from "@aws-sdk/client-lambda";
+import { S3Client } from "@aws-sdk/client-s3";
+import { type ClientOptions, type CoreClients, clientConfig, coreClients } from "#shared/lambda/core-clients.ts";
+
+/** With those that have something built elsewhere: they are in the bundle of the one function that does. */
+export interface RenderClients extends CoreClients {
+  readonly lambda: LambdaClient;
+  /** Only signs: it sends nothing itself. */
+  readonly presigner: S3Client;
+}
+
+/** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
+export function renderClients(options?: ClientOptions<keyof CoreClients | "lambda">): RenderClients {
+  return {
+    ...coreClients(options),
+    lambda: new LambdaClient(clientConfig("lambda", options)),
+    presigner: new S3Client({
+      ...clientConfig("s3", options),
+      ...(options === undefined ? {} : { forcePathStyle: true }),
+      // Else the checksum of an empty body is part of what is signed, and no other body can be put.
+      requestChecksumCalculation: "WHEN_REQUIRED",
+    }),
+  };
+}

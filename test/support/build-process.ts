@@ -1,0 +1,7 @@
+/** The function `build` in a process of its own, as a sandbox of Lambda has one: the job comes on standard input. */
+import { text } from "node:stream/consumers";
+import { wireBuild } from "#functions/build/wire.ts";
+
+const [, , kubectl = ""] = process.argv;
+const build = wireBuild({}, { kubectl: async () => kubectl });
+process.stdout.write(JSON.stringify(await build(JSON.parse(await text(process.stdin)))));

@@ -1,0 +1,25 @@
+import { build } from "#functions/build/build.ts";
+import type { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { StarlingError } from "#shared/errors.ts";
+import type { Builder, BuildRequest, Built, KustomizeRunner } from "#shared/ports.ts";
+
+/** The function `build` in this process, with blobs in memory: what it does to an artifact is the same anywhere. */
+export function memoryBuilder(blobs: MemoryBlobStore, kustomize: KustomizeRunner): Builder {
+  return {
+    async build({ artifactDigest, path, render }: BuildRequest): Promise<Built> {
+      let bytes = new Uint8Array();
+      const transfer = {
+        download: (key: string) => blobs.get(key),
+        upload: async (_key: string, uploaded: Uint8Array) => {
+          bytes = Uint8Array.from(uploaded);
+        },
+      };
+      const job = { artifactDigest, path, artifactUrl: blobKeys.artifact(artifactDigest), renderingUrl: "memory" };
+      const answer = await build({ ...job, ...(render === undefined ? {} : { render }) }, { transfer, kustomize });
+      if (answer.outcome === "done") return { digest: answer.digest, objects: answer.objects, bytes };
+      const { code, message, permanent } = answer;
+      throw new StarlingError(message, { code, retry: permanent ? "permanent" : "transient", data: { strike: true } });
+    },
+  };
+}

@@ -48,6 +48,8 @@ const mayGoUnused = new Set([
   ...["api", "apply", "rollout", "tick"].map((name) => `${name} NS#*#Sync`),
   // Read only when somebody asks who uses a Source, or a Source is deleted that is in use.
   "api USES#*",
+  // Read only when somebody asks about a Sync that another rollout than its last is to move.
+  "api REND#*",
   // A role reads its partitions in every way or not at all.
   ...["apply", "render", "report", "resolve", "rollout", "tick", "webhook"].flatMap((name) =>
     ["GetItem", "Query", "BatchGetItem"].map((action) => `${name} dynamodb:${action} ${table}`),

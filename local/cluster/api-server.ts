@@ -4,7 +4,7 @@ import type { User } from "#local/cluster/authorization/authentication.ts";
 import { type HeaderValues, impersonate } from "#local/cluster/authorization/impersonation.ts";
 import { decide } from "#local/cluster/authorization/rbac.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
-import { readCustom } from "#local/cluster/kinds/custom-kind.ts";
+import { readStored } from "#local/cluster/kinds/custom-kind.ts";
 import { hasSubresource, type Kind } from "#local/cluster/kinds/kinds.ts";
 import { deleteCollection, deleteObject } from "#local/cluster/operations/delete-operations.ts";
 import {
@@ -184,7 +184,7 @@ function handleResource(call: ResourceCall): ApiResponse {
   const plain = ["Status", "Scale", "TokenRequest"].includes(String(object.kind));
   const body = plain
     ? object
-    : present({ cluster, kind, query: request.query, representation }, readCustom(kind, object));
+    : present({ cluster, kind, query: request.query, representation }, readStored(kind, object));
   return { status, contentType: representation.contentType, body, warnings: call.warnings };
 }
 

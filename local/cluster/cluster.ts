@@ -69,7 +69,9 @@ export class Cluster {
   /** The kind behind a path, or undefined. */
   kindOf(group: string, version: string, plural: string): Kind | undefined {
     const builtin = builtinKindsByResource.get(resourceKey(group, plural));
-    if (builtin !== undefined) return builtin.version === version ? builtin : undefined;
+    if (builtin?.version === version) return builtin;
+    if (builtin !== undefined)
+      return builtinKinds.find((kind) => kind.plural === plural && kind.group === group && kind.version === version);
     const custom = this.#customKinds.get(`${plural}.${group}`);
     return custom?.find((kind) => kind.version === version);
   }

@@ -47,6 +47,8 @@ export interface FieldsContext {
   readonly apiVersion: string;
   /** The type of the object in a version, undefined when that version is gone. */
   readonly typeIn: (apiVersion: string) => TypeRef | undefined;
+  /** The object in another version of its kind. */
+  readonly inVersion: (object: JsonObject, apiVersion: string) => JsonObject;
   readonly manager: string;
   /** The version that conflicts name, where it is not that of their entry: a scale speaks another API. */
   readonly shownVersion?: string;
@@ -188,10 +190,8 @@ function settle(managers: Managers, change: Change, context: FieldsContext): Com
   function comparisonIn(apiVersion: string): Comparison | undefined {
     if (!comparisons.has(apiVersion)) {
       const ref = context.typeIn(apiVersion);
-      comparisons.set(
-        apiVersion,
-        ref && filterComparison(compareTyped(ref, change.before, change.after), context.filter),
-      );
+      const [before, after] = [change.before, change.after].map((each) => context.inVersion(each, apiVersion));
+      comparisons.set(apiVersion, ref && filterComparison(compareTyped(ref, before, after), context.filter));
     }
     return comparisons.get(apiVersion);
   }
@@ -287,7 +287,7 @@ export function trackApply(
   const ref = context.typeIn(context.apiVersion);
   if (ref === undefined) throw new Error(`no type for ${context.apiVersion}`);
   const managers = decode(live === undefined ? [] : (managedFieldsList(live) ?? []));
-  const before = withoutManagedFields(live ?? context.zero);
+  const before = context.inVersion(withoutManagedFields(live ?? context.zero), context.apiVersion);
   if (live !== undefined && managers.size === 0) {
     recordUpdate(managers, { before: context.zero, after: before }, { ...context, manager: "before-first-apply" });
   }
@@ -321,20 +321,24 @@ function prune(merged: JsonObject, input: PruneInput): JsonObject {
   const ref = context.typeIn(last.apiVersion);
   if (ref === undefined) return merged;
   const lastSet = withNamedFields(last.set, ref);
-  let pruned = asObject(removeItems(ref, merged, lastSet));
+  const whole = context.inVersion(merged, last.apiVersion);
+  let pruned = asObject(removeItems(ref, whole, lastSet));
   const ownedIn = new Map<string, PathSet>([[last.apiVersion, emptySet]]);
   for (const entry of managers.values()) ownedIn.set(entry.apiVersion, union(ownedIn.get(entry.apiVersion), entry.set));
   for (const [apiVersion, owned] of ownedIn) {
     const versionRef = context.typeIn(apiVersion);
     if (versionRef === undefined) continue;
-    const mergedSet = withNamedFields(toFieldSet(versionRef, merged), versionRef);
-    const prunedSet = withNamedFields(toFieldSet(versionRef, pruned), versionRef);
+    const versionWhole = context.inVersion(whole, apiVersion);
+    const mergedSet = withNamedFields(toFieldSet(versionRef, versionWhole), versionRef);
+    const prunedSet = withNamedFields(toFieldSet(versionRef, context.inVersion(pruned, apiVersion)), versionRef);
     const keep = union(prunedSet, withNamedFields(owned, versionRef));
-    pruned = asObject(removeItems(versionRef, merged, difference(mergedSet, keep)));
+    const kept = asObject(removeItems(versionRef, versionWhole, difference(mergedSet, keep)));
+    pruned = context.inVersion(kept, last.apiVersion);
   }
-  const mergedSet = withNamedFields(toFieldSet(ref, merged), ref);
+  const mergedSet = withNamedFields(toFieldSet(ref, whole), ref);
   const prunedSet = withNamedFields(toFieldSet(ref, pruned), ref);
-  return asObject(removeItems(ref, merged, intersection(difference(mergedSet, prunedSet), lastSet)));
+  const left = removeItems(ref, whole, intersection(difference(mergedSet, prunedSet), lastSet));
+  return context.inVersion(asObject(left), context.apiVersion);
 }
 
 function asObject(value: Json): JsonObject {

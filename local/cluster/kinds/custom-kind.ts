@@ -1,6 +1,6 @@
 import { builtinType } from "#local/cluster/apply/schema.ts";
 import { toGoObject } from "#local/cluster/kinds/go-object.ts";
-import { apiVersionOf, type Kind, type Subresource } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf, inVersion, type Kind, type Subresource } from "#local/cluster/kinds/kinds.ts";
 import { fillDefaults, prune, type StructuralSchema, typeOfRoot } from "#local/cluster/kinds/structural-schema.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
@@ -117,12 +117,12 @@ export function toCustomObject(
 }
 
 /**
- * A stored custom resource as a version reads it: its apiVersion, without the fields that the schema has lost since it
+ * A stored object as a version reads it; of a custom resource: its apiVersion, without the fields that the schema has lost since it
  * was stored, with the defaults that it has gained.
  */
-export function readCustom(kind: Kind, stored: JsonObject): JsonObject {
+export function readStored(kind: Kind, stored: JsonObject): JsonObject {
   const { custom } = kind;
-  if (custom === undefined) return stored;
+  if (custom === undefined) return inVersion(kind, stored, apiVersionOf(kind));
   const known = custom.cache.get(stored);
   if (known !== undefined) return known;
   const { apiVersion: _stored, kind: name, metadata, ...content } = stored;

@@ -172,6 +172,16 @@ function withHostPorts(container: JsonObject): JsonObject {
   return { ...container, ports };
 }
 
+/** Half of what v1 has no fields for is in annotations. */
+function defaultAutoscaler(draft: Draft): void {
+  const spec: Draft = { ...(childOf(draft, "spec") as Draft) };
+  const annotations = childOf(childOf(draft, "metadata"), "annotations");
+  setMissing(spec, "minReplicas", 1);
+  if (annotations["autoscaling.alpha.kubernetes.io/metrics"] === undefined)
+    setMissing(spec, "targetCPUUtilizationPercentage", 80);
+  draft.spec = spec;
+}
+
 const scaleUp = {
   stabilizationWindowSeconds: 0,
   selectPolicy: "Max",
@@ -255,6 +265,7 @@ const computed: Readonly<Record<string, (draft: Draft) => void>> = {
   "apps.v1.StatefulSetUpdateStrategy": (draft) => defaultRollingUpdate(draft, { partition: 0 }),
   "apps.v1.DaemonSetUpdateStrategy": (draft) => defaultRollingUpdate(draft, { maxUnavailable: 1, maxSurge: 0 }),
   "batch.v1.Job": defaultJob,
+  "autoscaling.v1.HorizontalPodAutoscaler": defaultAutoscaler,
   "autoscaling.v2.HorizontalPodAutoscalerBehavior": defaultScaling,
   "networking.v1.NetworkPolicySpec": defaultNetworkPolicy,
   "rbac.v1.Subject": defaultSubject,

@@ -1,5 +1,7 @@
 import { builtinType, type TypeRef } from "#local/cluster/apply/schema.ts";
+import { autoscalerIn } from "#local/cluster/kinds/autoscaler-versions.ts";
 import type { CustomResource } from "#local/cluster/kinds/custom-kind.ts";
+import type { JsonObject } from "#shared/domain/json.ts";
 
 /** A resource as the server serves it: one plural in one group. */
 export interface Kind {
@@ -23,6 +25,8 @@ export interface Kind {
   /** A PUT of what is not there creates it. */
   readonly createOnUpdate: boolean;
   readonly typeIn: (version: string) => TypeRef | undefined;
+  /** Set where versions differ: an object, or a part of one, in another of them. */
+  readonly convert?: (object: JsonObject, apiVersion: string) => JsonObject;
   /** Set for custom resources. */
   readonly custom?: CustomResource;
 }
@@ -56,7 +60,8 @@ const scale = "scale";
 /**
  * The built-in kinds: apiVersion, kind, plural, flags, short names, categories, subresources. Flags: `c` cluster-scoped,
  * `d` DELETE answers the object, `g` generation, `a` generation counts annotations, `n` no deletecollection, `p` PUT
- * creates, `r` PUT needs a resourceVersion, `v` is only created and answered, never stored.
+ * creates, `r` PUT needs a resourceVersion, `v` is only created and answered, never stored. Of several versions the last
+ * one is stored.
  */
 const table = `
 v1                               ConfigMap                         configmaps                         -     cm        -               -
@@ -86,6 +91,7 @@ authorization.k8s.io/v1          LocalSubjectAccessReview          localsubjecta
 authorization.k8s.io/v1          SelfSubjectAccessReview           selfsubjectaccessreviews           cv    -         -               -
 authorization.k8s.io/v1          SelfSubjectRulesReview            selfsubjectrulesreviews            cv    -         -               -
 authorization.k8s.io/v1          SubjectAccessReview               subjectaccessreviews               cv    -         -               -
+autoscaling/v1                   HorizontalPodAutoscaler           horizontalpodautoscalers           -     hpa       all             status
 autoscaling/v2                   HorizontalPodAutoscaler           horizontalpodautoscalers           -     hpa       all             status
 networking.k8s.io/v1             IngressClass                      ingressclasses                     cg    -         -               -
 networking.k8s.io/v1             Ingress                           ingresses                          g     ing       -               status
@@ -113,6 +119,11 @@ flowcontrol.apiserver.k8s.io/v1  FlowSchema                        flowschemas  
 flowcontrol.apiserver.k8s.io/v1  PriorityLevelConfiguration        prioritylevelconfigurations        cg    -         -               status
 node.k8s.io/v1                   RuntimeClass                      runtimeclasses                     c     -         -               -
 `;
+
+/** Built-in kinds whose versions have fields of their own. */
+const severalVersions: Readonly<
+  Record<string, { readonly versions: readonly string[]; readonly convert: NonNullable<Kind["convert"]> }>
+> = { "autoscaling/horizontalpodautoscalers": { versions: ["v1", "v2"], convert: autoscalerIn } };
 
 /** Sub-resources that are no view of the object itself. Only `status`, `scale`, `finalize`, `token` are served; the rest are listed. */
 const otherSubresources: Readonly<Record<string, Omit<Subresource, "name">>> = {
@@ -164,8 +175,9 @@ function readRow(row: string): Kind {
   const [apiVersion = "", kind = "", plural = "", flags = "", ...lists] = row.split(/ +/);
   const [shortNames = "-", categories = "-", subresources = "-"] = lists;
   const { group, version } = apiVersionParts(apiVersion);
-  const typeName = goTypeName({ group, version, kind });
-  const ref: TypeRef = () => builtinType(typeName);
+  const several = severalVersions[resourceKey(group, plural)];
+  const versions = several?.versions ?? [version];
+  const typeNames = new Map(versions.map((each) => [each, goTypeName({ group, version: each, kind })]));
   return {
     group,
     version,
@@ -182,7 +194,11 @@ function readRow(row: string): Kind {
     deleteAnswersObject: flags.includes("d"),
     unconditionalUpdate: !flags.includes("r"),
     createOnUpdate: flags.includes("p"),
-    typeIn: (wanted) => (wanted === version ? ref : undefined),
+    ...(several === undefined ? {} : { convert: several.convert }),
+    typeIn: (wanted) => {
+      const name = typeNames.get(wanted);
+      return name === undefined ? undefined : () => builtinType(name);
+    },
   };
 }
 
@@ -197,9 +213,21 @@ export function resourceKey(group: string, plural: string): string {
   return `${group}/${plural}`;
 }
 
+/** In the version that is stored. */
 export const builtinKindsByResource: ReadonlyMap<string, Kind> = new Map(
   builtinKinds.map((kind) => [resourceKey(kind.group, kind.plural), kind]),
 );
+
+/** An object in another version of its kind. */
+export function inVersion(kind: Pick<Kind, "convert">, object: JsonObject, apiVersion: string): JsonObject {
+  const { convert } = kind;
+  return convert === undefined || object.apiVersion === apiVersion ? object : convert(object, apiVersion);
+}
+
+/** The kind in the version that its objects are stored in. */
+export function storedKind(kind: Kind): Kind {
+  return kind.convert === undefined ? kind : (builtinKindsByResource.get(resourceKey(kind.group, kind.plural)) ?? kind);
+}
 
 export function hasSubresource(kind: Kind, name: string): boolean {
   return kind.subresources.some((subresource) => subresource.name === name);

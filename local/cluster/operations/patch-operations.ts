@@ -1,6 +1,6 @@
 import { trackApply, withManagedFields } from "#local/cluster/apply/managed-fields.ts";
 import { typedErrors } from "#local/cluster/apply/typed-value.ts";
-import { readCustom } from "#local/cluster/kinds/custom-kind.ts";
+import { readStored } from "#local/cluster/kinds/custom-kind.ts";
 import { apiVersionOf } from "#local/cluster/kinds/kinds.ts";
 import { resourceSubject, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { jsonPatch, mergePatch, strategicMergePatch } from "#local/cluster/operations/patches.ts";
@@ -47,7 +47,7 @@ export function patchObject(request: WriteRequest): Written {
     throw new StatusError(415, "415: Unsupported Media Type", { reason: "UnsupportedMediaType", details: {} });
   }
   const live = requireLive(request);
-  const patched = patchedObject(request, readCustom(request.kind, live), type);
+  const patched = patchedObject(request, readStored(request.kind, live), type);
   if (!isJsonObject(patched)) throw badRequest("error decoding patch: the patch does not leave an object");
   if (patched.kind !== request.kind.kind || patched.apiVersion !== apiVersionOf(request.kind)) {
     throw unfitPatch(patched, `apiVersion and kind of an object cannot change`);

@@ -1,6 +1,6 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { keyOf, objectKey } from "#local/cluster/cluster-store.ts";
-import { readCustom } from "#local/cluster/kinds/custom-kind.ts";
+import { readStored } from "#local/cluster/kinds/custom-kind.ts";
 import { apiVersionOf, goGroup, type Kind } from "#local/cluster/kinds/kinds.ts";
 import type { Representation } from "#local/cluster/operations/negotiation.ts";
 import { resourceSubject } from "#local/cluster/operations/object-meta.ts";
@@ -30,7 +30,7 @@ export interface ReadRequest {
 export function readObject(request: ReadRequest, name: string): JsonObject {
   const stored = request.cluster.store.get(resourceOf(request.kind), objectKey(request.namespace ?? "", name));
   if (stored === undefined) throw notFound(resourceSubject(request.kind, name));
-  return present(request, readCustom(request.kind, stored));
+  return present(request, readStored(request.kind, stored));
 }
 
 /** An object in the form the client asked for. */
@@ -170,7 +170,7 @@ export function listObjects(request: ReadRequest): JsonObject {
   let index = first;
   for (; index < all.length && (limit === 0 || page.length < limit); index += 1) {
     const object = all[index];
-    if (object !== undefined && selected(object)) page.push(readCustom(kind, object));
+    if (object !== undefined && selected(object)) page.push(readStored(kind, object));
   }
   const rest = all.slice(index).filter(selected).length;
   const revision = from?.revision ?? cluster.store.revision;

@@ -1,5 +1,5 @@
 import type { Change } from "#local/cluster/cluster-store.ts";
-import { readCustom } from "#local/cluster/kinds/custom-kind.ts";
+import { readStored } from "#local/cluster/kinds/custom-kind.ts";
 import { apiVersionOf, type Kind } from "#local/cluster/kinds/kinds.ts";
 import { metadataOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { present, type ReadRequest, selection } from "#local/cluster/operations/read-operations.ts";
@@ -67,7 +67,7 @@ export function watchObjects(request: ReadRequest, sink: EventSink): () => void 
     sink.write(`${stringifyJson({ type, object: presented(object) })}\n`);
   }
   function presented(object: JsonObject): Json {
-    return present(request, readCustom(kind, object));
+    return present(request, readStored(kind, object));
   }
   function follow(change: Change): void {
     if (change.resource !== resource) return;

@@ -13,7 +13,15 @@ import { objectKey } from "#local/cluster/cluster-store.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { customErrors } from "#local/cluster/kinds/custom-validation.ts";
 import { DecodeError } from "#local/cluster/kinds/go-object.ts";
-import { apiVersionOf, goGroup, hasSubresource, type Kind, resourceKey } from "#local/cluster/kinds/kinds.ts";
+import {
+  apiVersionOf,
+  goGroup,
+  hasSubresource,
+  inVersion,
+  type Kind,
+  resourceKey,
+  storedKind,
+} from "#local/cluster/kinds/kinds.ts";
 import { strategyOf } from "#local/cluster/kinds/strategies.ts";
 import {
   finalizerWarnings,
@@ -93,10 +101,11 @@ function checkKind(request: WriteRequest, body: JsonObject): void {
   if (kind.custom !== undefined) {
     if (given !== kind.kind)
       throw badRequest(`the kind in the data (${given}) does not match the expected kind (${kind.kind})`);
-    throw badRequest(`the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`);
+    throw otherVersion(apiVersion, wanted);
   }
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   const known = cluster.kindNamed(apiVersion, given);
+  if (known !== undefined && storedKind(known) === storedKind(kind)) throw otherVersion(apiVersion, wanted);
   const why =
     known === undefined
       ? `no kind ${JSON.stringify(given)} is registered for version ${JSON.stringify(apiVersion)} in scheme ${JSON.stringify(scheme)}`
@@ -104,6 +113,10 @@ function checkKind(request: WriteRequest, body: JsonObject): void {
   const shown = known === undefined ? apiVersion.split("/").at(-1) : version;
   const named = apiVersion.includes("/") && known === undefined ? kind.version : shown;
   throw badRequest(`${given} in version ${JSON.stringify(named)} cannot be handled as a ${kind.kind}: ${why}`);
+}
+
+function otherVersion(given: string, wanted: string): StatusError {
+  return badRequest(`the API version in the data (${given}) does not match the expected API version (${wanted})`);
 }
 
 /** The object with the namespace of its path. @throws StatusError 400 where it names another. */
@@ -191,8 +204,10 @@ function insertNew(request: WriteRequest, decoded: JsonObject): Written {
 }
 
 /** Stores a new object that has been decoded and whose managers are known. @throws StatusError 403, 404, 409 or 422. */
-export function insert(request: WriteRequest, decoded: JsonObject): Written {
+export function insert(asked: WriteRequest, object: JsonObject): Written {
+  const request = { ...asked, kind: storedKind(asked.kind) };
   const { cluster, kind } = request;
+  const decoded = inVersion(kind, object, apiVersionOf(kind));
   const generateName = stringAt(decoded, "metadata", "generateName") ?? "";
   const given = stringAt(decoded, "metadata", "name") ?? "";
   const name = given === "" && generateName !== "" ? `${generateName}${generatedSuffix()}` : given;
@@ -310,8 +325,10 @@ function checkVersion(request: WriteRequest, live: JsonObject, next: JsonObject)
 }
 
 /** Stores the new state of an object, unless nothing of it is new. @throws StatusError 400, 409 or 422. */
-export function overwrite(request: WriteRequest, live: JsonObject, next: JsonObject): Written {
+export function overwrite(asked: WriteRequest, live: JsonObject, given: JsonObject): Written {
+  const request = { ...asked, kind: storedKind(asked.kind) };
   const { cluster, kind } = request;
+  const next = inVersion(kind, given, apiVersionOf(kind));
   const name = stringAt(next, "metadata", "name") ?? "";
   if (name !== "" && name !== request.name) throw nameMismatch(name, request.name);
   checkNamespace(request, next);

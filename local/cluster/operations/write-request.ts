@@ -5,7 +5,7 @@ import type { User } from "#local/cluster/authorization/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { toCustomObject } from "#local/cluster/kinds/custom-kind.ts";
 import { DecodeError, toGoObject } from "#local/cluster/kinds/go-object.ts";
-import { apiVersionOf, apiVersionParts, hasSubresource, type Kind } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf, apiVersionParts, hasSubresource, inVersion, type Kind } from "#local/cluster/kinds/kinds.ts";
 import { withMetadata } from "#local/cluster/operations/object-meta.ts";
 import type { FieldValidation } from "#local/cluster/operations/request-body.ts";
 import { badRequest, type FieldError, fieldErrors, invalid, type StatusError } from "#local/cluster/status-error.ts";
@@ -178,6 +178,7 @@ export function fieldsContext(request: WriteRequest): FieldsContext {
       const { group, version } = apiVersionParts(apiVersion);
       return group === kind.group ? kind.typeIn(version) : undefined;
     },
+    inVersion: (object, apiVersion) => inVersion(kind, object, apiVersion),
     manager: request.manager,
     subresource: request.subresource,
     filter: filterFor(kind, request.subresource),

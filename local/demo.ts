@@ -39,7 +39,7 @@ async function main(): Promise<number> {
 
   let stack: Stack | undefined;
   try {
-    stack = await startStack({ repositories: join(scratch, "repositories") });
+    stack = await startStack({ repositories: join(scratch, "repositories"), database: "pipe" });
     const isInSync = await run(stack, options, ended.signal);
     if (options.keep !== undefined) await ended.code;
     return isInSync ? exitCodes.inSync : exitCodes.not;

@@ -35,6 +35,8 @@ export interface MachineOptions extends RunOptions {
   readonly stateDir?: string;
   readonly faults?: FaultOptions;
   readonly capacity?: "measured" | "unmeasured";
+  /** `pipe`: DynamoDB's emulator has no port, which others on the machine could use. It then tells no capacity. */
+  readonly database?: "port" | "pipe";
   /** Between ticks; `"manual"`: only `tick()` ticks. One second by default, where AWS has a minute. */
   readonly tickEveryMs?: number | "manual";
   /** Overrides of the functions' timeouts and of the visibility in their queues, for tests that let workers die. */
@@ -119,7 +121,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   let secretAccess = allowsSecrets({ people: principalArn, functions: [] });
   const [stacks, dynamo, sqsAndS3, secrets] = await Promise.all([
     synthesize(context),
-    started(startDynamo(state)),
+    started(startDynamo({ ...state, door: options.database ?? "port" })),
     started(startSqsAndS3(state)),
     started(startSecrets({ ...state, principals, allows: (request) => secretAccess(request) })),
   ]);

@@ -107,6 +107,7 @@ function stackOptions(
     ...(gitPassword === undefined ? {} : { gitPassword }),
     seed: SEED,
     faults: quiet,
+    database: "pipe",
     ...(ports.api === undefined ? {} : { apiPort: ports.api }),
     ...(ports.git === undefined ? {} : { gitPort: ports.git }),
     ...(ports.clusters === undefined || clusters.kind !== "embedded" ? {} : { clusterPort: ports.clusters }),

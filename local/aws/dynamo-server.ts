@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { openDynamoPipe } from "#local/aws/dynamo-pipe.ts";
 import { createEmulatorClient } from "#local/aws/emulator-client.ts";
 import type { Forward } from "#local/aws/fault-context.ts";
 import { freePort } from "#local/aws/free-port.ts";
@@ -11,9 +12,12 @@ import { startTethered } from "#local/aws/tethered-process.ts";
 import { LocalFailure } from "#local/local-failure.ts";
 
 export interface DynamoServer {
+  /** To it, past everything that verifies. */
   readonly send: Forward;
-  /** `http://127.0.0.1:<port>`. */
-  readonly endpoint: string;
+  /** `http://127.0.0.1:<port>`; absent where it has no port. */
+  readonly endpoint?: string;
+  /** Of the process, where it has no port. */
+  readonly pid?: number | undefined;
   stop(): Promise<void>;
 }
 
@@ -21,6 +25,8 @@ export interface DynamoServerOptions {
   /** Folder for the database file; left out, the tables live in memory. */
   readonly stateDir?: string;
   readonly port?: number;
+  /** `pipe`: no port, which every user of the machine could use; then no capacity is told. Default `port`. */
+  readonly door?: "port" | "pipe";
 }
 
 const startAttempts = 3;
@@ -36,6 +42,7 @@ const probeTimeoutMs = 500;
 export async function startDynamo(options: DynamoServerOptions = {}): Promise<DynamoServer> {
   const command = await findDynoxide();
   const storage = await storageArguments(options.stateDir);
+  if (options.door === "pipe") return openDynamoPipe(command, storage);
   let refusal = "";
   for (let attempt = 0; attempt < (options.port === undefined ? startAttempts : 1); attempt++) {
     const port = options.port ?? (await freePort());

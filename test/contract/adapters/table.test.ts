@@ -17,11 +17,12 @@ describe("MemoryTable", () => {
   tableContract(() => table);
 });
 
-describe("DynamoTable", () => {
+describe.each(["port", "pipe"] as const)("DynamoTable, by a %s", (door) => {
+  const reasons = door === "port" ? "words" : "codes";
   let emulated: EmulatedClients;
   let table: Table;
   beforeAll(async () => {
-    emulated = await startEmulatedClients({ seed: 7 });
+    emulated = await startEmulatedClients({ seed: 7 }, door);
     const deployed = only(readPlan(await synthesize()).tables, "table");
     await createTable(emulated.aws.dynamo, deployed);
     table = new DynamoTable(emulated.aws.dynamo, deployed.name);
@@ -34,14 +35,14 @@ describe("DynamoTable", () => {
   }
 
   describe("on a good day", () => {
-    tableContract(() => table);
+    tableContract(() => table, reasons);
   });
 
   describe("among conflicts, throttles, partial batches and broken connections", () => {
     tableContract(() => {
       disturb({ transactionConflict: 0.2, throttle: 0.1, unprocessed: 0.5, resetBefore: 0.05 });
       return table;
-    });
+    }, reasons);
   });
 
   const row = (pk: string): Row => ({ pk, sk: "a", type: "Test", schema: ROW_SCHEMA, version: 1 });

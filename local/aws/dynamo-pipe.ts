@@ -18,7 +18,8 @@ const killAfterMs = 5000;
 /**
  * dynoxide without a port: its operations as tools of the Model Context Protocol (JSON-RPC, one message in a line), over
  * the pipes of the process. A port takes any signature from every user of the machine. Lost on this way are consumed
- * capacity, the items of failed conditions, and the refusal of consistent reads of an index.
+ * capacity, the items of failed conditions, what the reasons of a transaction's end say besides their codes, and the
+ * refusal of consistent reads of an index.
  *
  * The process ends with its standard input, which the kernel closes when this one is gone for any reason.
  * @throws Error with what it wrote last when it does not answer.
@@ -41,8 +42,15 @@ export async function openDynamoPipe(command: string, storage: readonly string[]
       const operation = String(headers["x-amz-target"] ?? "").split(".")[1] ?? "";
       const request = JSON.parse(body.toString() || "{}") as Readonly<Record<string, unknown>>;
       const parameters = Object.entries(request).map(([name, value]) => [snakeCase(name), value]);
-      const call = { name: snakeCase(operation), arguments: Object.fromEntries(parameters) };
-      return replyOf(operation, await connection.ask("tools/call", call));
+      // Without this, a table is described in other words.
+      const raw = operation === "DescribeTable" ? { raw: true } : {};
+      const call = { name: snakeCase(operation), arguments: { ...Object.fromEntries(parameters), ...raw } };
+      const answered = await connection.ask("tools/call", call);
+      const snapshot = operation === "DeleteTable" ? snapshotIn(answered) : undefined;
+      if (snapshot !== undefined) {
+        await connection.ask("tools/call", { name: "delete_snapshot", arguments: { name: snapshot } });
+      }
+      return replyOf(operation, answered);
     },
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -119,6 +127,11 @@ function replyOf(operation: string, { result, error }: Answered): HttpReply {
   const { error_type: code = "SerializationException", message = text } = parsedError(text);
   if (code === "InternalServerError") return jsonReply(500, { __type: code, message });
   return dynamoError({ code, message, ...(code === "TransactionCanceledException" ? cancellation(message) : {}) });
+}
+
+/** One of the whole database, which nobody asked for, is made before a table is deleted. */
+function snapshotIn({ result }: Answered): string | undefined {
+  return /"_auto_snapshot":\{[^}]*"name":"([^"]+)"/.exec(result?.content?.[0]?.text ?? "")?.[1];
 }
 
 function parsedError(text: string): { readonly error_type?: string; readonly message?: string } {

@@ -1,9 +1,9 @@
 import { type ExitReason, usageFailure } from "#cli/failure.ts";
-import { actText, objectState } from "#cli/format/object-state.ts";
+import { actText, objectState, planOf } from "#cli/format/object-state.ts";
 import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/kind-names.ts";
 import type { Session } from "#cli/session.ts";
 import type { AnyObject } from "#shared/domain/api/objects.ts";
-import type { Operations, SubjectStatus } from "#shared/domain/rows/object-rows.ts";
+import type { Operations } from "#shared/domain/rows/object-rows.ts";
 
 const POLL_MS = 1000;
 /** What ends a wait, and is not good. */
@@ -148,10 +148,6 @@ function isEnd(object: AnyObject, number: number): boolean {
   if (plan.state === undefined || plan.state === "Rolling") return false;
   const settled = plan.state === "Degraded" || plan.state === "Complete" || plan.state === "Reconciling";
   return settled ? isAnswered(object, number) : (plan.observedOperation ?? 0) >= number;
-}
-
-function planOf(object: AnyObject): SubjectStatus | undefined {
-  return object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
 }
 
 function operable(args: readonly string[], verb: string): readonly NamedObject[] {

@@ -1,7 +1,7 @@
 import { revisionText } from "#cli/format/revision-text.ts";
-import { needsSomebody, stateRank } from "#cli/format/state-words.ts";
+import { isGood, needsSomebody, stateRank } from "#cli/format/state-words.ts";
 import type { AnyObject, ClusterObject, SyncStatus } from "#shared/domain/api/objects.ts";
-import type { Condition, Suspension } from "#shared/domain/rows/object-rows.ts";
+import { type Condition, newestAct, type SubjectStatus, type Suspension } from "#shared/domain/rows/object-rows.ts";
 
 /** One word for an object, since when, when it was last looked at, and what to add. */
 export interface ObjectState {
@@ -21,12 +21,33 @@ export function objectState(object: AnyObject): ObjectState {
   if (suspended !== undefined) {
     return { ...stateOfKind(object), word: "Suspended", since: suspended.at, remark: actText(suspended) };
   }
-  return stateOfKind(object);
+  const state = stateOfKind(object);
+  const unseen = isGood(state.word) ? unseenText(object) : "";
+  return unseen === "" ? state : { ...state, word: "Reconciling", remark: unseen };
+}
+
+/** What was asked for since the status was written: that is about what was before. */
+function unseenText(object: AnyObject): string {
+  const { generation } = object.metadata;
+  const seen = object.kind === "Source" ? object.status : planOf(object);
+  if (seen === undefined || generation === undefined) return "";
+  if (seen.observedGeneration !== generation) return `generation ${generation} has not been looked at yet`;
+  const operations = object.operations ?? {};
+  const done =
+    object.kind === "Source"
+      ? (operations.reconcile?.number ?? 0) <= (object.status.handledReconcile ?? 0)
+      : (newestAct(operations) ?? 0) <= (planOf(object)?.observedOperation ?? 0);
+  return done ? "" : "what was asked for has not been looked at yet";
+}
+
+/** The planner's half of what a user wrote. */
+export function planOf(object: AnyObject): SubjectStatus | undefined {
+  return object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
 }
 
 /** What the planner says that a deletion waits for. */
 function obstacleOf(object: AnyObject): string {
-  const plan = object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
+  const plan = planOf(object);
   const ready = plan?.conditions.find((condition) => condition.type === "Ready");
   return plan?.state === "Deleting" ? (ready?.message ?? "") : "";
 }

@@ -5,6 +5,7 @@ const ranked: readonly string[] = [
   "Stalled",
   "Unreachable",
   "NotReady",
+  "Reachable",
   "Retrying",
   "ClusterNotFound",
   "Degraded",
@@ -41,6 +42,11 @@ const good = new Set(["Unchanged", "Succeeded", "Complete", "Ready"]);
 export function stateRank(word: string): number {
   const rank = ranked.indexOf(word);
   return rank === -1 ? ranked.indexOf("Unknown") : rank;
+}
+
+/** Nothing is left to do. */
+export function isGood(word: string): boolean {
+  return good.has(word);
 }
 
 /** Somebody has to do something. */

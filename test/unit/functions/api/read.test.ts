@@ -222,6 +222,7 @@ describe("rollouts", () => {
         stage: "rest",
         state: "Failed",
         reason: "ApplyFailed: 1 of 4 objects failed",
+        sync: "shop.web",
       },
       { cluster: "c3", order: 2, stage: "rest", state: "Applying", reason: "" },
     ]);

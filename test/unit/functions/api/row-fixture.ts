@@ -133,6 +133,6 @@ export function targetRow(number: number, target: { readonly order: number; read
     state: target.state,
     reason: target.state === "Failed" ? "ApplyFailed: 1 of 4 objects failed" : "",
     inputs: [],
-    attempts: {},
+    attempts: target.state === "Waiting" ? {} : { "shop.web": 2 },
   };
 }

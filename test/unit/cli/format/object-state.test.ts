@@ -1,0 +1,290 @@
+/** Everything that a cluster, a Sync, a group and a rollout can be, and that none of it is shown green while it is not. */
+import { describe, expect, test } from "vitest";
+import { objectState } from "#cli/format/object-state.ts";
+import { isGood, stateRank, stateWords } from "#cli/format/state-words.ts";
+import {
+  clusterObject,
+  groupSyncObject,
+  rolloutObject,
+  sourceObject,
+  syncGroupObject,
+  userSyncObject,
+} from "#shared/domain/api/objects.ts";
+import { syncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
+import { syncSpec } from "#shared/domain/kinds/sync-template.ts";
+import { type StatusFacts, subjectStatus } from "#shared/domain/rollout/subject-status.ts";
+import type {
+  ClusterRow,
+  Operations,
+  SourceRow,
+  SubjectState,
+  SyncGroupRow,
+  UserSyncRow,
+} from "#shared/domain/rows/object-rows.ts";
+import type { RolloutPhase } from "#shared/domain/rows/rollout-rows.ts";
+import type { Desired, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { OutOfSync } from "#shared/domain/sync/sync-state.ts";
+import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const now = new Date("2026-11-20T08:01:00Z");
+const common = {
+  pk: "",
+  sk: "",
+  schema: 1,
+  version: 1,
+  uid: "uid",
+  labels: {},
+  annotations: {},
+  generation: 1,
+  createdAt: "2026-11-20T07:00:00.000Z",
+  operations: {},
+} as const;
+const act = { by: "ana", at: "2026-11-20T07:30:00.000Z", number: 1 };
+
+const group: SyncGroupRow = {
+  ...common,
+  type: "SyncGroup",
+  namespace: "payments",
+  name: "shop",
+  spec: syncGroupSpec.parse({ clusters: { all: true }, templates: [{ name: "web", source: "app" }] }),
+  status: { conditions: [] },
+};
+const sync: UserSyncRow = {
+  ...common,
+  type: "Sync",
+  namespace: "payments",
+  name: "own",
+  spec: syncSpec.parse({ cluster: "c1", source: "app" }),
+  status: { conditions: [] },
+};
+
+const phases = ["Applying", "Verifying", "Ready", "Retrying", "Failed", "Unreachable", "Reachable", "Gone"] as const;
+const actions: readonly Desired["action"][] = ["apply", "delete", "orphan"];
+const behind: OutOfSync = { revision: "main@sha1:new", rollout: 13, reason: "the rollout is halted" };
+const subjectStates = [
+  "Complete",
+  "Degraded",
+  "Reconciling",
+  "NoClusters",
+  "ClusterNotFound",
+  "Rolling",
+  "Waiting",
+  "Halted",
+  "Suspended",
+  "Stalled",
+  "Deleting",
+] as const satisfies readonly SubjectState[];
+
+const held: readonly (readonly [string, Operations])[] = [
+  ["free", {}],
+  ["suspended", { suspended: act }],
+  ["deleted", { deletion: { ...act, cascade: "delete" } }],
+];
+
+function rowIn(phase: Phase, action: Desired["action"], about: "newest" | "earlier"): SyncRow {
+  const row = syncRow("c1", "shop.web", { phase });
+  const attempt = row.desired.attempt + (about === "newest" ? 0 : 1);
+  return { ...row, desired: { ...row.desired, action, attempt } };
+}
+
+/** One of all the things that can be said, and what of it is wrong. */
+type Wrong = string;
+
+function wordOf(said: { readonly word: string }, wanted: { readonly good: boolean; readonly legend: string }): Wrong[] {
+  if (isGood(said.word) !== wanted.good) return [`${wanted.legend}: ${said.word}`];
+  return stateWords().includes(said.word) ? [] : [`${wanted.legend}: nobody can ask for ${said.word}`];
+}
+
+test("a Sync of a group is well when its newest attempt is ready and it runs what is wanted", () => {
+  const wrong: Wrong[] = [];
+  for (const phase of phases) {
+    for (const action of actions) {
+      for (const about of ["newest", "earlier"] as const) {
+        for (const late of [undefined, behind]) {
+          const legend = `${action}, ${phase} in the ${about} attempt${late === undefined ? "" : ", and behind"}`;
+          const said = objectState(groupSyncObject(rowIn(phase, action, about), group, late));
+          const good = phase === "Ready" && action !== "orphan" && about === "newest" && late === undefined;
+          wrong.push(...wordOf(said, { good, legend }));
+          if (said.word === "OutOfSync") expect(said.remark).toContain("wanted main@sha1:new: the rollout is halted");
+        }
+      }
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("a Sync that a user wrote is well when it is ready, and its planner is not stuck with something else", () => {
+  const there = phases.map((phase) => rowIn(phase, "apply", "newest"));
+  const rows = [undefined, ...there, rowIn("Ready", "orphan", "newest")];
+  const stuck: readonly SubjectState[] = ["Halted", "Stalled", "Waiting"];
+  const wrong: Wrong[] = [];
+  for (const state of subjectStates) {
+    for (const row of rows) {
+      for (const [what, operations] of held) {
+        const legend = `${what}, ${state}, ${row?.observed?.phase ?? "on no cluster"} (${row?.desired.action})`;
+        const plan = { state, observedGeneration: 1, observedOperation: 1, conditions: [] };
+        const said = objectState(userSyncObject({ ...sync, operations, status: plan }, row));
+        const ready = row?.desired.action === "apply" && row.observed?.phase === "Ready";
+        wrong.push(...wordOf(said, { good: what === "free" && ready && !stuck.includes(state), legend }));
+      }
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+describe("a group", () => {
+  const counts = [
+    { selected: 0, ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
+    { selected: 2, ready: 2, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
+    { selected: 2, ready: 1, changing: 1, failed: 0, unreachable: 0, waiting: 0 },
+    { selected: 2, ready: 1, changing: 0, failed: 1, unreachable: 0, waiting: 0 },
+    { selected: 2, ready: 1, changing: 0, failed: 0, unreachable: 1, waiting: 0 },
+    { selected: 2, ready: 1, changing: 0, failed: 0, unreachable: 0, waiting: 1 },
+  ];
+  const rollouts: readonly (readonly [RolloutPhase, string] | undefined)[] = [
+    undefined,
+    ["Planning", "plan"],
+    ["Sealed", "plan"],
+    ["Running", "StageStarted"],
+    ["Running", "TooManyUnreachable"],
+    ["Halted", "TooManyFailures"],
+    ["Complete", "AllStagesPassed"],
+    ["Superseded", "Newer"],
+  ];
+
+  function* everything() {
+    for (const [what, operations] of held) {
+      for (const rollout of rollouts) {
+        for (const settled of [undefined, ...counts]) {
+          for (const missing of [[], ["nobody"]]) {
+            for (const answered of [undefined, false, true]) {
+              for (const source of ["there", "missing"]) {
+                yield { what, operations, rollout, settled, missing, answered, source };
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  function factsOf(about: ReturnType<typeof everything> extends Generator<infer One> ? One : never): StatusFacts {
+    const { rollout, settled, missing, answered, source } = about;
+    return {
+      now,
+      missing,
+      ...(settled === undefined ? {} : { settled }),
+      ...(source === "there" ? {} : { waiting: { ok: false, reason: "SourceNotFound", message: "no Source" } }),
+      ...(answered === undefined ? {} : { reconcile: { number: 1, answered } }),
+      ...(rollout === undefined
+        ? {}
+        : {
+            rollout: { ...rolloutRow(12, ["Succeeded"]), phase: rollout[0], reason: rollout[1], message: rollout[1] },
+          }),
+    };
+  }
+
+  test("is well when every one of its clusters was seen ready, and nothing else is to be done", () => {
+    const wrong: Wrong[] = [];
+    for (const about of everything()) {
+      const { what, operations, rollout, settled, missing, answered, source } = about;
+      const row = { ...group, operations };
+      const status = subjectStatus(row, factsOf(about));
+      const alone = what === "free" && rollout === undefined && missing.length === 0 && answered !== false;
+      const good = alone && settled?.selected === 2 && settled.ready === 2 && source === "there";
+      const legend = JSON.stringify(about);
+      const [condition] = status.conditions;
+      if ((status.state === "Complete") !== good) wrong.push(`${legend}: ${status.state}`);
+      if (condition?.status !== (good ? "True" : "False")) wrong.push(`${legend}: Ready ${condition?.status}`);
+      if (!good && condition?.message === "" && settled !== undefined) wrong.push(`${legend}: no reason`);
+      wrong.push(...wordOf(objectState(syncGroupObject({ ...row, status })), { good, legend }));
+      // A spec or an act that the planner has not seen is not what the status is about.
+      const later = { ...operations, reconcile: { ...act, number: 9 } };
+      for (const changed of [{ generation: 2 }, { operations: later }]) {
+        const said = objectState(syncGroupObject({ ...row, status, ...changed }));
+        wrong.push(...wordOf(said, { good: false, legend: `${legend}, and ${JSON.stringify(changed)}` }));
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+test("a cluster is well when it answers, is the one it was, and so are its Syncs", () => {
+  const row: ClusterRow = { ...common, type: "Cluster", name: "c1", spec: {}, status: { conditions: [] } };
+  const reachable = (status: "True" | "False", reason: string) => [
+    { type: "Reachable", status, reason, message: "", since: common.createdAt },
+  ];
+  const contacts: readonly (readonly [string, ClusterRow["status"]])[] = [
+    ["never asked", { conditions: [] }],
+    ["away", { conditions: reachable("False", "Unreachable") }],
+    ["another one", { mismatch: "other", conditions: reachable("False", "IdentityMismatch") }],
+    ["there", { conditions: reachable("True", "Answers") }],
+  ];
+  const wrong: Wrong[] = [];
+  for (const [what, status] of contacts) {
+    for (const phase of [undefined, ...phases]) {
+      for (const late of [undefined, behind]) {
+        const ready = groupSyncObject(rowIn("Ready", "apply", "newest"), group);
+        const other = phase === undefined ? [] : [groupSyncObject(rowIn(phase, "apply", "newest"), group, late)];
+        const said = objectState(clusterObject({ ...row, status }, "starling", [ready, ...other]));
+        const well = phase === undefined || (phase === "Ready" && late === undefined);
+        const legend = `${what}, with ${phase ?? "nothing"}${late === undefined ? "" : ", behind"} beside what is ready`;
+        wrong.push(...wordOf(said, { good: what === "there" && well, legend }));
+        if (what === "there" && !well) expect(said.remark).toContain("payments/shop.web");
+      }
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test.each<[RolloutPhase, number, "plan" | "deletion", boolean]>([
+  ["Planning", 1, "plan", false],
+  ["Sealed", 1, "plan", false],
+  ["Running", 1, "plan", false],
+  ["Halted", 1, "plan", false],
+  ["Superseded", 1, "plan", false],
+  ["Complete", 1, "plan", true],
+  ["Complete", 0, "plan", false],
+  ["Complete", 0, "deletion", true],
+])("a rollout that is %s, of %i clusters, because of a %s", (phase, selected, trigger, good) => {
+  const row = { ...rolloutRow(12, ["Succeeded"]), phase, selected, trigger };
+  const { word } = objectState(rolloutObject(row));
+  expect(isGood(word)).toBe(good);
+  expect(stateWords()).toContain(word);
+});
+
+test.each<[string, Partial<SourceRow>, string]>([
+  ["is ready", {}, "Ready"],
+  ["has a spec that nobody has looked at", { generation: 2 }, "Reconciling"],
+  ["was asked for a look that it has not had", { operations: { reconcile: { ...act, number: 4 } } }, "Reconciling"],
+  ["is suspended", { operations: { suspended: act } }, "Suspended"],
+])("a Source that %s", (_legend, more, word) => {
+  const row: SourceRow = {
+    ...common,
+    type: "Source",
+    namespace: "payments",
+    name: "app",
+    spec: { git: { url: "https://github.com/acme/app" }, paths: ["."], interval: "5m" },
+    status: {
+      observedGeneration: 1,
+      handledReconcile: 3,
+      conditions: [{ type: "Ready", status: "True", reason: "Succeeded", message: "", since: common.createdAt }],
+    },
+  };
+  expect(objectState(sourceObject({ ...row, ...more })).word).toBe(word);
+});
+
+test("what needs somebody comes before what does not, and what is well comes last", () => {
+  const ranks = [
+    "Failed",
+    "Halted",
+    "ClusterNotFound",
+    "Degraded",
+    "OutOfSync",
+    "NoClusters",
+    "Rolling",
+    "Complete",
+    "Ready",
+  ];
+  expect(ranks.toSorted((a, b) => stateRank(a) - stateRank(b))).toEqual(ranks);
+});

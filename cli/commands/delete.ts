@@ -1,8 +1,10 @@
 import { ApiFailure } from "#cli/api-client.ts";
 import { confirmConsequences } from "#cli/confirm.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
+import { objectState } from "#cli/format/object-state.ts";
 import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/kind-names.ts";
 import type { Session } from "#cli/session.ts";
+import type { AnyObject } from "#shared/domain/api/objects.ts";
 
 const POLL_MS = 1000;
 
@@ -53,10 +55,14 @@ async function confirmed(
   }
 }
 
+/** Until it is not there any more; says what it waits for meanwhile. */
 async function waitGone(session: Session, { object, path }: { object: NamedObject; path: string }): Promise<void> {
+  let said = "";
   for (;;) {
     try {
-      await session.api.call({ method: "GET", path });
+      const { word, remark } = objectState(await session.api.call<AnyObject>({ method: "GET", path }));
+      if (remark !== said) session.note(`${shortName(object)} ${word} ${remark}`);
+      said = remark;
     } catch (error) {
       if (!(error instanceof ApiFailure) || error.code !== "NotFound") throw error;
       session.io.out(`${shortName(object)} deleted\n`);

@@ -1,6 +1,6 @@
 import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { getTable, worstFirst } from "#cli/format/get-table.ts";
-import { objectState } from "#cli/format/object-state.ts";
+import { objectState, planOf } from "#cli/format/object-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { findState, needsSomebody, paintState, stateWords } from "#cli/format/state-words.ts";
 import { formatTable } from "#cli/format/table.ts";
@@ -128,8 +128,15 @@ function print(session: Session, query: Query, list: ApiList<AnyObject>): void {
   if (list.metadata.continue !== undefined) {
     session.note(`… and more: --limit ${query.options.limit * 2}, or --continue ${list.metadata.continue}`);
   }
-  const troubled = items.filter((object) => needsSomebody(objectState(object).word));
+  const troubled = items.filter(needsYou);
   if (troubled.length > 0 && items.length > 1) session.note(troubleText(troubled));
+}
+
+/** Its state says so, or it waits for what is not going to come by itself. */
+function needsYou(object: AnyObject): boolean {
+  const lacks = planOf(object)?.conditions.some(({ reason }) => reason === "SourceNotFound") === true;
+  const { word } = objectState(object);
+  return needsSomebody(word) || (lacks && word === "Waiting");
 }
 
 function tableText(

@@ -32,10 +32,16 @@ export function worseOf(a: ClusterState, b: ClusterState): ClusterState {
 
 export const noClusters: ClusterCounts = { selected: 0, ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
 
-/** Names of the Syncs that a cluster of the subject has. */
+/** Names of the Syncs that a cluster of the subject is to have. */
 export function syncNames({ subject, desired, head }: Known): readonly string[] {
   const templates = desired.ok ? desired.plan.templates.map((template) => template.name) : (head?.templates ?? []);
   return templates.map((template) => syncName(subject, template));
+}
+
+/** Those, and those of templates that are gone and may not be deleted everywhere yet. */
+export function everySyncName(known: Known): readonly string[] {
+  const gone = (known.head?.templates ?? []).map((template) => syncName(known.subject, template));
+  return [...new Set([...syncNames(known), ...gone])];
 }
 
 /**

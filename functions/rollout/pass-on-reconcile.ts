@@ -1,4 +1,4 @@
-import { clusterStateOf, noClusters, syncNames, worseOf } from "#functions/rollout/clusters-by-state.ts";
+import { clusterStateOf, everySyncName, noClusters, syncNames, worseOf } from "#functions/rollout/clusters-by-state.ts";
 import { readMembers, type StoredMember } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -22,7 +22,7 @@ export async function passOnReconcile(known: Known, ports: PlannerPorts): Promis
   if (row.operations.suspended !== undefined) return undefined;
   const now = ports.clock.now();
   const members = await readMembers(ports.blobs, head.members);
-  const names = syncNames(known);
+  const names = everySyncName(known);
   for (let start = 0; start < members.length; start += PAGE) {
     const page = members.slice(start, start + PAGE);
     const syncs = page.flatMap(({ cluster }) => names.map((name) => keys.sync(cluster, subject.namespace, name)));
@@ -70,7 +70,8 @@ export async function followReconcile(
   if (known.row.operations.suspended !== undefined) return { ...before, since: now.toISOString() };
   const seconds = durationSeconds(relationOf(known.row).rollout.progressDeadline) ?? 600;
   const isLate = later(before.since, seconds) <= now.toISOString();
-  const names = syncNames(known);
+  const names = everySyncName(known);
+  const wantedNames = new Set(syncNames(known));
   let looking = before;
   while (looking.looked < members.length) {
     const page = members.slice(looking.looked, looking.looked + PAGE);
@@ -79,8 +80,9 @@ export async function followReconcile(
     );
     const rows = Map.groupBy((await ports.table.getMany(wanted)) as readonly SyncRow[], (row) => row.cluster);
     for (const { cluster } of page) {
-      const state = stateSince(rows.get(cluster) ?? [], { number: before.number, names });
-      if (state === undefined && !isLate) return looking;
+      const state = stateSince(rows.get(cluster) ?? [], { number: before.number, names: wantedNames });
+      // Who waits longer than a cluster may take waits for nobody; the time begins anew with every one that is done.
+      if (state === undefined && !isLate) return looking === before ? before : { ...looking, since: now.toISOString() };
       const counted = state ?? "changing";
       const counts = { ...looking.counts, [counted]: looking.counts[counted] + 1 };
       looking = { ...looking, looked: looking.looked + 1, counts };
@@ -92,9 +94,10 @@ export async function followReconcile(
 /** @returns undefined when the cluster has not been looked at since, or is still changing because of it. */
 function stateSince(
   syncs: readonly SyncRow[],
-  asked: { readonly number: number; readonly names: readonly string[] },
+  asked: { readonly number: number; readonly names: ReadonlySet<string> },
 ): keyof Looking["counts"] | undefined {
-  let worst: keyof Looking["counts"] = syncs.length < asked.names.length ? "waiting" : "ready";
+  const found = syncs.filter((sync) => asked.names.has(sync.name)).length;
+  let worst: keyof Looking["counts"] = found < asked.names.size ? "waiting" : "ready";
   for (const { desired, observed } of syncs) {
     if (desired.action === "orphan") {
       worst = worseOf(worst, "waiting");

@@ -227,7 +227,8 @@ export function nextResolve(
   if (status.attemptedAt === undefined) return row.createdAt;
   if (status.observedGeneration !== row.generation) return row.createdAt;
   const asked = row.operations.reconcile;
-  if (asked !== undefined && asked.number !== status.handledReconcile) return asked.at;
+  // A row of before acts had numbers has an act without one.
+  if (asked?.number !== undefined && asked.number !== status.handledReconcile) return asked.at;
   const interval = durationSeconds(row.spec.interval) ?? 300;
   const failures = status.failures ?? 0;
   const wait =

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ApiSession } from "#local/api-session.ts";
 import { createCallRecorder } from "#local/aws/call-recorder.ts";
 import { addFleet, type Stack, startStack } from "#local/stack.ts";
+import type { ApiList, SyncGroupObject, SyncObject } from "#shared/domain/api/objects.ts";
 import { mayDo, refusedCalls, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
 import { synthesize } from "#test/synth/synthesized.ts";
 
@@ -116,6 +117,17 @@ describe("a role lets its function do its work", () => {
 
     await stack.git.commitFiles("shop/app", configMap("two"), { message: "two" });
     await until("the second revision", () => clustersWith("two") === 2);
+
+    const bad = {
+      "all/settings.yaml": configMap("two")["all/settings.yaml"].replace("name: settings", "name: NoName"),
+    };
+    await stack.git.commitFiles("shop/app", bad, { message: "wrong" });
+    const state = async () => (await api.call<SyncGroupObject>("GET", `${ns}/syncgroups/web`)).status.state;
+    await until("the halt", async () => (await state()) === "Halted");
+    const { items } = await api.call<ApiList<SyncObject>>("GET", "/v1/syncs");
+    expect(items.map(({ status }) => status.state).sort()).toEqual(["Failed", "OutOfSync"]);
+    await stack.git.commitFiles("shop/app", configMap("two"), { message: "right" });
+    await until("the end of it", async () => (await state()) === "Complete");
 
     const post = (path: string) => api.call("POST", path, { reason: "a test" });
     await post(`${ns}/syncgroups/web/suspend`);

@@ -100,6 +100,21 @@ describe("a reconcile", () => {
     });
   });
 
+  test("gives every cluster the whole deadline, however many there are", async () => {
+    const made = await settled("a", "b", "c");
+    await asked(made, 1);
+    for (const name of ["a", "b"]) {
+      made.advanceClock(400);
+      await made.observe(name, "Ready");
+      await made.plan();
+      expect(await status(made)).toMatchObject({ state: "Reconciling", reconciled: undefined });
+    }
+    made.advanceClock(400);
+    await made.observe("c", "Ready");
+    await made.plan();
+    expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1 });
+  });
+
   test("spends no deadline while the group is suspended", async () => {
     const made = await settled("a");
     await asked(made, 1);

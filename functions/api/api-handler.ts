@@ -1,4 +1,5 @@
 import middy from "@middy/core";
+import { answerBytes, MAX_ANSWER_BYTES } from "#functions/api/answer-size.ts";
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { readRequest } from "#functions/api/http-event.ts";
 import { refusal, refusalStatus } from "#functions/api/refusal.ts";
@@ -6,9 +7,6 @@ import { answerRequest } from "#functions/api/routes.ts";
 import { stringifyJson } from "#shared/domain/json.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
 import type { Log } from "#shared/ports.ts";
-
-/** Lambda's limit for an answer is 6 MB, in which the body is once more a JSON string. */
-const MAX_ANSWER_BYTES = 4_500_000;
 
 /** Answer of an HTTP API integration, payload format 2.0. */
 export interface HttpAnswer {
@@ -31,7 +29,7 @@ export function apiHandler(ports: ApiPorts): ApiHandler {
 }
 
 function bounded(given: HttpAnswer): HttpAnswer {
-  const bytes = Buffer.byteLength(given.body);
+  const bytes = answerBytes(given.body);
   if (bytes <= MAX_ANSWER_BYTES) return given;
   throw refusal("AnswerTooLarge", `the answer has ${bytes} bytes; ask for fewer objects with a smaller limit`);
 }

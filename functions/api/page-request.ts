@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { fittingItems } from "#functions/api/answer-size.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { excerpt } from "#shared/domain/excerpt.ts";
 import { boundedText } from "#shared/domain/kinds/bounded.ts";
@@ -11,6 +12,8 @@ const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1000;
 /** Reads for one answer; a selector that matches little answers with fewer items and a token. */
 const READS_PER_ANSWER = 20;
+/** Of the largest objects these are 30 MB, many times that while they are read. */
+const ROWS_PER_READ = 100;
 
 export interface PageRequest {
   readonly limit: number;
@@ -46,7 +49,7 @@ export function keepsLabels(request: PageRequest, row: { readonly labels: Readon
   return request.selector === undefined || matchesSelector(request.selector, row.labels);
 }
 
-/** Reads pages until the limit is reached, keeping what `keep` turns into an item. */
+/** Reads pages until the limit is reached or no more fits an answer, keeping what `keep` turns into an item. */
 export async function collect<T>(
   request: PageRequest,
   source: {
@@ -58,7 +61,7 @@ export async function collect<T>(
   let after = request.after;
   for (let reads = 0; reads < READS_PER_ANSWER; reads++) {
     const page = await source.read({
-      limit: request.limit - items.length,
+      limit: Math.min(ROWS_PER_READ, request.limit - items.length),
       ...(after === undefined ? {} : { after }),
     });
     for (const row of page.items) {
@@ -66,7 +69,7 @@ export async function collect<T>(
       if (item !== undefined) items.push(item);
     }
     after = page.next;
-    if (after === undefined || items.length >= request.limit) break;
+    if (after === undefined || items.length >= request.limit || fittingItems(items) < items.length) break;
   }
   return { items, ...(after === undefined ? {} : { next: after }) };
 }

@@ -1,5 +1,6 @@
 /** The routes of the door, one table. Everything a route may do is in the use case it names. */
 import { acceptCluster } from "#functions/api/accept-cluster.ts";
+import { fittingItems } from "#functions/api/answer-size.ts";
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { applyDocuments } from "#functions/api/apply-documents.ts";
 import { deleteObject } from "#functions/api/delete-object.ts";
@@ -8,7 +9,7 @@ import { listEvents } from "#functions/api/list-events.ts";
 import { getObject, listClusters, listSources, listSyncGroups } from "#functions/api/list-objects.ts";
 import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
 import { operate } from "#functions/api/operate.ts";
-import { type ListPage, pageRequest } from "#functions/api/page-request.ts";
+import { type ListPage, type PageRequest, pageRequest } from "#functions/api/page-request.ts";
 import { named, objectName, parseBody, stateOf } from "#functions/api/query-values.ts";
 import {
   getRollout,
@@ -157,21 +158,20 @@ function remove({ ports, request }: Call, reference: ObjectReference): Promise<u
 }
 
 async function clusters({ ports, request }: Call): Promise<unknown> {
-  return list("Cluster", await listClusters(ports, pageRequest(request.query)));
+  return list("Cluster", request, (page) => listClusters(ports, page));
 }
 
 async function lists({ ports, request, params }: Call): Promise<unknown> {
-  const page = pageRequest(request.query);
   const namespace = params.namespace;
   const kind = kindOf(params);
-  if (kind === "Source") return list(kind, await listSources(ports.table, { namespace, page }));
-  if (kind === "SyncGroup") return list(kind, await listSyncGroups(ports.table, { namespace, page }));
-  if (page.selector !== undefined) {
+  if (kind === "Source") return list(kind, request, (page) => listSources(ports.table, { namespace, page }));
+  if (kind === "SyncGroup") return list(kind, request, (page) => listSyncGroups(ports.table, { namespace, page }));
+  if (request.query.labelSelector !== undefined) {
     throw refusal("BadRequest", `${kind}s have no labels; leave labelSelector out`);
   }
-  if (kind === "Rollout") return list(kind, await listNewestRollouts(ports.table, { namespace, page }));
+  if (kind === "Rollout") return list(kind, request, (page) => listNewestRollouts(ports.table, { namespace, page }));
   const scope = namespace === undefined ? {} : { namespace };
-  return list(kind, await listSyncs(ports.table, { ...scope, ...stateOf(request), page }));
+  return list(kind, request, (page) => listSyncs(ports.table, { ...scope, ...stateOf(request), page }));
 }
 
 async function one({ ports, request, params }: Call): Promise<unknown> {
@@ -196,27 +196,18 @@ async function one({ ports, request, params }: Call): Promise<unknown> {
 }
 
 async function syncsOnCluster({ ports, request, params }: Call): Promise<unknown> {
-  const page = await listSyncsOnCluster(ports.table, {
-    cluster: params.name ?? "",
-    ...named(request, "namespace"),
-    ...stateOf(request),
-    page: pageRequest(request.query),
-  });
-  return list("Sync", page);
+  const filter = { cluster: params.name ?? "", ...named(request, "namespace"), ...stateOf(request) };
+  return list("Sync", request, (page) => listSyncsOnCluster(ports.table, { ...filter, page }));
 }
 
 async function syncsOfSubject({ ports, request, params }: Call): Promise<unknown> {
-  const page = await listSyncs(ports.table, {
-    subject: subjectFrom(params),
-    ...stateOf(request),
-    page: pageRequest(request.query),
-  });
-  return list("Sync", page);
+  const filter = { subject: subjectFrom(params), ...stateOf(request) };
+  return list("Sync", request, (page) => listSyncs(ports.table, { ...filter, page }));
 }
 
 async function rollouts({ ports, request, params }: Call): Promise<unknown> {
-  const query = { subject: subjectFrom(params), page: pageRequest(request.query) };
-  return list("Rollout", await listRollouts(ports.table, query));
+  const subject = subjectFrom(params);
+  return list("Rollout", request, (page) => listRollouts(ports.table, { subject, page }));
 }
 
 async function oneRollout({ ports, params }: Call): Promise<unknown> {
@@ -226,27 +217,33 @@ async function oneRollout({ ports, params }: Call): Promise<unknown> {
 async function targets({ ports, request, params }: Call): Promise<unknown> {
   const rollout = await getRollout(ports.table, rolloutOf(params));
   const { stage, state } = request.query;
-  const page = await listTargets(ports.table, {
+  const filter = {
     rollout,
     ...(stage === undefined ? {} : { stage }),
     ...(state === undefined ? {} : { states: targetStatesOf(state) }),
-    page: pageRequest(request.query),
-  });
-  return list("Target", page);
+  };
+  return list("Target", request, (page) => listTargets(ports.table, { ...filter, page }));
 }
 
 async function events({ ports, request, params }: Call): Promise<unknown> {
   const { namespace = "", name = "" } = params;
-  const page = await listEvents(ports.table, {
-    about: { namespace, kind: kindOf(params), name },
-    ...named(request, "cluster"),
-    page: pageRequest(request.query),
-  });
-  return list("Event", page);
+  const query = { about: { namespace, kind: kindOf(params), name }, ...named(request, "cluster") };
+  return list("Event", request, (page) => listEvents(ports.table, { ...query, page }));
 }
 
-function list<Item>(kind: string, page: ListPage<Item>): unknown {
-  return listOf(kind, page.items, page.next);
+/** As many items as an answer holds: what somebody wrote is no reason that others cannot list. */
+async function list<Item>(
+  kind: string,
+  request: HttpRequest,
+  read: (page: PageRequest) => Promise<ListPage<Item>>,
+): Promise<unknown> {
+  const asked = pageRequest(request.query);
+  for (let limit = asked.limit; ; ) {
+    const { items, next } = await read({ ...asked, limit });
+    const fitting = fittingItems(items);
+    if (fitting === items.length) return listOf(kind, items, next);
+    limit = fitting;
+  }
 }
 
 function kindOf(params: Call["params"]): (typeof kindOfPlural)[keyof typeof kindOfPlural] {

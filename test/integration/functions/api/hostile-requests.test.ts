@@ -29,6 +29,11 @@ interface Refusal {
   readonly problems?: readonly { readonly field: string; readonly message: string }[];
 }
 
+interface ToldList {
+  readonly metadata: { readonly continue?: string };
+  readonly items: readonly { readonly metadata: { readonly name: string } }[];
+}
+
 interface Case {
   readonly name: string;
   readonly body: string;
@@ -255,23 +260,59 @@ describe("the API refuses, in few words", () => {
     expect(await doors.table.get(key)).toEqual(before);
   });
 
-  test("a list that no answer holds says how to ask", async () => {
-    for (let start = 0; start < 20; start += 3) {
-      const few = [0, 1, 2].map((index) => {
-        const document = annotated({ a: x(262_000) });
-        return { ...document, metadata: { ...document.metadata, name: `big-${start + index}` } };
+  test.each([
+    ["of text", "x", 262_000],
+    ["of quotes, which are two characters each, and four in what a function answers", '"', 140_000],
+    ["of what JSON writes with six characters", "\u0001", 45_000],
+  ])("a list of objects that no answer holds is told in parts: %s", async (_what, character, count) => {
+    const namespace = `large-${character.charCodeAt(0)}`;
+    const names = Array.from({ length: 24 }, (_, index) => `big-${String(index).padStart(2, "0")}`);
+    for (let start = 0; start < names.length; start += 3) {
+      const few = names.slice(start, start + 3).map((name) => {
+        const document = annotated({ a: character.repeat(count) });
+        return { ...document, metadata: { ...document.metadata, namespace, name } };
       });
       expect(await doors.ask("POST", "/v1/apply", body(...few))).toMatchObject({ status: 200 });
     }
-    const all = await doors.ask("GET", "/v1/namespaces/payments/sources");
-    expect(all.status).toBe(422);
-    expect(JSON.parse(all.text)).toMatchObject({
-      code: "AnswerTooLarge",
-      message: expect.stringMatching(/ask for fewer objects with a smaller limit$/),
-    });
-    const few = await doors.ask("GET", "/v1/namespaces/payments/sources?limit=5");
-    expect(JSON.parse(few.text)).toMatchObject({ kind: "SourceList", items: { length: 5 } });
+    const listed: string[] = [];
+    let answers = 0;
+    let after = "";
+    do {
+      const told = await doors.ask("GET", `/v1/namespaces/${namespace}/sources${after}`);
+      expect(told).toMatchObject({ status: 200 });
+      const { items, metadata } = JSON.parse(told.text) as ToldList;
+      answers += 1;
+      listed.push(...items.map((item) => item.metadata.name));
+      after = metadata.continue === undefined ? "" : `?continue=${metadata.continue}`;
+    } while (after !== "");
+    expect(listed).toEqual(names);
+    expect(answers).toBeGreaterThan(1);
+    expect(answers).toBeLessThan(5);
   });
+
+  test.each(["sources", "syncgroups", "syncs", "clusters"])(
+    "%s of others are told, whatever one team wrote",
+    async (plural) => {
+      const documents = {
+        sources: source("large"),
+        syncgroups: syncGroup("large", [{ name: "t", source: "app" }]),
+        syncs: sync("large", { cluster: "c1", source: "app" }),
+        clusters: cluster("large"),
+      };
+      const document = documents[plural as keyof typeof documents];
+      const metadata = { ...document.metadata, ...(plural === "clusters" ? {} : { namespace: "hostile" }) };
+      const named = (name: string, annotations: Readonly<Record<string, string>>) =>
+        body({ ...document, metadata: { ...metadata, name, annotations } });
+      for (let index = 0; index < 30; index++) {
+        const told = await doors.ask("POST", "/v1/apply", named(`l${index}`, { a: x(262_000) }));
+        expect(told).toMatchObject({ status: 200 });
+      }
+      expect(await doors.ask("POST", "/v1/apply", named("last", {}))).toMatchObject({ status: 200 });
+      const told = await doors.ask("GET", `/v1/${plural}?limit=1000`);
+      expect(told).toMatchObject({ status: 200 });
+      expect((JSON.parse(told.text) as ToldList).metadata.continue).toEqual(expect.any(String));
+    },
+  );
 });
 
 describe("the webhook passes by, at once", () => {

@@ -42,6 +42,22 @@ describe("a path", () => {
     expect(renderPath(text, cluster)).toEqual({ ok: false, message: `path: ${message}` });
   });
 
+  test("ends where a path that is written out would: fifty values make no path of fifty thousand characters", () => {
+    const long = { ...cluster, values: { v: "x".repeat(1000) } };
+    expect(renderPath(`${"y".repeat(23)}/{{cluster.values.v}}`, long)).toMatchObject({ ok: true });
+    const message = (length: number) =>
+      `path: has ${length} characters for cluster eu-1; expected at most 1024: shorten it, or the values that it is made of`;
+    const cases: readonly (readonly [string, number])[] = [
+      [`${"y".repeat(24)}/{{cluster.values.v}}`, 1025],
+      [`{{cluster.values.v}}/${"y".repeat(1000)}`, 2001],
+      ["{{cluster.values.v}}/".repeat(48), 48_048],
+    ];
+    for (const [text, length] of cases) {
+      expect(checkPathTemplate(text)).toBeUndefined();
+      expect(renderPath(text, long)).toEqual({ ok: false, message: message(length) });
+    }
+  });
+
   test.each([
     "{{ name }}",
     "{{ cluster.status.uid }}",

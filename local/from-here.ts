@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
-const addresses = ["127.0.0.1", "localhost", "[::1]"];
+/** With whatever port: a tunnel to this machine begins at another one. */
+const here = /^(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?$/i;
 
 /**
  * Lets requests through that name this machine and do not come from a web page. A page of any site can make its visitor's
@@ -26,12 +27,8 @@ function refusalOf(request: IncomingMessage, known: RegExp | undefined): readonl
   }
   const hosts = request.headersDistinct.host ?? [];
   const [host = ""] = hosts;
-  const isKnown = hosts.length === 1 && (isHere(host, request.socket.localPort) || known?.test(host) === true);
+  const isKnown = hosts.length === 1 && (here.test(host) || known?.test(host) === true);
   if (!isKnown) return [421, "This is no server of the host that was asked for"];
   // Of a URL in its place, some would see the path and others all of it.
   return request.url?.startsWith("/") === true ? undefined : [400, "The request has to name a path"];
-}
-
-function isHere(host: string, port: number | undefined): boolean {
-  return addresses.some((address) => host.toLowerCase() === `${address}:${port}`);
 }

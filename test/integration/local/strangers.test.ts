@@ -47,6 +47,7 @@ const doors: readonly Door[] = [
   { name: "DynamoDB", origin: () => stack.machine.proxy.endpoints.dynamodb },
   { name: "SQS", origin: () => stack.machine.proxy.endpoints.sqs },
   { name: "S3", origin: () => stack.machine.proxy.endpoints.s3 },
+  { name: "Lambda", origin: () => stack.machine.proxy.endpoints.lambda },
   { name: "Secrets Manager", origin: secretsOrigin },
   { name: "EKS and STS", origin: () => stack.machine.eks.endpoint },
   { name: "git", origin: () => new URL(stack.git.url("shop")).origin },
@@ -115,6 +116,7 @@ const questions: readonly Asking[] = [
   { path: "/?X-Amz-Credential=AKIA/20260101/us-east-1/s3/aws4_request&X-Amz-Signature=00&X-Amz-SignedHeaders=host" },
   { path: "/?Action=GetCallerIdentity&Version=2011-06-15" },
   { method: "POST", body: "Action=GetCallerIdentity&Version=2011-06-15" },
+  { method: "POST", path: "/2015-03-31/functions/build/invocations", body: "{}" },
   { path: "/faults" },
   { method: "DELETE", path: "/faults" },
   { path: "/shop.git/info/refs?service=git-upload-pack" },
@@ -148,7 +150,7 @@ describe.each(doors)("$name", ({ origin }) => {
     }
   });
 
-  test.each(["evil.example", "127.0.0.1.evil.example", "127.0.0.1", "127.0.0.1:1", "localhost", "0.0.0.0", "127.1"])(
+  test.each(["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1:", "0.0.0.0", "127.1"])(
     "does not know itself by the name of %j",
     async (name) => {
       const { port } = new URL(await origin());
@@ -160,9 +162,11 @@ describe.each(doors)("$name", ({ origin }) => {
     },
   );
 
-  test.each(["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])("knows itself as %s", async (name) => {
+  test.each(["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])("knows itself as %s, by a tunnel too", async (name) => {
     const { port } = new URL(await origin());
-    expect((await ask(await origin(), { headers: { host: `${name}:${port}` } })).status).not.toBe(421);
+    for (const host of [`${name}:${port}`, `${name}:1`, name]) {
+      expect((await ask(await origin(), { headers: { host } })).status, host).not.toBe(421);
+    }
   });
 
   test.each<[string, Record<string, string>]>([

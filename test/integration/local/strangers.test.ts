@@ -111,6 +111,7 @@ const questions: readonly Asking[] = [
   { method: "POST", headers: target("AmazonSQS.ListQueues"), body: "{}" },
   { method: "POST", headers: target("secretsmanager.GetSecretValue"), body: '{"SecretId":"starling/git/shop"}' },
   { method: "POST", path: "/", body: "Action=ListQueues&Version=2012-11-05" },
+  { method: "POST", path: "/2015-03-31/functions/resolve/invocations", body: "{}" },
   { method: "PUT", path: "/bucket" },
   { method: "PUT", path: "/bucket/key", headers: { authorization: madeUp("s3") }, body: "x" },
   { path: "/?X-Amz-Credential=AKIA/20260101/us-east-1/s3/aws4_request&X-Amz-Signature=00&X-Amz-SignedHeaders=host" },

@@ -8,7 +8,8 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
 } from "@aws-sdk/client-s3";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { quiet, type S3Faults } from "#local/aws/fault-options.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
@@ -121,4 +122,50 @@ test("quiet: a hundred writes and reads meet nothing", async () => {
     expect(await read(`quiet/${count}`)).toBe(`${count}`);
   }
   expect(aws.proxy.injected()).toEqual(before);
+});
+
+describe("a presigned URL", () => {
+  const signed = (Key: string, expiresIn = 60) =>
+    getSignedUrl(aws.s3, new GetObjectCommand({ Bucket, Key }), { expiresIn });
+  beforeAll(async () => {
+    for (const Key of ["plans/a b+c (1)", "plans/other"]) {
+      await aws.s3.send(new PutObjectCommand({ Bucket, Key, Body: `body of ${Key}` }));
+    }
+  });
+
+  test("gives what it says, and takes what it says once", async () => {
+    const got = await fetch(await signed("plans/a b+c (1)"));
+    expect([got.status, await got.text()]).toEqual([200, "body of plans/a b+c (1)"]);
+    const command = new PutObjectCommand({ Bucket, Key: "plans/new", IfNoneMatch: "*" });
+    const put = await getSignedUrl(aws.s3, command, { unhoistableHeaders: new Set(["if-none-match"]) });
+    const send = (body: string) => fetch(put, { method: "PUT", body, headers: { "if-none-match": "*" } });
+    expect([(await send("one")).status, (await send("two")).status]).toEqual([200, 412]);
+    expect(await read("plans/new")).toBe("one");
+  });
+
+  test.each<[string, (url: string) => string, RequestInit?]>([
+    ["another key", (url) => url.replace(/\/plans\/[^?]+/, "/plans/other")],
+    ["a key behind two slashes", (url) => url.replace("/plans/", "//plans/")],
+    ["another method", (url) => url, { method: "DELETE" }],
+    ["a write", (url) => url, { method: "PUT", body: "x" }],
+    ["a longer life", (url) => url.replace("X-Amz-Expires=60", "X-Amz-Expires=600")],
+    ["a further parameter", (url) => `${url}&response-content-type=text%2Fhtml`],
+    ["a parameter twice", (url) => `${url}&X-Amz-Expires=60`],
+    ["a header that is not signed", (url) => url, { headers: { "x-amz-copy-source": `${Bucket}/plans/other` } }],
+    ["another access key", (url) => url.replace(/Credential=[^%]+/, "Credential=AKIAOTHER")],
+    ["no signature", (url) => url.replace(/&X-Amz-Signature=[0-9a-f]+/, "")],
+  ])("does not give %s", async (_what, change, init) => {
+    const answer = await fetch(change(await signed("plans/a b+c (1)")), init);
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(await answer.text()).toContain("<Error>");
+  });
+
+  test("ends", async () => {
+    const command = new GetObjectCommand({ Bucket, Key: "plans/other" });
+    const past = new Date(Date.now() - 61_000);
+    const ended = await fetch(await getSignedUrl(aws.s3, command, { expiresIn: 60, signingDate: past }));
+    expect([ended.status, await ended.text()]).toEqual([403, expect.stringContaining("RequestTimeTooSkewed")]);
+    const lasting = await fetch(await getSignedUrl(aws.s3, command, { expiresIn: 70, signingDate: past }));
+    expect(lasting.status).toBe(200);
+  });
 });

@@ -87,7 +87,10 @@ function numberOf(text: string, names: readonly string[], first: number): number
   const wrong = (why: string) =>
     `failed to parse int from ${text}: strconv.Atoi: parsing ${JSON.stringify(text)}: ${why}`;
   if (!/^[-+]?\d+$/.test(text)) return wrong("invalid syntax");
-  const value = BigInt(text.replace("+", ""));
+  const digits = text.replace(/^[-+]?0*/, "");
+  // Of 19 digits some fit into 64 bits, of 20 none.
+  if (digits.length > 19) return wrong("value out of range");
+  const value = BigInt(text.startsWith("-") ? `-${digits || "0"}` : digits || "0");
   if (value !== BigInt.asIntN(64, value)) return wrong("value out of range");
   return value < 0n ? `negative number (${value}) not allowed: ${text}` : Number(value);
 }

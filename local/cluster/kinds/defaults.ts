@@ -1,3 +1,4 @@
+import { defaultAutoscaler, defaultScaling } from "#local/cluster/kinds/autoscaler-defaults.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
 
 /** A struct under construction: defaults are written into it. */
@@ -44,13 +45,13 @@ const constants: Readonly<Record<string, JsonObject>> = {
   "apps.v1.DeploymentSpec": { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 },
   "apps.v1.DeploymentStrategy": { type: "RollingUpdate" },
   "apps.v1.ReplicaSetSpec": { replicas: 1 },
+  "core.v1.ReplicationControllerSpec": { replicas: 1 },
   "apps.v1.StatefulSetSpec": {
     replicas: 1,
     revisionHistoryLimit: 10,
     podManagementPolicy: "OrderedReady",
     persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" },
   },
-  "apps.v1.StatefulSetUpdateStrategy": { type: "RollingUpdate" },
   "apps.v1.DaemonSetSpec": { revisionHistoryLimit: 10 },
   "apps.v1.DaemonSetUpdateStrategy": { type: "RollingUpdate" },
   "batch.v1.CronJobSpec": {
@@ -86,6 +87,7 @@ const constants: Readonly<Record<string, JsonObject>> = {
   "admissionregistration.v1.RuleWithOperations": { scope: "*" },
   "admissionregistration.v1.ServiceReference": { port: 443 },
   "apiregistration.v1.ServiceReference": { port: 443 },
+  "apiextensions.v1.ServiceReference": { port: 443 },
 };
 
 function setMissing(draft: Draft, key: string, value: Json): void {
@@ -98,6 +100,8 @@ function childOf(draft: JsonObject, key: string): JsonObject {
 }
 
 function imagePullPolicy(image: string): string {
+  // No reference to an image, such as `ko://example.com/app`: there is no tag to be the latest.
+  if (image.includes("://")) return "IfNotPresent";
   const digest = image.includes("@");
   const tag = /:([^:/@]+)(?:@|$)/.exec(image)?.[1] ?? (digest ? "" : "latest");
   return tag === "latest" ? "Always" : "IfNotPresent";
@@ -123,6 +127,31 @@ function defaultService(draft: Draft): void {
 function defaultRollingUpdate(draft: Draft, values: JsonObject): void {
   if (draft.type !== "RollingUpdate") return;
   draft.rollingUpdate = { ...values, ...childOf(draft, "rollingUpdate") };
+}
+
+/** A partition is only given where the strategy is nobody's choice, or somebody speaks of it. */
+function defaultStatefulUpdate(draft: Draft): void {
+  if (draft.type === undefined || draft.type === "") draft.rollingUpdate ??= {};
+  setMissing(draft, "type", "RollingUpdate");
+  if (draft.rollingUpdate !== undefined) defaultRollingUpdate(draft, { partition: 0 });
+}
+
+function defaultClaimTemplates(draft: Draft): void {
+  if (!Array.isArray(draft.volumeClaimTemplates)) return;
+  const type = { apiVersion: "v1", kind: "PersistentVolumeClaim" };
+  draft.volumeClaimTemplates = draft.volumeClaimTemplates.map((claim: Json) =>
+    isJsonObject(claim) ? { ...claim, ...type } : claim,
+  );
+}
+
+/** The labels of the template stand for what is not said. */
+function defaultReplicationController(draft: Draft): void {
+  const spec = childOf(draft, "spec");
+  const labels = childOf(childOf(childOf(spec, "template"), "metadata"), "labels");
+  if (Object.keys(labels).length === 0) return;
+  const metadata = childOf(draft, "metadata");
+  if (Object.keys(childOf(spec, "selector")).length === 0) draft.spec = { ...spec, selector: labels };
+  if (Object.keys(childOf(metadata, "labels")).length === 0) draft.metadata = { ...metadata, labels };
 }
 
 function defaultJob(draft: Draft): void {
@@ -170,32 +199,6 @@ function withHostPorts(container: JsonObject): JsonObject {
     return { ...port, hostPort: port.hostPort ?? port.containerPort };
   });
   return { ...container, ports };
-}
-
-/** Half of what v1 has no fields for is in annotations. */
-function defaultAutoscaler(draft: Draft): void {
-  const spec: Draft = { ...(childOf(draft, "spec") as Draft) };
-  const annotations = childOf(childOf(draft, "metadata"), "annotations");
-  setMissing(spec, "minReplicas", 1);
-  if (annotations["autoscaling.alpha.kubernetes.io/metrics"] === undefined)
-    setMissing(spec, "targetCPUUtilizationPercentage", 80);
-  draft.spec = spec;
-}
-
-const scaleUp = {
-  stabilizationWindowSeconds: 0,
-  selectPolicy: "Max",
-  policies: [
-    { type: "Pods", value: 4, periodSeconds: 15 },
-    { type: "Percent", value: 100, periodSeconds: 15 },
-  ],
-};
-const scaleDown = { selectPolicy: "Max", policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] };
-
-/** Where one rule is given, all are. */
-function defaultScaling(draft: Draft): void {
-  draft.scaleUp = { ...scaleUp, ...childOf(draft, "scaleUp") };
-  draft.scaleDown = { ...scaleDown, ...childOf(draft, "scaleDown") };
 }
 
 function defaultNetworkPolicy(draft: Draft): void {
@@ -262,7 +265,9 @@ const computed: Readonly<Record<string, (draft: Draft) => void>> = {
   "core.v1.Secret": moveStringData,
   "core.v1.Namespace": defaultNamespace,
   "apps.v1.DeploymentStrategy": (draft) => defaultRollingUpdate(draft, { maxUnavailable: "25%", maxSurge: "25%" }),
-  "apps.v1.StatefulSetUpdateStrategy": (draft) => defaultRollingUpdate(draft, { partition: 0 }),
+  "apps.v1.StatefulSetUpdateStrategy": defaultStatefulUpdate,
+  "apps.v1.StatefulSetSpec": defaultClaimTemplates,
+  "core.v1.ReplicationController": defaultReplicationController,
   "apps.v1.DaemonSetUpdateStrategy": (draft) => defaultRollingUpdate(draft, { maxUnavailable: 1, maxSurge: 0 }),
   "batch.v1.Job": defaultJob,
   "autoscaling.v1.HorizontalPodAutoscaler": defaultAutoscaler,

@@ -32,6 +32,15 @@ function protect(finalizer: string): NonNullable<Strategy["prepare"]> {
   };
 }
 
+const protectVolume = protect("kubernetes.io/pv-protection");
+
+/** A volume remembers since when it has its phase. */
+function prepareVolume(object: JsonObject, context: StrategyContext): JsonObject {
+  const { live, cluster } = context;
+  const status = live?.status ?? { phase: "Pending", lastPhaseTransitionTime: cluster.now() };
+  return { ...protectVolume(object, context), status };
+}
+
 function claimChanges(object: JsonObject, { live }: StrategyContext): FieldError[] {
   if (live === undefined) return [];
   const bound = stringAt(live, "status", "phase") === "Bound";
@@ -54,7 +63,7 @@ const strategies: Readonly<Record<string, Strategy>> = {
   "/secrets": secretStrategy,
   "/services": { prepare: allocateService, validate: serviceErrors, warn: serviceWarnings },
   "/persistentvolumeclaims": { prepare: protect("kubernetes.io/pvc-protection"), validate: claimChanges },
-  "/persistentvolumes": { prepare: protect("kubernetes.io/pv-protection") },
+  "/persistentvolumes": { prepare: prepareVolume },
   "autoscaling/horizontalpodautoscalers": autoscalerStrategy,
   "batch/cronjobs": cronJobStrategy,
   "policy/poddisruptionbudgets": budgetStrategy,

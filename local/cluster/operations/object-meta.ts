@@ -184,7 +184,7 @@ export function finalizerWarnings(object: JsonObject, live: JsonObject | undefin
     .filter((name) => !known.includes(name) && !name.includes("/") && !standardFinalizers.has(name))
     .map(
       (name) =>
-        `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
+        `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name ${name.includes(".") ? "including a path (/) " : ""}to avoid accidental conflicts with other finalizer writers`,
     );
 }
 

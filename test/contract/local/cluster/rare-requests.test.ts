@@ -110,6 +110,52 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     expect(await apply(path, same, "first")).toEqual(moved);
   });
 
+  test("a ReplicationController selects the labels of its template, which are its own too", async () => {
+    const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "ko://x/y" }] } };
+    const object = { apiVersion: "v1", kind: "ReplicationController", metadata: { name: "old" }, spec: { template } };
+    const { metadata, spec } = await apply(`${space}/replicationcontrollers/old`, object);
+    expect(metadata).toMatchObject({ labels: { a: "b" } });
+    expect(spec).toMatchObject({ replicas: 1, selector: { a: "b" } });
+    expect(spec).toMatchObject({ template: { spec: { containers: [{ imagePullPolicy: "IfNotPresent" }] } } });
+  });
+
+  test("a StatefulSet says what its claims are, and no partition where a strategy was chosen", async () => {
+    const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+    const claim = {
+      metadata: { name: "data" },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    };
+    const set = (name: string, spec: JsonObject): JsonObject => ({
+      apiVersion: "apps/v1",
+      kind: "StatefulSet",
+      metadata: { name },
+      spec: { serviceName: "s", selector: { matchLabels: { a: "b" } }, template, ...spec },
+    });
+    const path = "/apis/apps/v1/namespaces/rare/statefulsets";
+    const plain = await apply(`${path}/plain`, set("plain", { volumeClaimTemplates: [claim] }));
+    const chosen = await apply(`${path}/chosen`, set("chosen", { updateStrategy: { type: "RollingUpdate" } }));
+    expect(listAt(plain, "spec", "volumeClaimTemplates")).toMatchObject([
+      { apiVersion: "v1", kind: "PersistentVolumeClaim", ...claim },
+    ]);
+    expect(valueAt(plain, "spec", "updateStrategy")).toEqual({
+      type: "RollingUpdate",
+      rollingUpdate: { partition: 0 },
+    });
+    expect(valueAt(chosen, "spec", "updateStrategy")).toEqual({ type: "RollingUpdate" });
+  });
+
+  test("a volume remembers since when it has its phase", async () => {
+    const body = {
+      apiVersion: "v1",
+      kind: "PersistentVolume",
+      metadata: { name: "rare" },
+      spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/data" } },
+    };
+    expect(await apply("/api/v1/persistentvolumes/rare", body)).toMatchObject({
+      status: { phase: "Pending", lastPhaseTransitionTime: expect.any(String) },
+    });
+  });
+
   test("a definition that is going away takes no new objects, and is still applied to", async () => {
     const group = "leaving.example.com";
     const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

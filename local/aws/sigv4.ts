@@ -43,11 +43,24 @@ export function signatureOf(parts: SignedParts): string {
     payload,
   ].join("\n");
   const { day, region, service } = scope;
-  const scopeText = [day, region, service, "aws4_request"];
-  const toSign = ["AWS4-HMAC-SHA256", longDate, scopeText.join("/"), sha256(canonical)].join("\n");
-  let key: Buffer = Buffer.from(`AWS4${parts.secretAccessKey}`);
-  for (const part of scopeText) key = createHmac("sha256", key).update(part).digest();
-  return createHmac("sha256", key).update(toSign).digest("hex");
+  const scopeText = [day, region, service, "aws4_request"].join("/");
+  const toSign = ["AWS4-HMAC-SHA256", longDate, scopeText, sha256(canonical)].join("\n");
+  return createHmac("sha256", signingKey(parts.secretAccessKey, scopeText)).update(toSign).digest("hex");
+}
+
+/** They change once a day, and are half of what a signature costs. */
+const signingKeys = new Map<string, Buffer>();
+const keptKeys = 1000;
+
+function signingKey(secretAccessKey: string, scope: string): Buffer {
+  const name = `${scope} ${secretAccessKey}`;
+  const known = signingKeys.get(name);
+  if (known !== undefined) return known;
+  let key: Buffer = Buffer.from(`AWS4${secretAccessKey}`);
+  for (const part of scope.split("/")) key = createHmac("sha256", key).update(part).digest();
+  if (signingKeys.size >= keptKeys) signingKeys.clear();
+  signingKeys.set(name, key);
+  return key;
 }
 
 export function splitUrl(url: string): {
@@ -111,8 +124,8 @@ export function sha256(data: string | Buffer): string {
 
 /** In a time that does not tell where they differ. */
 export function isEqual(left: string, right: string): boolean {
-  const [one, other] = [left, right].map((text) => createHash("sha256").update(text).digest());
-  return one !== undefined && other !== undefined && timingSafeEqual(one, other);
+  const [one, other] = [Buffer.from(left), Buffer.from(right)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }
 
 /** Milliseconds since the epoch of `20260101T000000Z`; NaN of anything else. */

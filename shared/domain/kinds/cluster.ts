@@ -9,7 +9,11 @@ const endpointSchema = z.strictObject({
   server: z
     .url({ protocol: /^https$/, error: "must be an https URL such as https://10.0.0.1:6443" })
     .max(2048, "must have at most 2048 characters")
-    .refine((text) => !/\/\/[^/]*@/.test(text), "must not hold a user name or password; use token.secret"),
+    .superRefine((text, context) => {
+      const message = serverProblem(text);
+      // The value may be the password.
+      if (message !== undefined) context.addIssue({ code: "custom", message, params: hiddenValue });
+    }),
   /** PEM certificates of the cluster's authority, base64 as in a kubeconfig. Absent: the public authorities. */
   caData: boundedText(65_536)
     .meta({ contentEncoding: "base64" })
@@ -24,6 +28,17 @@ const endpointSchema = z.strictObject({
   }),
   tlsServerName: boundedText(253).min(1).optional(),
 });
+
+/** Of the URL, as it is connected to: in the text, a password also stands behind one slash, or none. */
+function serverProblem(text: string): string | undefined {
+  // URLs leave some of these out and read others as a slash; who reads the text sees another host.
+  if (/[\\\s\p{Cc}]/u.test(text)) return "holds a backslash, a space or a line end; write it as https://HOST:PORT";
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) return undefined;
+  if (url.username !== "" || url.password !== "") return "must not hold a user name or password; use token.secret";
+  if (url.search !== "" || url.hash !== "") return "has a query or a fragment, which no request would carry; remove it";
+  return undefined;
+}
 
 const eksSchema = z.strictObject({
   /** Address, authority and credentials follow from it: they are asked of EKS and STS. */

@@ -198,10 +198,25 @@ describe("a document that is wrong", () => {
       cluster({ endpoint: { ...endpoint, server: "http://10.0.0.1" } }),
       ['spec.endpoint.server: must be an https URL such as https://10.0.0.1:6443 (got "http://10.0.0.1")'],
     ],
+    ...["https:/admin:hunter2@10.0.0.1", "https:admin:hunter2@10.0.0.1"].map((server): [string, unknown, string[]] => [
+      `a server with a password behind ${server.slice(0, 7)}`,
+      cluster({ endpoint: { ...endpoint, server } }),
+      ["spec.endpoint.server: must not hold a user name or password; use token.secret"],
+    ]),
+    [
+      "a server with a password behind backslashes",
+      cluster({ endpoint: { ...endpoint, server: "https:\\\\admin:hunter2@10.0.0.1" } }),
+      ["spec.endpoint.server: holds a backslash, a space or a line end; write it as https://HOST:PORT"],
+    ],
+    [
+      "a server with a token in its query",
+      cluster({ endpoint: { ...endpoint, server: "https://10.0.0.1/?token=hunter2" } }),
+      ["spec.endpoint.server: has a query or a fragment, which no request would carry; remove it"],
+    ],
     [
       "a server with a password",
       cluster({ endpoint: { ...endpoint, server: "https://admin:hunter2@10.0.0.1" } }),
-      ['spec.endpoint.server: must not hold a user name or password; use token.secret (got "https://***@10.0.0.1")'],
+      ["spec.endpoint.server: must not hold a user name or password; use token.secret"],
     ],
     ["a cluster that is nowhere", cluster({}), ["spec: needs exactly one of eks or endpoint (got {})"]],
     [

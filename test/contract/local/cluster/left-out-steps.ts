@@ -67,6 +67,7 @@ export const leftOutOnRealServers: typeof leftOutSteps = {
     34: "a static token has a uid, and no extra",
   },
   "21-with-controllers.json": {
+    8: "the recorded server gave Pods a volume of its vendor's",
     19: moment,
     23: moment,
     25: "an item reduced to its owner",

@@ -2,9 +2,10 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
-import { LocalFailure, quoted } from "#local/local-failure.ts";
+import { LocalFailure } from "#local/local-failure.ts";
 import { nameSchema } from "#shared/domain/kinds/metadata.ts";
 import { nearestName } from "#shared/domain/nearest-name.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
 import { parseDocuments } from "#shared/domain/yaml.ts";
 import { errorMessage } from "#shared/errors.ts";
 

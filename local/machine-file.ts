@@ -3,8 +3,9 @@ import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writ
 import { join } from "node:path";
 import { z } from "zod";
 import { controlAddressSchema } from "#local/control-server.ts";
-import { LocalFailure, quoted } from "#local/local-failure.ts";
+import { LocalFailure } from "#local/local-failure.ts";
 import { clusterChoiceSchema, portsSchema } from "#local/state-folder.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
 
 const machineFileSchema = z.object({
   pid: z.number().int().positive(),

@@ -7,9 +7,10 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
 import { type KubeconfigCluster, readKubeconfigCluster } from "#local/kubeconfig-file.ts";
-import { LocalFailure, quoted } from "#local/local-failure.ts";
+import { LocalFailure } from "#local/local-failure.ts";
 import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 export interface OwnCluster {

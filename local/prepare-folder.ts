@@ -11,8 +11,9 @@ import {
 } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { runUsersGit } from "#local/git/git-command.ts";
-import { LocalFailure, quoted } from "#local/local-failure.ts";
+import { LocalFailure } from "#local/local-failure.ts";
 import { identityFile } from "#local/state-folder.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 /** Says whose folder it is before its first start is over, and keeps git from it should a repository be made around it. */

@@ -5,6 +5,7 @@ import { CliFailure, type ExitReason } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { type CheckedDocument, type DocumentProblem, invalid, readDocuments, told } from "#cli/read-documents.ts";
 import type { Session } from "#cli/session.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 /** Names of what was not written; the rest is counted. */
@@ -75,8 +76,17 @@ export async function apply(session: Session, options: ApplyOptions): Promise<Ex
     return "done";
   }
   session.announce();
-  print(session, inOrder(documents, await write(session, { documents, parts })), "");
+  print(
+    session,
+    inOrder(documents, await write(session, { documents, parts, again: againText(session, options) })),
+    "",
+  );
   return "done";
+}
+
+function againText(session: Session, { filename, recursive }: ApplyOptions): string {
+  const files = filename.map((path) => ` -f ${quoted(path)}`).join("");
+  return `starling apply${files}${recursive === true ? " -R" : ""}${session.where()} --yes`;
 }
 
 interface Checked {
@@ -112,10 +122,7 @@ async function check(session: Session, parts: readonly ApplyPart[]): Promise<Che
   throw invalid({ lines: told(problems), count }, documents);
 }
 
-async function write(
-  session: Session,
-  work: { readonly documents: readonly CheckedDocument[]; readonly parts: readonly ApplyPart[] },
-): Promise<Outcomes> {
+async function write(session: Session, work: Omit<Writing, "confirmed">): Promise<Outcomes> {
   const { parts } = work;
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return writeParts(session, { ...work, confirmed: new Set() });
@@ -123,7 +130,7 @@ async function write(
   const { consequences } = await check(session, parts);
   if (consequences.size > 0) {
     const message = [...consequences.values()].join("\n");
-    await confirmConsequences(session, { message }, "starling apply ... --yes");
+    await confirmConsequences(session, { message }, work.again);
   }
   return writeParts(session, { ...work, confirmed: new Set(consequences.keys()) });
 }
@@ -132,13 +139,15 @@ interface Writing {
   readonly documents: readonly CheckedDocument[];
   readonly parts: readonly ApplyPart[];
   readonly confirmed: ReadonlySet<ApplyPart>;
+  /** The command that answers the question. */
+  readonly again: string;
 }
 
 async function writeParts(session: Session, writing: Writing): Promise<Outcomes> {
   const outcomes: Outcomes = new Map();
   for (const part of writing.parts) {
     try {
-      const answer = await writePart(session, part, { confirm: writing.confirmed.has(part) });
+      const answer = await writePart(session, part, { confirm: writing.confirmed.has(part), again: writing.again });
       for (const [index, item] of answer.items.entries()) outcomes.set(part[index] as CheckedDocument, item);
     } catch (error) {
       throw await halfWritten(session, { ...writing, outcomes, part, error });
@@ -150,7 +159,7 @@ async function writeParts(session: Session, writing: Writing): Promise<Outcomes>
 async function writePart(
   session: Session,
   part: ApplyPart,
-  { confirm }: { readonly confirm: boolean },
+  { confirm, again }: { readonly confirm: boolean; readonly again: string },
 ): Promise<ApplyAnswer> {
   try {
     return await request(session, part, { confirm });
@@ -161,7 +170,7 @@ async function writePart(
       throw invalid({ lines: told(problems), count: Number(error.body.problemCount ?? problems.length) }, part.length);
     }
     if (error.code !== "ConfirmationRequired") throw error;
-    await confirmConsequences(session, error, "starling apply ... --yes");
+    await confirmConsequences(session, error, again);
     return request(session, part, { confirm: true });
   }
 }

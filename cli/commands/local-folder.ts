@@ -5,8 +5,9 @@ import { CliFailure } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import type { Session } from "#cli/session.ts";
 import { type ControlCall, callControl, type ListedFaults } from "#local/control-server.ts";
-import { LocalFailure, quoted } from "#local/local-failure.ts";
+import { LocalFailure } from "#local/local-failure.ts";
 import { type MachineFile, readMachine } from "#local/machine-file.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 export const localContext = "local";

@@ -23,12 +23,13 @@ import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import type { Session } from "#cli/session.ts";
 import { portFlags } from "#local/choose-ports.ts";
 import { contextsOf } from "#local/kubeconfig-file.ts";
-import { LocalFailure, quoted } from "#local/local-failure.ts";
+import { LocalFailure } from "#local/local-failure.ts";
 import type { MachineFile } from "#local/machine-file.ts";
 import { accountText, ownCluster, removalCommand, serverVersion } from "#local/own-cluster.ts";
 import { prepareFolder } from "#local/prepare-folder.ts";
 import type { ServePlan } from "#local/serve-local.ts";
 import { type ClusterChoice, clustersOf, type Identity, type Ports, readIdentity } from "#local/state-folder.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 /** A kube-apiserver takes its time on a busy machine; the emulators need two seconds. */

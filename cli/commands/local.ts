@@ -21,11 +21,11 @@ import { formatTable } from "#cli/format/table.ts";
 import type { Session } from "#cli/session.ts";
 import { type ApiSession, openApiSession } from "#local/api-session.ts";
 import type { ListedFaults } from "#local/control-server.ts";
-import { quoted } from "#local/local-failure.ts";
 import { holderOf, isServing, type MachineFile } from "#local/machine-file.ts";
 import { removalCommand } from "#local/own-cluster.ts";
 import { describeClusters } from "#local/state-folder.ts";
 import type { ApiList, ClusterObject, SyncGroupObject, SyncObject } from "#shared/domain/api/objects.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
 import { errorMessage } from "#shared/errors.ts";
 
 const STOP_SECONDS = 30;

@@ -107,7 +107,7 @@ error: 2 problems in 3 documents; nothing was applied
     expect(refused.err).toContain(
       "SyncGroup payments/shop drops template web: the objects of 1 Sync on 1 cluster are deleted\n",
     );
-    expect(refused.err).toContain("next: starling apply ... --yes");
+    expect(refused.err).toContain("next: starling apply -f other.yaml --yes");
     expect((await cli.run("apply -f other.yaml", { answer: "n" })).code).toBe(1);
     const sure = await cli.run("apply -f other.yaml", { answer: "y" });
     expect(sure.out).toContain("syncgroup/shop configured");

@@ -1,7 +1,8 @@
 /** An API server that answers as an honest one does, but for the requests that a test takes over. */
-import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, request as sendRequest } from "node:https";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import { listenOnLoopback } from "#local/loopback-server.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
@@ -67,11 +68,11 @@ function forward(honest: ClusterConnection, request: IncomingMessage, response: 
 
 /** Writes pieces until the client has enough of them, as fast as it reads. */
 export async function pour(response: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
-  for (const piece of pieces) {
-    if (response.destroyed) return;
-    if (!response.write(piece)) await Promise.race([once(response, "drain"), once(response, "close")]);
+  try {
+    await pipeline(Readable.from(pieces), response);
+  } catch (error) {
+    if (!response.destroyed) throw error;
   }
-  response.end();
 }
 
 export function answerJson(response: ServerResponse, text: string, status = 200): boolean {

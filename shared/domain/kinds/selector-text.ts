@@ -1,5 +1,6 @@
-import { excerpt } from "#shared/domain/excerpt.ts";
+import { excerpt, excerptOf } from "#shared/domain/excerpt.ts";
 import type { LabelSelector } from "#shared/domain/kinds/cluster-selection.ts";
+import { labelKeySchema, labelValueSchema } from "#shared/domain/kinds/metadata.ts";
 
 /** Longer than a query string that API Gateway takes. */
 const MAX_LENGTH = 10_000;
@@ -39,7 +40,21 @@ export function parseSelectorText(text: string): SelectorText {
     }
     expressions.push({ key: present[2] ?? "", operator: present[1] === "!" ? "DoesNotExist" : "Exists" });
   }
-  return { ok: true, selector: { matchExpressions: expressions } };
+  const message = expressions.map(impossibleIn).find((each) => each !== undefined);
+  return message === undefined ? { ok: true, selector: { matchExpressions: expressions } } : { ok: false, message };
+}
+
+/** A key or value that no label has, such as one in quotes: it would select nothing, or with `!=` everything. */
+function impossibleIn(expression: NonNullable<LabelSelector["matchExpressions"]>[number]): string | undefined {
+  const { key } = expression;
+  const values = "values" in expression ? expression.values : [];
+  const said = labelKeySchema.safeParse(key);
+  if (!said.success) return `key ${said.error.issues[0]?.message} (got ${excerptOf(key)})`;
+  for (const value of values) {
+    const { success, error } = labelValueSchema.safeParse(value);
+    if (!success) return `a value of ${excerpt(key)} ${error.issues[0]?.message} (got ${excerptOf(value)})`;
+  }
+  return undefined;
 }
 
 /** Taken apart at the commas that stand outside parentheses. */

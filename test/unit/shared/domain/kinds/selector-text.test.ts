@@ -32,4 +32,19 @@ describe("label selectors as text", () => {
   it.each(["", "a b", "a=b=c", "in (a)", "ring in canary", "env=prod,"])("refuses %j", (text) => {
     expect(parseSelectorText(text)).toMatchObject({ ok: false });
   });
+
+  it.each([
+    ["ring='canary'", "a value of ring must be a Kubernetes label value", `(got "'canary'")`],
+    ['"ring"="canary"', "key must be a Kubernetes label key", '(got "\\"ring\\"")'],
+    ["ring in (canary,'early')", "a value of ring must be", `(got "'early'")`],
+    ["ring!='canary'", "a value of ring must be", `(got "'canary'")`],
+    ["ring notin (a b)", "a value of ring must be", '(got "a b")'],
+    ["'ring'", "key must be", `(got "'ring'")`],
+    ["env=prod,!ring/", "key must be", '(got "ring/")'],
+  ])("refuses %s, which no label can be", (text, rule, got) => {
+    const parsed = parseSelectorText(text);
+    if (parsed.ok) throw new Error("it was taken");
+    expect(parsed.message).toContain(rule);
+    expect(parsed.message).toContain(got);
+  });
 });

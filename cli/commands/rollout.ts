@@ -26,8 +26,10 @@ export async function rolloutList(
   group: string | undefined,
   options: RolloutListOptions,
 ): Promise<ExitReason> {
-  const path = group === undefined ? listPath("Rollout", session.scope()) : `${subjectPath(session, group)}/rollouts`;
+  const subject = group === undefined ? undefined : subjectPath(session, group);
+  const path = subject === undefined ? listPath("Rollout", session.scope()) : `${subject}/rollouts`;
   const list = await readList<RolloutObject>(session, { path, limit: options.limit });
+  if (subject !== undefined && list.items.length === 0) await requireSubject(session, subject);
   const { output, headers, allNamespaces } = session.options;
   if (output === "json" || output === "yaml") {
     session.io.out(serialise(list, output));
@@ -72,11 +74,9 @@ export async function rolloutStatus(
   options: RolloutStatusOptions,
 ): Promise<ExitReason> {
   checkState(options);
-  const path = `${subjectPath(session, group)}/rollouts/${options.number ?? "newest"}`;
+  const subject = subjectPath(session, group);
   const rollout =
-    options.watch === true
-      ? await watch(session, path, options)
-      : await session.api.call<RolloutObject>({ method: "GET", path });
+    options.watch === true ? await watch(session, subject, options) : await readNow(session, subject, options);
   await print(session, rollout, options);
   const { word, remark } = objectState(rollout);
   if (word === "NoClusters") session.note(`${rollout.metadata.name}: ${remark}`);
@@ -122,11 +122,11 @@ async function readTargets(
 }
 
 /** Redraws on a terminal; elsewhere one line for each change. @returns the rollout as it ended. */
-async function watch(session: Session, path: string, options: RolloutStatusOptions): Promise<RolloutObject> {
+async function watch(session: Session, subject: string, options: RolloutStatusOptions): Promise<RolloutObject> {
   let shown = "";
   let drawnLines = 0;
   for (;;) {
-    const rollout = await readUnlessNone(session, path);
+    const rollout = await readUnlessNone(session, subject, options);
     if (rollout === undefined) {
       if (shown === "") session.note("waiting for the first rollout");
       shown = "none";
@@ -155,13 +155,47 @@ async function watch(session: Session, path: string, options: RolloutStatusOptio
   }
 }
 
-async function readUnlessNone(session: Session, path: string): Promise<RolloutObject | undefined> {
+/** @returns undefined when there is none yet. @throws ApiFailure `NotFound` when there will be none. */
+async function readUnlessNone(
+  session: Session,
+  subject: string,
+  { number }: RolloutStatusOptions,
+): Promise<RolloutObject | undefined> {
   try {
-    return await session.api.call<RolloutObject>({ method: "GET", path });
+    return await session.api.call<RolloutObject>({ method: "GET", path: rolloutPath(subject, number) });
   } catch (error) {
-    if (error instanceof ApiFailure && error.code === "NotFound" && path.endsWith("/newest")) return undefined;
-    throw error;
+    if (!isNotFound(error)) throw error;
+    await requireSubject(session, subject);
+    if (number !== undefined) throw error;
+    return undefined;
   }
+}
+
+async function readNow(session: Session, subject: string, { number }: RolloutStatusOptions): Promise<RolloutObject> {
+  const path = rolloutPath(subject, number);
+  const call = session.api.call<RolloutObject>({ method: "GET", path });
+  return call.catch(async (error: unknown) => {
+    if (isNotFound(error)) await requireSubject(session, subject);
+    throw error;
+  });
+}
+
+function rolloutPath(subject: string, number = "newest"): string {
+  return `${subject}/rollouts/${number}`;
+}
+
+/** Of a name or namespace with a slip in it there will never be a rollout. @throws ApiFailure `NotFound` of the subject. */
+async function requireSubject(session: Session, subject: string): Promise<void> {
+  try {
+    await session.api.call({ method: "GET", path: subject });
+  } catch (error) {
+    // Anything else says that there is one, such as a group's Sync on several clusters.
+    if (isNotFound(error)) throw error;
+  }
+}
+
+function isNotFound(error: unknown): error is ApiFailure {
+  return error instanceof ApiFailure && error.code === "NotFound";
 }
 
 function rowsOf(text: string, columns: number): number {

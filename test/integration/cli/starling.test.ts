@@ -210,7 +210,11 @@ describe("get", () => {
     ["get sources --context forged", 3, "Forbidden"],
     ["get sources -l a=b=c", 2, "is no label requirement"],
     ["describe sync/shop.web", 2, "say which one with --cluster"],
-    ["rollout status shop", 1, "has no rollout yet"],
+    ["rollout status shpo", 1, "SyncGroup payments/shpo does not exist"],
+    ["rollout status shpo -w --timeout 10s", 1, "SyncGroup payments/shpo does not exist"],
+    ["rollout status shop -n default -w --timeout 10s", 1, "SyncGroup default/shop does not exist"],
+    ["rollout status sync/shpo --watch --timeout 10s", 1, "Sync payments/shpo does not exist"],
+    ["rollout list shpo", 1, "SyncGroup payments/shpo does not exist"],
     ["suspend cluster/c1", 2, "a Cluster cannot be told to suspend"],
     ["frob", 2, "unknown command"],
     ["get", 2, "missing required argument"],
@@ -389,7 +393,20 @@ describe("node cli/starling.mjs", () => {
     expect((await cli.spawn("version")).out).toMatch(/^starling \d+\.\d+\.\d+ \(starling\.dev\/v1alpha1, Node 24\./);
   });
 
+  it("waits for the first rollout of a group that is there", async () => {
+    await applied();
+    const now = await cli.run("rollout status shop");
+    expect(now).toMatchObject({ code: 1, err: expect.stringContaining("has no rollout yet") });
+    expect(await cli.run("rollout list shop")).toMatchObject({
+      code: 0,
+      err: expect.stringContaining("no rollout yet"),
+    });
+    const watched = await cli.run("rollout status shop -w --timeout 2s");
+    expect(watched).toMatchObject({ code: 4, err: expect.stringContaining("waiting for the first rollout") });
+  });
+
   it("ends at Ctrl-C with 130", async () => {
+    await applied();
     const ran = await cli.spawn("rollout status shop -w -v", { killAfterMs: 50 });
     expect(ran.code).toBe(130);
   });

@@ -64,6 +64,11 @@ interface Candidate {
 }
 
 const concurrency = 8;
+const timeIsUp = "the time of this run was up";
+
+function isOutOfTime({ clock, deadline }: PruneRequest): boolean {
+  return clock.now() >= deadline;
+}
 
 /**
  * Deletes what left the set, in the reverse of the order of application, custom resources first. Each object is read
@@ -83,8 +88,7 @@ export async function pruneSet(client: ClusterClient, request: PruneRequest): Pr
     const obstacle = obstacleFor(candidates, objects);
     const verdicts = new Map<string, PrunedObject>();
     await runConcurrently(rank, concurrency, async (candidate) => {
-      const outOfTime = request.clock.now() >= request.deadline ? "the time of this run was up" : undefined;
-      const message = outOfTime ?? obstacle;
+      const message = isOutOfTime(request) ? timeIsUp : obstacle;
       const verdict: PrunedObject =
         message === undefined
           ? await pruneOne(client, candidate, request)
@@ -124,6 +128,9 @@ async function pruneOne(client: ClusterClient, candidate: Candidate, request: Pr
   } catch (error) {
     const failure = failureOf(error);
     if (endsTheRun(failure)) throw error;
+    // Cut off by our own deadline: that says nothing of the cluster, and whether it was deleted is seen next time.
+    const isUnanswered = error instanceof KubeError && error.status === undefined;
+    if (isUnanswered && isOutOfTime(request)) return { id, outcome: "waiting", message: timeIsUp };
     return { id, outcome: "failed", message: failure.message, failure };
   }
 }

@@ -4,6 +4,7 @@ import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import { type PruneRequest, type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
 import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
 import { parentName, type SyncClaim } from "#shared/domain/parent-object.ts";
@@ -244,6 +245,31 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     const set = await applied("late", [...keep, configMap("late/c")]);
     expect(outcomes(await prune(set, keep, { deadline: inSeconds(-1) }))).toEqual({ "ConfigMap c": "waiting" });
     expect(await cluster.statusOf(configPath("late"))).toBe(200);
+  });
+
+  it("a deletion that its own deadline cut off is looked at again, and no failure", async () => {
+    const keep = [namespace("cut")];
+    const set = await applied("cut", [...keep, configMap("cut/c")]);
+    const deadline = inSeconds(60);
+    let now = new Date();
+    const client = new Proxy(cluster.client, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== "function") return member;
+        return async (...given: unknown[]) => {
+          const answer: unknown = await Reflect.apply(member, target, given);
+          if (name !== "delete") return answer;
+          now = deadline;
+          const facts = { message: "no answer within 24 ms", causes: [], code: "ETIMEDOUT" };
+          throw new KubeError({ method: "DELETE", path: configPath("cut"), secret: false }, facts);
+        };
+      },
+    });
+    const request = pruneRequest(set, keep, { deadline, clock: { now: () => now } });
+    const result = await pruneSet(client, request);
+    expect(result.outcome).toBe("waiting");
+    expect(outcomes(result)).toEqual({ "ConfigMap c": "waiting" });
+    expect(outcomes(await prune(set, keep))).toEqual({ "ConfigMap c": "absent" });
   });
 
   it("a kind that is gone takes its objects along", async () => {

@@ -117,8 +117,8 @@ export async function tellStory(world: World, options: StoryOptions = {}): Promi
 }
 
 const leastPatienceSeconds = 120;
-/** Of the functions' clock: several of the longest watchdogs. */
-const watchdogsSeconds = 3600;
+/** Of the functions' clock: several of the longest watchdogs, and fetches that died, each of which costs three minutes. */
+const watchdogsSeconds = 5400;
 
 /** The story with as much patience as its functions may need where so many of their seconds pass in one. */
 export function patient(options: StoryOptions, rate: number, deaths: "none" | "many" = "none"): StoryOptions {

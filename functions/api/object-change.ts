@@ -3,6 +3,7 @@ import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
 import { normaliseGitUrl } from "#shared/domain/git-url.ts";
 import { canonicalJson } from "#shared/domain/json.ts";
 import type { Document } from "#shared/domain/kinds/document.ts";
+import { nextResolve } from "#shared/domain/next-resolve.ts";
 import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import {
@@ -10,7 +11,6 @@ import {
   type DirectoryRow,
   type FleetRow,
   incarnationOf,
-  nextResolve,
   type Operations,
   type SourceRow,
   type SubjectRow,

@@ -8,17 +8,18 @@ import {
   type ResolvedReference,
   resolveReference,
 } from "#shared/domain/git-reference.ts";
+import { nextResolve } from "#shared/domain/next-resolve.ts";
 import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import { type Artifact, nextResolve, type SourceRow, type SourceStatus } from "#shared/domain/rows/object-rows.ts";
+import type { Artifact, SourceRow, SourceStatus } from "#shared/domain/rows/object-rows.ts";
 import { revisionRow } from "#shared/domain/rows/revision-row.ts";
 import {
   askedRevision,
   decideFetch,
   diedMessage,
   type FetchDecision,
-  gaveUpMessage,
   isSameQuestion,
+  restMessage,
 } from "#shared/domain/source-fetch.ts";
 import { announcementOf, failedStatus, fetchingStatus, resolvedStatus } from "#shared/domain/source-status.ts";
 import { errorCode, errorMessage, isConflict, StarlingError } from "#shared/errors.ts";
@@ -56,6 +57,8 @@ const RESERVED_SHARE = 0.25;
 const MAX_TIED_TAGS = 20;
 /** Of what goes wrong: servers and libraries put into it what they like. */
 const MAX_MESSAGE = 1000;
+/** Somebody fetched and never said how it ended. */
+const INTERRUPTED = "GitFetchInterrupted";
 /** What the content of a revision is refused for. */
 const refusals: ReadonlySet<string> = new Set(["GitTooLarge", "GitPathRefused"]);
 
@@ -71,7 +74,7 @@ interface Look {
 /**
  * Looks at a Source's reference: one listing, and nothing more when it stands where it stood. Otherwise writes down that
  * it fetches, fetches the commit, stores the part as an artifact, pins it in the row, and tells every subject that uses
- * the Source. What somebody else fetches already is left to them; what nobody could fetch without dying is given up.
+ * the Source. What somebody else fetches already is left to them; what nobody could fetch without dying rests.
  *
  * What goes wrong with git is written into the row, keeps the last good artifact, and is tried again with back-off; only
  * what goes wrong with the table or the queue is thrown.
@@ -119,9 +122,10 @@ async function lookAt(row: SourceRow, look: Look): Promise<Looked | undefined> {
   const secondsLeft = look.context.getRemainingTimeInMillis() / 1000;
   const decision = decideFetch(row, revision, { id: look.id, now, secondsLeft });
   if (decision.kind === "leave") return undefined;
-  if (decision.kind === "give up") {
-    const failure = { code: "GitTooLarge", message: gaveUpMessage(decision.died) };
-    return { row, status: failedStatus(row, { ...failure, refused: askedRevision(row, revision) }, now) };
+  if (decision.kind === "rest") {
+    const { died } = decision;
+    const failure = { code: INTERRUPTED, message: restMessage(died) };
+    return { row, status: { ...failedStatus(row, failure, now), fetch: died } };
   }
   const fetching = await writeStart(row, decision, ports);
   const status = await attempt(fetching, look, async () => {
@@ -155,7 +159,7 @@ async function writeStart(
   { start, died }: Extract<FetchDecision, { kind: "start" }>,
   ports: ResolvePorts,
 ): Promise<SourceRow> {
-  const failure = died === undefined ? undefined : { code: "GitFetchInterrupted", message: diedMessage(died) };
+  const failure = died === undefined ? undefined : { code: INTERRUPTED, message: diedMessage(died) };
   const status = fetchingStatus(row, start, failure);
   const next = timed({ ...row, status, version: row.version + 1 }, start.until);
   await ports.table.write([{ put: next, when: { version: row.version } }]);

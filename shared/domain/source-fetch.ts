@@ -5,8 +5,11 @@
 import { later } from "#shared/domain/rows/due.ts";
 import type { AskedRevision, FetchStart, SourceRow } from "#shared/domain/rows/object-rows.ts";
 
-/** Starts of one fetch. A function may die once without its fault, as when a sandbox is taken away. */
-const MAX_STARTS = 3;
+/** So many starts follow one another at once: sandboxes are taken away, too, and that says nothing about the commit. */
+const STARTS_AT_ONCE = 3;
+/** What is really too large for us costs four fetches a day in the end. */
+const FIRST_REST_SECONDS = 300;
+const LONGEST_REST_SECONDS = 6 * 60 * 60;
 /** What clocks of two functions differ by. */
 const SKEW_SECONDS = 5;
 
@@ -22,7 +25,8 @@ export type FetchDecision =
   | { readonly kind: "start"; readonly start: FetchStart; readonly died: FetchStart | undefined }
   /** Somebody else fetches just that. */
   | { readonly kind: "leave" }
-  | { readonly kind: "give up"; readonly died: FetchStart };
+  /** It died too often to be tried again just now. */
+  | { readonly kind: "rest"; readonly died: FetchStart };
 
 type Asked = Pick<SourceRow, "generation" | "operations">;
 
@@ -44,7 +48,7 @@ export function decideFetch(row: Asked & Pick<SourceRow, "status">, revision: st
   const isOver = known !== undefined && !mine && known.until <= now.toISOString();
   const again = known !== undefined && isSameQuestion(known, asked) ? known : undefined;
   if (again !== undefined && !mine && !isOver) return { kind: "leave" };
-  if (again !== undefined && isOver && again.starts >= MAX_STARTS) return { kind: "give up", died: again };
+  if (again !== undefined && !mine && now.toISOString() < fetchAgainAt(again)) return { kind: "rest", died: again };
   const before = again?.starts ?? 0;
   const start = {
     ...asked,
@@ -56,16 +60,24 @@ export function decideFetch(row: Asked & Pick<SourceRow, "status">, revision: st
   return { kind: "start", start, died: isOver ? known : undefined };
 }
 
-const causes = "out of memory, out of time, or its sandbox was taken away";
-
-export function diedMessage({ revision, startedAt, starts }: FetchStart): string {
-  return `the fetch of ${revision} that began at ${startedAt} never ended (${causes}); it is tried again, ${starts} of ${MAX_STARTS} tries are over`;
+/** When a fetch that never ended is begun again. */
+export function fetchAgainAt({ until, starts }: FetchStart): string {
+  if (starts < STARTS_AT_ONCE) return until;
+  const doublings = Math.min(starts - STARTS_AT_ONCE, 10);
+  return later(until, Math.min(FIRST_REST_SECONDS * 2 ** doublings, LONGEST_REST_SECONDS));
 }
 
-export function gaveUpMessage({ revision, starts, startedAt }: FetchStart): string {
+const causes = "out of memory, out of time, or its sandbox was taken away";
+
+export function diedMessage({ revision, startedAt }: FetchStart): string {
+  return `the fetch of ${revision} that began at ${startedAt} never ended (${causes}); it is tried again`;
+}
+
+export function restMessage(died: FetchStart): string {
+  const { revision, starts, startedAt } = died;
   return (
-    `${starts} fetches of ${revision} never ended, the last one of ${startedAt} (${causes}): it is more than Starling can take. ` +
-    "Remove large files from the commit (older commits do not count) or move what is deployed to a repository of its own; " +
-    "it is looked at again when the reference moves, or by `starling reconcile`"
+    `${starts} fetches of ${revision} never ended, the last one of ${startedAt} (${causes}); it is tried again at ${fetchAgainAt(died)}. ` +
+    "Where that goes on, the commit is more than Starling can take: remove large files from it (older commits do not count) " +
+    "or move what is deployed to a repository of its own. Another commit, or `starling reconcile`, is tried at once"
   );
 }

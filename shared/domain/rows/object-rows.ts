@@ -1,10 +1,8 @@
 /** Rows of what people write: spec and operations by `api`, status by one function. */
 import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
-import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
 import type { SourceSpec } from "#shared/domain/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/domain/kinds/sync-template.ts";
-import { backoffSeconds, jittered, later } from "#shared/domain/rows/due.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
 
 /** A condition as in Kubernetes: `reason` is a stable CamelCase word, `message` is for people. */
@@ -213,25 +211,4 @@ export function newestAct(operations: Operations): number | undefined {
 /** True while the planner has not yet seen the newest spec or act: the row is due until it has. */
 export function isUnplanned(row: Pick<SubjectRow, "generation" | "operations" | "status">): boolean {
   return row.status.observedGeneration !== row.generation || row.status.observedOperation !== newestAct(row.operations);
-}
-
-/**
- * When a Source wants to be resolved next; undefined while it is suspended.
- * A changed spec, a `reconcile` and a new Source are due at once; failures back off, up to the interval.
- */
-export function nextResolve(
-  row: Pick<SourceRow, "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,
-): string | undefined {
-  if (row.operations.suspended !== undefined) return undefined;
-  const { status } = row;
-  if (status.attemptedAt === undefined) return row.createdAt;
-  if (status.observedGeneration !== row.generation) return row.createdAt;
-  const asked = row.operations.reconcile;
-  // A row of before acts had numbers has an act without one.
-  if (asked?.number !== undefined && asked.number !== status.handledReconcile) return asked.at;
-  const interval = durationSeconds(row.spec.interval) ?? 300;
-  const failures = status.failures ?? 0;
-  const wait =
-    failures > 0 ? Math.min(backoffSeconds(failures), interval) : jittered(interval, `${row.uid}${status.attemptedAt}`);
-  return later(status.attemptedAt, wait);
 }

@@ -16,7 +16,8 @@ import { type GatedGit, startGatedGit } from "#test/support/gated-git.ts";
 
 /** Longer than a function may take with its reserve, and less than what a Source waits when all is well. */
 const A_DEAD_FUNCTION_MS = 190_000;
-const AN_INTERVAL_MS = 25 * 60 * 60_000;
+/** After three that died one after the other. */
+const FIRST_REST_MS = 300_000;
 const patience = { timeout: 30_000, interval: 50 };
 
 let tls: TlsCertificate;
@@ -117,7 +118,7 @@ async function untilEnded(world: World, count: number): Promise<void> {
   await vi.waitFor(() => expect(world.ended).toHaveLength(count), patience);
 }
 
-test("three that die are told, and a fourth is not begun until something else is asked for", async () => {
+test("three that die are told, and the next is begun when it has rested, or when somebody asks", async () => {
   const world = await startWorld();
   world.git.beforeFetch(() => world.kill());
 
@@ -153,26 +154,50 @@ test("three that die are told, and a fourth is not begun until something else is
   await untilEnded(world, 5);
   expect(await world.ready()).toMatchObject({
     status: "False",
-    reason: "GitTooLarge",
-    message: expect.stringMatching(/^3 fetches of main@sha1:.* never ended.*Remove large files.*starling reconcile/),
+    reason: "GitFetchInterrupted",
+    message: expect.stringMatching(
+      /^3 fetches of main@sha1:.* never ended.*tried again at .*remove large files.*starling reconcile/,
+    ),
   });
-  expect((await world.row()).status).not.toHaveProperty("fetch");
-
-  // Looked at again and again, and not fetched.
-  await world.later(AN_INTERVAL_MS);
-  await untilEnded(world, 6);
-  expect(await world.ready()).toMatchObject({ reason: "GitTooLarge" });
   expect(world.git.fetches()).toBe(3);
+
+  // By itself, and after that it rests for twice as long.
+  await world.later(FIRST_REST_MS);
+  await untilEnded(world, 6);
+  expect((await world.row()).status.fetch).toMatchObject({ starts: 4 });
+  expect(world.git.fetches()).toBe(4);
+  await world.later(A_DEAD_FUNCTION_MS + FIRST_REST_MS);
+  await untilEnded(world, 7);
+  expect(await world.ready()).toMatchObject({ message: expect.stringMatching(/^4 fetches of main@sha1:/) });
+  expect(world.git.fetches()).toBe(4);
 
   // Somebody asks, and it is well again.
   world.git.beforeFetch(() => {});
   await world.reconcile();
-  await untilEnded(world, 7);
-  expect(world.git.fetches()).toBe(4);
+  await untilEnded(world, 8);
+  expect(world.git.fetches()).toBe(5);
   const { status } = await world.row();
   expect(await world.ready()).toMatchObject({ status: "True", reason: "Succeeded" });
   for (const gone of ["fetch", "refused", "failures"]) expect(status).not.toHaveProperty(gone);
   expect(status.handledReconcile).toBeDefined();
+}, 120_000);
+
+test("three that die for no fault of the commit cost a quarter of an hour", async () => {
+  const world = await startWorld();
+  world.git.beforeFetch((fetch) => {
+    if (fetch <= 3) world.kill();
+  });
+  for (const ended of [1, 2, 3]) {
+    await untilEnded(world, ended);
+    await world.later(A_DEAD_FUNCTION_MS);
+  }
+  await untilEnded(world, 4);
+  expect(await world.ready()).toMatchObject({ status: "False", reason: "GitFetchInterrupted" });
+  await world.later(FIRST_REST_MS);
+  await untilEnded(world, 5);
+  expect(world.git.fetches()).toBe(4);
+  expect(await world.ready()).toMatchObject({ status: "True", reason: "Succeeded" });
+  for (const gone of ["fetch", "failures"]) expect((await world.row()).status).not.toHaveProperty(gone);
 }, 120_000);
 
 test("another revision begins anew", async () => {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { later } from "#shared/domain/rows/due.ts";
 import type { FetchStart, SourceRow } from "#shared/domain/rows/object-rows.ts";
 import { decideFetch } from "#shared/domain/source-fetch.ts";
 
 const now = new Date("2026-03-01T10:00:00.000Z");
 const before = "2026-03-01T09:59:59.000Z";
 const after = "2026-03-01T10:00:01.000Z";
+const minutesAgo = (minutes: number) => later(now, -60 * minutes);
 const me = { id: "me", now, secondsLeft: 60 };
 
 const known: FetchStart = {
@@ -30,7 +32,13 @@ describe("a fetch", () => {
     ["that may still run is left alone", rowWith({ until: after }), "leave", undefined],
     ["that is over now is begun again", rowWith({ until: now.toISOString() }), "start", 2],
     ["that died twice is begun again", rowWith({ starts: 2 }), "start", 3],
-    ["that died three times is not", rowWith({ starts: 3 }), "give up", undefined],
+    ["that died three times rests", rowWith({ starts: 3 }), "rest", undefined],
+    ["that died three times, and has rested", rowWith({ starts: 3, until: minutesAgo(5) }), "start", 4],
+    ["that died four times rests for longer", rowWith({ starts: 4, until: minutesAgo(9.9) }), "rest", undefined],
+    ["that died four times, and has rested", rowWith({ starts: 4, until: minutesAgo(10) }), "start", 5],
+    ["that died ten times rests for six hours", rowWith({ starts: 10, until: minutesAgo(359) }), "rest", undefined],
+    ["that died ten times, six hours ago", rowWith({ starts: 10, until: minutesAgo(360) }), "start", 11],
+    ["that died ten thousand times, too", rowWith({ starts: 10_000, until: minutesAgo(360) }), "start", 10_001],
     ["of a third that may still run is left alone", rowWith({ starts: 3, until: after }), "leave", undefined],
     ["of mine goes on, and counts once", rowWith({ id: "me", until: after, starts: 2 }), "start", 2],
     ["of mine goes on, also as the third", rowWith({ id: "me", starts: 3 }), "start", 3],
@@ -41,7 +49,7 @@ describe("a fetch", () => {
     [
       "for that reconcile does",
       rowWith({ starts: 3, asked: reconcile.number }, { operations: { reconcile } }),
-      "give up",
+      "rest",
       undefined,
     ],
   ];

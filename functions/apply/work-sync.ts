@@ -1,4 +1,5 @@
 /** One look at one Sync on one cluster: which of the verbs it needs, and what came of it. */
+import { isCutOff, outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import type { Lease } from "#functions/apply/lease.ts";
 import { applySync } from "#functions/apply/verbs/apply-sync.ts";
 import { deleteSync } from "#functions/apply/verbs/delete-sync.ts";
@@ -95,20 +96,14 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
     return { result, contact: { uid: result.clusterUid, version } };
   } catch (error) {
     if (error instanceof KubeError) {
-      if (error.status === undefined && clock.now() >= context.deadline) return { result: outOfTime };
+      if (isCutOff(error, { clock, deadline: context.deadline }))
+        return { result: { phase: "Applying", ...outOfTime } };
       const result = unansweredFinding(error, cluster);
       return { result, ...(result.phase === "Unreachable" ? {} : { contact: {} }) };
     }
     return { result: defectFinding(error, context, cluster) };
   }
 }
-
-/** Our own deadline cut a request short: that says nothing of the cluster, and is no error to tell people of. */
-const outOfTime: VerbResult = {
-  phase: "Applying",
-  reason: "OutOfTime",
-  message: "the time of this run was up; the next one goes on",
-};
 
 /** Without credentials there is no cluster to reach: somebody has to act, and no rollout is to fail for it meanwhile. */
 const credentialCodes: ReadonlySet<string> = new Set([

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { heldBy } from "#functions/apply/engine/held-by.ts";
 import { definiteFailure, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
+import { isCutOff, type OwnDeadline, outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { kindOf, type ResolvedObject } from "#functions/apply/engine/resolve-objects.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
 import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/domain/cluster-client.ts";
@@ -21,7 +22,6 @@ import {
 import { retagPatch, takeOverPatch } from "#shared/domain/managed-fields.ts";
 import { type ForeignTool, foreignOwner, isMember } from "#shared/domain/membership.ts";
 import { describeObject, type ObjectId } from "#shared/domain/object-id.ts";
-import type { Clock } from "#shared/ports.ts";
 
 /**
  * What became of one object. `unchanged` means that Starling's fields hold what they held after its last apply.
@@ -45,7 +45,7 @@ export type AppliedObject =
       readonly message: string;
     };
 
-export interface ApplyObjectRequest {
+export interface ApplyObjectRequest extends OwnDeadline {
   readonly target: ResolvedObject;
   readonly setId: string;
   /** What the inventory says of it. */
@@ -53,7 +53,6 @@ export interface ApplyObjectRequest {
   /** Its metadata, read just before because the inventory does not know it; undefined when it is not there. */
   readonly existing?: KubeObject;
   readonly adopt: readonly ForeignTool[];
-  readonly clock: Clock;
 }
 
 /** Steps of taking over other managers, with a writer coming between each time. */
@@ -87,6 +86,7 @@ export async function applyObject(client: ClusterClient, request: ApplyObjectReq
     const settled = await takeOver(client, kind, { object: target.object, answer });
     return applied(request, kind, { ...settled, created: answer.created });
   } catch (error) {
+    if (isCutOff(error, request)) return { id, outcome: "waiting", ...outOfTime };
     return { id, outcome: "failed", failure: withRemedy(failureOf(error)) };
   }
 }

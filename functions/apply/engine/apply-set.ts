@@ -3,6 +3,7 @@ import { awaitDefinitions } from "#functions/apply/engine/await-definitions.ts";
 import { definitionGenerations } from "#functions/apply/engine/definition-generations.ts";
 import { readExisting } from "#functions/apply/engine/existing-objects.ts";
 import { endsTheRun, failureOf } from "#functions/apply/engine/object-failure.ts";
+import { isCutOff, isOutOfTime, outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#functions/apply/engine/resolve-objects.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import { inRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
@@ -127,7 +128,7 @@ class ApplyRun {
     target: ResolvedObject,
     existing: ReadonlyMap<string, KubeObject> | undefined,
   ): Promise<AppliedObject> {
-    const { setId, clock, adopt = [] } = this.#request;
+    const { setId, clock, deadline, adopt = [] } = this.#request;
     const key = objectIdKey(target.id);
     const known = this.#known.get(key);
     try {
@@ -137,10 +138,12 @@ class ApplyRun {
         setId,
         adopt,
         clock,
+        deadline,
         ...(known === undefined ? {} : { known }),
         ...(found === undefined ? {} : { existing: found }),
       });
     } catch (error) {
+      if (isCutOff(error, this.#request)) return { id: target.id, outcome: "waiting", ...outOfTime };
       return { id: target.id, outcome: "failed", failure: failureOf(error) };
     }
   }
@@ -152,8 +155,8 @@ class ApplyRun {
 
   #holdBack({ id }: ResolvedObject): AppliedObject | undefined {
     if (this.obstacle !== undefined) return { id, outcome: "skipped", ...this.obstacle };
-    if (this.#request.clock.now() < this.#request.deadline) return undefined;
-    this.obstacle = { reason: "OutOfTime", message: "the time of this run was up; the next one goes on" };
+    if (!isOutOfTime(this.#request)) return undefined;
+    this.obstacle = outOfTime;
     return { id, outcome: "skipped", ...this.obstacle };
   }
 

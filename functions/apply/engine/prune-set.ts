@@ -2,6 +2,7 @@ import { guardDefinition, guardNamespace } from "#functions/apply/engine/deletio
 import { stillHolds } from "#functions/apply/engine/ensure-parent.ts";
 import { heldBy } from "#functions/apply/engine/held-by.ts";
 import { endsTheRun, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
+import { isCutOff, isOutOfTime, outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import { inDeletionRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
@@ -64,11 +65,6 @@ interface Candidate {
 }
 
 const concurrency = 8;
-const timeIsUp = "the time of this run was up";
-
-function isOutOfTime({ clock, deadline }: PruneRequest): boolean {
-  return clock.now() >= deadline;
-}
 
 /**
  * Deletes what left the set, in the reverse of the order of application, custom resources first. Each object is read
@@ -88,7 +84,7 @@ export async function pruneSet(client: ClusterClient, request: PruneRequest): Pr
     const obstacle = obstacleFor(candidates, objects);
     const verdicts = new Map<string, PrunedObject>();
     await runConcurrently(rank, concurrency, async (candidate) => {
-      const message = isOutOfTime(request) ? timeIsUp : obstacle;
+      const message = isOutOfTime(request) ? outOfTime.message : obstacle;
       const verdict: PrunedObject =
         message === undefined
           ? await pruneOne(client, candidate, request)
@@ -128,9 +124,7 @@ async function pruneOne(client: ClusterClient, candidate: Candidate, request: Pr
   } catch (error) {
     const failure = failureOf(error);
     if (endsTheRun(failure)) throw error;
-    // Cut off by our own deadline: that says nothing of the cluster, and whether it was deleted is seen next time.
-    const isUnanswered = error instanceof KubeError && error.status === undefined;
-    if (isUnanswered && isOutOfTime(request)) return { id, outcome: "waiting", message: timeIsUp };
+    if (isCutOff(error, request)) return { id, outcome: "waiting", message: outOfTime.message };
     return { id, outcome: "failed", message: failure.message, failure };
   }
 }

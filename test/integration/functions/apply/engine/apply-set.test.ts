@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { AppliedObject } from "#functions/apply/engine/apply-object.ts";
+import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
+import { KubeError } from "#shared/domain/kube-error.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
@@ -16,7 +18,7 @@ import {
   namespace,
   widget,
 } from "#test/support/cluster-fixture.ts";
-import { engineWorld, recorded } from "#test/support/engine-world.ts";
+import { applyRequest, engineWorld, recorded } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 
 describe.each(clusterTargets)("applySet on $name", ({ start }) => {
@@ -335,6 +337,33 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     const result = await cluster.apply("late", [namespace("late")], { deadline: inSeconds(-1) });
     expect(result).toMatchObject({ outcome: "waiting", objects: [{ outcome: "skipped", reason: "OutOfTime" }] });
     expect(await cluster.statusOf("/api/v1/namespaces/late")).toBe(404);
+  });
+
+  it("an apply that its own deadline cut off is tried again, and no failure", async () => {
+    const deadline = inSeconds(60);
+    let now = new Date();
+    const client = new Proxy(cluster.client, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== "function") return member;
+        return async (...given: unknown[]) => {
+          const answer: unknown = await Reflect.apply(member, target, given);
+          if (name !== "apply" || Reflect.get(Object(given[0]), "kind") !== "ConfigMap") return answer;
+          now = deadline;
+          const facts = { message: "no answer within 24 ms", causes: [], code: "ETIMEDOUT" };
+          throw new KubeError(
+            { method: "PATCH", path: "/api/v1/namespaces/cut-off/configmaps/c", secret: false },
+            facts,
+          );
+        };
+      },
+    });
+    const objects = [namespace("cut-off"), configMap("cut-off/c")];
+    const result = await applySet(client, applyRequest("cut-off", objects, { deadline, clock: { now: () => now } }));
+    expect(result.outcome).toBe("waiting");
+    expect(result.objects[1]).toMatchObject({ outcome: "waiting", reason: "OutOfTime" });
+    expect(await cluster.statusOf("/api/v1/namespaces/cut-off/configmaps/c")).toBe(200);
+    expect((await cluster.apply("cut-off", objects)).outcome).toBe("applied");
   });
 
   it("collects the server's warnings", async () => {

@@ -91,7 +91,10 @@ export interface Table {
   update(write: Extract<Write, { update: RowKey }>): Promise<Row>;
 }
 
-/** Large immutable values. A key is written once; writing it again with the same bytes is no error. */
+/**
+ * Large immutable values. A key is written once; writing it again with the same bytes is no error.
+ * Both throw a transient StarlingError: `BlobStoreBusy`, or `BlobDenied`, which says nothing of whether the blob is there.
+ */
 export interface BlobStore {
   /** @returns whether this call stored it; `false` when it was there. */
   putOnce(key: string, bytes: Uint8Array): Promise<boolean>;

@@ -89,26 +89,36 @@ function leadingKeys(
 /** Folders of the bucket, as shared/domain/blob-keys.ts names them. */
 export type Folder = "artifacts" | "incoming" | "renderings" | "inventories" | "plans";
 
-/** The bucket, and only these folders of it. */
+/**
+ * The bucket, and only these folders of it. Who reads a folder may list it, because S3 answers a key that does not exist
+ * with 404 only to those who may, and with 403 to all others; it holds the key that is read against `s3:prefix`.
+ */
 export function blobsOf(
   bucket: Named,
   access: { readonly read?: readonly Folder[]; readonly write?: readonly Folder[] },
 ): Access {
+  const { read = [], write = [] } = access;
   const grants = [
-    { action: "s3:GetObject", folders: access.read ?? [] },
-    { action: "s3:PutObject", folders: access.write ?? [] },
+    { action: "s3:GetObject", folders: read },
+    { action: "s3:PutObject", folders: write },
   ];
+  const objects = grants
+    .filter(({ folders }) => folders.length > 0)
+    .map(
+      ({ action, folders }) =>
+        new PolicyStatement({
+          actions: [action],
+          resources: folders.map((folder) => `${bucket.arn}/${folder}/*`),
+        }),
+    );
+  const listing = new PolicyStatement({
+    actions: ["s3:ListBucket"],
+    resources: [bucket.arn],
+    conditions: { StringLike: { "s3:prefix": read.map((folder) => `${folder}/*`) } },
+  });
   return {
     value: bucket.name,
-    statements: grants
-      .filter(({ folders }) => folders.length > 0)
-      .map(
-        ({ action, folders }) =>
-          new PolicyStatement({
-            actions: [action],
-            resources: folders.map((folder) => `${bucket.arn}/${folder}/*`),
-          }),
-      ),
+    statements: read.length === 0 ? objects : [...objects, listing],
     wildcardReason:
       "Blobs are named by the digest of their content, or by chance, so a grant can name their folder only.",
   };

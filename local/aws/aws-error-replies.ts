@@ -64,6 +64,11 @@ export function s3Error({ status, code, message, elements = {} }: S3Error): Http
   };
 }
 
+/** What a policy of the bucket, the key or the organisation denies; a missing key, too, to who may not list it. */
+export function s3Denied(): HttpReply {
+  return s3Error({ status: 403, code: "AccessDenied", message: "Access Denied" });
+}
+
 /** A failure of the service itself, which the SDK repeats. */
 export function serverError(service: AwsService): HttpReply {
   if (service === "s3") {

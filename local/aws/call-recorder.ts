@@ -1,4 +1,5 @@
 /** What each function asked of AWS, in the terms of a policy: the evidence that roles are held against. */
+import { NoSuchKey } from "@aws-sdk/client-s3";
 import type { AwsClients } from "#shared/lambda/aws-clients.ts";
 
 export interface RecordedCall {
@@ -7,12 +8,14 @@ export interface RecordedCall {
   /** E.g. `dynamodb:GetItem`; a transaction is the actions it is made of, as IAM sees it. */
   readonly action: string;
   /**
-   * `table/NAME`, `table/NAME/index/INDEX`, `queue/NAME`, `object/KEY`, `secret/NAME-OR-ARN`, `cluster/NAME`,
+   * `table/NAME`, `table/NAME/index/INDEX`, `queue/NAME`, `bucket`, `object/KEY`, `secret/NAME-OR-ARN`, `cluster/NAME`,
    * `function/NAME`, or the ARN of a role.
    */
   readonly resource: string;
   /** Partition key of the item, or of the index that is queried. */
   readonly leadingKey?: string;
+  /** The key that `s3:prefix` is held against. */
+  readonly prefix?: string;
 }
 
 export interface CallRecorder {
@@ -22,9 +25,9 @@ export interface CallRecorder {
   calls(): readonly RecordedCall[];
 }
 
-/** One line of a record: function, action, resource and, of rows, the leading key. */
-export function callLine({ function: name, action, resource, leadingKey = "" }: RecordedCall): string {
-  return [name, action, resource, leadingKey].join(" ").trim();
+/** One line of a record: function, action, resource and, of rows and of what is not there, the key. */
+export function callLine({ function: name, action, resource, leadingKey, prefix = "" }: RecordedCall): string {
+  return [name, action, resource, leadingKey ?? prefix].join(" ").trim();
 }
 
 /** @param onCall - told every call, as often as it is sent. */
@@ -32,19 +35,31 @@ export function createCallRecorder(onCall: (call: RecordedCall) => void = () => 
   const seen = new Map<string, RecordedCall>();
 
   function record(functionName: string, request: SignedRequest): void {
-    for (const asked of askedBy(request)) {
-      const call = { function: functionName, ...asked };
-      onCall(call);
-      const line = callLine(call);
-      if (!seen.has(line)) seen.set(line, call);
-    }
+    for (const asked of askedBy(request)) note({ function: functionName, ...asked });
+  }
+
+  function note(call: RecordedCall): void {
+    onCall(call);
+    const line = callLine(call);
+    if (!seen.has(line)) seen.set(line, call);
+  }
+
+  /** S3 says that a key does not exist to those only who may list it; the emulator says it to everybody. */
+  function missing(functionName: string, error: unknown, request: SignedRequest): void {
+    if (!(error instanceof NoSuchKey)) return;
+    const prefix = keyOf(request.path);
+    note({ function: functionName, action: "s3:ListBucket", resource: "bucket", prefix });
   }
 
   function watched<T>(client: T, functionName: string, mine: () => Promise<boolean> = async () => true): T {
     (client as AwsClients["sqs"]).middlewareStack.add(
       (next) => async (step) => {
-        if (await mine()) record(functionName, step.request as SignedRequest);
-        return next(step);
+        const request = step.request as SignedRequest;
+        if (await mine()) record(functionName, request);
+        return next(step).catch((error: unknown) => {
+          missing(functionName, error, request);
+          throw error;
+        });
       },
       { step: "finalizeRequest", name: "callRecorder", override: true },
     );
@@ -165,6 +180,9 @@ function askedOfTable(operation: string, request: Request): readonly Asked[] {
 
 /** `/<bucket>/<folder>/<name>` */
 function askedOfBucket(method: string, path: string): Asked {
-  const key = decodeURIComponent(path).split("/").slice(2).join("/");
-  return { action: method === "GET" ? "s3:GetObject" : "s3:PutObject", resource: `object/${key}` };
+  return { action: method === "GET" ? "s3:GetObject" : "s3:PutObject", resource: `object/${keyOf(path)}` };
+}
+
+function keyOf(path: string): string {
+  return decodeURIComponent(path).split("/").slice(2).join("/");
 }

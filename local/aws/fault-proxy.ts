@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type AwsCall, type AwsService, readCall } from "#local/aws/aws-call.ts";
-import { serverError } from "#local/aws/aws-error-replies.ts";
+import { s3Denied, serverError } from "#local/aws/aws-error-replies.ts";
 import {
   createCallFailures,
   type FailCallOptions,
@@ -43,7 +43,10 @@ export interface FaultProxyOptions {
 
 /** Hooks around a call, which may be asynchronous. The call waits for them: what never resolves stops the world there. */
 export interface Interceptor {
-  /** `"reset"` breaks the connection before anything was done; any other result lets the call pass. */
+  /**
+   * Before anything was done, `"reset"` breaks the connection, and `"denied"` answers a call of S3 as a policy that denies
+   * it; any other result lets the call pass.
+   */
   before?(call: AwsCall): unknown;
   /** Called for whatever was done, also where its answer gets lost. `"reset"` breaks the connection now. */
   after?(call: AwsCall, reply: HttpReply): unknown;
@@ -120,7 +123,9 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     const verdict = failures.verdict(call);
     if (verdict?.when === "before") return fail(call, verdict);
     for (const interceptor of interceptors) {
-      if ((await interceptor.before?.(call)) === "reset") throw new ConnectionReset();
+      const word = await interceptor.before?.(call);
+      if (word === "reset") throw new ConnectionReset();
+      if (word === "denied") return s3Denied();
     }
     if (breaks(call, "resetBefore")) throw new ConnectionReset();
     if ((await silences.before(call)) === "reset") throw new ConnectionReset();

@@ -26,7 +26,7 @@ export class S3BlobStore implements BlobStore {
         return true;
       } catch (error) {
         if (statusOf(error) === 412) return false;
-        if (statusOf(error) !== 409 || attempt === CONFLICT_TRIES) throw translated(error, key);
+        if (statusOf(error) !== 409 || attempt === CONFLICT_TRIES) throw this.#translated(error, key);
         await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));
       }
     }
@@ -43,8 +43,7 @@ export class S3BlobStore implements BlobStore {
       return (await Body?.transformToByteArray()) ?? new Uint8Array();
     } catch (error) {
       if (error instanceof StarlingError) throw error;
-      // S3 answers 403 for a missing key to a role that may not list the bucket, and none of Starling's may.
-      if (!(error instanceof NoSuchKey) && statusOf(error) !== 403) throw translated(error, key);
+      if (!(error instanceof NoSuchKey)) throw this.#translated(error, key);
       throw new StarlingError(`no blob ${key}`, {
         code: "BlobNotFound",
         retry: "permanent",
@@ -53,6 +52,37 @@ export class S3BlobStore implements BlobStore {
       });
     }
   }
+
+  /** What may pass is said in Starling's words; the rest is a defect, and stays as it is. */
+  #translated(error: unknown, key: string): unknown {
+    if (statusOf(error) === 403 && !isExpired(error)) return denied(error, { bucket: this.#bucket, key });
+    const status = statusOf(error) ?? 0;
+    const network = error instanceof Error && networkCodes.has(String((error as NodeJS.ErrnoException).code));
+    const passes = network || (error instanceof Error && error.name === "TimeoutError");
+    if (!passes && !isExpired(error) && status !== 409 && status !== 429 && status < 500) return error;
+    return new StarlingError(`S3 kept refusing ${key}`, {
+      code: "BlobStoreBusy",
+      retry: "transient",
+      data: { key },
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Nothing is known of the blob: S3 answers 403 for a key that does not exist, too, unless the role may list it. Somebody
+ * grants it again, or lifts what denies it, and then the same call succeeds.
+ */
+function denied(error: unknown, { bucket, key }: { readonly bucket: string; readonly key: string }): StarlingError {
+  const said = error instanceof Error ? error.name : "403";
+  const grants = "its role needs s3:GetObject, s3:PutObject or s3:ListBucket there, and the key of the bucket";
+  const remedy = `${grants}; look for a Deny in the bucket's policy and in those of the organisation`;
+  return new StarlingError(`S3 denied ${key} in the bucket ${bucket} (${said}): ${remedy}`, {
+    code: "BlobDenied",
+    retry: "transient",
+    data: { bucket, key },
+    cause: error,
+  });
 }
 
 /** The SDK leaves it to its caller to ask again in the next session when the one it signed with has ended on the way. */
@@ -71,18 +101,4 @@ function isExpired(error: unknown): boolean {
 
 function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
-}
-
-/** What may pass is said in Starling's words; the rest is a defect or a matter of access, and stays as it is. */
-function translated(error: unknown, key: string): unknown {
-  const status = statusOf(error) ?? 0;
-  const network = error instanceof Error && networkCodes.has(String((error as NodeJS.ErrnoException).code));
-  const passes = network || (error instanceof Error && error.name === "TimeoutError");
-  if (!passes && !isExpired(error) && status !== 409 && status !== 429 && status < 500) return error;
-  return new StarlingError(`S3 kept refusing ${key}`, {
-    code: "BlobStoreBusy",
-    retry: "transient",
-    data: { key },
-    cause: error,
-  });
 }

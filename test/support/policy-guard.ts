@@ -20,6 +20,8 @@ export interface Wish {
   readonly resource: string;
   /** Partition key, for the table and its indexes. */
   readonly partition?: string;
+  /** Of the bucket, the key that is asked for. */
+  readonly prefix?: string;
 }
 
 export function mayDo(wish: Wish, statements: readonly Statement[]): boolean {
@@ -27,14 +29,16 @@ export function mayDo(wish: Wish, statements: readonly Statement[]): boolean {
     ({ Action, Resource: on, Condition }) =>
       listOf(Action).includes(wish.action) &&
       listOf(on).some((resource) => matches(textOf(resource), wish.resource)) &&
-      leadingKeysAllow(wish.partition, Condition),
+      conditionAllows(wish, Condition),
   );
 }
 
-function leadingKeysAllow(partition: string | undefined, condition: Statement["Condition"]): boolean {
-  const patterns = condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] as string[] | undefined;
-  if (patterns === undefined) return condition === undefined;
-  return partition !== undefined && patterns.some((pattern) => matches(pattern, partition));
+function conditionAllows({ partition, prefix }: Wish, condition: Statement["Condition"]): boolean {
+  if (condition === undefined) return true;
+  const partitions = condition["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] as string[] | undefined;
+  const prefixes = condition.StringLike?.["s3:prefix"] as string[] | undefined;
+  const [patterns, text] = partitions === undefined ? [prefixes, prefix] : [partitions, partition];
+  return text !== undefined && listOf(patterns ?? []).some((pattern) => matches(pattern, text));
 }
 
 function matches(pattern: string, text: string): boolean {
@@ -99,11 +103,12 @@ function keysOf({ Condition }: Statement): readonly string[] {
   return listOf((Condition?.["ForAllValues:StringLike"]?.[leadingKeys] ?? []) as string[]);
 }
 
-function wishOf({ action, resource, leadingKey }: RecordedCall): Wish {
+function wishOf({ action, resource, leadingKey, prefix }: RecordedCall): Wish {
   return {
     action,
     resource: policyResource(resource),
     ...(leadingKey === undefined ? {} : { partition: leadingKey }),
+    ...(prefix === undefined ? {} : { prefix }),
   };
 }
 
@@ -115,6 +120,8 @@ function policyResource(resource: string): string {
   switch (kind) {
     case "table":
       return `<starling-state-table-arn>${name.includes("/") ? name.slice(name.indexOf("/")) : ""}`;
+    case "bucket":
+      return "<starling-state-blobs-arn>";
     case "object":
       return `<starling-state-blobs-arn>/${name}`;
     case "queue":

@@ -232,13 +232,31 @@ describe("who may do what", () => {
     ["webhook", []],
     ["tick", []],
     ["resolve", ["PutObject artifacts"]],
-    ["rollout", ["GetObject plans", "PutObject plans"]],
-    ["render", ["GetObject artifacts", "GetObject incoming", "PutObject incoming", "PutObject renderings"]],
+    ["rollout", ["GetObject plans", "ListBucket plans", "PutObject plans"]],
+    [
+      "render",
+      [
+        ...["GetObject artifacts", "GetObject incoming", "ListBucket artifacts incoming"],
+        ...["PutObject incoming", "PutObject renderings"],
+      ],
+    ],
     ["build", []],
-    ["apply", ["GetObject inventories", "GetObject renderings", "PutObject inventories"]],
+    [
+      "apply",
+      [
+        ...["GetObject inventories", "GetObject renderings"],
+        ...["ListBucket renderings inventories", "PutObject inventories"],
+      ],
+    ],
     ["report", []],
   ])("%s uses these folders of the bucket", (folder, expected) => {
-    const grants = grantsOf(folder, "s3").map((grant) => grant.replace(/^s3:(\w+) .*>\/(\w+)\/\*$/, "$1 $2"));
+    const [listed = []] = statementsOf(folder).flatMap(({ Condition }) =>
+      [Condition?.StringLike?.["s3:prefix"] as string[] | undefined].filter((one) => one !== undefined),
+    );
+    const prefixes = listOf(listed).map((prefix) => prefix.replace(/\/\*$/, ""));
+    const grants = grantsOf(folder, "s3")
+      .map((grant) => grant.replace(/^s3:(\w+) .*>\/(\w+)\/\*$/, "$1 $2"))
+      .map((grant) => grant.replace(/^s3:(\w+) <starling-state-blobs-arn>$/, `$1 ${prefixes.join(" ")}`));
     expect(grants).toEqual(expected);
   });
 

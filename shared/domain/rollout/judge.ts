@@ -3,7 +3,7 @@ import { canonicalJson } from "#shared/domain/json.ts";
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
 import { later } from "#shared/domain/rows/due.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
-import { isOutstanding, isParked, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isDenied, isOutstanding, isParked, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 export interface Verdict {
   readonly state: TargetState;
@@ -39,7 +39,8 @@ export function judge(
   const pending = current.find((sync) => !isDone(sync.row, sync.observed));
   if (pending === undefined) return { state: "Succeeded", reason: "" };
   const reason = pending.observed === undefined ? "waiting for the cluster's worker" : reasonOf(pending.observed);
-  if (isPast(target, clock)) return { state: "Failed", reason: `DeadlineExceeded: ${reason}` };
+  const late = current.some(({ row, observed }) => !isDone(row, observed) && isPast(target, observed, clock));
+  if (late) return { state: "Failed", reason: `DeadlineExceeded: ${reason}` };
   if (current.every((sync) => sync.observed === undefined)) return { state: "Assigned", reason };
   const verifying = current.every((sync) => sync.observed?.phase === "Verifying" || isDone(sync.row, sync.observed));
   return { state: verifying ? "Verifying" : "Applying", reason };
@@ -52,8 +53,12 @@ function isDone(row: SyncRow | undefined, observed: SyncRow["observed"]): boolea
   return observed.phase === "Ready" && observed.applied?.renderDigest === row.desired.renderDigest;
 }
 
-function isPast(target: TargetRow, clock: Deadlines & { readonly now: Date }): boolean {
-  const deadline = clock.pausedAt === undefined ? deadlineOf(target, clock) : undefined;
+function isPast(target: TargetRow, observed: SyncRow["observed"], clock: Deadlines & { readonly now: Date }): boolean {
+  // The store denies what every worker needs: that says nothing of this cluster, and spends no deadline.
+  if (clock.pausedAt !== undefined || isDenied(observed)) return false;
+  const { deniedAt = "" } = observed ?? {};
+  const from = { ...target, ...(deniedAt > (target.assignedAt ?? "") ? { assignedAt: deniedAt } : {}) };
+  const deadline = deadlineOf(from, clock);
   return deadline !== undefined && deadline <= clock.now.toISOString();
 }
 

@@ -68,6 +68,8 @@ export interface Observed {
   readonly tries: number;
   /** Since when kstatus says Failed without interruption. */
   readonly failedSince?: string;
+  /** When the store last denied what this attempt needs: its deadline begins anew then. */
+  readonly deniedAt?: string;
   /** uid of `kube-system` of the cluster that the rest is about, once that was asked. */
   readonly clusterUid?: string;
   /** The rendering the cluster holds: set when every object of it was applied. */
@@ -126,6 +128,11 @@ export function isOfAnother(row: Pick<SyncRow, "observed">, clusterUid: string |
 export function isOutstanding(row: Pick<SyncRow, "desired" | "observed">): boolean {
   if (row.desired.action === "orphan") return false;
   return row.observed?.attempt !== row.desired.attempt || !isSettled(row.observed.phase);
+}
+
+/** True while the store denies the worker what it needs; nothing is known of the cluster then. */
+export function isDenied(observed: Observed | undefined): boolean {
+  return observed?.phase === "Retrying" && observed.reason === "BlobDenied";
 }
 
 export function isSettled(phase: Phase): boolean {

@@ -3,7 +3,14 @@ import { foreignText } from "#shared/domain/foreign-text.ts";
 import type { HealthStatus } from "#shared/domain/health/status.ts";
 import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
 import type { Condition } from "#shared/domain/rows/object-rows.ts";
-import type { Desired, ObjectTrouble, Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import {
+  type Desired,
+  isDenied,
+  type ObjectTrouble,
+  type Observed,
+  type Phase,
+  type SyncRow,
+} from "#shared/domain/rows/sync-row.ts";
 
 /** kstatus must say Failed for so long, without interruption, before a Sync counts as Failed. */
 const FAILED_AFTER_SECONDS = 60;
@@ -60,6 +67,7 @@ export function observe(
     fence: at.fence,
     conditions: conditionsOf(finding, before?.conditions ?? [], now),
   };
+  const deniedAt = isDenied(base) ? now : sameAttempt ? before.deniedAt : undefined;
   return {
     ...base,
     ...(next === undefined ? {} : { nextAt: later(at.now, next) }),
@@ -69,6 +77,7 @@ export function observe(
       inventory: finding.inventory ?? before?.inventory,
       drift: finding.drift ?? before?.drift,
       failedSince: finding.failedSince,
+      deniedAt,
       handledReconcile: row.reconcile,
     }),
   };

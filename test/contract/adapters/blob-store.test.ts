@@ -129,6 +129,25 @@ describe("S3BlobStore", () => {
     });
   });
 
+  test.each<{ readonly name: string; readonly act: (blobs: BlobStore, key: string) => Promise<unknown> }>([
+    { name: "read", act: (store, key) => store.get(key) },
+    { name: "stored", act: (store, key) => store.putOnce(key, Buffer.from("x")) },
+  ])("what may not be $name is not taken for missing, and says where to look", async ({ act }) => {
+    const key = randomUUID();
+    const lifted = emulated.proxy.intercept({ before: ({ service }) => (service === "s3" ? "denied" : undefined) });
+    try {
+      await expect(act(blobs, key)).rejects.toMatchObject({
+        name: "StarlingError",
+        code: "BlobDenied",
+        retry: "transient",
+        message: expect.stringMatching(new RegExp(`${key} in the bucket blobs .*AccessDenied.*s3:ListBucket.*Deny`)),
+        data: { bucket: "blobs", key },
+      });
+    } finally {
+      lifted();
+    }
+  });
+
   test("a bucket that does not exist is not taken for a missing blob", async () => {
     const elsewhere = new S3BlobStore(emulated.aws.s3, "no-such-bucket");
     await expect(elsewhere.get("a")).rejects.toMatchObject({ name: "NoSuchBucket" });

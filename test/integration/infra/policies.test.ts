@@ -60,6 +60,8 @@ const mayGoUnused = new Set([
   // Only what goes wrong or lasts too long: drift, clusters with a token, work for a second invocation.
   "apply s3:GetObject <starling-state-blobs-arn>/inventories/*",
   `apply secretsmanager:GetSecretValue ${secrets}:starling/clusters/*`,
+  // Asked for only by S3 itself, when a key does not exist.
+  ...["apply", "render", "rollout"].map((name) => `${name} s3:ListBucket <starling-state-blobs-arn>`),
   "apply sqs:SendMessage <WiringToApplyQueue>",
   // Clusters of Starling's own account are reached as itself, unless they name a role.
   "apply sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",
@@ -193,6 +195,20 @@ test.each([
   ["apply", { action: "sts:AssumeRole", resource: "arn:<AWS::Partition>:iam::222222222222:role/starling/clusters/a" }],
   ["apply", { action: "eks:DescribeCluster", resource: "arn:<AWS::Partition>:eks:eu-west-1:111111111111:cluster/a" }],
   ["report", { action: "sqs:SendMessage", resource: "<WiringToApplyQueue>" }],
+  ["apply", { action: "s3:ListBucket", resource: "<starling-state-blobs-arn>", prefix: "artifacts/0.tar.gz" }],
+  ["apply", { action: "s3:ListBucket", resource: "<starling-state-blobs-arn>" }],
+  ["build", { action: "s3:ListBucket", resource: "<starling-state-blobs-arn>", prefix: "artifacts/0.tar.gz" }],
 ])("%s may not %o", (name, wish) => {
   expect(mayDo(wish, statementsOf(resources, name))).toBe(false);
+});
+
+test.each([
+  ["rollout", "plans/0.json"],
+  ["render", "artifacts/0.tar.gz"],
+  ["render", "incoming/0"],
+  ["apply", "renderings/0.json"],
+  ["apply", "inventories/c1/0.json"],
+])("%s is told by S3 that %s does not exist", (name, prefix) => {
+  const wish = { action: "s3:ListBucket", resource: "<starling-state-blobs-arn>", prefix };
+  expect(mayDo(wish, statementsOf(resources, name))).toBe(true);
 });

@@ -121,6 +121,15 @@ describe("the deadline", () => {
     expect(verdict(seen, seconds, clock).state).toBe(state);
   });
 
+  test("fails no target for what the store denies, and the others all the same", () => {
+    const denied = { observed: { phase: "Retrying", reason: "BlobDenied", message: "S3 denied a" } } as const;
+    expect(verdict([denied], 6000)).toEqual({ state: "Applying", reason: "BlobDenied: S3 denied a" });
+    expect(verdict([denied, { ...moving[0], template: "b" }], 6000).state).toBe("Failed");
+    const goesOn = { observed: { phase: "Verifying", reason: "NotReady", deniedAt: later(at, 5400) } } as const;
+    expect(verdict([goesOn], 5999).state).toBe("Verifying");
+    expect(verdict([goesOn], 6000).state).toBe("Failed");
+  });
+
   test("says what was waited for", () => {
     expect(verdict(moving, 600).reason).toBe("DeadlineExceeded: NotReady");
   });

@@ -40,6 +40,13 @@ describe("what is written about a look", () => {
     expect(seen(before, finding("Ready"), 9)).toMatchObject({ tries: 0, since: later(at, 9), startedAt: at });
   });
 
+  test("remembers in this attempt when the store denied something last", () => {
+    const denied = finding("Retrying", { reason: "BlobDenied" });
+    expect(seen({ attempt: 2, deniedAt: at }, denied, 9)).toHaveProperty("deniedAt", later(at, 9));
+    expect(seen({ attempt: 2, deniedAt: at }, finding("Applying"), 9)).toHaveProperty("deniedAt", at);
+    expect(seen({ attempt: 1, deniedAt: at }, finding("Applying"), 9)).not.toHaveProperty("deniedAt");
+  });
+
   test("begins anew with a new attempt, keeps what the cluster holds, and counts nothing of it", () => {
     const applied = { renderDigest: "sha256:old", revision: "r", attempt: 1, at };
     const objects = { total: 4, ready: 3, failed: 0, foreign: 1 };

@@ -98,6 +98,8 @@ export interface Table {
 export interface BlobStore {
   /** @returns whether this call stored it; `false` when it was there. */
   putOnce(key: string, bytes: Uint8Array): Promise<boolean>;
+  /** Stores over whatever is there: what was stored once and found lost or changed. */
+  overwrite(key: string, bytes: Uint8Array): Promise<void>;
   /** @throws StarlingError `BlobNotFound`; `BlobTooLarge` before it is read, where a limit is given. */
   get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array>;
 }

@@ -22,6 +22,10 @@ export function rememberingBlobs(blobs: BlobStore): BlobStore {
   const known = new Map<string, Promise<Uint8Array>>();
   return {
     putOnce: (key, bytes) => blobs.putOnce(key, bytes),
+    overwrite(key, bytes) {
+      known.delete(key);
+      return blobs.overwrite(key, bytes);
+    },
     get(key) {
       const bytes = known.get(key) ?? blobs.get(key);
       known.set(key, bytes);

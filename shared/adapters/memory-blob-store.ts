@@ -8,9 +8,13 @@ export class MemoryBlobStore implements BlobStore {
 
   async putOnce(key: string, bytes: Uint8Array): Promise<boolean> {
     if (this.#blobs.has(key)) return false;
+    await this.overwrite(key, bytes);
+    return true;
+  }
+
+  async overwrite(key: string, bytes: Uint8Array): Promise<void> {
     // Not slice(): a Buffer's shares its memory.
     this.#blobs.set(key, Uint8Array.from(bytes));
-    return true;
   }
 
   async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {

@@ -1,4 +1,11 @@
-import { GetObjectCommand, NoSuchKey, PutObjectCommand, type S3Client, S3ServiceException } from "@aws-sdk/client-s3";
+import {
+  GetObjectCommand,
+  NoSuchKey,
+  PutObjectCommand,
+  type PutObjectCommandInput,
+  type S3Client,
+  S3ServiceException,
+} from "@aws-sdk/client-s3";
 import { blobTooLarge } from "#shared/adapters/blob-too-large.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
@@ -19,9 +26,17 @@ export class S3BlobStore implements BlobStore {
   }
 
   async putOnce(key: string, bytes: Uint8Array): Promise<boolean> {
+    return this.#put(key, { Body: bytes, IfNoneMatch: "*" });
+  }
+
+  async overwrite(key: string, bytes: Uint8Array): Promise<void> {
+    await this.#put(key, { Body: bytes });
+  }
+
+  async #put(key: string, what: Pick<PutObjectCommandInput, "Body" | "IfNoneMatch">): Promise<boolean> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const put = { Bucket: this.#bucket, Key: key, Body: bytes, IfNoneMatch: "*" };
+        const put = { Bucket: this.#bucket, Key: key, ...what };
         await inNewSession(() => this.#client.send(new PutObjectCommand(put)));
         return true;
       } catch (error) {

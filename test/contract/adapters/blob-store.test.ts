@@ -36,6 +36,14 @@ function blobStoreContract(made: () => BlobStore): void {
     expect(text(await blobs.get(key))).toBe("first");
   });
 
+  test("stores over what was changed, and over what is gone", async () => {
+    await blobs.putOnce(key, Buffer.from("tampered"));
+    await blobs.overwrite(key, Buffer.from("mended"));
+    expect(text(await blobs.get(key))).toBe("mended");
+    await blobs.overwrite(`${key}.gone`, Buffer.from("again"));
+    expect(text(await blobs.get(`${key}.gone`))).toBe("again");
+  });
+
   test("of many that store a key at once, one is told that it did", async () => {
     const stored = await Promise.all(Array.from({ length: 8 }, () => blobs.putOnce(key, Buffer.from("same"))));
     expect(stored.filter((did) => did)).toHaveLength(1);

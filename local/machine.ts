@@ -45,6 +45,8 @@ export interface MachineOptions extends RunOptions {
   readonly copies?: number;
   /** First part of the stacks' names and of what clusters are told; as in the app's context. */
   readonly installation?: string;
+  /** Whose clusters are told that they are; that of the stacks when left out, which every machine has. */
+  readonly installationId?: string;
   /** PEM certificates of this machine's git hosts. */
   readonly gitCa?: string;
   readonly apiPort?: number;
@@ -222,6 +224,11 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
 
 function clockOf({ clock }: MachineOptions): () => Date {
   return clock === undefined ? () => new Date() : () => clock.now();
+}
+
+/** Two machines on one cluster are two installations: each finds that what is there is the other's. */
+export function newInstallationId(): string {
+  return `starling.local-${randomBytes(6).toString("hex")}`;
 }
 
 export function newAccessKey(): AccessKey {

@@ -4,6 +4,8 @@ import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts"
 export interface PlanOverrides {
   /** PEM certificates of this machine's git hosts. */
   readonly gitCa?: string;
+  /** What clusters are told of whose they are, instead of the stacks' name, account and region: those every machine has. */
+  readonly installationId?: string;
   /** Timeouts of functions by folder, and of the visibility in their queues, for tests that let workers die. */
   readonly timeoutSeconds?: Readonly<Record<string, number>>;
 }
@@ -14,13 +16,18 @@ export const defaultTickEveryMs = 1000;
 /** This machine's git hosts and clusters are all on the loopback interface. */
 const LOOPBACK = "127.0.0.0/8,localhost,::1/128";
 
-export function overridePlan(plan: MachinePlan, { gitCa, timeoutSeconds = {} }: PlanOverrides): MachinePlan {
+export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): MachinePlan {
+  const { gitCa, installationId, timeoutSeconds = {} } = overrides;
   const additions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     resolve: { STARLING_GIT_ALLOW: LOOPBACK, ...(gitCa === undefined ? {} : { STARLING_GIT_CA: gitCa }) },
   };
+  const identity = (lambda: FunctionPlan) =>
+    installationId === undefined || lambda.environment.STARLING_INSTALLATION === undefined
+      ? {}
+      : { STARLING_INSTALLATION: installationId };
   const overridden = (lambda: FunctionPlan): FunctionPlan => ({
     ...lambda,
-    environment: { ...lambda.environment, ...additions[lambda.folder] },
+    environment: { ...lambda.environment, ...additions[lambda.folder], ...identity(lambda) },
     timeoutSeconds: timeoutSeconds[lambda.folder] ?? lambda.timeoutSeconds,
   });
   return {

@@ -7,7 +7,7 @@ import { type ControlServer, startControlServer } from "#local/control-server.ts
 import { createFaultControl } from "#local/faults/fault-control.ts";
 import { newGitPassword, writeGitFiles } from "#local/git/git-access.ts";
 import { type KeptClusters, keepClusters, requireClusters } from "#local/kept-clusters.ts";
-import { newAccessKey } from "#local/machine.ts";
+import { newAccessKey, newInstallationId } from "#local/machine.ts";
 import { type MachineFile, takeFolder, writeMachine } from "#local/machine-file.ts";
 import { prepareFolder } from "#local/prepare-folder.ts";
 import { moveCluster, type Stack, startStack, writeAccessFiles, writeContextFile } from "#local/stack.ts";
@@ -84,10 +84,13 @@ export async function serveLocal({ folder, plan, signal }: ServeOptions): Promis
 async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
   const known = readIdentity(folder);
   const clusters = clustersOf(folder, { known: known?.clusters, wanted: plan.clusters });
+  // Who went by the old name before goes on by it: what is in the clusters says so.
+  const installationId = known === undefined ? newInstallationId() : known.installationId;
   return {
     accessKey: known?.accessKey ?? newAccessKey(),
     gitTls: known?.gitTls ?? (await createTlsCertificate()),
     gitPassword: known?.gitPassword ?? newGitPassword(),
+    ...(installationId === undefined ? {} : { installationId }),
     clusters: clusters ?? { kind: "embedded", count: DEFAULT_CLUSTERS },
     ports: { ...known?.ports, ...plan.ports },
     ...(known?.repository === undefined ? {} : { repository: known.repository }),
@@ -96,7 +99,7 @@ async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
 
 function stackOptions(
   folder: string,
-  { accessKey, gitTls, gitPassword, clusters, ports }: Identity,
+  { accessKey, gitTls, gitPassword, installationId, clusters, ports }: Identity,
 ): Parameters<typeof startStack>[0] {
   return {
     repositories: join(folder, "repositories"),
@@ -105,6 +108,7 @@ function stackOptions(
     accessKey,
     gitTls,
     ...(gitPassword === undefined ? {} : { gitPassword }),
+    ...(installationId === undefined ? {} : { installationId }),
     seed: SEED,
     faults: quiet,
     database: "pipe",

@@ -26,6 +26,8 @@ const identitySchema = z.object({
   gitTls: z.object({ key: z.string(), cert: z.string() }),
   /** Absent where an older Starling wrote it, whose git server let everybody in. */
   gitPassword: z.string().optional(),
+  /** Absent where an older Starling wrote it, when every machine was the same installation. */
+  installationId: z.string().optional(),
   clusters: clusterChoiceSchema,
   ports: portsSchema.partial(),
   repository: z.string().optional(),

@@ -38,7 +38,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const state of ["theirs", "real", "mine", "early", "killed"]) await cli(`local down --state ${state}`);
+  for (const state of ["theirs", "real", "mine", "early", "killed", "second", "first", "shared"])
+    await cli(`local down --state ${state}`);
   home.remove();
 });
 
@@ -88,6 +89,31 @@ describe("a cluster of one's own", () => {
     await kubectl(theirs, removal);
     expect(await kubectl(theirs, "get clusterrolebinding starling-local --ignore-not-found")).toBe("");
     expect(await cli("local down --state theirs")).toMatchObject({ code: 0 });
+  });
+});
+
+describe("two machines on one cluster", () => {
+  it("are two installations: the second is told whose it is, and changes nothing", async () => {
+    expect(await cli("local up --state shared --clusters 1")).toMatchObject({ code: 0 });
+    const kubeconfig = join(home.folder, "shared", "kubeconfig");
+    const one = "--kubeconfig shared/kubeconfig --context canary-1 --yes --repo shop";
+    expect(await cli(`local up --state first ${one}`)).toMatchObject({ code: 0 });
+    await follow("first");
+    await untilInSync("first");
+    const version = "get configmap settings -o jsonpath={.metadata.resourceVersion}";
+    const before = await kubectl(kubeconfig, version);
+    const parent = await kubectl(kubeconfig, "-n starling-system get configmap default.shop.web -o json");
+
+    expect(await cli(`local up --state second ${one}`)).toMatchObject({ code: 0 });
+    await follow("second");
+    const sync = "get syncs --cluster canary-1";
+    await vi.waitFor(async () => expect((await cli(sync)).out).toContain("ForeignOwner"), { timeout: 60_000 });
+    const owner = JSON.parse(parent).metadata.annotations["starling.dev/installation"];
+    const { out } = await cli("describe sync/shop.web --cluster canary-1");
+    expect(out).toContain(`belongs to the installation ${owner}`);
+    expect(await kubectl(kubeconfig, version)).toBe(before);
+    expect(await kubectl(kubeconfig, "-n starling-system get configmap default.shop.web -o json")).toBe(parent);
+    expect(await untilInSync("first")).toContain("1 Ready");
   });
 });
 

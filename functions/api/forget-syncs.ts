@@ -1,6 +1,7 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
 import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Table } from "#shared/ports.ts";
@@ -34,6 +35,7 @@ export function isAssigned(row: SyncRow): boolean {
  * @returns how many Syncs that were.
  */
 export async function forgetSyncs(ports: ApiPorts, cluster: string, remedy: string): Promise<number> {
+  await dismissWorker(cluster, ports.table);
   const forgotten = new Set<string>();
   for (let attempt = 1; attempt <= FORGET_TRIES; attempt++) {
     const syncs = (await syncsOn(ports.table, cluster)).filter((row) => isAssigned(row) || row.observed !== undefined);
@@ -52,6 +54,22 @@ export async function forgetSyncs(ports: ApiPorts, cluster: string, remedy: stri
     }
   }
   throw refusal("Conflict", `the Syncs of Cluster ${cluster} were being written by others; ${remedy}`);
+}
+
+/**
+ * Takes the lease from whoever works there now: every write of a worker goes with its lease, and nothing that was seen
+ * for what is forgotten is to be put back. Who takes it after this reads what the cluster is now.
+ */
+async function dismissWorker(cluster: string, table: Table): Promise<void> {
+  const lease = await table.get<Row & { readonly owner?: string; readonly leaseUntil?: string }>(keys.lease(cluster));
+  if (lease?.owner === undefined) return;
+  const { owner: _owner, leaseUntil: _until, ...free } = lease;
+  try {
+    // Each one who takes it raises the version.
+    await table.write([{ put: { ...free, version: lease.version + 1 }, when: { version: lease.version } }]);
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
 }
 
 /** What was observed is forgotten too: whoever is registered under this name next may be another cluster. */

@@ -217,8 +217,8 @@ const MAX_REWRITES = 3;
 
 /**
  * Writes what was observed; where the planner assigned something newer meanwhile, on top of that: what is in the
- * cluster must be remembered, whatever is to come next. A row that another worker wrote, or a lost lease, drops it; where it does
- * not fit, its outcome alone is written.
+ * cluster must be remembered, whatever is to come next. A row that was forgotten or that another worker wrote, or a lost
+ * lease, drops it; where it does not fit, its outcome alone is written.
  */
 async function writeOver(
   writes: readonly Write[],
@@ -245,6 +245,8 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     const fresh = await table.get<SyncRow>({ pk: mine.pk, sk: mine.sk });
     const fence = mine.observed?.fence ?? 0;
     if (fresh === undefined || mine.observed === undefined || (fresh.observed?.fence ?? 0) > fence) continue;
+    const isForgotten = fresh.desired.action === "orphan" && fresh.observed === undefined;
+    if (isForgotten) continue;
     const { dueShard: _shard, dueKey: _key, ...kept } = fresh;
     const next: SyncRow = { ...kept, observed: mine.observed, version: fresh.version + 1 };
     const dueAt = nextWork(next);

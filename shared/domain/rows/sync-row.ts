@@ -116,12 +116,14 @@ export function orphaning(before: Desired, at: { readonly rollout: number; reado
 }
 
 /**
- * True when what was observed is about another cluster than the one it is to be: what is recorded of that one is no
- * ground for anything on this one.
+ * True when what was observed is about another cluster than the one it is to be, or nobody knows about which: what is
+ * recorded there is no ground for anything on this one.
  */
 export function isOfAnother(row: Pick<SyncRow, "observed">, clusterUid: string | undefined): boolean {
-  const seen = row.observed?.clusterUid;
-  return seen !== undefined && seen !== clusterUid;
+  const { observed } = row;
+  if (observed === undefined) return false;
+  if (observed.clusterUid !== undefined) return observed.clusterUid !== clusterUid;
+  return observed.inventory !== undefined || observed.applied !== undefined;
 }
 
 /** True while the worker has not yet finished what the newest assignment asks. */

@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import type { ApiPorts } from "#functions/api/api-ports.ts";
+import { deleteObject } from "#functions/api/delete-object.ts";
+import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
+import { startClusterHost } from "#local/cluster/cluster-host.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { clusterFixture, configMap, endpointOf, namespace } from "#test/support/cluster-fixture.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { silentLog } from "#test/support/planner-world.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+const clusters = forAllTests(() => startClusterHost({ controllers: "off" }));
+const cluster = forAllTests(async () => clusterFixture({ endpoint: endpointOf(clusters.addCluster("one")) }));
+const other = forAllTests(async () => clusterFixture({ endpoint: endpointOf(clusters.addCluster("other")) }));
+
+/** A world whose cluster is looked up anew at every connection, and something happens before its first answer. */
+async function worldWith(meanwhile: (world: WorkerWorld) => Promise<void>) {
+  const answering = { client: cluster.client };
+  let once = false;
+  const connector: ClusterConnector = {
+    async connect() {
+      if (!once) {
+        once = true;
+        await meanwhile(world);
+      }
+      return answering.client;
+    },
+    distrust() {},
+  };
+  const world: WorkerWorld = await new WorkerWorld(connector).begin();
+  return { world, answering };
+}
+
+async function unregister({ table, sender, clock }: WorkerWorld): Promise<void> {
+  const ports: ApiPorts = { table, sender, clock, ids: randomIds, log: silentLog, installation: "installation-1" };
+  await deleteObject(ports, {
+    reference: { kind: "Cluster", name: "c1" },
+    cascade: "orphan",
+    confirmed: "confirmed",
+    caller: { principal: "ana" },
+  });
+}
+
+/** As the api does it. */
+async function registerAnew({ table }: WorkerWorld): Promise<void> {
+  const row: ClusterRow = { ...clusterRow(), uid: "uid-c1-anew" };
+  await table.write([{ put: row, when: "absent" }]);
+}
+
+test("a Cluster that is deleted while its worker applies stays forgotten", async () => {
+  const { world } = await worldWith(unregister);
+  await world.assign("app", [namespace("gone"), configMap("gone/c")]);
+  await world.work().catch(() => undefined);
+  const row = await world.sync("app");
+  expect(row).toMatchObject({ desired: { action: "orphan", attempt: 2 } });
+  expect(row?.observed).toBeUndefined();
+  expect(await world.table.get(keys.cluster("c1"))).toBeUndefined();
+});
+
+test("and registered anew meanwhile, takes nothing that was seen for the one before", async () => {
+  const { world, answering } = await worldWith(async (begun) => {
+    await unregister(begun);
+    await registerAnew(begun);
+    await begun.assign("anew", [namespace("anew"), configMap("anew/c")]);
+  });
+  await world.assign("anew", [namespace("anew"), configMap("anew/c")]);
+  await world.work().catch(() => undefined);
+  const row = await world.sync("anew");
+  expect(row?.desired).toMatchObject({ action: "apply", attempt: 3 });
+  expect(row?.observed).toBeUndefined();
+
+  // Another cluster has the name now, in which the object is another tool's.
+  answering.client = other.client;
+  await makeTheirs("anew");
+  await world.work();
+  expect(await dataOf("anew")).toEqual({ k: "theirs" });
+  expect((await world.sync("anew"))?.observed).toMatchObject({ phase: "Failed", reason: "ApplyFailed" });
+});
+
+test.each([
+  ["another cluster", { clusterUid: "another" }],
+  ["nobody knows which", {}],
+] as const)("an inventory of %s is no ground for anything", async (_what, about) => {
+  const { world, answering } = await worldWith(async () => {});
+  const name = `bound-${Object.keys(about).length}`;
+  await world.assign(name, [namespace(name), configMap(`${name}/c`)]);
+  await world.work();
+  const row = await world.sync(name);
+  if (row?.observed?.inventory === undefined) throw new Error("it was applied");
+  const { clusterUid: _uid, ...observed } = row.observed;
+  const put = { ...row, version: row.version + 1, observed: { ...observed, ...about } };
+  await world.table.write([{ put }, { put: clusterRow() }]);
+  answering.client = other.client;
+  await makeTheirs(name);
+  await world.assign(name, [namespace(name), configMap(`${name}/c`)]);
+  await world.work();
+  expect(await dataOf(name)).toEqual({ k: "theirs" });
+});
+
+/** In the other cluster, as another tool's. */
+async function makeTheirs(inNamespace: string): Promise<void> {
+  await other.raw("POST", "/api/v1/namespaces", { body: namespace(inNamespace) });
+  const theirs = configMap(`${inNamespace}/c`, { k: "theirs" });
+  const labels = { "kustomize.toolkit.fluxcd.io/name": "theirs" };
+  const body = { ...theirs, metadata: { ...theirs.metadata, labels } };
+  await other.raw("POST", `/api/v1/namespaces/${inNamespace}/configmaps`, { body });
+}
+
+async function dataOf(inNamespace: string) {
+  return (await other.raw("GET", `/api/v1/namespaces/${inNamespace}/configmaps/c`)).data;
+}

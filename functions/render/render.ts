@@ -1,5 +1,5 @@
 import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { backoffSeconds, dueAttributes, later } from "#shared/domain/rows/due.ts";
+import { backoffSeconds, dueAttributes, later, restSeconds } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/errors.ts";
@@ -19,31 +19,40 @@ export interface RenderPorts {
 /** Longer than a rendering may take, so that nobody starts a second one beside it. */
 const CLAIM_SECONDS = 120;
 const MAX_MESSAGE_LENGTH = 2000;
-/** So often may a rendering end in a way that may be the input's fault, or begin and never end. */
+/** So often may a rendering end in a way that may be the input's fault, or begin and never end, before it has failed. */
 const MAX_STRIKES = 5;
 
 /**
  * Has one distinct input rendered, once: whoever claims its row does it, others leave their name and are told with the rest.
  * A claim that ran out belongs to a worker that died and is taken over; two that render after all store the same bytes.
+ * What failed in a way that may not be the input's fault is tried again, ever more rarely.
  */
 export async function render(message: RenderMessage, ports: RenderPorts): Promise<void> {
   const claimed = await claim(message, ports);
   if (claimed === undefined) return;
-  const outcome = (claimed.strikes ?? 0) >= MAX_STRIKES ? neverEnded : await renderClaimed(claimed, ports);
-  await finish({ claimed, outcome, notify: message.notify }, ports);
+  const { row, died } = claimed;
+  const outcome = died && (row.strikes ?? 0) >= MAX_STRIKES ? neverEnded : await renderClaimed(row, ports);
+  await finish({ claimed: row, outcome, notify: message.notify }, ports);
+}
+
+interface Claimed {
+  readonly row: RenderingRow;
+  /** Whoever had it before began, and never said how it ended. */
+  readonly died: boolean;
 }
 
 /** @returns undefined when there is nothing to render: it is done, at work, or was never asked for. */
-async function claim(message: RenderMessage, ports: RenderPorts): Promise<RenderingRow | undefined> {
+async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claimed | undefined> {
   const now = ports.clock.now();
   const row = await ports.table.get<RenderingRow>(keys.rendering(message.input));
   if (row === undefined) return undefined;
-  if (row.state !== "Pending") {
+  if (row.state !== "Pending" && !hasRested(row, now)) {
     await tell(withWaiting([], message.notify), ports);
     return undefined;
   }
   const waiting = withWaiting(row.waiting ?? [], message.notify);
   const busy = row.claim !== undefined && row.claim.until > now.toISOString();
+  const died = row.claim !== undefined && !busy;
   if (busy && waiting.length === (row.waiting ?? []).length) return undefined;
   const until = later(now, CLAIM_SECONDS);
   const next: RenderingRow = busy
@@ -51,18 +60,25 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Render
     : {
         ...row,
         ...dueAttributes(row, until),
+        state: "Pending",
         waiting,
         claim: { by: ports.ids.unique(), until },
         tries: row.tries + 1,
-        // Whoever had it began, and never said how it ended.
-        ...(row.claim === undefined ? {} : { strikes: (row.strikes ?? 0) + 1 }),
+        ...(died ? { strikes: (row.strikes ?? 0) + 1 } : {}),
         version: row.version + 1,
       };
   const written = await replaced(row, next, ports.table);
   // Somebody else wrote the row: look at it again.
   if (!written) return claim(message, ports);
-  return busy ? undefined : next;
+  return busy ? undefined : { row: next, died };
 }
+
+/** True of what failed and is due again. */
+function hasRested({ restsUntil }: RenderingRow, now: Date): boolean {
+  return restsUntil !== undefined && restsUntil <= now.toISOString();
+}
+
+type Failure = NonNullable<RenderingRow["failure"]>;
 
 type Outcome =
   | { readonly kind: "done"; readonly digest: string; readonly objects: number }
@@ -73,13 +89,10 @@ type Outcome =
       readonly strike?: true;
     };
 
+/** Counted when its claim was taken over. */
 const neverEnded: Outcome = {
   kind: "failed",
-  failure: {
-    code: "RenderNeverEnded",
-    message: `${MAX_STRIKES} times it began and never ended; make the folder smaller, or split it into several templates`,
-    permanent: true,
-  },
+  failure: { code: "RenderNeverEnded", message: "it began and never ended", permanent: false },
 };
 
 async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Outcome> {
@@ -130,28 +143,40 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
 }
 
 function settled(row: RenderingRow, outcome: Outcome, now: Date): RenderingRow {
-  const { claim: _claim, dueShard: _shard, dueKey: _key, dispatches: _dispatches, failure: _failure, ...rest } = row;
+  const {
+    claim: _claim,
+    dueShard: _shard,
+    dueKey: _key,
+    dispatches: _dispatches,
+    failure: _failure,
+    restsUntil: _rest,
+    ...rest
+  } = row;
   const next = { ...rest, version: row.version + 1 };
   if (outcome.kind === "done") {
     // How often it took is nobody's business any more.
     const { waiting: _waiting, strikes: _strikes, ...done } = next;
     return { ...done, state: "Done", digest: outcome.digest, objects: outcome.objects };
   }
-  const strikes = (row.strikes ?? 0) + 1;
-  const counted = outcome.strike === true ? { ...next, strikes } : next;
-  const failure = outcome.strike === true && strikes >= MAX_STRIKES ? givenUp(outcome.failure) : outcome.failure;
-  if (!failure.permanent) {
-    return { ...counted, failure, ...dueAttributes(row, later(now, backoffSeconds(row.tries))) };
+  const { failure, strike } = outcome;
+  if (failure.permanent) {
+    const { waiting: _waiting, ...failed } = next;
+    return { ...failed, state: "Failed", failure };
   }
-  const { waiting: _waiting, ...failed } = counted;
-  return { ...failed, state: "Failed", failure };
+  const strikes = (row.strikes ?? 0) + (strike === true ? 1 : 0);
+  const counted = strikes === 0 ? next : { ...next, strikes };
+  if (strikes < MAX_STRIKES)
+    return { ...counted, failure, ...dueAttributes(row, later(now, backoffSeconds(row.tries))) };
+  const restsUntil = later(now, restSeconds(strikes - MAX_STRIKES + 1));
+  const told = { ...failure, message: `${failure.message} (${adviceOf(row.tries, restsUntil)})` };
+  return { ...counted, state: "Failed", failure: told, restsUntil, ...dueAttributes(row, restsUntil) };
 }
 
-type Failure = NonNullable<RenderingRow["failure"]>;
-
-function givenUp({ code, message }: Failure): Failure {
-  const advice = `tried ${MAX_STRIKES} times and not again; make the folder smaller, or split it into several templates`;
-  return { code, message: `${message} (${advice})`, permanent: true };
+function adviceOf(tries: number, restsUntil: string): string {
+  return (
+    `tried ${tries} times; it is tried again at ${restsUntil}, and by \`starling reconcile\` of what uses it; ` +
+    "if that goes on, make the folder smaller, or split it into several templates"
+  );
 }
 
 /** @returns false when somebody else has written the row since it was read. */

@@ -1,18 +1,18 @@
+import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { digestOf } from "#shared/domain/digest.ts";
 import { selects } from "#shared/domain/kinds/cluster-selection.ts";
 import { advance, nextDeadline } from "#shared/domain/rollout/advance.ts";
-import type { Advance, Assignment } from "#shared/domain/rollout/decision.ts";
-import { RENDER_ENGINE, relationOf } from "#shared/domain/rollout/plan.ts";
+import type { Assignment } from "#shared/domain/rollout/decision.ts";
+import { relationOf } from "#shared/domain/rollout/plan.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys, statePartition, syncName, targetRange } from "#shared/domain/rows/keys.ts";
 import { type FleetRow, isUnplanned } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RenderingRow, RolloutRow, TargetRef, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
@@ -35,7 +35,8 @@ export async function advanceRollout(known: Known, stored: RolloutRow, ports: Pl
     observations,
     { now, room: ROOM },
   );
-  const requested = await requestRenderings(decision, ports);
+  const asking = { subject: known.subject, requests: decision.requests, renderings: observations.renderings };
+  const requested = await askRenderings(asking, ports);
   const seen = !isUnplanned(known.row) && known.row.dueKey === undefined;
   const given = new Map(targets.map((target) => [target.order, target]));
   const after = merged(given, decision.targets);
@@ -162,36 +163,6 @@ async function readObservations(known: Known, { rollout, targets }: Looking, tab
 
 function isOpen(target: TargetRow): boolean {
   return target.endedAt === undefined;
-}
-
-/** Asks for renderings; where another subject was first, the renderer adds this one to those that it tells. */
-async function requestRenderings(decision: Advance, ports: PlannerPorts): Promise<readonly Message[]> {
-  const now = ports.clock.now();
-  const messages: Message[] = [];
-  for (const request of decision.requests) {
-    const key = keys.rendering(request.input);
-    const row: RenderingRow = {
-      ...key,
-      type: "Rendering",
-      schema: ROW_SCHEMA,
-      version: 1,
-      ...request,
-      engine: RENDER_ENGINE,
-      state: "Pending",
-      waiting: [decision.rollout.subject],
-      requestedAt: now.toISOString(),
-      tries: 0,
-      dispatches: 1,
-      ...dueAttributes(key, watchdogAt(now, 0)),
-    };
-    try {
-      await ports.table.write([{ put: row, when: "absent" }]);
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
-    messages.push({ to: "render", input: request.input, notify: decision.rollout.subject });
-  }
-  return messages;
 }
 
 /** A Cluster that was deleted, or registered anew, since it was looked at gets nothing. */

@@ -1,15 +1,19 @@
+import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import { clusterStateOf, everySyncName, noClusters, syncNames, worseOf } from "#functions/rollout/clusters-by-state.ts";
 import { readMembers, type StoredMember } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { readRenderings } from "#functions/rollout/rendered-since.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
-import { relationOf } from "#shared/domain/rollout/plan.ts";
+import type { RenderingRequest } from "#shared/domain/rollout/decision.ts";
+import { inputDigest, relationOf } from "#shared/domain/rollout/plan.ts";
 import { dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import type { HeadRow, Looking } from "#shared/domain/rows/rollout-rows.ts";
+import type { HeadRow, Looking, RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
+import type { Message } from "#shared/messages.ts";
 
 /** Clusters asked, or asked about, at once. */
 const PAGE = 25;
@@ -28,12 +32,32 @@ export async function passOnReconcile(known: Known, ports: PlannerPorts): Promis
     const syncs = page.flatMap(({ cluster }) => names.map((name) => keys.sync(cluster, subject.namespace, name)));
     await Promise.all(syncs.map((key) => askSync(key, asked, { now, ports })));
   }
+  const rendering = await askThoseThatRest(head, members, ports);
   const { selected: _selected, ...none } = noClusters;
   const looking: Looking = { number: asked, since: now.toISOString(), looked: 0, counts: none };
   const next: HeadRow = { ...head, version: head.version + 1, handledReconcile: asked, looking };
   const reconcile = { number: asked, answered: false };
   await ports.table.write([{ put: next, when: { version: head.version } }, subjectWrite(row, { now, reconcile })]);
-  return { messages: members.map((member) => ({ to: "apply", cluster: member.cluster })), again: true };
+  const looks = members.map(({ cluster }): Message => ({ to: "apply", cluster }));
+  return { messages: [...rendering, ...looks], again: true };
+}
+
+/** Clusters that could be assigned nothing are looked at by nobody: their renderings are asked for once more. */
+async function askThoseThatRest(
+  { subject, unassigned }: HeadRow,
+  members: readonly StoredMember[],
+  ports: PlannerPorts,
+): Promise<readonly Message[]> {
+  const names = new Set(unassigned);
+  const inputs = members.flatMap((member) => (names.has(member.cluster) ? member.inputs : []));
+  const digests = inputs.flatMap((input) => ("problem" in input ? [] : [inputDigest(input)]));
+  const renderings = await readRenderings(digests, ports.table);
+  const requests = [...renderings.values()].filter(({ restsUntil }) => restsUntil !== undefined).map(requestOf);
+  return askRenderings({ subject, requests, renderings }, ports);
+}
+
+function requestOf({ input, artifactDigest, path, render }: RenderingRow): RenderingRequest {
+  return { input, artifactDigest, path, ...(render === undefined ? {} : { render }) };
 }
 
 async function askSync(

@@ -7,6 +7,7 @@ import { rememberingBlobs } from "#functions/rollout/fleet.ts";
 import { passOnReconcile } from "#functions/rollout/pass-on-reconcile.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import { readSubject } from "#functions/rollout/read-subject.ts";
+import { isMended } from "#functions/rollout/rendered-since.ts";
 import { sealRollout } from "#functions/rollout/seal-rollout.ts";
 import { farewell, idle } from "#functions/rollout/settle-subject.ts";
 import { isSuperseded, startRollout, supersede } from "#functions/rollout/start-rollout.ts";
@@ -47,7 +48,8 @@ async function planOnce(subject: Subject, ports: PlannerPorts): Promise<Step> {
   const known = await readSubject(subject, ports);
   if (known === undefined) return { messages: [], again: false };
   const { rollout } = known;
-  if (rollout !== undefined && isSuperseded(known, rollout)) return supersede(known, rollout, ports);
+  if (rollout !== undefined && (isSuperseded(known, rollout) || (await isMended(known, rollout, ports))))
+    return supersede(known, rollout, ports);
   if (rollout?.phase === "Planning") return sealRollout(known, rollout, ports);
   if (rollout !== undefined) return advanceRollout(known, rollout, ports);
   if (known.row.operations.deletion !== undefined && (known.head?.templates ?? []).length === 0)

@@ -1,6 +1,7 @@
 import { readFleet, readMembers, type StoredMember, storeMembers } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { renderedSince } from "#functions/rollout/rendered-since.ts";
 import { targetPage } from "#functions/rollout/seal-rollout.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { deadlineOf } from "#shared/domain/rollout/judge.ts";
@@ -61,7 +62,8 @@ export async function startRollout(known: Known, ports: PlannerPorts): Promise<S
     const moved = [...selection.members, ...selection.leavers];
     return begin({ known, plan, trigger: triggerOf(plan, "plan"), superseded: undefined, selection, moved }, ports);
   }
-  const behind = await answeringAgain(known, head, ports);
+  const answering = await answeringAgain(known, head, ports);
+  const behind = answering.union(await renderedSince(head.unassigned ?? [], selection.members, ports.table));
   const same = head.membershipHash === selection.hash;
   if (same && behind.size === 0) return undefined;
   const before = new Map(selection.previous.map((member) => [member.cluster, membershipHash([member])]));

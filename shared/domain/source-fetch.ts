@@ -2,14 +2,11 @@
  * Fetches that begin and never end: a function that runs out of memory or time cannot say so itself. Each fetch is
  * written down before it begins; whoever finds one that nobody can be at any more knows how often it was tried.
  */
-import { later } from "#shared/domain/rows/due.ts";
+import { later, restSeconds } from "#shared/domain/rows/due.ts";
 import type { AskedRevision, FetchStart, SourceRow } from "#shared/domain/rows/object-rows.ts";
 
 /** So many starts follow one another at once: sandboxes are taken away, too, and that says nothing about the commit. */
 const STARTS_AT_ONCE = 3;
-/** What is really too large for us costs four fetches a day in the end. */
-const FIRST_REST_SECONDS = 300;
-const LONGEST_REST_SECONDS = 6 * 60 * 60;
 /** What clocks of two functions differ by. */
 const SKEW_SECONDS = 5;
 
@@ -62,9 +59,7 @@ export function decideFetch(row: Asked & Pick<SourceRow, "status">, revision: st
 
 /** When a fetch that never ended is begun again. */
 export function fetchAgainAt({ until, starts }: FetchStart): string {
-  if (starts < STARTS_AT_ONCE) return until;
-  const doublings = Math.min(starts - STARTS_AT_ONCE, 10);
-  return later(until, Math.min(FIRST_REST_SECONDS * 2 ** doublings, LONGEST_REST_SECONDS));
+  return starts < STARTS_AT_ONCE ? until : later(until, restSeconds(starts - STARTS_AT_ONCE + 1));
 }
 
 const causes = "out of memory, out of time, or its sandbox was taken away";

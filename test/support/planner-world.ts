@@ -144,15 +144,28 @@ export class PlannerWorld {
     throw new Error(`the rollout does not complete: ${this.newest().message}`);
   }
 
-  /** Plays the renderer: every rendering asked for is done, or fails. */
-  async renderAll(failure?: string, of: (row: RenderingRow) => boolean = () => true): Promise<void> {
+  /** Plays the renderer: every rendering asked for is done, or fails; what fails may be said to rest. */
+  async renderAll(
+    failure?: string | { readonly message: string; readonly restsUntil: string },
+    of: (row: RenderingRow) => boolean = () => true,
+  ): Promise<void> {
     for (const row of this.rows<RenderingRow>("Rendering")) {
       if (row.state !== "Pending" || !of(row)) continue;
       const done =
         failure === undefined
           ? { state: "Done" as const, digest: digestOf(`${row.artifactDigest}${row.path}`), objects: 1 }
-          : { state: "Failed" as const, failure: { code: "RenderFailed", message: failure, permanent: true } };
+          : failed(failure);
       await this.table.write([{ put: { ...row, ...done, version: row.version + 1 }, when: { version: row.version } }]);
+    }
+  }
+
+  /** Plays the renderer where what rested is tried again: it is done. */
+  async renderRested(): Promise<void> {
+    for (const row of this.rows<RenderingRow>("Rendering")) {
+      if (row.restsUntil === undefined) continue;
+      const { restsUntil: _rest, failure: _failure, ...rest } = row;
+      const next: RenderingRow = { ...rest, state: "Done", digest: digestOf(row.path), version: row.version + 1 };
+      await this.table.write([{ put: next, when: { version: row.version } }]);
     }
   }
 
@@ -228,6 +241,16 @@ export class PlannerWorld {
   rows<R>(type: string): readonly R[] {
     return this.table.all().filter((row) => row.type === type) as unknown as readonly R[];
   }
+}
+
+function failed(failure: string | { readonly message: string; readonly restsUntil: string }) {
+  const rests = typeof failure === "string" ? undefined : failure;
+  const message = rests?.message ?? String(failure);
+  return {
+    state: "Failed" as const,
+    failure: { code: "RenderFailed", message, permanent: rests === undefined },
+    ...(rests === undefined ? {} : { restsUntil: rests.restsUntil }),
+  };
 }
 
 function objectParts(name: string) {

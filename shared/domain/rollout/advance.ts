@@ -143,7 +143,7 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
     if (selected === undefined) return "more";
     const needsSlot = !draft.isCarried(current.cluster);
     if (needsSlot && full) continue;
-    const rendered = renderingsOf(current, state.rollout.subject, supplies.renderings);
+    const rendered = renderingsOf(current, state.rollout, supplies.renderings);
     if (rendered.kind === "failed") {
       draft.move(target, { state: "Failed", reason: rendered.reason });
       if (overBudget(draft)) return "more";
@@ -203,23 +203,28 @@ type Rendered =
   | { readonly kind: "pending"; readonly unasked: readonly number[] }
   | { readonly kind: "failed"; readonly reason: string };
 
-function renderingsOf(target: TargetRow, subject: Subject, renderings: ReadonlyMap<string, RenderingRow>): Rendered {
+function renderingsOf(target: TargetRow, rollout: RolloutRow, renderings: ReadonlyMap<string, RenderingRow>): Rendered {
   const digests: string[] = [];
   const unasked: number[] = [];
   let pending = false;
   for (const [index, input] of target.inputs.entries()) {
     if ("problem" in input) return { kind: "failed", reason: `RenderFailed: ${input.problem}` };
     const row = renderings.get(input.digest);
-    if (row?.state === "Failed")
+    if (row?.state === "Failed" && !isAskedAgain(row, rollout))
       return { kind: "failed", reason: `RenderFailed: ${row.failure?.message ?? "no reason given"}` };
     if (row?.state === "Done" && row.digest !== undefined) {
       digests.push(row.digest);
       continue;
     }
     pending = true;
-    if (row === undefined || !waitsFor(row, subject)) unasked.push(index);
+    if (row?.state !== "Pending" || !waitsFor(row, rollout.subject)) unasked.push(index);
   }
   return pending ? { kind: "pending", unasked } : { kind: "ready", digests };
+}
+
+/** A `reconcile` asks once more for what rests, and not for what the input itself is wrong about. */
+function isAskedAgain({ restsUntil, requestedAt }: RenderingRow, { trigger, createdAt }: RolloutRow): boolean {
+  return restsUntil !== undefined && trigger === "reconcile" && requestedAt < createdAt;
 }
 
 function waitsFor(row: RenderingRow, { namespace, kind, name }: Subject): boolean {

@@ -197,10 +197,12 @@ export interface RenderingRow extends Row {
   readonly render?: RenderOptions;
   readonly engine: string;
   readonly state: "Pending" | "Done" | "Failed";
+  /** Of what failed for a reason that may not be the input's: when it is tried again. */
+  readonly restsUntil?: string;
   readonly requestedAt: string;
   /** Who is at it, and until when nobody else needs to be. */
   readonly claim?: { readonly by: string; readonly until: string };
-  /** Subjects to tell when it is no longer Pending. */
+  /** Subjects to tell when it is no longer Pending, or no longer Failed. */
   readonly waiting?: readonly Subject[];
   readonly digest?: string;
   readonly objects?: number;

@@ -335,7 +335,7 @@ describe("single flight", () => {
     expect(world.told()).toEqual(["web"]);
   });
 
-  test("what may be the input's fault is not tried for ever, and says what to do", async () => {
+  test("what may be the input's fault has failed after five tries, and is tried again ever more rarely", async () => {
     const mayBe = () => {
       world.beforeBuild = async () => {
         throw new StarlingError("kustomize ended with SIGKILL", { code: "KustomizeFailed", retry: "transient" });
@@ -352,18 +352,35 @@ describe("single flight", () => {
     expect(await world.row()).toMatchObject({
       state: "Failed",
       tries: 5,
+      restsUntil: "2026-03-01T10:05:00.000Z",
       failure: {
         code: "KustomizeFailed",
-        permanent: true,
+        permanent: false,
         message:
-          "kustomize ended with SIGKILL (tried 5 times and not again; make the folder smaller, or split it into several templates)",
+          "kustomize ended with SIGKILL (tried 5 times; it is tried again at 2026-03-01T10:05:00.000Z, and by " +
+          "`starling reconcile` of what uses it; if that goes on, make the folder smaller, or split it into several templates)",
       },
     });
-    expect(await world.row()).not.toHaveProperty("dueKey");
+    expect(dueAtOf((await world.row()).dueKey ?? "")).toBe("2026-03-01T10:05:00.000Z");
+    expect(world.told()).toEqual(["web"]);
+
+    // A message that is late finds it resting.
+    await world.render();
+    expect(await world.row()).toMatchObject({ state: "Failed", tries: 5 });
+    world.now = new Date("2026-03-01T10:05:00.000Z");
+    mayBe();
+    await world.render();
+    expect(await world.row()).toMatchObject({ state: "Failed", tries: 6, restsUntil: "2026-03-01T10:15:00.000Z" });
+    expect(world.told()).toEqual(["web"]);
+    world.now = new Date("2026-03-01T10:15:00.000Z");
+    await world.render();
+    expect(await world.row()).toMatchObject({ state: "Done", tries: 7 });
+    for (const gone of ["failure", "restsUntil", "strikes", "waiting", "dueKey"])
+      expect(await world.row()).not.toHaveProperty(gone);
     expect(world.told()).toEqual(["web"]);
   });
 
-  test("what begins and never ends is not begun for ever", async () => {
+  test("what begins and never ends has failed after five tries, and is tried again", async () => {
     const ports = world.ports();
     const dying = {
       ...ports,
@@ -390,8 +407,13 @@ describe("single flight", () => {
     expect(world.builds).toBe(0);
     expect(await world.row()).toMatchObject({
       state: "Failed",
-      failure: { code: "RenderNeverEnded", permanent: true },
+      failure: { code: "RenderNeverEnded", permanent: false },
     });
+    expect(world.told()).toEqual(["web"]);
+    world.now = new Date((await world.row()).restsUntil ?? "");
+    await world.render();
+    expect(world.builds).toBe(1);
+    expect(await world.row()).toMatchObject({ state: "Done" });
     expect(world.told()).toEqual(["web"]);
   });
 

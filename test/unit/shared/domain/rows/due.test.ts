@@ -7,6 +7,7 @@ import {
   dueShard,
   jittered,
   later,
+  restSeconds,
   watchdogAt,
 } from "#shared/domain/rows/due.ts";
 
@@ -54,6 +55,18 @@ test.each([
   [1_000_000, 600],
 ])("the back-off of try %i is %i seconds", (tries, seconds) => {
   expect(backoffSeconds(tries)).toBe(seconds);
+});
+
+test.each([
+  [0, 300],
+  [1, 300],
+  [2, 600],
+  [3, 1200],
+  [7, 19_200],
+  [8, 21_600],
+  [1_000_000, 21_600],
+])("the rest after time %i is %i seconds", (times, seconds) => {
+  expect(restSeconds(times)).toBe(seconds);
 });
 
 describe("an interval", () => {

@@ -1,0 +1,62 @@
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { RenderingRequest } from "#shared/domain/rollout/decision.ts";
+import { RENDER_ENGINE } from "#shared/domain/rollout/plan.ts";
+import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
+import { keys, type Subject } from "#shared/domain/rows/keys.ts";
+import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import { isConflict } from "#shared/errors.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Write } from "#shared/ports.ts";
+
+export interface Asking {
+  readonly subject: Subject;
+  readonly requests: readonly RenderingRequest[];
+  /** Those that are known, by their input. */
+  readonly renderings: ReadonlyMap<string, RenderingRow>;
+}
+
+/**
+ * Asks for renderings, and once more for those that failed and rest. Where another subject was first, the renderer adds
+ * this one to those that it tells.
+ */
+export async function askRenderings(asking: Asking, ports: PlannerPorts): Promise<readonly Message[]> {
+  const { subject, requests, renderings } = asking;
+  const now = ports.clock.now();
+  const messages: Message[] = [];
+  for (const request of requests) {
+    try {
+      await ports.table.write([requestWrite(request, { subject, now, before: renderings.get(request.input) })]);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+    messages.push({ to: "render", input: request.input, notify: subject });
+  }
+  return messages;
+}
+
+interface Requesting {
+  readonly subject: Subject;
+  readonly now: Date;
+  readonly before: RenderingRow | undefined;
+}
+
+function requestWrite(request: RenderingRequest, { subject, now, before }: Requesting): Write {
+  const again = before?.state === "Failed" ? before : undefined;
+  const key = keys.rendering(request.input);
+  const row: RenderingRow = {
+    ...key,
+    type: "Rendering",
+    schema: ROW_SCHEMA,
+    version: (again?.version ?? 0) + 1,
+    ...request,
+    engine: RENDER_ENGINE,
+    state: "Pending",
+    waiting: again?.waiting ?? [subject],
+    requestedAt: now.toISOString(),
+    tries: 0,
+    dispatches: 1,
+    ...dueAttributes(key, watchdogAt(now, 0)),
+  };
+  return { put: row, when: again === undefined ? "absent" : { version: again.version } };
+}

@@ -67,6 +67,11 @@ function mayWrite(verb: Verb): boolean {
   return verb !== verifySync && verb !== probeSync;
 }
 
+/** Whether it reads before all, and writes little or nothing. */
+function isLook(verb: Verb): boolean {
+  return verb === inspectSync || !mayWrite(verb);
+}
+
 function verbFor(row: SyncRow, subject: SubjectRow | undefined): Verb {
   const { desired, observed } = row;
   if (desired.action === "delete") return isParkedDeletion(row) && givesTurns(subject) ? probeSync : deleteSync;
@@ -96,13 +101,23 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
     return { result, contact: { uid: result.clusterUid, version } };
   } catch (error) {
     if (error instanceof KubeError) {
-      if (isCutOff(error, { clock, deadline: context.deadline }))
-        return { result: { phase: "Applying", ...outOfTime } };
+      if (isCutOff(error, { clock, deadline: context.deadline })) return { result: cutOff(verb, context.row) };
       const result = unansweredFinding(error, cluster);
       return { result, ...(result.phase === "Unreachable" ? {} : { contact: {} }) };
     }
     return { result: defectFinding(error, context, cluster) };
   }
+}
+
+/**
+ * Our own deadline cut a request short: that says nothing of the cluster, and is no error to tell people of. A look
+ * leaves the Sync in the phase that it had, but for `Ready`, which was not seen; nothing is to be applied for it. Another
+ * cluster than before, of which nothing was observed, is still to answer.
+ */
+function cutOff(verb: Verb, { observed }: SyncRow): VerbResult {
+  if (!isLook(verb)) return { phase: "Applying", ...outOfTime };
+  const before = observed?.phase ?? "Unreachable";
+  return { phase: before === "Ready" ? "Verifying" : before, ...outOfTime };
 }
 
 /** Without credentials there is no cluster to reach: somebody has to act, and no rollout is to fail for it meanwhile. */

@@ -26,12 +26,25 @@ export interface InventoryEntry {
   readonly expiring?: string;
 }
 
+/** How far an attempt got that needs more than one run. */
+export interface Progress {
+  readonly attempt: number;
+  /** Absent of a deletion. */
+  readonly renderDigest?: string;
+  /** `objectIdKey` of what was applied and needs no other run. */
+  readonly applied: readonly string[];
+  /** `objectIdKey` of what was never recorded, looked for, and settled. */
+  readonly settled: readonly string[];
+}
+
 export interface Inventory {
   readonly schema: 1;
   readonly setId: string;
   readonly entries: readonly InventoryEntry[];
   /** Generation of the definition of each custom kind among the entries, by the definition's name. */
   readonly definitions: Readonly<Record<string, number>>;
+  /** Only while the time of a run was up before its end. */
+  readonly progress?: Progress;
 }
 
 const entrySchema = z.strictObject({
@@ -50,6 +63,14 @@ const inventorySchema = z.strictObject({
   setId: z.string(),
   entries: z.array(entrySchema),
   definitions: z.record(z.string(), z.number().int()),
+  progress: z
+    .strictObject({
+      attempt: z.number().int(),
+      renderDigest: z.string().exactOptional(),
+      applied: z.array(z.string()),
+      settled: z.array(z.string()),
+    })
+    .exactOptional(),
 });
 
 export function emptyInventory(setId: string): Inventory {
@@ -85,13 +106,14 @@ export interface InventoryChange {
   /** Objects that are gone or no longer this set's business. */
   readonly settled: readonly ObjectId[];
   readonly definitions?: Readonly<Record<string, number>>;
+  readonly progress?: Progress | undefined;
 }
 
 /**
  * The inventory after a change. What is neither recorded nor settled stays: a failed apply or a refused deletion
- * forgets nothing.
+ * forgets nothing. Only progress does, unless it is said again: the next run then begins with the first object.
  */
-export function changeInventory(inventory: Inventory, change: InventoryChange): Inventory {
+export function changeInventory({ progress: _, ...inventory }: Inventory, change: InventoryChange): Inventory {
   const entries = new Map(entriesById(inventory));
   for (const id of change.settled) entries.delete(objectIdKey(id));
   for (const entry of change.recorded) entries.set(objectIdKey(entry.id), entry);
@@ -99,5 +121,6 @@ export function changeInventory(inventory: Inventory, change: InventoryChange): 
     ...inventory,
     entries: [...entries.values()].sort((a, b) => compareForApply(a.id, b.id)),
     definitions: change.definitions ?? inventory.definitions,
+    ...(change.progress === undefined ? {} : { progress: change.progress }),
   };
 }

@@ -43,11 +43,11 @@ export async function startTroubledWorker(): Promise<TroubledWorker> {
   const host = await startClusterHost({ controllers: "off" });
   host.addCluster("c1");
   const endpoint = { ...endpointOf(await host.openPort("c1")), connectTimeoutMs };
-  let kube = new KubeConnection(endpoint);
   const world = await new WorkerWorld({
     connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),
     distrust() {},
   }).begin();
+  let kube = new KubeConnection(endpoint, world.clock);
 
   async function observed(name = "web"): Promise<Observed> {
     const seen = (await world.sync(name))?.observed;
@@ -60,7 +60,7 @@ export async function startTroubledWorker(): Promise<TroubledWorker> {
     world,
     reconnect() {
       kube.close();
-      kube = new KubeConnection(endpoint);
+      kube = new KubeConnection(endpoint, world.clock);
     },
     members: () =>
       host

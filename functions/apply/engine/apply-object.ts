@@ -37,6 +37,8 @@ export type AppliedObject =
       /** It was there before and not of this set; from now on it is. */
       readonly adopted?: true;
     }
+  /** An earlier run of the same attempt applied it. */
+  | { readonly id: ObjectId; readonly outcome: "resumed"; readonly entry: InventoryEntry }
   | { readonly id: ObjectId; readonly outcome: "failed"; readonly failure: ObjectFailure }
   | {
       readonly id: ObjectId;

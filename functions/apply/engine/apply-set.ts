@@ -3,9 +3,10 @@ import { awaitDefinitions } from "#functions/apply/engine/await-definitions.ts";
 import { definitionGenerations } from "#functions/apply/engine/definition-generations.ts";
 import { readExisting } from "#functions/apply/engine/existing-objects.ts";
 import { endsTheRun, failureOf } from "#functions/apply/engine/object-failure.ts";
-import { isCutOff, isOutOfTime, outOfTime } from "#functions/apply/engine/own-deadline.ts";
+import { isCutOff, outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#functions/apply/engine/resolve-objects.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import { RunTime } from "#functions/apply/engine/run-time.ts";
 import { inRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { entriesById, type Inventory } from "#shared/domain/inventory.ts";
@@ -22,6 +23,8 @@ export interface ApplySetRequest {
   readonly defaultNamespace?: string | undefined;
   /** What is known of the set from before. */
   readonly inventory: Inventory;
+  /** `objectIdKey` of what an earlier run of the same attempt applied and recorded: it is not applied again. */
+  readonly done?: ReadonlySet<string>;
   /** Tools whose objects may be taken over; objects that nobody marked always may. */
   readonly adopt?: readonly ForeignTool[];
   readonly clock: Clock;
@@ -37,6 +40,8 @@ export interface ApplySetRequest {
  */
 export interface ApplySetResult {
   readonly outcome: "applied" | "waiting" | "failed" | "unreachable";
+  /** Some of it was not begun, or cut off, because the time was up: another run with what is `done` gets further. */
+  readonly timeWasUp: boolean;
   /** One for each object of the rendering, in the order of application. */
   readonly objects: readonly AppliedObject[];
   /** For the inventory; see `Inventory.definitions`. */
@@ -61,10 +66,8 @@ export async function applySet(client: ClusterClient, request: ApplySetRequest):
     if (run.obstacle === undefined) await run.applyRank(rank);
     else run.skip(rank);
   }
-  const kinds = run.objects.filter((object) => "entry" in object).map(({ id }) => id);
-  const seen = run.unreachable ? {} : await definitionGenerations(client, kinds);
-  const definitions = { ...request.inventory.definitions, ...seen };
-  return { outcome: run.outcome(), objects: run.objects, definitions };
+  const definitions = { ...request.inventory.definitions, ...(await run.definitions()) };
+  return { outcome: run.outcome(), timeWasUp: run.timeWasUp, objects: run.objects, definitions };
 }
 
 /** The state of one run over the ranks. */
@@ -73,23 +76,29 @@ class ApplyRun {
   /** Why later ranks are not begun. */
   obstacle: { readonly reason: string; readonly message: string } | undefined;
   unreachable = false;
+  timeWasUp = false;
 
   readonly #client: ClusterClient;
   readonly #request: ApplySetRequest;
   readonly #known: ReturnType<typeof entriesById>;
   readonly #newNamespaces = new Set<string>();
+  readonly #time: RunTime;
 
   constructor(client: ClusterClient, request: ApplySetRequest) {
     this.#client = client;
     this.#request = request;
     this.#known = entriesById(request.inventory);
+    this.#time = new RunTime(request);
   }
 
   async applyRank(targets: readonly ResolvedObject[]): Promise<void> {
     const existing = await this.#existingOf(targets);
     const results = new Map<string, AppliedObject>();
     await runConcurrently(targets, concurrency, async (target) => {
-      const result = this.#holdBack(target) ?? (await this.#applyOne(target, existing));
+      const result =
+        this.#resumed(target) ??
+        this.#holdBack(target) ??
+        (await this.#time.measured(() => this.#applyOne(target, existing)));
       results.set(objectIdKey(target.id), result);
       this.#note(result);
     });
@@ -98,20 +107,36 @@ class ApplyRun {
   }
 
   skip(targets: readonly ResolvedObject[]): void {
-    for (const { id } of targets) if (this.obstacle) this.objects.push({ id, outcome: "skipped", ...this.obstacle });
+    for (const target of targets) {
+      const { id } = target;
+      if (this.obstacle) this.objects.push(this.#resumed(target) ?? { id, outcome: "skipped", ...this.obstacle });
+    }
   }
 
   outcome(): ApplySetResult["outcome"] {
     if (this.unreachable) return "unreachable";
     if (this.objects.some(({ outcome }) => outcome === "failed")) return "failed";
-    return this.objects.every((object) => "entry" in object) ? "applied" : "waiting";
+    return !this.timeWasUp && this.objects.every((object) => "entry" in object) ? "applied" : "waiting";
+  }
+
+  /** Of the kinds of what was applied; another run reads them where there is no time left. */
+  async definitions(): Promise<Readonly<Record<string, number>>> {
+    if (this.unreachable || this.timeWasUp) return {};
+    const kinds = this.objects.filter((object) => "entry" in object).map(({ id }) => id);
+    try {
+      return await definitionGenerations(this.#client, kinds);
+    } catch (error) {
+      if (!isCutOff(error, this.#request)) throw error;
+      this.timeWasUp = true;
+      return {};
+    }
   }
 
   /** The metadata of objects that the inventory does not know: somebody else may have made them. */
   async #existingOf(targets: readonly ResolvedObject[]): Promise<ReadonlyMap<string, KubeObject> | undefined> {
     const wanted: { id: ResolvedObject["id"]; kind: KindInfo }[] = [];
     for (const { id, object } of targets) {
-      if (this.#known.has(objectIdKey(id)) || this.#newNamespaces.has(id.namespace)) continue;
+      if (this.#known.has(objectIdKey(id)) || this.#newNamespaces.has(id.namespace) || this.#time.isUp()) continue;
       const kind = await kindOf(this.#client, object);
       if ("plural" in kind) wanted.push({ id, kind });
     }
@@ -148,6 +173,12 @@ class ApplyRun {
     }
   }
 
+  #resumed({ id }: ResolvedObject): AppliedObject | undefined {
+    const key = objectIdKey(id);
+    const entry = this.#request.done?.has(key) === true ? this.#known.get(key) : undefined;
+    return entry === undefined ? undefined : { id, outcome: "resumed", entry };
+  }
+
   async #readAlone({ id, object }: ResolvedObject): Promise<ReadonlyMap<string, KubeObject>> {
     const kind = await kindOf(this.#client, object);
     return "plural" in kind ? readExisting(this.#client, [{ id, kind }]) : new Map();
@@ -155,7 +186,7 @@ class ApplyRun {
 
   #holdBack({ id }: ResolvedObject): AppliedObject | undefined {
     if (this.obstacle !== undefined) return { id, outcome: "skipped", ...this.obstacle };
-    if (!isOutOfTime(this.#request)) return undefined;
+    if (!this.#time.isUp()) return undefined;
     this.obstacle = outOfTime;
     return { id, outcome: "skipped", ...this.obstacle };
   }
@@ -165,6 +196,7 @@ class ApplyRun {
     if (result.outcome === "created" && result.id.kind === "Namespace" && result.id.group === "") {
       this.#newNamespaces.add(result.id.name);
     }
+    if ("reason" in result && result.reason === outOfTime.reason) this.timeWasUp = true;
     if (result.outcome !== "failed") return;
     if (endsTheRun(result.failure)) {
       this.unreachable = true;
@@ -208,5 +240,5 @@ function refused(resolved: readonly ResolvedObject[], { definitions }: Inventory
     ({ id, invalid }): AppliedObject =>
       invalid === undefined ? { id, outcome: "skipped", ...skipped } : { id, outcome: "failed", failure: invalid },
   );
-  return { outcome: "failed", objects, definitions };
+  return { outcome: "failed", timeWasUp: false, objects, definitions };
 }

@@ -1,4 +1,5 @@
 import { deleteParent } from "#functions/apply/engine/ensure-parent.ts";
+import { isCutOff, isOutOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { Inventory } from "#shared/domain/inventory.ts";
@@ -31,6 +32,18 @@ export async function deleteSet(client: ClusterClient, request: DeleteRequest): 
     clock,
     deadline,
   });
-  if (result.outcome === "done") await deleteParent(client, claim);
-  return result;
+  if (result.outcome !== "done") return result;
+  if (isOutOfTime(request)) return unfinished(result);
+  try {
+    await deleteParent(client, claim);
+    return result;
+  } catch (error) {
+    if (isCutOff(error, request)) return unfinished(result);
+    throw error;
+  }
+}
+
+/** All is settled but the parent, which the next run deletes. */
+function unfinished(result: PruneResult): PruneResult {
+  return result.outcome === "refused" ? result : { ...result, outcome: "waiting", timeWasUp: true };
 }

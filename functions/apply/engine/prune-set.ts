@@ -2,8 +2,9 @@ import { guardDefinition, guardNamespace } from "#functions/apply/engine/deletio
 import { stillHolds } from "#functions/apply/engine/ensure-parent.ts";
 import { heldBy } from "#functions/apply/engine/held-by.ts";
 import { endsTheRun, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
-import { isCutOff, isOutOfTime, outOfTime } from "#functions/apply/engine/own-deadline.ts";
+import { isCutOff, outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
+import { RunTime } from "#functions/apply/engine/run-time.ts";
 import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import { inDeletionRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
@@ -53,6 +54,8 @@ export type PruneResult =
   | {
       readonly outcome: "done" | "waiting" | "failed";
       readonly objects: readonly PrunedObject[];
+      /** Some of it was not begun, or cut off, because the time was up: another run without the settled gets further. */
+      readonly timeWasUp: boolean;
       /** For the inventory: these leave it. */
       readonly settled: readonly ObjectId[];
     }
@@ -74,26 +77,43 @@ const concurrency = 8;
  */
 export async function pruneSet(client: ClusterClient, request: PruneRequest): Promise<PruneResult> {
   const candidates = candidatesOf(request);
-  if (candidates.length === 0) return { outcome: "done", objects: [], settled: [] };
-  if (!(await stillHolds(client, request.claim))) {
-    const message = "the parent object was written by a newer worker meanwhile; nothing was deleted";
-    return { outcome: "refused", reason: "ClusterAhead", message };
+  const time = new RunTime(request);
+  if (candidates.length === 0) return { outcome: "done", timeWasUp: false, objects: [], settled: [] };
+  if (time.isUp()) return notBegun(candidates);
+  try {
+    if (!(await stillHolds(client, request.claim))) {
+      const message = "the parent object was written by a newer worker meanwhile; nothing was deleted";
+      return { outcome: "refused", reason: "ClusterAhead", message };
+    }
+  } catch (error) {
+    if (isCutOff(error, request)) return notBegun(candidates);
+    throw error;
   }
   const objects: PrunedObject[] = [];
   for (const rank of inDeletionRanks(candidates, ({ id }) => id)) {
     const obstacle = obstacleFor(candidates, objects);
     const verdicts = new Map<string, PrunedObject>();
     await runConcurrently(rank, concurrency, async (candidate) => {
-      const message = isOutOfTime(request) ? outOfTime.message : obstacle;
+      const message = time.isUp() ? outOfTime.message : obstacle;
       const verdict: PrunedObject =
         message === undefined
-          ? await pruneOne(client, candidate, request)
+          ? await time.measured(() => pruneOne(client, candidate, request))
           : { id: candidate.id, outcome: "waiting", message };
       verdicts.set(objectIdKey(candidate.id), verdict);
     });
     objects.push(...rank.flatMap(({ id }) => verdicts.get(objectIdKey(id)) ?? []));
   }
-  return { outcome: outcomeOf(objects), objects, settled: objects.filter(isSettled).map(({ id }) => id) };
+  const settled = objects.filter(isSettled).map(({ id }) => id);
+  return { outcome: outcomeOf(objects), timeWasUp: objects.some(isCutShort), objects, settled };
+}
+
+function notBegun(candidates: readonly Candidate[]): PruneResult {
+  const objects = candidates.map(({ id }): PrunedObject => ({ id, outcome: "waiting", message: outOfTime.message }));
+  return { outcome: "waiting", timeWasUp: true, objects, settled: [] };
+}
+
+function isCutShort({ message }: PrunedObject): boolean {
+  return message === outOfTime.message;
 }
 
 function candidatesOf({ candidates, unrecorded }: PruneRequest): readonly Candidate[] {
@@ -122,9 +142,10 @@ async function pruneOne(client: ClusterClient, candidate: Candidate, request: Pr
   try {
     return await withFreshKinds(client, () => proveAndDelete(client, candidate, request));
   } catch (error) {
+    // That says nothing of the cluster, and whether it was deleted is seen next time.
+    if (isCutOff(error, request)) return { id, outcome: "waiting", message: outOfTime.message };
     const failure = failureOf(error);
     if (endsTheRun(failure)) throw error;
-    if (isCutOff(error, request)) return { id, outcome: "waiting", message: outOfTime.message };
     return { id, outcome: "failed", message: failure.message, failure };
   }
 }

@@ -1,7 +1,9 @@
 import { placesIn } from "#functions/apply/desired-part.ts";
 import { type ApplySetResult, applySet } from "#functions/apply/engine/apply-set.ts";
 import { endsTheRun } from "#functions/apply/engine/object-failure.ts";
+import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
+import { progressAfter, progressOf, unsettled } from "#functions/apply/progress.ts";
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
@@ -20,7 +22,7 @@ import { healthFinding } from "#shared/domain/sync/observe.ts";
 /**
  * Takes the cluster to the rendering that is desired: claims the parent object, applies, and only when every object was
  * applied, prunes what is no longer part of it. Each step may be the last one that is carried out; done again, it ends
- * the same.
+ * the same. Where the time of a run is up, the next one goes on behind what was recorded.
  */
 export async function applySync(context: VerbContext): Promise<VerbResult> {
   const { row, client, claim, ports, deadline } = context;
@@ -35,11 +37,13 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
   const { clusterUid } = parent;
 
   const { defaultNamespace } = desired.apply;
+  const begun = progressOf(before, row);
   const result = await applySet(client, {
     objects: rendering,
     setId,
     defaultNamespace,
     inventory: before,
+    done: new Set(begun.applied),
     clock: ports.clock,
     deadline,
   });
@@ -47,6 +51,7 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
     recorded: recordsOf(result),
     settled: [],
     definitions: result.definitions,
+    progress: result.timeWasUp ? progressAfter(begun, { result }) : undefined,
   });
   if (result.outcome !== "applied") {
     const inventory = await saveInventory(context, applied);
@@ -55,11 +60,15 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
 
   const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
   const kept = placesIn(rendering, defaultNamespace);
-  const unrecorded = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
+  const left = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
+  const unrecorded = unsettled(left, begun);
   const pruned = desired.apply.prune ? await prune(context, { applied, kept, unrecorded, setId }) : undefined;
+  const settled = pruned !== undefined && "settled" in pruned ? pruned.settled : [];
+  const timeWasUp = pruned !== undefined && "settled" in pruned && pruned.timeWasUp;
   const after = changeInventory(applied, {
     recorded: [],
-    settled: pruned !== undefined && "settled" in pruned ? pruned.settled : [],
+    settled,
+    progress: timeWasUp ? progressAfter(begun, { result, settled }) : undefined,
   });
   const inventory = await saveInventory(context, after);
   const stored = { clusterUid, ...(inventory === undefined ? {} : { inventory }) };
@@ -73,7 +82,16 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
     attempt: desired.attempt,
     at: ports.clock.now().toISOString(),
   };
+  if (result.objects.some(({ outcome }) => outcome === "resumed"))
+    return { ...resumed(result), ...stored, applied: whole };
   return { ...healthFinding(row, appliedHealth(result), ports.clock.now()), ...stored, applied: whole };
+}
+
+/** What an earlier run applied has to be looked at to know its health; that is another run's, with its own time. */
+function resumed({ objects }: ApplySetResult): VerbResult {
+  const total = objects.length;
+  const message = `${total} objects applied, in more than one run; whether they are ready is looked at next`;
+  return { phase: "Verifying", reason: "NotReady", message, objects: { total, ready: 0, failed: 0, foreign: 0 } };
 }
 
 function recordsOf(result: ApplySetResult) {
@@ -127,6 +145,8 @@ function unfinished(result: ApplySetResult): VerbResult {
     const final = failures.some(({ failure }) => !failure.retryable);
     return { phase: final ? "Failed" : "Retrying", reason: "ApplyFailed", message, troubles, objects };
   }
+  if (result.timeWasUp)
+    return { phase: "Applying", reason: outOfTime.reason, message: `${message}: ${outOfTime.message}`, objects };
   const reason = waiting !== undefined && "reason" in waiting ? waiting.reason : "Applying";
   const detail = waiting !== undefined && "message" in waiting ? `: ${waiting.message}` : "";
   return { phase: "Applying", reason, message: `${message}${detail}`, objects };

@@ -1,4 +1,5 @@
 import { deleteSet } from "#functions/apply/engine/delete-set.ts";
+import { progressAfter, progressOf, unsettled } from "#functions/apply/progress.ts";
 import { loadInventory, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
@@ -17,20 +18,23 @@ export async function deleteSync(context: VerbContext): Promise<VerbResult> {
     before.entries.map((entry) => entry.id),
   );
   if (parent.kind === "refused") return refusedFinding(context, parent);
-  const unrecorded = await unrecordedIds(
+  const begun = progressOf(before, row);
+  const left = await unrecordedIds(
     parent.record.attempted,
     { desired: new Set(), defaultNamespace: row.desired.apply.defaultNamespace },
     ports.blobs,
   );
   const result = await deleteSet(client, {
     inventory: before,
-    unrecorded,
+    unrecorded: unsettled(left, begun),
     claim,
     clock: ports.clock,
     deadline,
   });
   if (result.outcome === "refused") return refusedFinding(context, result);
-  const after = changeInventory(before, { recorded: [], settled: result.settled });
+  const { settled } = result;
+  const progress = result.timeWasUp ? progressAfter(begun, { settled }) : undefined;
+  const after = changeInventory(before, { recorded: [], settled, progress });
   const inventory = await saveInventory(context, after);
   const stored = { clusterUid: parent.clusterUid, ...(inventory === undefined ? {} : { inventory }) };
   const objects = { total: after.entries.length, ready: 0, failed: 0, foreign: 0 };

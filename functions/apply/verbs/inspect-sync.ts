@@ -2,6 +2,7 @@ import { desiredPart } from "#functions/apply/desired-part.ts";
 import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { checkHealth, needsWholeObjects } from "#functions/apply/engine/check-health.ts";
 import { type DriftedObject, type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
+import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
@@ -95,6 +96,14 @@ async function correct(
     drift: driftOf(report, { at: ports.clock.now(), corrected: done }),
   };
   if (done) return { ...(await withHealth(context, after)), ...found };
+  if (result.timeWasUp && failure === undefined) {
+    return {
+      phase: "Applying",
+      reason: outOfTime.reason,
+      message: `drift is put back: ${outOfTime.message}`,
+      ...found,
+    };
+  }
   const message = failure?.outcome === "failed" ? failure.failure.message : "drift could not be put back yet";
   const phase = result.outcome === "unreachable" ? "Unreachable" : "Retrying";
   return { phase, reason: "DriftCorrectionFailed", message, ...found };

@@ -1,3 +1,4 @@
+import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import type { PruneResult } from "#functions/apply/engine/prune-set.ts";
 import type { VerbResult } from "#functions/apply/verbs/verb.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
@@ -18,6 +19,8 @@ export function pruneFinding(
     }),
   );
   const message = `${left.length} objects still to be deleted`;
+  if (pruned.outcome === "waiting" && pruned.timeWasUp)
+    return { phase: "Applying", reason: outOfTime.reason, message: `${message}: ${outOfTime.message}` };
   if (pruned.outcome === "waiting") return { phase: "Applying", reason: reasons.waiting, message, troubles };
   const final = left.some(({ failure }) => failure !== undefined && !failure.retryable);
   return { phase: final ? "Failed" : "Retrying", reason: reasons.failed, message, troubles };

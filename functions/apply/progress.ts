@@ -1,0 +1,37 @@
+/** What an earlier run of the same attempt did, recorded in the inventory while the attempt needs more than one run. */
+import type { ApplySetResult } from "#functions/apply/engine/apply-set.ts";
+import { rankOf, ranks } from "#shared/domain/apply-order.ts";
+import type { Inventory, Progress } from "#shared/domain/inventory.ts";
+import { type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+/** Nothing, when what is recorded is about another attempt or rendering. */
+export function progressOf({ progress }: Inventory, { desired }: Pick<SyncRow, "desired">): Progress {
+  const { attempt, renderDigest } = desired;
+  if (progress?.attempt === attempt && progress.renderDigest === renderDigest) return progress;
+  return { attempt, ...(renderDigest === undefined ? {} : { renderDigest }), applied: [], settled: [] };
+}
+
+export function progressAfter(
+  before: Progress,
+  { result, settled = [] }: { readonly result?: ApplySetResult; readonly settled?: readonly ObjectId[] },
+): Progress {
+  const applied = (result?.objects ?? []).filter(isDone).map(({ id }) => objectIdKey(id));
+  return {
+    ...before,
+    applied: [...new Set([...before.applied, ...applied])].sort(),
+    settled: [...new Set([...before.settled, ...settled.map(objectIdKey)])].sort(),
+  };
+}
+
+/** What others depend on is applied again until it is seen to be there. */
+function isDone(object: ApplySetResult["objects"][number]): boolean {
+  if (!("health" in object)) return false;
+  return rankOf(object.id) > ranks.definition || object.health.status === "Current";
+}
+
+/** What was never recorded and not settled by an earlier run. */
+export function unsettled(ids: readonly ObjectId[], { settled }: Progress): readonly ObjectId[] {
+  const known = new Set(settled);
+  return ids.filter((id) => !known.has(objectIdKey(id)));
+}

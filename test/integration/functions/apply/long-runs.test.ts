@@ -1,0 +1,152 @@
+/** Sets that need more than one run, on a cluster that takes its time: told in the worker's clock, which each request moves. */
+import { describe, expect, test } from "vitest";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import type { Table } from "#shared/ports.ts";
+import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
+
+const worker = forEachTest(startTroubledWorker);
+
+/** Of one request. */
+const slowMs = 1_000;
+const remainingMs = 50_000;
+const mostRuns = 12;
+
+function beSlow(): void {
+  worker.host.intercept(({ phase }) => {
+    if (phase === "after") worker.world.aheadMs += slowMs;
+    return "pass";
+  });
+}
+
+/** Works until the Sync is in that phase. @returns the number of runs. */
+async function runsUntil(phase: string, name = "web"): Promise<number> {
+  for (let run = 1; run <= mostRuns; run++) {
+    await worker.world.work({ remainingMs });
+    if ((await worker.world.phase(name)) === phase) return run;
+    worker.world.aheadMs += 10_000;
+  }
+  throw new Error(`after ${mostRuns} runs it is ${JSON.stringify(await worker.observed(name))}`);
+}
+
+/** How often Starling sent each request of a method for members of the set: `configmaps/c1`. */
+function counted(method: string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const request of worker.host.requests()) {
+    const path = new URL(request.path, "https://cluster").pathname;
+    if (request.method !== method || path.includes("/starling-system")) continue;
+    const name = path.split("/").slice(-2).join("/");
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function configMaps(count: number, value = "1"): ManifestObject[] {
+  return Array.from({ length: count }, (_, index) => configMap(`shop/c${100 + index}`, { k: value }));
+}
+
+/** The table, for a worker whose outcomes are lost. */
+function withoutOutcomes(table: Table): Table {
+  return {
+    get: (key) => table.get(key),
+    getMany: (keys) => table.getMany(keys),
+    query: (query) => table.query(query),
+    queryIndex: (query) => table.queryIndex(query),
+    update: (write) => table.update(write),
+    write: () => Promise.reject(new Error("the table is away")),
+  };
+}
+
+const group = "long.example.com";
+const mixed = [
+  ...Array.from({ length: 20 }, (_, index) => widget(group, `shop/w${100 + index}`)),
+  ...configMaps(40),
+  definition(group),
+  namespace("shop"),
+];
+
+describe("a set that needs more than one run", () => {
+  test("is applied to its end, each object once, in the order of its phases", async () => {
+    await worker.world.assign("web", mixed);
+    beSlow();
+    const runs = await runsUntil("Ready");
+    expect(runs).toBeGreaterThan(2);
+    expect(worker.members()).toEqual(namesOf(mixed));
+    expect(await worker.recorded()).toEqual(namesOf(mixed));
+    const patches = counted("PATCH");
+    // A definition is applied until it is seen to be established.
+    const repeated = [...patches].filter(([name, count]) => count > 1 && !name.startsWith("customresource"));
+    expect(repeated).toEqual([]);
+    expect(patches.size).toBe(mixed.length);
+    const order = [...patches.keys()];
+    expect(order.indexOf("namespaces/shop")).toBe(0);
+    expect(order.indexOf(`customresourcedefinitions/widgets.${group}`)).toBe(1);
+  });
+
+  test("prunes only when all of it was applied, and to its end", async () => {
+    await worker.world.assign("web", [namespace("shop"), ...configMaps(60)]);
+    await worker.world.work();
+    expect(await worker.world.phase("web")).toBe("Ready");
+    const after = [namespace("shop"), ...configMaps(30, "2")];
+    await worker.world.assign("web", after);
+    worker.host.clearRequests();
+    beSlow();
+    expect(await runsUntil("Ready")).toBeGreaterThan(2);
+    expect(worker.members()).toEqual(namesOf(after));
+    expect(await worker.recorded()).toEqual(namesOf(after));
+    const writes = worker.host.requests().filter(({ method }) => method === "PATCH" || method === "DELETE");
+    const methods = writes.map(({ method }) => method);
+    expect(methods.filter((method) => method === "PATCH")).toHaveLength(after.length);
+    expect(methods.filter((method) => method === "DELETE")).toHaveLength(30);
+    expect(methods.lastIndexOf("PATCH")).toBeLessThan(methods.indexOf("DELETE"));
+  });
+
+  test("is deleted to its end", async () => {
+    await worker.world.assign("shop", [namespace("shop")]);
+    await worker.world.assign("web", configMaps(60));
+    await worker.world.work();
+    await worker.world.assignDelete("web");
+    worker.host.clearRequests();
+    beSlow();
+    expect(await runsUntil("Gone")).toBeGreaterThan(2);
+    expect(worker.members()).toEqual(["Namespace shop"]);
+    expect([...counted("DELETE").values()].filter((count) => count > 1)).toEqual([]);
+  });
+
+  test("is deleted to its end where nothing of it was ever recorded", async () => {
+    await worker.world.assign("shop", [namespace("shop")]);
+    await worker.world.work();
+    await worker.world.assign("web", configMaps(60));
+    await expect(worker.world.work({ table: withoutOutcomes(worker.world.table) })).rejects.toThrow(
+      "the table is away",
+    );
+    worker.world.aheadMs += 400_000;
+    await worker.world.assignDelete("web");
+    worker.host.clearRequests();
+    beSlow();
+    expect(await runsUntil("Gone")).toBeGreaterThan(2);
+    expect(worker.members()).toEqual(["Namespace shop"]);
+    expect([...counted("GET")].filter(([name, count]) => name.startsWith("configmaps/") && count > 3)).toEqual([]);
+  });
+});
+
+test("a look that our own deadline cuts off says nothing of the Sync, and has nothing applied", async () => {
+  const objects = [namespace("shop"), configMap("shop/a")];
+  await worker.world.assign("web", objects);
+  await worker.world.work();
+  expect(await worker.world.phase("web")).toBe("Ready");
+  worker.host.clearRequests();
+
+  worker.world.aheadMs += 700_000;
+  await worker.host.setFaults("c1", { latency: { ms: 600_000 } });
+  await worker.world.work({ remainingMs: 3_000 });
+  expect(await worker.observed()).toMatchObject({ phase: "Verifying", reason: "OutOfTime" });
+  await worker.host.setFaults("c1", {});
+  worker.reconnect();
+  await worker.world.work();
+  worker.world.aheadMs += 10_000;
+  await worker.world.work();
+  expect(await worker.world.phase("web")).toBe("Ready");
+  expect(counted("PATCH")).toEqual(new Map());
+});

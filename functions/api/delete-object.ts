@@ -2,6 +2,7 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { type Consequences, countSyncs, countText } from "#functions/api/consequences.ts";
 import { forgetSyncs, isAssigned, syncsOn } from "#functions/api/forget-syncs.ts";
 import { operationsChange, repositoryOf, subjectOf, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
+import { firstRows } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject, sendAfter, writeObject } from "#functions/api/write-object.ts";
@@ -78,9 +79,10 @@ async function deleteSource(
 ): Promise<DeleteAnswer> {
   const reference = { namespace: row.namespace, name: row.name };
   const object = objectText(request.reference);
-  const users = await ports.table.query({ pk: `USES#${row.namespace}#${row.name}`, limit: NAMES_SHOWN + 1 });
-  if (users.items.length > 0) {
-    const names = users.items.map((user) => user.sk.replace("#", "/"));
+  const pk = `USES#${row.namespace}#${row.name}`;
+  const users = await firstRows(ports.table, { pk, limit: NAMES_SHOWN + 1 });
+  if (users.length > 0) {
+    const names = users.map((user) => user.sk.replace("#", "/"));
     const shown = `${names.slice(0, NAMES_SHOWN).join(", ")}${names.length > NAMES_SHOWN ? " and more" : ""}`;
     throw refusal("InUse", `${object} is used by ${shown}; point them at another Source or delete them first`, {
       users: names,

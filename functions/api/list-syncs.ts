@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
+import { decodeCursor, encodeCursor, firstRows, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/domain/api/objects.ts";
@@ -112,8 +112,7 @@ async function subjectFrom(
   const first = filter.namespace === undefined ? "" : `${filter.namespace}#`;
   const last = filter.namespace === undefined ? "\uffff" : `${filter.namespace}#\uffff`;
   const start = from ?? (first === "" ? " " : first);
-  const page = await table.query({ pk: "SUBJECTS", between: [start, last], limit: 1 });
-  const entry = page.items[0];
+  const [entry] = await firstRows(table, { pk: "SUBJECTS", between: [start, last], limit: 1 });
   if (entry === undefined) return undefined;
   const [namespace = "", kind, name = ""] = entry.sk.split("#");
   return { namespace, kind: kind === "Sync" ? "Sync" : "SyncGroup", name };

@@ -6,7 +6,7 @@ import { boundedText } from "#shared/domain/kinds/bounded.ts";
 import { type LabelSelector, matchesSelector } from "#shared/domain/kinds/cluster-selection.ts";
 import { parseSelectorText } from "#shared/domain/kinds/selector-text.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
-import type { Page } from "#shared/ports.ts";
+import type { Page, RowQuery, Table } from "#shared/ports.ts";
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1000;
@@ -72,6 +72,19 @@ export async function collect<T>(
     if (after === undefined || items.length >= request.limit || fittingItems(items) < items.length) break;
   }
   return { items, ...(after === undefined ? {} : { next: after }) };
+}
+
+/** The first rows of a query; a page of it may end before them. */
+export async function firstRows(table: Table, query: RowQuery & { readonly limit: number }): Promise<readonly Row[]> {
+  const found: Row[] = [];
+  let after: string | undefined;
+  do {
+    const limit = query.limit - found.length;
+    const page = await table.query({ ...query, limit, ...(after === undefined ? {} : { after }) });
+    found.push(...page.items);
+    after = page.next;
+  } while (after !== undefined && found.length < query.limit);
+  return found;
 }
 
 const cursorSchema = z.record(z.string(), boundedText(2000));

@@ -1,6 +1,7 @@
 import type { StoredMember } from "#functions/rollout/fleet.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
-import { keys, statePartition, syncName } from "#shared/domain/rows/keys.ts";
+import { stateEntries } from "#functions/rollout/state-entries.ts";
+import { keys, syncName } from "#shared/domain/rows/keys.ts";
 import type { SubjectStatus } from "#shared/domain/rows/object-rows.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -56,22 +57,13 @@ export async function clustersByState(
   const names = new Set(syncNames(known).map((name) => keys.sync("", known.subject.namespace, name).sk));
   const worst = new Map<string, ClusterState>();
   const found = new Map<string, number>();
-  let after: string | undefined;
-  do {
-    const page = await table.queryIndex({
-      index: "state",
-      pk: statePartition(known.subject),
-      ...(after === undefined ? {} : { after }),
-    });
-    for (const { key, sort } of page.items) {
-      const [phase = "", cluster = ""] = sort.split("#");
-      const state = clusterStateOf(phase);
-      if (state === undefined) continue;
-      worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
-      if (names.has(key.sk)) found.set(cluster, (found.get(cluster) ?? 0) + 1);
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for (const { key, sort } of await stateEntries(known.subject, table)) {
+    const [phase = "", cluster = ""] = sort.split("#");
+    const state = clusterStateOf(phase);
+    if (state === undefined) continue;
+    worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
+    if (names.has(key.sk)) found.set(cluster, (found.get(cluster) ?? 0) + 1);
+  }
   const unassigned = new Set(known.head?.unassigned);
   const counts = { ...noClusters, selected: members.length };
   for (const { cluster } of members) {

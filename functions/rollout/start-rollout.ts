@@ -3,11 +3,12 @@ import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { renderedSince } from "#functions/rollout/rendered-since.ts";
 import { targetPage } from "#functions/rollout/seal-rollout.ts";
+import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { deadlineOf } from "#shared/domain/rollout/judge.ts";
 import { type Member, membershipHash, membersOf, relationOf, stageOf } from "#shared/domain/rollout/plan.ts";
 import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keys, statePartition, syncName } from "#shared/domain/rows/keys.ts";
+import { keys, syncName } from "#shared/domain/rows/keys.ts";
 import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, Plan, RolloutRow, RolloutStage, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
@@ -129,14 +130,10 @@ function departing(
 async function answeringAgain(known: Known, head: HeadRow, ports: PlannerPorts): Promise<ReadonlySet<string>> {
   const { behind } = head;
   const names = head.templates.map((template) => syncName(known.subject, template));
-  const answering = await ports.table.queryIndex({
-    index: "state",
-    pk: statePartition(known.subject),
-    prefix: "Reachable#",
-  });
+  const answering = await stateEntries(known.subject, ports.table, "Reachable");
   const wanted = [
     ...behind.flatMap((cluster) => names.map((name) => keys.sync(cluster, known.subject.namespace, name))),
-    ...answering.items.map((entry) => entry.key),
+    ...answering.map((entry) => entry.key),
   ];
   if (wanted.length === 0) return new Set();
   const rows = (await ports.table.getMany(wanted)) as readonly SyncRow[];

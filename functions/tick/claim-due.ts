@@ -32,7 +32,7 @@ export async function claimDue(ports: TickPorts): Promise<number> {
 
 async function claimShard(shard: string, ports: TickPorts): Promise<number> {
   const upTo = `${ports.clock.now().toISOString()}#\uffff`;
-  let sent = 0;
+  const told = new Set<string>();
   let after: string | undefined;
   do {
     const page = await ports.table.queryIndex({
@@ -43,12 +43,12 @@ async function claimShard(shard: string, ports: TickPorts): Promise<number> {
       ...(after === undefined ? {} : { after }),
     });
     const claimed = await claimPage(page.items, ports);
-    const messages = distinct(claimed.flatMap(messageFor));
-    await ports.sender.send(messages);
-    sent += messages.length;
+    const messages = claimed.flatMap(messageFor).filter((message) => !told.has(JSON.stringify(message)));
+    for (const message of messages) told.add(JSON.stringify(message));
+    if (messages.length > 0) await ports.sender.send(distinct(messages));
     after = page.next;
   } while (after !== undefined);
-  return sent;
+  return told.size;
 }
 
 async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Promise<readonly RowKey[]> {

@@ -14,10 +14,10 @@ import { only } from "#local/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { Log } from "#shared/ports.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
 
 const key = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
 const webhookSecret = "s3cret";

@@ -1,8 +1,8 @@
 import { build } from "#functions/build/build.ts";
-import type { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { Builder, BuildRequest, Built, KustomizeRunner } from "#shared/ports.ts";
+import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 
 /** The function `build` in this process, with blobs in memory: what it does to an artifact is the same anywhere. */
 export function memoryBuilder(blobs: MemoryBlobStore, kustomize: KustomizeRunner): Builder {

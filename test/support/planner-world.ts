@@ -1,7 +1,4 @@
 import { planSubject } from "#functions/rollout/plan-subject.ts";
-import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { digestOf } from "#shared/domain/digest.ts";
 import { sourceSpec } from "#shared/domain/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
@@ -13,6 +10,9 @@ import type { HeadRow, RenderingRow, RolloutRow, TargetRow } from "#shared/domai
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Log } from "#shared/ports.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
 export const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };

@@ -1,9 +1,6 @@
 /** A worker of one cluster, its rows in memory. */
 import { workCluster } from "#functions/apply/work-cluster.ts";
 import type { ClusterConnector, WorkerPorts } from "#functions/apply/worker-ports.ts";
-import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
@@ -14,6 +11,9 @@ import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 import { silentLog } from "#test/support/planner-world.ts";
 
 interface WorkOptions {

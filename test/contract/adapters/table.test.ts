@@ -6,11 +6,11 @@ import { only } from "#local/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 import { tableContract } from "#test/contract/adapters/table-contract.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 
 describe("MemoryTable", () => {
   const table = new MemoryTable();

@@ -9,10 +9,10 @@ import { type HttpFront, startHttpFront } from "#local/aws/http-front.ts";
 import { lambdaFunction } from "#local/aws/lambda-function.ts";
 import { Principals } from "#local/aws/principals.ts";
 import { sharedSandbox } from "#local/aws/sandbox.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { Table } from "#shared/ports.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 import { type Ran, ranTo, startNode } from "#test/support/started-process.ts";
 
 export const PRINCIPAL = "arn:aws:iam::000000000000:user/ana";

@@ -8,6 +8,7 @@ import { type Finding, observe } from "#shared/domain/sync/observe.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
+import { everyRow } from "#test/support/every-row.ts";
 import type { PlannerWatch } from "#test/support/planner-model/planner-watch.ts";
 
 /** What a look at a cluster comes to, when the cluster answers. */
@@ -68,9 +69,9 @@ export class ModelWorkers {
     }
     const fence = (held?.fence ?? 0) + 1;
     this.#leases.set(cluster, { fence, until: later(now(), LEASE_SECONDS) });
-    const page = await table.query({ pk: keys.cluster(cluster).pk, prefix: "SYNC#" });
+    const rows = await everyRow(table, { pk: keys.cluster(cluster).pk, prefix: "SYNC#" });
     const registered = (await table.get(keys.fleet(cluster))) !== undefined;
-    const due = (page.items as readonly SyncRow[]).filter((row) => this.#isDue(row));
+    const due = (rows as readonly SyncRow[]).filter((row) => this.#isDue(row));
     const { namespace, kind, name } = this.#world.subject;
     const subject = await table.get<SubjectRow & Row>(keys.object(namespace, kind, name));
     const looks = registered && subject?.operations.suspended === undefined ? due : [];

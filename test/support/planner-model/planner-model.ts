@@ -1,8 +1,6 @@
 import { reportChanges } from "#functions/report/report-changes.ts";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
-import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { digestOf } from "#shared/domain/digest.ts";
 import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
 import { dueAtOf } from "#shared/domain/rows/due.ts";
@@ -11,6 +9,9 @@ import type { Operations } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
 import { isOutstanding, orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
+import { everyRow } from "#test/support/every-row.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
 import { PlannerWatch, WatchedTable } from "#test/support/planner-model/planner-watch.ts";
@@ -161,8 +162,7 @@ export class PlannerModel {
   /** As the API deletes a Cluster whose objects stay: first its row, then what was assigned to it is forgotten. */
   async unregister(name: string): Promise<void> {
     await this.world.removeCluster(name);
-    const page = await this.table.query({ pk: keys.cluster(name).pk });
-    for (const row of page.items as readonly SyncRow[]) {
+    for (const row of (await everyRow(this.table, keys.cluster(name))) as readonly SyncRow[]) {
       const { observed: _observed, dueShard: _shard, dueKey: _key, ...kept } = row;
       const at = { rollout: row.desired.rollout, assignedAt: this.world.now.toISOString() };
       const next: SyncRow = {

@@ -1,5 +1,4 @@
 import { expect } from "vitest";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { durationSeconds, resolveCount } from "#shared/domain/kinds/quantities.ts";
 import { later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
@@ -9,6 +8,7 @@ import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
 import { keyText, type Row } from "#shared/domain/rows/row.ts";
 import type { Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 
 const changingStates: readonly TargetState[] = ["Assigned", "Applying", "Verifying"];
 const unfinishedStates: readonly TargetState[] = ["Waiting", "Rendering", ...changingStates];

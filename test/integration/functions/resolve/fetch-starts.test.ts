@@ -12,6 +12,7 @@ import { createTlsCertificate, type TlsCertificate } from "#local/tls-certificat
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { Condition, SourceRow } from "#shared/domain/rows/object-rows.ts";
+import { everyRow } from "#test/support/every-row.ts";
 import { type GatedGit, startGatedGit } from "#test/support/gated-git.ts";
 
 /** Longer than a function may take with its reserve, and less than what a Source waits when all is well. */
@@ -107,7 +108,7 @@ async function startWorld(options: Pick<MachineOptions, "overrun"> = {}): Promis
       for (const source of machine.sources.get("resolve") ?? []) source.kill();
     },
     async revisions() {
-      const { items } = await table.query({ pk: keys.revision({ namespace: "team", name: "fleet" }, "", "").pk });
+      const items = await everyRow(table, { pk: keys.revision({ namespace: "team", name: "fleet" }, "", "").pk });
       return items.map(({ sk }) => sk);
     },
   };

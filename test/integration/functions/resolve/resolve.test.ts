@@ -10,9 +10,6 @@ import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { addressRules } from "#shared/adapters/address-rules.ts";
 import { unpackArtifact } from "#shared/adapters/artifact-archive.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/isomorphic-git-remote.ts";
-import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
 import { sourceSpec } from "#shared/domain/kinds/source.ts";
@@ -22,6 +19,10 @@ import type { SourceRow } from "#shared/domain/rows/object-rows.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import { ConflictError, StarlingError } from "#shared/errors.ts";
 import type { GitRemote, Log, Write } from "#shared/ports.ts";
+import { everyRow } from "#test/support/every-row.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const source = { namespace: "shop", name: "fleet" };
@@ -209,7 +210,7 @@ describe("a Source that follows a branch", () => {
       ["deploy/app.yaml", "a: 1\n"],
     ]);
     expect(world.sender.take()).toEqual(told);
-    expect((await world.table.query({ pk: "REV#shop#fleet" })).items).toMatchObject([
+    expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toMatchObject([
       { type: "Revision", artifact: { revision: `main@sha1:${first}` } },
     ]);
   });
@@ -236,7 +237,7 @@ describe("a Source that follows a branch", () => {
     await world.resolve();
     expect((await world.row()).status.artifact?.revision).toBe(`main@sha1:${second}`);
     expect(world.sender.take()).toEqual(told);
-    expect((await world.table.query({ pk: "REV#shop#fleet" })).items).toHaveLength(2);
+    expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toHaveLength(2);
   });
 
   test("keeps its artifact for a commit that leaves the part alone, and goes by the new revision", async () => {
@@ -321,7 +322,7 @@ describe("a Source that follows a branch", () => {
     expect(world.sender.take()).toEqual(told);
     await world.resolve();
     expect(world.sender.take()).toEqual([]);
-    expect((await world.table.query({ pk: "REV#shop#fleet" })).items).toHaveLength(1);
+    expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toHaveLength(1);
   });
 
   test("gives up for now when the row never stands still", async () => {

@@ -1,8 +1,8 @@
 import { apiHandler } from "#functions/api/api-handler.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Clock, Ids } from "#shared/ports.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 
 const installation = "starling.111122223333.eu-west-1";
 export const PRINCIPAL = "arn:aws:sts::111122223333:assumed-role/sre/ana";

@@ -202,7 +202,8 @@ describe("rollouts", () => {
     expect(names((await api.call("GET", `${path}?limit=1&continue=${first.body.metadata.continue}`)).body)).toEqual([
       "shop-11",
     ]);
-    expect(names((await api.call("GET", "/v1/namespaces/payments/rollouts")).body)).toEqual(["shop-12"]);
+    const newest = await everyPage(api, "/v1/namespaces/payments/rollouts");
+    expect(newest.map((item) => item.metadata.name)).toEqual(["shop-12"]);
     const one = await api.call("GET", "/v1/namespaces/payments/rollouts/shop-12");
     expect(one.body).toMatchObject({ spec: { number: 12 }, status: { phase: "Running" } });
     expect((await api.call("GET", "/v1/namespaces/payments/rollouts/shop-13")).status).toBe(404);

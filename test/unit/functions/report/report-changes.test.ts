@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from "vitest";
 import { reportChanges } from "#functions/report/report-changes.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import type { EventRow } from "#shared/domain/rows/event-row.ts";
 import type { ReportMessage } from "#shared/messages.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 

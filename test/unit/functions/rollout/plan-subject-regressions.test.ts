@@ -1,11 +1,11 @@
 /** Each of these was a defect once: found by the property test of the planner, or by reading it with a hostile eye. */
 import { describe, expect, test } from "vitest";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
-import { MemoryBlobStore } from "#shared/adapters/memory-blob-store.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { dueAtOf } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
 

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { claimDue } from "#functions/tick/claim-due.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 import { DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { silentLog } from "#test/support/planner-world.ts";
 

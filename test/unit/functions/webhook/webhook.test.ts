@@ -2,8 +2,6 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
 import { webhookHandler } from "#functions/webhook/wire.ts";
-import { MemorySender } from "#shared/adapters/memory-sender.ts";
-import { MemoryTable } from "#shared/adapters/memory-table.ts";
 import { normaliseGitUrl } from "#shared/domain/git-url.ts";
 import { type GitReference, sourceSpec } from "#shared/domain/kinds/source.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
@@ -11,6 +9,8 @@ import type { DirectoryRow, Operations, SourceRow } from "#shared/domain/rows/ob
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { Log } from "#shared/ports.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../fixtures/github/${name}.json`, import.meta.url), "utf8");

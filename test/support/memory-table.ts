@@ -14,7 +14,15 @@ const PAGE_ITEMS = 2;
  * the worst that a table may give: two items at most, an empty one before each of them, and `next` until one is not full.
  */
 export class MemoryTable implements Table {
+  readonly #pageItems: number;
   readonly #partitions = new Map<string, Map<string, Row>>();
+  /** Until the next write. */
+  readonly #orders = new Map<string, readonly unknown[]>();
+
+  /** @param options.pageItems - for large fleets, of which two at a time would take too long. */
+  constructor({ pageItems = PAGE_ITEMS }: { readonly pageItems?: number } = {}) {
+    this.#pageItems = pageItems;
+  }
 
   async get<R extends Row>(key: RowKey): Promise<R | undefined> {
     const row = this.#find(key);
@@ -32,28 +40,21 @@ export class MemoryTable implements Table {
 
   async query(query: RowQuery): Promise<Page<Row>> {
     const [from, to] = query.between ?? [];
-    const rows = [...(this.#partitions.get(query.pk)?.values() ?? [])].filter(
+    const rows = this.#inOrder(query.pk).filter(
       (row) =>
         row.sk.startsWith(query.prefix ?? "") &&
         (from === undefined || row.sk >= from) &&
         (to === undefined || row.sk <= to),
     );
-    rows.sort((a, b) => (a.sk < b.sk ? -1 : 1));
-    const found = page(query.newestFirst === true ? rows.reverse() : rows, (row) => row.sk, query);
+    const found = page(query.newestFirst === true ? rows.reverse() : rows, (row) => row.sk, this.#limited(query));
     return { ...found, items: found.items.map((row) => readableRow(row)) };
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {
-    const [pk, sk] = query.index === "due" ? (["dueShard", "dueKey"] as const) : (["statePk", "stateSk"] as const);
-    const entries: IndexEntry[] = [];
-    for (const row of this.#rows()) {
-      const sort = row[sk];
-      if (row[pk] !== query.pk || sort === undefined || !sort.startsWith(query.prefix ?? "")) continue;
-      if (query.upTo === undefined || sort <= query.upTo) entries.push({ key: { pk: row.pk, sk: row.sk }, sort });
-    }
-    const place = (entry: IndexEntry) => `${entry.sort}|${keyText(entry.key)}`;
-    entries.sort((a, b) => (place(a) < place(b) ? -1 : 1));
-    return page(entries, place, query);
+    const entries = this.#indexed(query).filter(
+      ({ sort }) => sort.startsWith(query.prefix ?? "") && (query.upTo === undefined || sort <= query.upTo),
+    );
+    return page(entries, placeOf, this.#limited(query));
   }
 
   async write(writes: readonly Write[]): Promise<void> {
@@ -65,6 +66,7 @@ export class MemoryTable implements Table {
     if (failed.length > 0) throw new ConflictError("row changed since it was read", { failed });
     for (const write of writes) if ("update" in write) refuseLargeRow(this.#updated(write));
     for (const write of writes) this.#apply(write);
+    if (writes.length > 0) this.#orders.clear();
   }
 
   async update(write: Extract<Write, { update: RowKey }>): Promise<Row> {
@@ -77,6 +79,36 @@ export class MemoryTable implements Table {
   /** Every row, by key: for comparing two runs. */
   all(): readonly Row[] {
     return [...this.#rows()].sort((a, b) => (keyText(a) < keyText(b) ? -1 : 1)).map(copy);
+  }
+
+  #limited<Q extends RowQuery | IndexQuery>(query: Q): Q & { readonly limit: number } {
+    return { ...query, limit: Math.min(query.limit ?? this.#pageItems, this.#pageItems) };
+  }
+
+  #inOrder(pk: string): readonly Row[] {
+    return this.#remembered(`rows ${pk}`, () => {
+      const rows = [...(this.#partitions.get(pk)?.values() ?? [])];
+      return rows.sort((a, b) => (a.sk < b.sk ? -1 : 1));
+    });
+  }
+
+  #indexed({ index, pk }: IndexQuery): readonly IndexEntry[] {
+    const [shard, sort] = index === "due" ? (["dueShard", "dueKey"] as const) : (["statePk", "stateSk"] as const);
+    return this.#remembered(`${index} ${pk}`, () => {
+      const entries: IndexEntry[] = [];
+      for (const row of this.#rows()) {
+        const at = row[sort];
+        if (row[shard] === pk && at !== undefined) entries.push({ key: { pk: row.pk, sk: row.sk }, sort: at });
+      }
+      return entries.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+    });
+  }
+
+  /** Small pages would order everything again for each of them. */
+  #remembered<T>(what: string, order: () => readonly T[]): readonly T[] {
+    const known = (this.#orders.get(what) as readonly T[] | undefined) ?? order();
+    this.#orders.set(what, known);
+    return known;
   }
 
   *#rows(): Iterable<Row> {
@@ -129,6 +161,10 @@ export class MemoryTable implements Table {
   }
 }
 
+function placeOf({ sort, key }: IndexEntry): string {
+  return `${sort}|${keyText(key)}`;
+}
+
 function keyOf(write: Write): RowKey {
   if ("put" in write) return write.put;
   if ("delete" in write) return write.delete;
@@ -159,15 +195,14 @@ function holds(row: Row | undefined, condition: Condition): boolean {
 function page<T>(
   all: readonly T[],
   place: (item: T) => string,
-  query: { readonly limit?: number; readonly after?: string; readonly newestFirst?: boolean },
+  query: { readonly limit: number; readonly after?: string; readonly newestFirst?: boolean },
 ): Page<T> {
   const { after = "empty:" } = query;
   const [kind, at] = [after.slice(0, after.indexOf(":")), after.slice(after.indexOf(":") + 1)];
   if (kind === "empty") return { items: [], next: `full:${at}` };
   const isLater = (item: T) => (query.newestFirst === true ? place(item) < at : place(item) > at);
-  const size = Math.min(query.limit ?? PAGE_ITEMS, PAGE_ITEMS);
-  const items = (at === "" ? all : all.filter(isLater)).slice(0, size);
+  const items = (at === "" ? all : all.filter(isLater)).slice(0, query.limit);
   const last = items.at(-1);
-  const next = items.length < size || last === undefined ? {} : { next: `empty:${place(last)}` };
+  const next = items.length < query.limit || last === undefined ? {} : { next: `empty:${place(last)}` };
   return { items: items.map(copy), ...next };
 }

@@ -24,7 +24,8 @@ const names = (count: number) => Array.from({ length: count }, (_, index) => `c$
 type Group = Parameters<PlannerWorld["setGroup"]>;
 
 async function world(clusters: readonly string[], ...group: Group): Promise<PlannerWorld> {
-  const made = new PlannerWorld();
+  const table = new MemoryTable(clusters.length < 90 ? {} : { pageItems: 50 });
+  const made = new PlannerWorld({ table, blobs: new MemoryBlobStore() });
   for (const name of clusters) await made.addCluster(name, "all");
   await made.setSource("aaa");
   await made.setGroup(...group);
@@ -340,7 +341,7 @@ describe("looks", () => {
 describe("large fleets", () => {
   test("are planned with one reading of their list, however many pages it takes", async () => {
     const blobs = new CountingBlobs();
-    const made = new PlannerWorld({ table: new MemoryTable(), blobs });
+    const made = new PlannerWorld({ table: new MemoryTable({ pageItems: 50 }), blobs });
     for (const name of names(400)) await made.addCluster(name, "all");
     await made.setSource("aaa");
     await made.setGroup({});

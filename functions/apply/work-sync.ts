@@ -11,7 +11,13 @@ import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
 import { type ClusterRow, givesTurns, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import { isOfAnother, isParkedDeletion, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import {
+  isInspectionDue,
+  isOfAnother,
+  isParkedDeletion,
+  type Observed,
+  type SyncRow,
+} from "#shared/domain/rows/sync-row.ts";
 import { observe } from "#shared/domain/sync/observe.ts";
 import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/domain/sync/seen-cluster.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
@@ -38,8 +44,8 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
   const stray = isOfAnother(stored, clusterUid);
   const row = stray ? withoutObserved(stored) : stored;
   const begun = stray && stored.observed?.attempt === stored.desired.attempt;
-  const verb = begun ? probeSync : verbFor(row, subject);
   const isSuspended = subject?.operations.suspended !== undefined;
+  const verb = begun ? probeSync : verbFor(row, { subject, isSuspended, now: ports.clock.now() });
   if (isSuspended && mayWrite(verb)) return undefined;
   const claim: SyncClaim = {
     installationId: ports.installation,
@@ -72,14 +78,22 @@ function isLook(verb: Verb): boolean {
   return verb === inspectSync || !mayWrite(verb);
 }
 
-function verbFor(row: SyncRow, subject: SubjectRow | undefined): Verb {
+interface VerbQuestion {
+  readonly subject: SubjectRow | undefined;
+  readonly isSuspended: boolean;
+  readonly now: Date;
+}
+
+function verbFor(row: SyncRow, { subject, isSuspended, now }: VerbQuestion): Verb {
   const { desired, observed } = row;
   if (desired.action === "delete") return isParkedDeletion(row) && givesTurns(subject) ? probeSync : deleteSync;
   if (observed?.attempt !== desired.attempt) return applySync;
   const holds = observed.applied?.renderDigest === desired.renderDigest;
   if (observed.phase === "Unreachable") return holds ? inspectSync : probeSync;
-  if (observed.phase === "Verifying") return verifySync;
-  return observed.phase === "Ready" || (observed.phase === "Failed" && holds) ? inspectSync : applySync;
+  // Once everything was applied and pruned, there is no more to do than to put back what changes.
+  if (observed.applied?.attempt !== desired.attempt) return applySync;
+  if (observed.phase !== "Verifying") return inspectSync;
+  return isSuspended || !isInspectionDue(row, now) ? verifySync : inspectSync;
 }
 
 /** What a verb came to, and what the cluster said of itself meanwhile. */

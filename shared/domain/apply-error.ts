@@ -108,7 +108,11 @@ const table: readonly (readonly [(facts: ApplyErrorFacts) => boolean, ApplyError
   [({ status, message }) => status === 404 && /could not find the requested resource/.test(message), noMatch()],
   [({ status }) => status === 404, { class: "notFound", ...never }],
   [({ status }) => status === 405 || status === 406 || status === 415, { class: "unsupported", ...never }],
-  [({ status, message }) => status === 409 && /precondition/.test(message), { class: "replaced", ...never }],
+  [
+    ({ status, message }) => status === 409 && /precondition|uid mismatch/.test(message),
+    { class: "replaced", ...never },
+  ],
+  [({ status, causes }) => status === 422 && isOfAnotherUid(causes), { class: "replaced", ...never }],
   [({ status }) => status === 409, { class: "conflict", ...again }],
   [({ status }) => status === 410, { class: "expired", ...again }],
   [({ status, message }) => status === 413 || isTooLarge(message), { class: "tooLarge", ...never }],
@@ -156,6 +160,11 @@ function mentionsOtherVersion(message: string): boolean {
   return /failed to (convert|prune) .*managed ?fields|failed to convert new object|request to convert CR/i.test(
     message,
   );
+}
+
+/** What was sent named the uid of the object that it is about, and another one has its name. */
+function isOfAnotherUid(causes: readonly ErrorCause[]): boolean {
+  return causes.some(({ field }) => field === "metadata.uid");
 }
 
 /**

@@ -57,6 +57,8 @@ export interface ApplyObjectRequest extends OwnDeadline {
   readonly adopt: readonly ForeignTool[];
 }
 
+/** How often an object may turn out to be another one than was known of; each time it is read anew. */
+const maxReplacements = 3;
 /** Steps of taking over other managers, with a writer coming between each time. */
 const maxTakeOvers = 3;
 /** A kind may answer 404 for a moment after its definition says Established (kustomize-controller#98). */
@@ -67,7 +69,25 @@ const noMatchRetryDelaysMs = [100, 250, 500, 1000, 1500];
  * Never throws for what is wrong with the object or the cluster.
  */
 export async function applyObject(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
-  const { target, setId, existing } = request;
+  let asked = request;
+  for (let replacement = 0; ; replacement += 1) {
+    const result = await applyAsKnown(client, asked);
+    if (result.outcome !== "failed" || result.failure.class !== "replaced") return result;
+    if (replacement === maxReplacements) return result;
+    const { known: _known, existing: _existing, ...rest } = request;
+    try {
+      const kind = await kindOf(client, request.target.object);
+      const live = "plural" in kind ? await client.get(kind, request.target.id, { metadataOnly: true }) : undefined;
+      asked = { ...rest, ...(live === undefined ? {} : { existing: live }) };
+    } catch (error) {
+      return failed(request, error);
+    }
+  }
+}
+
+/** Applies it to the very object that is known of: another one of its name may be somebody else's. */
+async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
+  const { target, setId, existing, known } = request;
   const { id } = target;
   if (existing !== undefined) {
     if (isBeingDeleted(existing)) return terminating(id, existing);
@@ -78,19 +98,30 @@ export async function applyObject(client: ClusterClient, request: ApplyObjectReq
     }
   }
   try {
-    if (request.known?.expiring !== undefined && (await hasExpired(client, request))) {
-      return { id, outcome: "unchanged", entry: request.known, health: expiredHealth, warnings: [] };
+    if (known?.expiring !== undefined && (await hasExpired(client, request))) {
+      return { id, outcome: "unchanged", entry: known, health: expiredHealth, warnings: [] };
     }
     const kind = await kindOf(client, target.object);
     if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
-    const answer = await applyOverObstacles(client, kind, target.object);
+    const object = withUid(target.object, known?.uid ?? stringAt(existing, "metadata", "uid"));
+    const answer = await applyOverObstacles(client, kind, object);
     if (isBeingDeleted(answer.object)) return terminating(id, answer.object);
-    const settled = await takeOver(client, kind, { object: target.object, answer });
+    const settled = await takeOver(client, kind, { object, answer });
     return applied(request, kind, { ...settled, created: answer.created });
   } catch (error) {
-    if (isCutOff(error, request)) return { id, outcome: "waiting", ...outOfTime };
-    return { id, outcome: "failed", failure: withRemedy(failureOf(error)) };
+    return failed(request, error);
   }
+}
+
+/** The server refuses it then when there is no object of this uid; nobody owns the field. */
+function withUid(object: ManifestObject, uid: string | undefined): ManifestObject {
+  return uid === undefined ? object : { ...object, metadata: { ...object.metadata, uid } };
+}
+
+function failed(request: ApplyObjectRequest, error: unknown): AppliedObject {
+  const { id } = request.target;
+  if (isCutOff(error, request)) return { id, outcome: "waiting", ...outOfTime };
+  return { id, outcome: "failed", failure: withRemedy(failureOf(error)) };
 }
 
 function withRemedy(failure: ObjectFailure): ObjectFailure {

@@ -8,7 +8,7 @@ import { computeStatus } from "#shared/domain/health/compute-status.ts";
 import { podTroubles } from "#shared/domain/health/pod-troubles.ts";
 import { compareSeverity, type Health, worstOf } from "#shared/domain/health/status.ts";
 import type { Inventory, InventoryEntry } from "#shared/domain/inventory.ts";
-import { type KubeObject, listAt, objectIdOf, stringMapAt } from "#shared/domain/kube-object.ts";
+import { type KubeObject, listAt, objectIdOf, stringAt, stringMapAt } from "#shared/domain/kube-object.ts";
 import { type GroupKind, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 import type { Clock } from "#shared/ports.ts";
 
@@ -73,7 +73,7 @@ export interface HealthRequest {
 
 /**
  * Looks once at every object of the inventory and computes its health. Waits for nothing: the caller looks again.
- * What cannot be read is `Unknown`; what is gone is `NotFound`. For workloads that are not ready the message ends with
+ * What cannot be read is `Unknown`; what is gone is `NotFound`, also where another object has its name. For workloads that are not ready the message ends with
  * what their Pods say.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
@@ -153,6 +153,11 @@ function healthOf(entry: InventoryEntry, read: KindReading, now: Date): Health {
   if (object === undefined) {
     if (entry.expiring !== undefined) return { status: "Current", message: "Job has finished and removed itself" };
     return { status: "NotFound", reason: "NotFound", message: "Resource not found" };
+  }
+  const uid = stringAt(object, "metadata", "uid");
+  if (uid !== entry.uid) {
+    const message = `another object has its name: uid ${uid}, applied ${entry.uid}`;
+    return { status: "NotFound", reason: "Replaced", message };
   }
   return computeStatus(object, {
     now,

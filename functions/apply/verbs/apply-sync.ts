@@ -6,6 +6,7 @@ import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts
 import { progressAfter, progressOf, unsettled } from "#functions/apply/progress.ts";
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
+import { obstaclesOf } from "#functions/apply/verbs/apply-obstacles.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { pruneFinding } from "#functions/apply/verbs/prune-finding.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
@@ -14,9 +15,9 @@ import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { worstOf } from "#shared/domain/health/status.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { objectIdOf } from "#shared/domain/kube-object.ts";
-import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import { type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
-import type { Applied, ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
+import type { Applied } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
 
 /**
@@ -126,30 +127,22 @@ async function prune(context: VerbContext, pruning: Pruning): Promise<PruneResul
 function unfinished(result: ApplySetResult): VerbResult {
   const total = result.objects.length;
   const done = recordsOf(result).length;
-  const failures = result.objects.flatMap((object) => (object.outcome === "failed" ? [object] : []));
-  const waiting = result.objects.find((object) => object.outcome === "waiting" || object.outcome === "skipped");
-  const troubles = failures.map(
-    ({ id, failure }): ObjectTrouble => ({
-      object: describeObject(id),
-      reason: failure.reason,
-      message: failure.message,
-    }),
-  );
+  const { troubles, final, waiting } = obstaclesOf(result);
   const message = `${done} of ${total} objects applied`;
-  const objects = { total, ready: 0, failed: failures.length, foreign: 0 };
+  const objects = { total, ready: 0, failed: troubles.length, foreign: 0 };
   if (result.outcome === "unreachable") {
-    const why = failures.find(({ failure }) => endsTheRun(failure))?.failure.message;
+    const why = result.objects.flatMap((object) =>
+      object.outcome === "failed" && endsTheRun(object.failure) ? [object.failure.message] : [],
+    )[0];
     return { phase: "Unreachable", reason: "Unreachable", message: `${message}: ${why}`, troubles, objects };
   }
   if (result.outcome === "failed") {
-    const final = failures.some(({ failure }) => !failure.retryable);
     return { phase: final ? "Failed" : "Retrying", reason: "ApplyFailed", message, troubles, objects };
   }
   if (result.timeWasUp)
     return { phase: "Applying", reason: outOfTime.reason, message: `${message}: ${outOfTime.message}`, objects };
-  const reason = waiting !== undefined && "reason" in waiting ? waiting.reason : "Applying";
-  const detail = waiting !== undefined && "message" in waiting ? `: ${waiting.message}` : "";
-  return { phase: "Applying", reason, message: `${message}${detail}`, objects };
+  const detail = waiting === undefined ? "" : `: ${waiting.message}`;
+  return { phase: "Applying", reason: waiting?.reason ?? "Applying", message: `${message}${detail}`, objects };
 }
 
 /** From the answers of the applies: most Syncs without workloads are ready at once. */

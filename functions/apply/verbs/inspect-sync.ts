@@ -4,6 +4,7 @@ import { checkHealth, needsWholeObjects } from "#functions/apply/engine/check-he
 import { type DriftedObject, type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
 import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
+import { obstaclesOf } from "#functions/apply/verbs/apply-obstacles.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
@@ -35,6 +36,7 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
     ...found,
     ...(found.objects === undefined ? {} : { objects: { ...found.objects, foreign } }),
     ...notCompared(report),
+    inspected: true,
   });
   if (report.drifted.length === 0)
     return { ...counted(await withHealth(context, seen, report.live)), ...(await stored(context, seen)) };
@@ -88,15 +90,16 @@ async function correct(
     deadline,
   });
   const recorded = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
-  const after = changeInventory(held, { recorded, settled: [], definitions: result.definitions });
+  // What could not be put back stays recorded, or the next look would miss nothing.
+  const after = changeInventory(seen, { recorded, settled: [], definitions: result.definitions });
   const done = result.outcome === "applied";
-  const failure = result.objects.find((object) => object.outcome === "failed");
   const found = {
     ...(await stored(context, after)),
     drift: driftOf(report, { at: ports.clock.now(), corrected: done }),
   };
   if (done) return { ...(await withHealth(context, after)), ...found };
-  if (result.timeWasUp && failure === undefined) {
+  const { final, troubles, waiting } = obstaclesOf(result);
+  if (result.timeWasUp && troubles.length === 0) {
     return {
       phase: "Applying",
       reason: outOfTime.reason,
@@ -104,9 +107,9 @@ async function correct(
       ...found,
     };
   }
-  const message = failure?.outcome === "failed" ? failure.failure.message : "drift could not be put back yet";
-  const phase = result.outcome === "unreachable" ? "Unreachable" : "Retrying";
-  return { phase, reason: "DriftCorrectionFailed", message, ...found };
+  const message = troubles[0]?.message ?? waiting?.message ?? "drift could not be put back yet";
+  const phase = result.outcome === "unreachable" ? "Unreachable" : final ? "Failed" : "Retrying";
+  return { phase, reason: "DriftCorrectionFailed", message, troubles, ...found };
 }
 
 async function withHealth(

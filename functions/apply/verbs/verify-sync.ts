@@ -9,8 +9,9 @@ import { setIdOf } from "#shared/domain/parent-object.ts";
 import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
 
 /**
- * Looks at everything that was applied, without writing to the cluster. What was deleted meanwhile would never become
- * ready by being looked at: the attempt is made again. Where something is missing, the cluster may be another one.
+ * Looks at everything that was applied, without writing to the cluster. What was deleted or replaced meanwhile would
+ * never become ready by being looked at: the next look puts it back. Where something is missing, the cluster may be
+ * another one.
  */
 export async function verifySync(context: VerbContext): Promise<VerbResult> {
   const { row, client, claim, ports } = context;
@@ -23,11 +24,12 @@ export async function verifySync(context: VerbContext): Promise<VerbResult> {
   const identity = await identityFinding(context);
   if (!("uid" in identity)) return identity;
   if (row.desired.apply.drift !== "correct") return finding;
-  const lost = `${describeObject(missing.id)} was deleted`;
+  const how = missing.reason === "Replaced" ? "was replaced by another object of its name" : "was deleted";
+  const lost = `${describeObject(missing.id)} ${how}`;
   if (context.isSuspended) {
     return { ...finding, reason: "ObjectsMissing", message: `${lost}; nothing is applied while it is suspended` };
   }
-  return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message: `${lost}; everything is applied again` };
+  return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message: `${lost}; it is put back` };
 }
 
 export function seenHealth(report: HealthReport): SeenHealth {

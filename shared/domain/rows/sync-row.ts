@@ -74,6 +74,8 @@ export interface Observed {
   readonly clusterUid?: string;
   /** The rendering the cluster holds: set when every object of it was applied. */
   readonly applied?: Applied;
+  /** When this attempt was last compared with what was applied; absent until it was. */
+  readonly inspectedAt?: string;
   /** Key of the inventory blob; absent when there are no members. */
   readonly inventory?: string;
   readonly objects: {
@@ -159,6 +161,23 @@ export function isParkedDeletion(row: Pick<SyncRow, "desired" | "observed">): bo
 }
 
 /**
+ * Whether it is time to look for drift while the objects are not ready: of those that are, others may change, and one
+ * object may never be ready.
+ */
+export function isInspectionDue(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile">, now: Date): boolean {
+  const { desired, observed } = row;
+  if (observed === undefined || desired.apply.drift === "off") return false;
+  if (row.reconcile !== undefined && row.reconcile !== observed.handledReconcile) return true;
+  const last = observed.inspectedAt ?? observed.applied?.at;
+  return last !== undefined && later(last, jittered(intervalOf(desired), `${row.uid}${last}`)) <= now.toISOString();
+}
+
+/** Seconds between two looks at what is settled. */
+export function intervalOf({ apply }: Pick<Desired, "apply">): number {
+  return durationSeconds(apply.interval) ?? 600;
+}
+
+/**
  * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
  * A new assignment is due at once; a settled one after its interval, for drift and health.
  */
@@ -170,6 +189,5 @@ export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "re
   if (observed.phase === "Reachable" && desired.action !== "delete") return undefined;
   if (row.reconcile !== undefined && row.reconcile !== observed.handledReconcile) return desired.assignedAt;
   if (observed.nextAt !== undefined) return observed.nextAt;
-  const interval = durationSeconds(desired.apply.interval) ?? 600;
-  return later(observed.at, jittered(interval, `${row.uid}${observed.at}`));
+  return later(observed.at, jittered(intervalOf(desired), `${row.uid}${observed.at}`));
 }

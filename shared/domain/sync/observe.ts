@@ -5,6 +5,7 @@ import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
 import type { Condition } from "#shared/domain/rows/object-rows.ts";
 import {
   type Desired,
+  intervalOf,
   isDenied,
   type ObjectTrouble,
   type Observed,
@@ -33,6 +34,8 @@ export interface Finding {
   readonly applied?: Observed["applied"];
   readonly inventory?: string;
   readonly drift?: Observed["drift"];
+  /** What is in the cluster was compared with what was applied. */
+  readonly inspected?: true;
   /** Why not everything could be compared with what was applied. */
   readonly notCompared?: string;
   readonly failedSince?: string;
@@ -52,7 +55,7 @@ export function observe(
   const sameAttempt = before?.attempt === desired.attempt;
   const stays = sameAttempt && before.phase === finding.phase && before.reason === finding.reason;
   const tries = stays ? before.tries + 1 : 0;
-  const next = nextLookSeconds(finding.phase, { action: desired.action, tries });
+  const next = nextLookSeconds(finding.phase, { desired, tries });
   const base = {
     attempt: desired.attempt,
     phase: finding.phase,
@@ -75,6 +78,7 @@ export function observe(
       clusterUid: finding.clusterUid ?? before?.clusterUid,
       applied: finding.applied ?? before?.applied,
       inventory: finding.inventory ?? before?.inventory,
+      inspectedAt: finding.inspected ? now : sameAttempt ? before.inspectedAt : undefined,
       drift: finding.drift ?? before?.drift,
       failedSince: finding.failedSince,
       deniedAt,
@@ -106,12 +110,12 @@ function fitForRow(finding: Finding): Finding {
 /** @returns undefined for phases that wait for their interval, or for the planner. */
 function nextLookSeconds(
   phase: Phase,
-  { action, tries }: { readonly action: Desired["action"]; readonly tries: number },
+  { desired, tries }: { readonly desired: Desired; readonly tries: number },
 ): number | undefined {
   if (phase === "Applying") return Math.min(2 ** tries, 10);
-  if (phase === "Verifying") return Math.min(2 ** tries, LONGEST_POLL_SECONDS);
+  if (phase === "Verifying") return Math.min(2 ** tries, LONGEST_POLL_SECONDS, intervalOf(desired));
   if (phase === "Retrying") return backoffSeconds(tries + 1);
-  const probes = phase === "Unreachable" || (phase === "Reachable" && action === "delete");
+  const probes = phase === "Unreachable" || (phase === "Reachable" && desired.action === "delete");
   if (probes) return Math.min(backoffSeconds(tries + 1), LONGEST_PROBE_SECONDS);
   return undefined;
 }

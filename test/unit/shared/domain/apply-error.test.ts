@@ -58,6 +58,24 @@ const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boole
     false,
     false,
   ],
+  [
+    "409 of an object with a uid that is gone",
+    answer(409, 'Operation cannot be fulfilled on configmaps "a": uid mismatch: the provided object specified uid a'),
+    "replaced",
+    false,
+    false,
+  ],
+  [
+    "422 of an object with another uid",
+    answer(422, 'ConfigMap "a" is invalid: metadata.uid: Invalid value: "a": field is immutable', {
+      causes: [
+        { reason: "FieldValueInvalid", field: "metadata.uid", message: 'Invalid value: "a": field is immutable' },
+      ],
+    }),
+    "replaced",
+    false,
+    false,
+  ],
   ["409 of a quota", answer(409, quota), "conflict", true, false],
   ["410", answer(410, "The provided continue parameter is too old"), "expired", true, false],
   ["413", answer(413, "Request entity too large: limit is 3145728"), "tooLarge", false, false],

@@ -339,6 +339,34 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(await cluster.statusOf("/api/v1/namespaces/late")).toBe(404);
   });
 
+  /** Legend: name, the metadata of the object that has the name by now; absent: nothing has. */
+  const successors: readonly (readonly [string, JsonObject | undefined, object])[] = [
+    ["another tool", { labels: { "kustomize.toolkit.fluxcd.io/name": "shop" } }, { outcome: "failed" }],
+    ["somebody without a mark", {}, { outcome: "configured", adopted: true }],
+    ["nobody", undefined, { outcome: "created" }],
+  ];
+
+  it.each(successors)(
+    "an object whose name has gone to %s is not taken for the known one",
+    async (_who, to, wanted) => {
+      const path = "/api/v1/namespaces/heirs/configmaps";
+      const inventory = await cluster.applied("heirs", [namespace("heirs"), configMap("heirs/c")]);
+      await cluster.raw("DELETE", `${path}/c`);
+      if (to !== undefined) {
+        const heir = configMap("heirs/c", { k: "theirs" });
+        await cluster.raw("POST", path, { body: { ...heir, metadata: { ...heir.metadata, ...to } } });
+      }
+      const result = await cluster.apply("heirs", [namespace("heirs"), configMap("heirs/c", { k: "2" })], {
+        inventory,
+      });
+      expect(result.objects[1]).toMatchObject(wanted);
+      const { data } = await cluster.raw("GET", `${path}/c`);
+      const refused = result.objects[1]?.outcome === "failed";
+      expect(data).toEqual({ k: refused ? "theirs" : "2" });
+      if (refused) await cluster.raw("DELETE", `${path}/c`);
+    },
+  );
+
   it("an apply that its own deadline cut off is tried again, and no failure", async () => {
     const deadline = inSeconds(60);
     let now = new Date();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { applyOptions } from "#shared/domain/kinds/sync-template.ts";
 import { later } from "#shared/domain/rows/due.ts";
-import { isOutstanding, nextWork, orphaning, type Phase } from "#shared/domain/rows/sync-row.ts";
+import { isInspectionDue, isOutstanding, nextWork, orphaning, type Phase } from "#shared/domain/rows/sync-row.ts";
 import { desiredOf, observedOf } from "#test/support/sync-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
@@ -69,6 +69,29 @@ describe("a worker's next look", () => {
   test("is spread: Syncs that were looked at together are not looked at together again", () => {
     const looks = Array.from({ length: 50 }, (_, index) => nextWork({ ...row({ phase: "Ready" }), uid: `u${index}` }));
     expect(new Set(looks).size).toBeGreaterThan(40);
+  });
+});
+
+describe("drift is looked for while an object is not ready", () => {
+  const options = applyOptions.parse({ interval: "10m" });
+  const whole = { renderDigest: "sha256:1", revision: "r", attempt: 2, at };
+  const waiting = row({ phase: "Verifying", applied: whole }, desiredOf({ attempt: 2, apply: options }));
+  const off = row(
+    { phase: "Verifying", applied: whole },
+    desiredOf({ attempt: 2, apply: { ...options, drift: "off" } }),
+  );
+  const inspected = { ...waiting, observed: { ...waiting.observed, inspectedAt: later(at, 600) } } as typeof waiting;
+
+  test.each<[string, Parameters<typeof isInspectionDue>[0], number, boolean]>([
+    ["not before the interval", waiting, 569, false],
+    ["after it", waiting, 631, true],
+    ["after it again", inspected, 1169, false],
+    ["and again", inspected, 1231, true],
+    ["when somebody asks", { ...waiting, reconcile: 1 }, 1, true],
+    ["not where nobody wants to know", { ...off, reconcile: 1 }, 5000, false],
+    ["not before anything was applied", row({ phase: "Verifying" }), 5000, false],
+  ])("%s", (_name, row, seconds, due) => {
+    expect(isInspectionDue(row, new Date(later(at, seconds)))).toBe(due);
   });
 });
 

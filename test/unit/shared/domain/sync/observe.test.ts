@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { applyOptions } from "#shared/domain/kinds/sync-template.ts";
 import { later } from "#shared/domain/rows/due.ts";
 import type { Observed, Phase } from "#shared/domain/rows/sync-row.ts";
 import { type Finding, healthFinding, observe, type SeenHealth } from "#shared/domain/sync/observe.ts";
@@ -105,6 +106,20 @@ describe("what is written about a look", () => {
     expect(observed.tries).toBe(tries);
     expect(observed.nextAt).toBe(seconds === undefined ? undefined : later(at, seconds));
   });
+});
+
+test("what is not ready is looked at no later than its interval", () => {
+  const often = desiredOf({ attempt: 2, apply: applyOptions.parse({ interval: "10s" }) });
+  const before = observedOf({ attempt: 2, phase: "Verifying", reason: "Verifying", tries: 9 });
+  const next = observe({ desired: often, observed: before }, finding("Verifying"), { now: new Date(at), fence: 1 });
+  expect(next.nextAt).toBe(later(at, 10));
+});
+
+test("when drift was looked for is kept while the attempt is", () => {
+  const inspected = seen({ phase: "Verifying" }, finding("Verifying", { inspected: true }));
+  expect(inspected.inspectedAt).toBe(at);
+  expect(seen(inspected, finding("Verifying"), 9).inspectedAt).toBe(at);
+  expect(seen({ ...inspected, attempt: 1 }, finding("Applying"), 9)).not.toHaveProperty("inspectedAt");
 });
 
 test("a deletion that may go on is looked at again, though its cluster waits for a turn", () => {

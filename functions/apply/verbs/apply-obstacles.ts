@@ -1,0 +1,27 @@
+import type { ApplySetResult } from "#functions/apply/engine/apply-set.ts";
+import { describeObject } from "#shared/domain/object-id.ts";
+import type { ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
+
+/** Why not everything of a set was applied. */
+export interface ApplyObstacles {
+  /** Of every object that failed. */
+  readonly troubles: readonly ObjectTrouble[];
+  /** Whether one of them will fail again until somebody changes something. */
+  readonly final: boolean;
+  /** The first object that was not begun, or waits for something to end. */
+  readonly waiting?: { readonly reason: string; readonly message: string };
+}
+
+export function obstaclesOf({ objects }: ApplySetResult): ApplyObstacles {
+  const failures = objects.flatMap((object) => (object.outcome === "failed" ? [object] : []));
+  const [waiting] = objects.flatMap((object) => ("message" in object ? [object] : []));
+  return {
+    troubles: failures.map(({ id, failure }) => ({
+      object: describeObject(id),
+      reason: failure.reason,
+      message: failure.message,
+    })),
+    final: failures.some(({ failure }) => !failure.retryable),
+    ...(waiting === undefined ? {} : { waiting }),
+  };
+}

@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+describe.each(clusterTargets)("a Sync of which one object is not ready, on $name", ({ start }) => {
+  const cluster = forAllTests(async () => clusterFixture(await start()));
+
+  /** Applied, and waiting for a Deployment that nobody rolls out. */
+  async function waiting(name: string, apply: Parameters<WorkerWorld["assign"]>[2] = {}): Promise<WorkerWorld> {
+    const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
+    await world.assign(name, [namespace(name), configMap(`${name}/c`), deployment(`${name}/web`)], apply);
+    await world.work();
+    expect(await world.phase(name)).toBe("Verifying");
+    return world;
+  }
+
+  const pathOf = (name: string) => `/api/v1/namespaces/${name}/configmaps/c`;
+
+  async function dataOf(name: string): Promise<unknown> {
+    return (await cluster.raw("GET", pathOf(name))).data;
+  }
+
+  async function edit(name: string): Promise<void> {
+    await cluster.raw("PATCH", pathOf(name), { as: "merge-patch", body: { data: { k: "edited" } } });
+  }
+
+  /** Somebody deletes ConfigMap c and makes another of its name. */
+  async function replace(name: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
+    await cluster.raw("DELETE", pathOf(name));
+    const stranger = configMap(`${name}/c`, { k: "a stranger's" });
+    const body = { ...stranger, metadata: { ...stranger.metadata, annotations } };
+    await cluster.raw("POST", `/api/v1/namespaces/${name}/configmaps`, { body });
+  }
+
+  async function rollOut(name: string): Promise<void> {
+    const status = {
+      observedGeneration: 1,
+      replicas: 2,
+      updatedReplicas: 2,
+      readyReplicas: 2,
+      availableReplicas: 2,
+      conditions: [
+        { type: "Progressing", status: "True", reason: "NewReplicaSetAvailable" },
+        { type: "Available", status: "True", reason: "MinimumReplicasAvailable" },
+      ],
+    };
+    const path = `/apis/apps/v1/namespaces/${name}/deployments/web/status`;
+    await cluster.raw("PATCH", path, { as: "merge-patch", body: { status } });
+  }
+
+  async function lookAfter(world: WorkerWorld, seconds: number): Promise<void> {
+    world.aheadMs += seconds * 1000;
+    await world.work();
+  }
+
+  test("drift of the others is put back at the interval, and not looked for before", async () => {
+    const world = await waiting("unready-correct");
+    await edit("unready-correct");
+    for (let look = 0; look < 3; look++) await lookAfter(world, 60);
+    expect(await dataOf("unready-correct")).toEqual({ k: "edited" });
+    expect((await world.sync("unready-correct"))?.observed).not.toHaveProperty("drift");
+    await lookAfter(world, 500);
+    expect(await dataOf("unready-correct")).toEqual({ k: "1" });
+    const corrected = (await world.sync("unready-correct"))?.observed;
+    expect(corrected).toMatchObject({ phase: "Verifying", drift: { objects: 1, corrected: true } });
+
+    await edit("unready-correct");
+    await lookAfter(world, 60);
+    expect(await dataOf("unready-correct")).toEqual({ k: "edited" });
+    await lookAfter(world, 700);
+    expect(await dataOf("unready-correct")).toEqual({ k: "1" });
+  });
+
+  test("drift of the others is put back at once when somebody asks for a look", async () => {
+    const world = await waiting("unready-asked");
+    await edit("unready-asked");
+    const row = await world.sync("unready-asked");
+    if (row === undefined) throw new Error("it was assigned");
+    const asked: SyncRow = { ...row, version: row.version + 1, reconcile: 1 };
+    await world.table.write([{ put: asked }]);
+    await lookAfter(world, 5);
+    expect(await dataOf("unready-asked")).toEqual({ k: "1" });
+  });
+
+  test("drift of the others is reported, where it is not to be put back", async () => {
+    const world = await waiting("unready-report", { drift: "report" });
+    await edit("unready-report");
+    await lookAfter(world, 700);
+    expect(await dataOf("unready-report")).toEqual({ k: "edited" });
+    const reported = (await world.sync("unready-report"))?.observed;
+    expect(reported).toMatchObject({ phase: "Verifying", drift: { objects: 1, corrected: false } });
+  });
+
+  test("health is looked at while it is suspended, and nothing is put back", async () => {
+    const world = await waiting("unready-still");
+    const suspended = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 };
+    await world.setSubject("unready-still", { operations: { suspended } });
+    await edit("unready-still");
+    await lookAfter(world, 700);
+    await rollOut("unready-still");
+    await lookAfter(world, 60);
+    expect(await world.phase("unready-still")).toBe("Ready");
+    expect(await dataOf("unready-still")).toEqual({ k: "edited" });
+  });
+
+  test("what a stranger made under an object's name does not pass for it, and is taken over", async () => {
+    const world = await waiting("replaced");
+    await replace("replaced");
+    await rollOut("replaced");
+    await lookAfter(world, 60);
+    expect((await world.sync("replaced"))?.observed).toMatchObject({
+      phase: "Retrying",
+      reason: "ObjectsMissing",
+      message: "ConfigMap replaced/c was replaced by another object of its name; it is put back",
+    });
+    await lookAfter(world, 60);
+    expect(await dataOf("replaced")).toEqual({ k: "1" });
+    const put = (await world.sync("replaced"))?.observed;
+    expect(put).toMatchObject({ phase: "Ready", drift: { objects: 1, corrected: true } });
+  });
+
+  test("what another tool made under an object's name does not pass for it, and is left to that tool", async () => {
+    const world = await waiting("taken");
+    await replace("taken", { "argocd.argoproj.io/tracking-id": "shop:/ConfigMap:taken/c" });
+    await rollOut("taken");
+    for (let look = 0; look < 3; look++) {
+      await lookAfter(world, 60);
+      expect(await world.phase("taken")).not.toBe("Ready");
+    }
+    expect(await dataOf("taken")).toEqual({ k: "a stranger's" });
+    const refused = (await world.sync("taken"))?.observed;
+    expect(refused?.message).toContain("ConfigMap taken/c belongs to argocd");
+  });
+
+  test.each(["report", "off"] as const)("a stranger's object is no readiness, where drift is: %s", async (drift) => {
+    const name = `replaced-${drift}`;
+    const world = await waiting(name, { drift });
+    await replace(name);
+    await rollOut(name);
+    await lookAfter(world, 60);
+    expect((await world.sync(name))?.observed).toMatchObject({
+      phase: "Verifying",
+      troubles: [{ object: `ConfigMap ${name}/c`, reason: "Replaced" }],
+    });
+    expect(await dataOf(name)).toEqual({ k: "a stranger's" });
+  });
+});

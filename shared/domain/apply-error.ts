@@ -92,6 +92,8 @@ const tooLargeCodes = new Set(["AnswerTooLarge", "ListTooLong", "AnswersTooLarge
 const immutableText =
   /field is immutable|is immutable|may not be changed|updates to .* are forbidden|may not change once set|cannot change roleRef|fields? other than/i;
 const schemaText = /failed to create typed (patch|live) object|field not declared in schema|duplicate entries for key/;
+/** What an apply made of the object has a value that its type cannot hold: bad base64, a bad quantity or time. */
+const undecodable = /unable to convert unstructured object to /;
 
 /** Legend: whether the row is about these facts, and what it means. The first row that fits decides. */
 const table: readonly (readonly [(facts: ApplyErrorFacts) => boolean, ApplyErrorVerdict])[] = [
@@ -118,6 +120,7 @@ const table: readonly (readonly [(facts: ApplyErrorFacts) => boolean, ApplyError
   [({ status, message }) => status === 413 || isTooLarge(message), { class: "tooLarge", ...never }],
   [({ status }) => status === 429, { class: "throttled", ...again }],
   [({ message }) => /conversion webhook/.test(message), { class: "dependency", ...again }],
+  [({ message }) => undecodable.test(message), { class: "invalid", ...never }],
   [({ message }) => mentionsOtherVersion(message), { class: "migrate", ...again }],
   [({ message }) => schemaText.test(message), { class: "invalid", ...never }],
   [({ status, causes, message }) => status === 422 && isImmutable(causes, message), { class: "immutable", ...never }],

@@ -3,10 +3,12 @@ import { heldBy } from "#functions/apply/engine/held-by.ts";
 import { definiteFailure, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { isCutOff, type OwnDeadline, outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { kindOf, type ResolvedObject } from "#functions/apply/engine/resolve-objects.ts";
+import { notBase64 } from "#shared/domain/base64-fields.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
 import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/domain/cluster-client.ts";
 import { digestOf } from "#shared/domain/digest.ts";
 import { ownedDigests } from "#shared/domain/field-set.ts";
+import { foreignList } from "#shared/domain/foreign-text.ts";
 import { computeStatus } from "#shared/domain/health/compute-status.ts";
 import type { Health } from "#shared/domain/health/status.ts";
 import type { InventoryEntry } from "#shared/domain/inventory.ts";
@@ -121,13 +123,28 @@ function withUid(object: ManifestObject, uid: string | undefined): ManifestObjec
 function failed(request: ApplyObjectRequest, error: unknown): AppliedObject {
   const { id } = request.target;
   if (isCutOff(error, request)) return { id, outcome: "waiting", ...outOfTime };
-  return { id, outcome: "failed", failure: withRemedy(failureOf(error)) };
+  return { id, outcome: "failed", failure: withRemedy(failureOf(error), request.target.object) };
 }
 
-function withRemedy(failure: ObjectFailure): ObjectFailure {
+function withRemedy(failure: ObjectFailure, object: ManifestObject): ObjectFailure {
+  if (failure.class === "invalid") return withFields(failure, object);
   if (failure.class !== "immutable") return failure;
   const remedy = "the field cannot be changed: delete the object to have it made anew, or put the old value back";
   return { ...failure, message: `${failure.message}; ${remedy}` };
+}
+
+const maxFields = 3;
+/** Where text goes that is not base64. */
+const textFields: Readonly<Record<string, string>> = { Secret: "stringData", ConfigMap: "data" };
+
+/** The server does not say which field it could not decode, and of Secrets its words are withheld. */
+function withFields(failure: ObjectFailure, object: ManifestObject): ObjectFailure {
+  const fields = notBase64(object);
+  if (fields.length === 0) return failure;
+  const text = textFields[object.kind];
+  const instead = text === undefined ? "" : `, or put the text under ${text}`;
+  const remedy = `${fields.length === 1 ? "is" : "are"} not base64: encode the value${instead}`;
+  return { ...failure, reason: "Invalid", message: `${foreignList(fields, maxFields)} ${remedy}` };
 }
 
 async function applyOverObstacles(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {

@@ -16,6 +16,7 @@ import {
 } from "#local/cluster/operations/write-operations.ts";
 import {
   fieldsContext,
+  shownObject,
   toServerObject,
   unfitPatch,
   type WriteRequest,
@@ -124,11 +125,9 @@ function syncLastApplied(request: WriteRequest, object: JsonObject, config: Json
 }
 
 function typedPatchError(config: JsonObject, problems: readonly string[]): StatusError {
-  const apiVersion = String(config.apiVersion);
-  const shown = `${stringAt(config, "metadata", "namespace") ?? ""}/${stringAt(config, "metadata", "name") ?? ""}; ${apiVersion.includes("/") ? apiVersion : `/${apiVersion}`}, Kind=${String(config.kind)}`;
   const [only] = problems;
   const text = problems.length === 1 ? only : ["errors:", ...problems.map((problem) => `  ${problem}`)].join("\n");
-  return internalError(`failed to create typed patch object (${shown}): ${text}`);
+  return internalError(`failed to create typed patch object (${shownObject(config)}): ${text}`);
 }
 
 function createByApply(request: WriteRequest, next: JsonObject): Written {

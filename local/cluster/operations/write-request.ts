@@ -8,9 +8,16 @@ import { DecodeError, toGoObject } from "#local/cluster/kinds/go-object.ts";
 import { apiVersionOf, apiVersionParts, hasSubresource, inVersion, type Kind } from "#local/cluster/kinds/kinds.ts";
 import { withMetadata } from "#local/cluster/operations/object-meta.ts";
 import type { FieldValidation } from "#local/cluster/operations/request-body.ts";
-import { badRequest, type FieldError, fieldErrors, invalid, type StatusError } from "#local/cluster/status-error.ts";
+import {
+  badRequest,
+  type FieldError,
+  fieldErrors,
+  internalError,
+  invalid,
+  type StatusError,
+} from "#local/cluster/status-error.ts";
 import { type JsonObject, stringifyJson } from "#shared/domain/json.ts";
-import { valueAt } from "#shared/domain/kube-object.ts";
+import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
 
 /** A request that may change an object. */
 export interface WriteRequest {
@@ -109,6 +116,27 @@ export function reportStrict(request: WriteRequest, problems: readonly string[])
   throw new DecodeError(`strict decoding error: ${problems.join(", ")}`);
 }
 
+/** What an apply makes of an object cannot be decoded. */
+function unfitMerge(value: JsonObject, why: string): StatusError {
+  const type = objectType(value);
+  const cause = why.startsWith("illegal base64") ? `error decoding from json: ${why}` : why;
+  const shown = shownObject(value);
+  return internalError(
+    `failed to convert new object (${shown}) to proper version: unable to convert unstructured object to ${type}: ${cause}`,
+  );
+}
+
+/** `shop/web; apps/v1, Kind=Deployment` */
+export function shownObject(object: JsonObject): string {
+  const place = `${stringAt(object, "metadata", "namespace") ?? ""}/${stringAt(object, "metadata", "name") ?? ""}`;
+  return `${place}; ${objectType(object)}`;
+}
+
+function objectType({ apiVersion, kind }: JsonObject): string {
+  const version = String(apiVersion);
+  return `${version.includes("/") ? version : `/${version}`}, Kind=${String(kind)}`;
+}
+
 /** A body that cannot be decoded. */
 export function unfitObject({ kind, version }: Kind, why: string): StatusError {
   return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`);
@@ -131,7 +159,8 @@ export function toServerObject(request: WriteRequest, value: JsonObject, from: O
     return keepReset(value, object);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw from === "patch" ? unfitPatch(value, error.message) : unfitObject(kind, error.message);
+    if (from === "patch") throw unfitPatch(value, error.message);
+    throw from === "configuration" ? unfitMerge(value, error.message) : unfitObject(kind, error.message);
   }
 }
 

@@ -42,6 +42,22 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     expect(await cluster.raw("GET", path)).toMatchObject({ metadata: { finalizers: ["orphan"] } });
   });
 
+  test.each([
+    ["Secret", { data: { a: "YQ==", b: "%%" } }, "error decoding from json: illegal base64 data at input byte 0"],
+    ["ConfigMap", { binaryData: { b: "hunter2!!" } }, "error decoding from json: illegal base64 data at input byte 7"],
+    [
+      "ResourceQuota",
+      { spec: { hard: { cpu: "abc" } } },
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    ],
+  ] as const)("an apply of a %s with a value that cannot be decoded", async (kind, content, why) => {
+    const path = `${space}/${kind.toLowerCase()}s/unfit?fieldManager=test&force=true`;
+    const body = { apiVersion: "v1", kind, metadata: { name: "unfit", namespace: "rare" }, ...content };
+    const { message } = await cluster.raw("PATCH", path, { as: "apply-patch", body, expect: 500 });
+    const converted = `failed to convert new object (rare/unfit; /v1, Kind=${kind}) to proper version`;
+    expect(message).toBe(`${converted}: unable to convert unstructured object to /v1, Kind=${kind}: ${why}`);
+  });
+
   test("a PUT creates a Service, and no ConfigMap", async () => {
     const service = { apiVersion: "v1", kind: "Service", metadata: { name: "put" }, spec: { ports: [{ port: 80 }] } };
     await cluster.raw("PUT", `${space}/services/put`, { body: service, expect: 201 });

@@ -120,6 +120,16 @@ const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boole
   ],
   ["422", answer(422, "is invalid", { causes: [cause("Required value")] }), "invalid", false, false],
   ["400", answer(400, "metadata.managedFields must be nil"), "invalid", false, false],
+  [
+    "500 of a value that cannot be decoded",
+    answer(
+      500,
+      "failed to convert new object (n/a; /v1, Kind=Secret) to proper version: unable to convert unstructured object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 0",
+    ),
+    "invalid",
+    false,
+    false,
+  ],
   ["500 of a webhook", answer(500, 'Internal error occurred: failed calling webhook "w"'), "dependency", true, false],
   [
     "500 of managedFields in another version",

@@ -9,7 +9,7 @@ import type { FleetRow, Operations, SourceRow, SyncGroupRow } from "#shared/doma
 import type { HeadRow, RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
-import type { Log } from "#shared/ports.ts";
+import type { Log, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -38,9 +38,10 @@ export class PlannerWorld {
     this.blobs = stores.blobs;
   }
 
-  async plan(): Promise<void> {
+  /** @param table - as the planner sees it. */
+  async plan(table: Table = this.table): Promise<void> {
     await planSubject(subject, {
-      table: this.table,
+      table,
       blobs: this.blobs,
       sender: this.sender,
       clock: { now: () => this.now },

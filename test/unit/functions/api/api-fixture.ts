@@ -1,6 +1,6 @@
 import { apiHandler } from "#functions/api/api-handler.ts";
 import type { Message } from "#shared/messages.ts";
-import type { Clock, Ids } from "#shared/ports.ts";
+import type { Clock, Ids, Table } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 
@@ -20,9 +20,11 @@ export interface ApiFixture {
 // biome-ignore lint/suspicious/noExplicitAny: answers are JSON, and a wrong shape fails the assertion that reads it
 export type Answer = any;
 
-/** The wired handler over a table and a queue in memory, a clock that stands and ids that count. */
-export function apiFixture(): ApiFixture {
-  const table = new MemoryTable();
+/**
+ * The wired handler over a table and a queue in memory, a clock that stands and ids that count.
+ * @param through - the table as the handler sees it.
+ */
+export function apiFixture(table = new MemoryTable(), through: Table = table): ApiFixture {
   const sender = new MemorySender();
   const log: Record<string, unknown>[] = [];
   let now = new Date("2026-11-20T08:00:00Z");
@@ -31,7 +33,7 @@ export function apiFixture(): ApiFixture {
   const ids: Ids = { unique: () => `uid-${++count}` };
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
   const handler = apiHandler({
-    table,
+    table: through,
     sender,
     clock,
     ids,

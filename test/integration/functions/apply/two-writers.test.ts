@@ -1,0 +1,95 @@
+/** Between a worker's read and its write the planner, people and other workers write the same rows. */
+import { describe, expect, test } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { type Gap, inEveryGap } from "#test/support/every-gap.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+/** The lease, the rows, what is written. */
+const FEWEST_GAPS = 3;
+const [embedded] = clusterTargets;
+if (embedded === undefined) throw new Error("there is no cluster to work on");
+
+describe("while a worker works", () => {
+  const cluster = forAllTests(async () => clusterFixture(await embedded.start()));
+  let told = 0;
+
+  /** One look, with another's write right before one of the worker's calls. @returns whether that one had its turn. */
+  async function works(gap: Gap, rival: (world: WorkerWorld, name: string) => Promise<void>) {
+    const name = `two-${++told}`;
+    const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
+    await world.assign(name, [namespace(name), configMap(`${name}/first`)]);
+    let took = false;
+    const table = gap(world.table, async () => {
+      took = true;
+      await rival(world, name);
+    });
+    await world.work({ table });
+    return { world, name, took };
+  }
+
+  test("the planner's newer assignment is not reverted, and what was applied is remembered", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const { world, name, took } = await works(gap, (other, sync) => {
+        return other.assign(sync, [namespace(sync), configMap(`${sync}/second`)]);
+      });
+      const row = await world.sync(name);
+      expect(row?.desired.attempt).toBe(took ? 2 : 1);
+      expect(row?.observed?.inventory).toBeDefined();
+      await world.work();
+      const settled = await world.sync(name);
+      expect(settled?.observed).toMatchObject({ attempt: took ? 2 : 1, phase: "Ready" });
+      const path = `/api/v1/namespaces/${name}/configmaps`;
+      expect(await cluster.statusOf(`${path}/first`)).toBe(took ? 404 : 200);
+      expect(await cluster.statusOf(`${path}/second`)).toBe(took ? 200 : 404);
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("what people change of the Cluster is not undone", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const { world, took } = await works(gap, async ({ table }) => {
+        const row = await table.get<ClusterRow>(keys.cluster("c1"));
+        if (row === undefined) throw new Error("there is no Cluster");
+        const labels = { changed: "meanwhile" };
+        await table.write([{ put: { ...row, labels, version: row.version + 1 } as ClusterRow }]);
+      });
+      const row = await world.table.get<ClusterRow>(keys.cluster("c1"));
+      expect(row?.labels.changed).toBe(took ? "meanwhile" : undefined);
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("a reconcile that was passed on is not lost", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const { world, name, took } = await works(gap, async ({ table }, sync) => {
+        await table.update({ update: keys.sync("c1", "tests", sync), set: { reconcile: 7 }, add: { version: 1 } });
+      });
+      await world.work();
+      const row = await world.sync(name);
+      expect(row?.reconcile).toBe(took ? 7 : undefined);
+      expect(row?.observed?.handledReconcile).toBe(took ? 7 : undefined);
+      expect(row?.observed?.phase).toBe("Ready");
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("a worker whose lease has gone writes nothing over the next one's word", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      let theirs: unknown;
+      const { world, name, took } = await works(gap, async (other, sync) => {
+        other.aheadMs += 400_000;
+        await other.work();
+        theirs = (await other.sync(sync))?.observed;
+        other.aheadMs -= 400_000;
+      });
+      const row = await world.sync(name);
+      expect(row?.observed?.phase).toBe("Ready");
+      if (took) expect(row?.observed?.fence).toBeGreaterThanOrEqual((theirs as { fence: number }).fence);
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+});

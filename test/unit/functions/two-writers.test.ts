@@ -1,0 +1,283 @@
+/** Two functions write one row: whatever one of them writes between the other's read and its write is still there. */
+import { describe, expect, test } from "vitest";
+import { claimDue } from "#functions/tick/claim-due.ts";
+import { dueAttributes, later } from "#shared/domain/rows/due.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { type Gap, inEveryGap } from "#test/support/every-gap.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { PlannerWorld, silentLog } from "#test/support/planner-world.ts";
+import { type ApiFixture, apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+/** Every writer reads before it writes; what makes one call only has no gap. */
+const FEWEST_GAPS = 2;
+
+describe("api", () => {
+  const groupPath = "/v1/namespaces/payments/syncgroups/shop";
+  const group = (path: string) => syncGroup("shop", [{ name: "web", source: "app", path }]);
+
+  /** Somebody's request, with another's right before one of its calls. */
+  async function requests(gap: Gap, rival: (api: ApiFixture) => Promise<unknown>): Promise<ApiFixture> {
+    const table = new MemoryTable();
+    const api = apiFixture(table);
+    const documents = [source("app"), cluster("c1", { env: "prod" }), group("old")];
+    await api.call("POST", "/v1/apply", { documents });
+    await table.write([{ put: syncRow("c1", "shop.web") }]);
+    return apiFixture(
+      table,
+      gap(table, async () => {
+        await rival(api);
+      }),
+    );
+  }
+
+  async function subjectRow({ table }: ApiFixture): Promise<SubjectRow | undefined> {
+    return table.get<SubjectRow>(keys.object("payments", "SyncGroup", "shop"));
+  }
+
+  test.each(["suspend", "reconcile"] as const)("an apply does not undo a %s", async (verb) => {
+    const gaps = await inEveryGap(async (gap) => {
+      const api = await requests(gap, (other) => other.call("POST", `${groupPath}/${verb}`, { reason: "INC-1" }));
+      expect(await api.call("POST", "/v1/apply", { documents: [group("new")] })).toMatchObject({ status: 200 });
+      await api.call("POST", `${groupPath}/${verb}`, { reason: "INC-1" });
+      const row = await subjectRow(api);
+      expect(row).toMatchObject({ generation: 2, spec: { templates: [{ path: "new" }] } });
+      const act = verb === "suspend" ? row?.operations.suspended : row?.operations.reconcile;
+      expect(act).toMatchObject({ reason: "INC-1" });
+      // The rival's was the first; said again is said once, asked again is asked twice.
+      if (act?.number !== 1) expect(verb).toBe("reconcile");
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("a suspend does not undo an apply", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const api = await requests(gap, (other) => other.call("POST", "/v1/apply", { documents: [group("new")] }));
+      const answer = await api.call("POST", `${groupPath}/suspend`, { reason: "INC-1" });
+      expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
+      expect((await subjectRow(api))?.operations.suspended).toMatchObject({ reason: "INC-1" });
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("an apply leaves what the planner said meanwhile", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      let said: string | undefined;
+      const api = await requests(gap, async (other) => {
+        const row = await subjectRow(other);
+        if (row === undefined) throw new Error("there is no group");
+        said = "Rolling";
+        const status = { ...row.status, state: "Rolling" as const };
+        await other.table.write([{ put: { ...row, status, version: row.version + 1 } as SubjectRow }]);
+      });
+      await api.call("POST", "/v1/apply", { documents: [group("new")] });
+      expect(await subjectRow(api)).toMatchObject({ generation: 2, spec: { templates: [{ path: "new" }] } });
+      expect((await subjectRow(api))?.status.state).toBe(said);
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("of two that apply, the second sees the first", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      let rivals = 0;
+      const api = await requests(gap, async (other) => {
+        rivals++;
+        await other.call("POST", "/v1/apply", { documents: [group("theirs")] });
+      });
+      await api.call("POST", "/v1/apply", { documents: [group("mine")] });
+      const { generation, spec } = (await subjectRow(api)) ?? {};
+      expect({ generation, spec }).toMatchObject({ generation: 2 + rivals, spec: { templates: [{ path: "mine" }] } });
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("an apply leaves what a worker saw of the Cluster meanwhile", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      let seen: string | undefined;
+      const api = await requests(gap, async (other) => {
+        const row = await other.table.get<ClusterRow>(keys.cluster("c1"));
+        if (row === undefined) throw new Error("there is no Cluster");
+        seen = "v1.36.2";
+        const status = { ...row.status, kubernetesVersion: seen };
+        await other.table.write([{ put: { ...row, status, version: row.version + 1 } as ClusterRow }]);
+      });
+      await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "test" })] });
+      expect(await api.table.get(keys.cluster("c1"))).toMatchObject({ labels: { env: "test" } });
+      expect(await api.table.get(keys.fleet("c1"))).toMatchObject({ labels: { env: "test" } });
+      expect((await api.table.get<ClusterRow>(keys.cluster("c1")))?.status).toMatchObject(
+        seen === undefined ? {} : { kubernetesVersion: seen },
+      );
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("what is forgotten with its Cluster stays forgotten, and no number is used again", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      let attempt = 0;
+      const key = keys.sync("c1", "payments", "shop.web");
+      const api = await requests(gap, async (other) => {
+        // As the planner may: only where the cluster is registered.
+        const [row, fleet] = [await other.table.get<SyncRow>(key), await other.table.get(keys.fleet("c1"))];
+        if (row === undefined || fleet === undefined) return;
+        attempt = row.desired.attempt + 1;
+        const next: SyncRow = { ...row, version: row.version + 1, desired: { ...row.desired, attempt } };
+        await other.table.write([{ put: next, when: { version: row.version } }]);
+      });
+      const path = "/v1/clusters/c1?cascade=orphan&confirm=true";
+      expect(await api.call("DELETE", path)).toMatchObject({ status: 200 });
+      const row = await api.table.get<SyncRow>(key);
+      expect(row?.desired.action).toBe("orphan");
+      expect(row?.desired.attempt).toBeGreaterThan(attempt);
+      expect(row).not.toHaveProperty("observed");
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+});
+
+describe("the planner", () => {
+  const clusters = ["a", "b"];
+
+  /** All clusters run the first revision, and the second is rendered: the next look assigns it. */
+  async function begun(): Promise<PlannerWorld> {
+    const made = await fresh();
+    await made.rollOut();
+    await made.setSource("bbb");
+    await made.plan();
+    await made.renderAll();
+    return made;
+  }
+
+  /** The first revision is rendered: the next look assigns it. */
+  async function fresh(): Promise<PlannerWorld> {
+    const made = new PlannerWorld();
+    for (const name of clusters) await made.addCluster(name, "all");
+    await made.setSource("aaa");
+    await made.setGroup({ maxConcurrent: "100%" });
+    await made.plan();
+    await made.renderAll();
+    return made;
+  }
+
+  async function desiredOf(made: PlannerWorld, name: string) {
+    return (await made.sync(name))?.desired;
+  }
+
+  test("does not erase what a worker saw", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const made = await begun();
+      let saw = false;
+      await made.plan(
+        gap(made.table, async () => {
+          saw = true;
+          await made.observe("a", "Ready", { reason: "SeenMeanwhile", attempt: 1 });
+        }),
+      );
+      expect((await desiredOf(made, "a"))?.attempt).toBe(2);
+      expect((await made.sync("a"))?.observed?.reason).toBe(saw ? "SeenMeanwhile" : "Ready");
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test.each(["suspended", "deletion"] as const)("starts nothing after it is %s, and does not undo it", async (verb) => {
+    const gaps = await inEveryGap(async (gap) => {
+      const made = await begun();
+      const act = { by: "ana", at: made.now.toISOString() };
+      let assigned: readonly unknown[] | undefined;
+      await made.plan(
+        gap(made.table, async () => {
+          await made.operate(verb === "suspended" ? { suspended: act } : { deletion: { ...act, cascade: "delete" } });
+          assigned = await Promise.all(clusters.map((name) => desiredOf(made, name)));
+        }),
+      );
+      if (assigned === undefined) return;
+      expect((await made.group()).operations[verb]).toMatchObject(act);
+      if (verb === "deletion") return;
+      expect(await Promise.all(clusters.map((name) => desiredOf(made, name)))).toEqual(assigned);
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("does not undo a new spec, and follows it", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const made = await begun();
+      const templates = [{ name: "app", source: "app", path: "other" }];
+      await made.plan(gap(made.table, () => made.setGroup({ maxConcurrent: 1 }, templates)));
+      await made.setGroup({ maxConcurrent: 1 }, templates);
+      expect((await made.group()).spec.templates).toMatchObject(templates);
+      await made.plan();
+      expect(made.rollouts().filter((rollout) => rollout.endedAt === undefined)).toEqual([made.newest()]);
+      expect(made.newest().plan.templates).toMatchObject([{ path: "other" }]);
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test.each([
+    ["runs something", begun],
+    ["is new", fresh],
+  ] as const)("assigns nothing to a cluster that %s and is unregistered meanwhile", async (_what, begin) => {
+    const gaps = await inEveryGap(async (gap) => {
+      const made = await begin();
+      let forgotten: unknown;
+      let isGone = false;
+      await made.plan(
+        gap(made.table, async () => {
+          isGone = true;
+          await unregister(made, "a");
+          forgotten = await desiredOf(made, "a");
+        }),
+      );
+      if (isGone) expect(await desiredOf(made, "a")).toEqual(forgotten);
+      else expect(await desiredOf(made, "a")).toMatchObject({ action: "apply" });
+      expect(await desiredOf(made, "b")).toMatchObject({ action: "apply", revision: made.newest().revision });
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("that runs twice decides once", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const made = await begun();
+      await made.plan(gap(made.table, () => made.plan()));
+      for (const name of clusters) expect(await desiredOf(made, name)).toMatchObject({ attempt: 2, rollout: 2 });
+      expect(made.rollouts().map(({ phase }) => phase)).toEqual(["Complete", "Running"]);
+      const { counts } = made.newest().stages[0] ?? {};
+      expect(counts).toMatchObject({ Assigned: 2, Waiting: 0 });
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  /** As api does it: the Cluster's rows go, then what was assigned is forgotten. */
+  async function unregister(made: PlannerWorld, name: string): Promise<void> {
+    await made.removeCluster(name);
+    const row = await made.sync(name);
+    if (row === undefined) return;
+    const { observed: _observed, ...kept } = row;
+    const desired = orphaning(row.desired, { rollout: row.desired.rollout, assignedAt: made.now.toISOString() });
+    await made.table.write([{ put: { ...kept, desired, version: row.version + 1 } as SyncRow }]);
+  }
+});
+
+describe("a tick", () => {
+  test("leaves a row alone that was written meanwhile", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const table = new MemoryTable();
+      const sender = new MemorySender();
+      const now = new Date("2026-11-20T08:00:00.000Z");
+      const key = keys.sync("c1", "payments", "shop.web");
+      await table.write([{ put: { ...syncRow("c1", "shop.web"), ...dueAttributes(key, later(now, -1)) } as SyncRow }]);
+      const moved = dueAttributes(key, later(now, 600));
+      let isMoved = false;
+      const through = gap(table, async () => {
+        isMoved = true;
+        await table.update({ update: key, set: { ...moved, dispatches: 0 }, add: { version: 1 } });
+      });
+      await claimDue({ table: through, sender, clock: { now: () => now }, log: silentLog });
+      const row = await table.get(key);
+      if (isMoved) expect(row).toMatchObject({ ...moved, dispatches: 0, version: 2 });
+      else expect(sender.take()).toEqual([{ to: "apply", cluster: "c1" }]);
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+});

@@ -16,7 +16,7 @@ import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import { type ClusterRow, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { type ClusterRow, identityOf, incarnationOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
 import { isOfAnother, nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/errors.ts";
@@ -218,7 +218,7 @@ const MAX_REWRITES = 3;
 /**
  * Writes what was observed; where the planner assigned something newer meanwhile, on top of that: what is in the
  * cluster must be remembered, whatever is to come next. A row that was forgotten or that another worker wrote, or a lost
- * lease, drops it; where it does not fit, its outcome alone is written.
+ * lease, drops it; where it does not fit, its outcome alone is written. What was learned of the cluster goes with it.
  */
 async function writeOver(
   writes: readonly Write[],
@@ -240,7 +240,9 @@ async function writeOver(
 async function rebase(writes: readonly Write[], table: Table): Promise<readonly Write[]> {
   const rebased: Write[] = [];
   for (const write of writes) {
-    if (!("put" in write) || write.put.type !== "SyncOnCluster") continue;
+    if (!("put" in write)) continue;
+    if (write.put.type === "Cluster") rebased.push(...(await rebasedCluster(write.put as ClusterRow, table)));
+    if (write.put.type !== "SyncOnCluster") continue;
     const mine = write.put as SyncRow;
     const fresh = await table.get<SyncRow>({ pk: mine.pk, sk: mine.sk });
     const fence = mine.observed?.fence ?? 0;
@@ -253,5 +255,15 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     const due = dueAt === undefined ? {} : dueAttributes({ pk: next.pk, sk: next.sk }, dueAt);
     rebased.push({ put: { ...next, ...due } as SyncRow, when: { version: fresh.version } });
   }
-  return rebased;
+  // The word of a worker whose rows are another's by now counts no more.
+  return rebased.some((write) => "put" in write && write.put.type === "SyncOnCluster") ? rebased : [];
+}
+
+/** Without its identity, what was just observed of the cluster would be taken for another one's. */
+async function rebasedCluster(mine: ClusterRow, table: Table): Promise<readonly Write[]> {
+  const fresh = await table.get<ClusterRow>(keys.cluster(mine.name));
+  if (fresh === undefined || incarnationOf(fresh) !== incarnationOf(mine)) return [];
+  if (fresh.operations.accepted?.uid !== mine.operations.accepted?.uid) return [];
+  const next: ClusterRow = { ...fresh, status: mine.status, version: fresh.version + 1 };
+  return [{ put: next, when: { version: fresh.version } }];
 }

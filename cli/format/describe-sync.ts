@@ -5,6 +5,7 @@ import { actText, objectState, reasonText } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { EventItem, SyncObject } from "#shared/domain/api/objects.ts";
+import type { ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
 
 export interface DescribedSync {
   readonly sync: SyncObject;
@@ -35,7 +36,8 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
       ],
     ]),
     sectionText("Conditions", conditionsText(status.conditions, now)),
-    sectionText("Objects in trouble", troublesText(sync)),
+    sectionText("Objects in trouble", troublesText(observed?.troubles)),
+    sectionText("Objects left alone", troublesText(observed?.leftAlone)),
     observed === undefined
       ? ""
       : `\nObjects: ${observed.objects.total}   ready ${observed.objects.ready}   failed ${observed.objects.failed}   foreign ${observed.objects.foreign}\n`,
@@ -68,11 +70,8 @@ function appliedText({ status: { desired, observed } }: SyncObject, now: Date): 
   return `${revisionText(applied.revision)}   render ${digestText(applied.renderDigest)}   ${formatTime(applied.at, now)}${behind}`;
 }
 
-function troublesText({ status: { observed } }: SyncObject): string {
-  const rows = (observed?.troubles ?? []).map((trouble) => [
-    trouble.object,
-    reasonText(trouble.reason, trouble.message),
-  ]);
+function troublesText(troubles: readonly ObjectTrouble[] = []): string {
+  const rows = troubles.map(({ object, reason, message }) => [object, reasonText(reason, message)]);
   return formatTable({ columns: ["", ""], rows }, { headers: "hide", indent: "  " });
 }
 
@@ -93,6 +92,9 @@ function nextCommands({ metadata, status, spec }: SyncObject, word: string): rea
     return [`starling rollout status ${rollout} ${namespace}     how far it went, and where it failed`];
   }
   if (word === "Retrying") return [`starling reconcile ${subject} ${namespace}     try now instead of later`];
+  if ((status.observed?.leftAlone ?? []).length > 0) {
+    return [`starling reconcile ${subject} ${namespace}     put back what is left alone, once more`];
+  }
   if (word === "Suspended") return [`starling resume ${subject} ${namespace}`];
   return [];
 }

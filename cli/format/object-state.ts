@@ -109,9 +109,11 @@ function fromSync({ observed, state, desired, plan, wanted }: SyncStatus): Objec
   };
 }
 
-/** Drift that is reported and not put back, as of the last look. */
+/** Drift that is not put back: what is left alone, or what was reported by the last look. */
 function driftText(observed: SyncStatus["observed"]): string {
-  const { drift, at } = observed ?? {};
+  const { drift, at, leftAlone = [] } = observed ?? {};
+  const [left] = leftAlone;
+  if (left !== undefined) return `${left.object} has drifted: ${left.message}`;
   if (drift === undefined || at === undefined || drift.objects === 0 || drift.corrected || drift.at < at) return "";
   return `${drift.objects} ${drift.objects === 1 ? "object has" : "objects have"} drifted and ${drift.objects === 1 ? "stays" : "stay"} so`;
 }

@@ -24,6 +24,15 @@ export interface InventoryEntry {
    * is gone is not created again until its manifest changes.
    */
   readonly expiring?: string;
+  /** The last correction of its drift, until a look finds it as it was applied. */
+  readonly undone?: {
+    /** So often the same was put back, and undone before the next look. */
+    readonly rounds: number;
+    /** Digest of the fields that were left to Starling when it had drifted. */
+    readonly state: string;
+    readonly by: string;
+    readonly fields: string;
+  };
 }
 
 /** How far an attempt got that needs more than one run. */
@@ -56,6 +65,9 @@ const entrySchema = z.strictObject({
   ownedHash: z.string(),
   valuesHash: z.string(),
   expiring: z.string().exactOptional(),
+  undone: z
+    .strictObject({ rounds: z.number().int(), state: z.string(), by: z.string(), fields: z.string() })
+    .exactOptional(),
 });
 
 const inventorySchema = z.strictObject({

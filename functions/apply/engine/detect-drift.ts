@@ -29,6 +29,8 @@ export interface DriftedObject {
   readonly how: "missing" | "replaced" | "changed" | "terminating";
   /** Who wrote to it last, besides Starling: `kubectl-edit at 2026-05-01T03:12:09Z`. */
   readonly lastWriter?: string;
+  /** Of what was changed: the object as it is. */
+  readonly live?: KubeObject;
 }
 
 export interface DriftReport {
@@ -37,7 +39,7 @@ export interface DriftReport {
   readonly drifted: readonly DriftedObject[];
   /** Objects that carry the set's label and are not its members: reported, never touched. */
   readonly foreign: readonly ObjectId[];
-  /** New records of objects that moved and still hold what was applied: for the inventory. */
+  /** New records of objects that moved, or were put back, and still hold what was applied: for the inventory. */
   readonly moved: readonly InventoryEntry[];
   /** Generations of definitions whose objects are as they were applied, for the inventory. */
   readonly definitions: Readonly<Record<string, number>>;
@@ -167,7 +169,10 @@ async function compareKind(client: ClusterClient, info: KindInfo, comparison: Ki
     if (recorded.has(key)) findings.live.set(key, object);
     if (!recorded.has(key) || !isMember(object, setId)) findings.foreign.push(objectIdOf(object, info));
   }
-  if (!comparison.redefined && kindGroup.entries.every((entry) => isAsRecorded(entry, live))) return;
+  if (!comparison.redefined && kindGroup.entries.every((entry) => isAsRecorded(entry, live))) {
+    findings.moved.push(...kindGroup.entries.filter(({ undone }) => undone !== undefined).map(asApplied));
+    return;
+  }
   const full = whole ? live : byKey(await listMembers(client, info, { setId, namespaces }), info);
   for (const entry of kindGroup.entries) compareObject(entry, full.get(objectIdKey(entry.id)), findings);
 }
@@ -196,10 +201,15 @@ function compareObject(entry: InventoryEntry, live: KubeObject | undefined, find
   }
   const digests = ownedDigests(live);
   const equal = digests?.ownedHash === entry.ownedHash && digests?.valuesHash === entry.valuesHash;
-  if (!equal) return void findings.drifted.push({ id, how: "changed", ...writer });
+  if (!equal) return void findings.drifted.push({ id, how: "changed", live, ...writer });
   const resourceVersion = stringAt(live, "metadata", "resourceVersion") ?? "";
-  if (resourceVersion === entry.resourceVersion) return;
-  findings.moved.push({ ...entry, resourceVersion, generation: generationOf(live) });
+  if (resourceVersion === entry.resourceVersion && entry.undone === undefined) return;
+  findings.moved.push({ ...asApplied(entry), resourceVersion, generation: generationOf(live) });
+}
+
+/** What was put back is as it was applied: nobody undid it. */
+function asApplied({ undone: _, ...entry }: InventoryEntry): InventoryEntry {
+  return entry;
 }
 
 /** The newest foreign entry of managedFields that is about the object itself and not about its status. */

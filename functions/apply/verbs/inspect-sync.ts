@@ -8,17 +8,20 @@ import { obstaclesOf } from "#functions/apply/verbs/apply-obstacles.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
+import { countCorrections, sortDrift } from "#functions/apply/verbs/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { seenHealth, verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { objectIdOf } from "#shared/domain/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
+import { isAsked, maxTroubles, type ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
 
 /**
  * The routine look at a Sync that was applied: has anything changed, and is everything still ready? Drift is put back
- * from the rendering that is assigned, object by object, under the same claim as an apply.
+ * from the rendering that is assigned, object by object, under the same claim as an apply; what somebody undoes each time
+ * is left alone after a while.
  */
 export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   const { row, client, claim, ports } = context;
@@ -32,19 +35,34 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   }
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
   const foreign = report.foreign.filter((id) => !known.has(objectIdKey(id))).length;
+  const { toCorrect, leftAlone } =
+    row.desired.apply.drift === "correct" && !isAsked(row)
+      ? sortDrift(report.drifted, before)
+      : { toCorrect: report.drifted, leftAlone: [] };
   const counted = (found: VerbResult): VerbResult => ({
     ...found,
     ...(found.objects === undefined ? {} : { objects: { ...found.objects, foreign } }),
     ...notCompared(report),
+    leftAlone,
     inspected: true,
   });
-  if (report.drifted.length === 0)
-    return { ...counted(await withHealth(context, seen, report.live)), ...(await stored(context, seen)) };
+  if (toCorrect.length === 0) {
+    const health = counted(await withHealth(context, seen, report.live));
+    return { ...health, ...(await stored(context, seen)), ...newlyLeft(context, leftAlone) };
+  }
   if (row.desired.apply.drift === "report") {
     const found = { drift: driftOf(report, { at: ports.clock.now(), corrected: false }) };
     return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)), ...found };
   }
-  return counted(await correct(context, { report, seen }));
+  return counted(await correct(context, { report: { ...report, drifted: toCorrect }, seen, before }));
+}
+
+/** Told of once, and not at every look. */
+function newlyLeft({ row, ports }: VerbContext, leftAlone: readonly ObjectTrouble[]): Pick<VerbResult, "drift"> {
+  const known = new Set((row.observed?.leftAlone ?? []).map(({ object }) => object));
+  const isNew = leftAlone.length > known.size || leftAlone.some(({ object }) => !known.has(object));
+  if (!isNew || known.size === maxTroubles) return {};
+  return { drift: { at: ports.clock.now().toISOString(), objects: leftAlone.length, corrected: false } };
 }
 
 /** A kind that cannot be listed shows no drift: that is not the same as having none. */
@@ -61,10 +79,10 @@ function isAway({ how }: DriftedObject): boolean {
 
 async function correct(
   context: VerbContext,
-  drift: { readonly report: DriftReport; readonly seen: Inventory },
+  drift: { readonly report: DriftReport; readonly seen: Inventory; readonly before: Inventory },
 ): Promise<VerbResult> {
   const { row, client, ports, deadline } = context;
-  const { report, seen } = drift;
+  const { report, seen, before } = drift;
   const renderDigest = row.desired.renderDigest;
   if (renderDigest === undefined) throw new Error(`${row.name} was applied and has no rendering`);
   const parent = await claimParent(
@@ -89,7 +107,9 @@ async function correct(
     clock: ports.clock,
     deadline,
   });
-  const recorded = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
+  const applied = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
+  const made = { drifted: report.drifted, rendering: objects, defaultNamespace, inventory: before };
+  const recorded = countCorrections(applied, { ...made, isAsked: isAsked(row) });
   // What could not be put back stays recorded, or the next look would miss nothing.
   const after = changeInventory(seen, { recorded, settled: [], definitions: result.definitions });
   const done = result.outcome === "applied";

@@ -69,7 +69,8 @@ export function syncEvents(row: SyncRow): EventRow[] {
   }
   if (observed.drift !== undefined && observed.drift.objects > 0) {
     const { at, objects, corrected } = observed.drift;
-    const word = objects === 1 ? "object" : "objects";
+    const [leftAlone] = observed.leftAlone ?? [];
+    const had = `${objects} ${objects === 1 ? "object" : "objects"} had drifted${corrected ? ", put back" : ""}`;
     events.push(
       eventRow({
         about,
@@ -79,7 +80,7 @@ export function syncEvents(row: SyncRow): EventRow[] {
           ...common,
           severity: corrected ? "info" : "error",
           reason: corrected ? "DriftCorrected" : "DriftDetected",
-          message: `${objects} ${word} had drifted${corrected ? ", put back" : ""}`,
+          message: leftAlone === undefined || corrected ? had : `${leftAlone.object}: ${leftAlone.message}`,
         },
       }),
     );

@@ -35,6 +35,9 @@ export interface Desired {
  */
 export type Phase = "Applying" | "Verifying" | "Ready" | "Retrying" | "Failed" | "Unreachable" | "Reachable" | "Gone";
 
+/** How many objects are named in a row. */
+export const maxTroubles = 5;
+
 export interface ObjectTrouble {
   /** `Deployment shop/web` */
   readonly object: string;
@@ -84,8 +87,10 @@ export interface Observed {
     readonly failed: number;
     readonly foreign: number;
   };
-  /** Worst first, at most five. */
+  /** Worst first, at most `maxTroubles`. */
   readonly troubles: readonly ObjectTrouble[];
+  /** Objects that are not put back any more because somebody undoes it each time; at most five. */
+  readonly leftAlone?: readonly ObjectTrouble[];
   readonly drift?: { readonly at: string; readonly objects: number; readonly corrected: boolean };
   /** The `reconcile` of the row when the cluster was looked at: that one is done. */
   readonly handledReconcile?: number;
@@ -160,6 +165,11 @@ export function isParkedDeletion(row: Pick<SyncRow, "desired" | "observed">): bo
   return row.desired.action === "delete" && isParked(row);
 }
 
+/** True while somebody has asked for a look that was not had yet. */
+export function isAsked({ reconcile, observed }: Pick<SyncRow, "observed" | "reconcile">): boolean {
+  return reconcile !== undefined && reconcile !== observed?.handledReconcile;
+}
+
 /**
  * Whether it is time to look for drift while the objects are not ready: of those that are, others may change, and one
  * object may never be ready.
@@ -167,7 +177,7 @@ export function isParkedDeletion(row: Pick<SyncRow, "desired" | "observed">): bo
 export function isInspectionDue(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile">, now: Date): boolean {
   const { desired, observed } = row;
   if (observed === undefined || desired.apply.drift === "off") return false;
-  if (row.reconcile !== undefined && row.reconcile !== observed.handledReconcile) return true;
+  if (isAsked(row)) return true;
   const last = observed.inspectedAt ?? observed.applied?.at;
   return last !== undefined && later(last, jittered(intervalOf(desired), `${row.uid}${last}`)) <= now.toISOString();
 }
@@ -187,7 +197,7 @@ export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "re
   if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;
   if (observed.phase === "Gone") return undefined;
   if (observed.phase === "Reachable" && desired.action !== "delete") return undefined;
-  if (row.reconcile !== undefined && row.reconcile !== observed.handledReconcile) return desired.assignedAt;
+  if (isAsked(row)) return desired.assignedAt;
   if (observed.nextAt !== undefined) return observed.nextAt;
   return later(observed.at, jittered(intervalOf(desired), `${row.uid}${observed.at}`));
 }

@@ -7,6 +7,7 @@ import {
   type Desired,
   intervalOf,
   isDenied,
+  maxTroubles,
   type ObjectTrouble,
   type Observed,
   type Phase,
@@ -18,7 +19,6 @@ const FAILED_AFTER_SECONDS = 60;
 /** Between looks at objects that are not ready: doubling from one second, as readiness usually comes soon. */
 const LONGEST_POLL_SECONDS = 30;
 const LONGEST_PROBE_SECONDS = 300;
-const KEPT_TROUBLES = 5;
 /** Of what a cluster says; a row with all of it is far below DynamoDB's 400 KB. */
 const MAX_REASON = 100;
 const MAX_MESSAGE = 1_000;
@@ -34,6 +34,8 @@ export interface Finding {
   readonly applied?: Observed["applied"];
   readonly inventory?: string;
   readonly drift?: Observed["drift"];
+  /** Empty: none are, after a look that would have found them. */
+  readonly leftAlone?: readonly ObjectTrouble[];
   /** What is in the cluster was compared with what was applied. */
   readonly inspected?: true;
   /** Why not everything could be compared with what was applied. */
@@ -55,6 +57,7 @@ export function observe(
   const sameAttempt = before?.attempt === desired.attempt;
   const stays = sameAttempt && before.phase === finding.phase && before.reason === finding.reason;
   const tries = stays ? before.tries + 1 : 0;
+  const leftAlone = finding.leftAlone ?? (sameAttempt ? (before.leftAlone ?? []) : []);
   const next = nextLookSeconds(finding.phase, { desired, tries });
   const base = {
     attempt: desired.attempt,
@@ -68,7 +71,7 @@ export function observe(
     objects: finding.objects ?? (sameAttempt ? before.objects : uncounted(before)),
     troubles: finding.troubles ?? [],
     fence: at.fence,
-    conditions: conditionsOf(finding, before?.conditions ?? [], now),
+    conditions: conditionsOf({ ...finding, leftAlone }, before?.conditions ?? [], now),
   };
   const deniedAt = isDenied(base) ? now : sameAttempt ? before.deniedAt : undefined;
   return {
@@ -80,6 +83,7 @@ export function observe(
       inventory: finding.inventory ?? before?.inventory,
       inspectedAt: finding.inspected ? now : sameAttempt ? before.inspectedAt : undefined,
       drift: finding.drift ?? before?.drift,
+      leftAlone: leftAlone.length === 0 ? undefined : leftAlone,
       failedSince: finding.failedSince,
       deniedAt,
       handledReconcile: row.reconcile,
@@ -99,12 +103,17 @@ function fitForRow(finding: Finding): Finding {
     ...finding,
     reason: foreignText(finding.reason, MAX_REASON),
     message: foreignText(finding.message, MAX_MESSAGE),
-    troubles: troubles.slice(0, KEPT_TROUBLES).map(({ object, reason, message }) => ({
-      object: foreignText(object, MAX_OBJECT),
-      reason: foreignText(reason, MAX_REASON),
-      message: foreignText(message, MAX_MESSAGE),
-    })),
+    troubles: fitTroubles(troubles),
+    ...(finding.leftAlone === undefined ? {} : { leftAlone: fitTroubles(finding.leftAlone) }),
   };
+}
+
+function fitTroubles(troubles: readonly ObjectTrouble[]): readonly ObjectTrouble[] {
+  return troubles.slice(0, maxTroubles).map(({ object, reason, message }) => ({
+    object: foreignText(object, MAX_OBJECT),
+    reason: foreignText(reason, MAX_REASON),
+    message: foreignText(message, MAX_MESSAGE),
+  }));
 }
 
 /** @returns undefined for phases that wait for their interval, or for the planner. */
@@ -169,7 +178,12 @@ function conditionsOf(finding: Finding, before: readonly Condition[], now: strin
 }
 
 /** What could not be compared may have drifted. */
-function driftCondition({ notCompared }: Finding, drifted: boolean): Omit<Condition, "since"> {
+function driftCondition({ notCompared, leftAlone = [] }: Finding, drifted: boolean): Omit<Condition, "since"> {
+  const [left] = leftAlone;
+  if (left !== undefined) {
+    const message = foreignText(`${left.object}: ${left.message}`, MAX_MESSAGE);
+    return { type: "Drifted", status: "True", reason: "CorrectionsUndone", message };
+  }
   if (drifted) return { type: "Drifted", status: "True", reason: "DriftDetected", message: "" };
   if (notCompared === undefined) return { type: "Drifted", status: "False", reason: "InSync", message: "" };
   return { type: "Drifted", status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, MAX_MESSAGE) };

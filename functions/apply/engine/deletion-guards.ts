@@ -1,3 +1,4 @@
+import { isFleeting, isFurniture, namesEverywhere } from "#functions/apply/engine/namespace-furniture.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { type KubeObject, objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
@@ -8,18 +9,6 @@ const protectedNamespaces = new Set(["default", "kube-system", "kube-public", "k
 const concurrency = 12;
 const maxNamed = 3;
 
-/** Kinds whose objects come and go by themselves. */
-function isFleeting({ group, kind }: KindInfo): boolean {
-  return kind === "Event" || group === "metrics.k8s.io";
-}
-
-/** What every namespace holds without anybody having put it there. */
-const furniture: readonly ((id: ObjectId) => boolean)[] = [
-  ({ kind, name }) => kind === "ServiceAccount" && name === "default",
-  ({ kind, name }) => kind === "ConfigMap" && name === "kube-root-ca.crt",
-  ({ kind }) => kind === "Endpoints" || kind === "EndpointSlice",
-];
-
 export interface GuardRefusal {
   /** `keep`: it is settled and stays; `wait`: it goes when what is named has gone. */
   readonly kind: "keep" | "wait";
@@ -29,7 +18,7 @@ export interface GuardRefusal {
 
 /**
  * Whether a Namespace may be deleted: never those of the cluster and of Starling, and only when nothing is in it any
- * more, because a deletion takes everything along, whosever it is.
+ * more but what controllers put into every one, because a deletion takes everything along, whosever it is.
  */
 export async function guardNamespace(client: ClusterClient, id: ObjectId): Promise<GuardRefusal | undefined> {
   if (protectedNamespaces.has(id.name)) {
@@ -38,7 +27,8 @@ export async function guardNamespace(client: ClusterClient, id: ObjectId): Promi
   }
   const left = await objectsIn(client, id.name);
   if (left.length === 0) return undefined;
-  const message = `Namespace ${id.name} still holds ${named(left)}; it is deleted when they are gone`;
+  const remedy = `delete them, or the Namespace by hand with kubectl delete namespace ${id.name}`;
+  const message = `Namespace ${id.name} still holds ${named(left)}; it is deleted when they are gone: ${remedy}`;
   return { kind: "wait", reason: "NamespaceNotEmpty", message };
 }
 
@@ -69,8 +59,14 @@ async function objectsIn(client: ClusterClient, namespace: string): Promise<read
   const left: ObjectId[] = [];
   await runConcurrently(kinds, concurrency, async (kind) => {
     if (left.length > maxNamed) return;
-    const items = await client.list(kind, { namespace, metadataOnly: true, maxItems: maxNamed + 2 });
-    left.push(...idsOf(items, kind).filter((id) => !furniture.some((isFurniture) => isFurniture(id))));
+    const query = { namespace, metadataOnly: true, maxItems: maxNamed + 1 } as const;
+    const isOwn = (object: KubeObject) => !isFurniture(kind, object);
+    const found = await client.list(kind, { ...query, keep: isOwn });
+    if (found.length === 0) return;
+    const everywhere = await namesEverywhere(client, kind);
+    const isElsewhere = (object: KubeObject) => everywhere.has(stringAt(object, "metadata", "name") ?? "");
+    const keep = (object: KubeObject) => isOwn(object) && !isElsewhere(object);
+    left.push(...idsOf(found.some(isElsewhere) ? await client.list(kind, { ...query, keep }) : found, kind));
   });
   return left;
 }

@@ -5,7 +5,8 @@ import { actText, objectState, reasonText } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { EventItem, SyncObject } from "#shared/domain/api/objects.ts";
-import type { ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
+import { plainLine } from "#shared/domain/plain-text.ts";
+import type { ObjectTrouble, ObjectWarning } from "#shared/domain/rows/sync-row.ts";
 
 export interface DescribedSync {
   readonly sync: SyncObject;
@@ -38,6 +39,7 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
     sectionText("Conditions", conditionsText(status.conditions, now)),
     sectionText("Objects in trouble", troublesText(observed?.troubles)),
     sectionText("Objects left alone", troublesText(observed?.leftAlone)),
+    warningsText(observed?.warnings),
     observed === undefined
       ? ""
       : `\nObjects: ${observed.objects.total}   ready ${observed.objects.ready}   failed ${observed.objects.failed}   foreign ${observed.objects.foreign}\n`,
@@ -68,6 +70,12 @@ function appliedText({ status: { desired, observed } }: SyncObject, now: Date): 
   if (applied === undefined) return "nothing";
   const behind = applied.renderDigest === desired?.renderDigest ? "" : "      <- still running this";
   return `${revisionText(applied.revision)}   render ${digestText(applied.renderDigest)}   ${formatTime(applied.at, now)}${behind}`;
+}
+
+/** As kubectl prints them. */
+function warningsText(warnings: readonly ObjectWarning[] = []): string {
+  const lines = warnings.map(({ object, message }) => plainLine(`Warning: ${message} (${object})`));
+  return lines.length === 0 ? "" : `\n${lines.join("\n")}\n`;
 }
 
 function troublesText(troubles: readonly ObjectTrouble[] = []): string {

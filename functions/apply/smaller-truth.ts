@@ -16,8 +16,8 @@ export function smallerTruth(writes: readonly Write[], { message }: StarlingErro
 }
 
 function smallerSync(row: SyncRow, why: string): SyncRow {
-  const { observed } = row;
-  if (observed === undefined) return row;
+  if (row.observed === undefined) return row;
+  const { warnings: _warnings, leftAlone: _leftAlone, ...observed } = row.observed;
   const conditions = observed.conditions.map(withoutMessage);
   return { ...row, observed: { ...observed, message: `only the outcome is told: ${why}`, troubles: [], conditions } };
 }

@@ -7,6 +7,7 @@ import { progressAfter, progressOf, unsettled } from "#functions/apply/progress.
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
 import { obstaclesOf } from "#functions/apply/verbs/apply-obstacles.ts";
+import { warningsOf } from "#functions/apply/verbs/apply-warnings.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { pruneFinding } from "#functions/apply/verbs/prune-finding.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
@@ -54,9 +55,10 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
     definitions: result.definitions,
     progress: result.timeWasUp ? progressAfter(begun, { result }) : undefined,
   });
+  const warnings = warningsOf(result);
   if (result.outcome !== "applied") {
     const inventory = await saveInventory(context, applied);
-    return { ...unfinished(result), clusterUid, ...(inventory === undefined ? {} : { inventory }) };
+    return { ...unfinished(result), clusterUid, warnings, ...(inventory === undefined ? {} : { inventory }) };
   }
 
   const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
@@ -72,7 +74,7 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
     progress: timeWasUp ? progressAfter(begun, { result, settled }) : undefined,
   });
   const inventory = await saveInventory(context, after);
-  const stored = { clusterUid, ...(inventory === undefined ? {} : { inventory }) };
+  const stored = { clusterUid, warnings, ...(inventory === undefined ? {} : { inventory }) };
   if (pruned !== undefined && pruned.outcome !== "done") {
     return { ...pruneFinding(pruned, { waiting: "Pruning", failed: "PruneFailed" }), ...stored };
   }

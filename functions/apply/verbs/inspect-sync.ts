@@ -5,6 +5,7 @@ import { type DriftedObject, type DriftReport, detectDrift } from "#functions/ap
 import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { obstaclesOf } from "#functions/apply/verbs/apply-obstacles.ts";
+import { warningsOf } from "#functions/apply/verbs/apply-warnings.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
@@ -115,6 +116,7 @@ async function correct(
   const done = result.outcome === "applied";
   const found = {
     ...(await stored(context, after)),
+    warnings: warningsOf(result),
     drift: driftOf(report, { at: ports.clock.now(), corrected: done }),
   };
   if (done) return { ...(await withHealth(context, after)), ...found };

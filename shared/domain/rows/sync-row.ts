@@ -45,6 +45,13 @@ export interface ObjectTrouble {
   readonly message: string;
 }
 
+/** What the API server said of an object that it took all the same. */
+export interface ObjectWarning {
+  /** `Ingress shop/web and 2 more` */
+  readonly object: string;
+  readonly message: string;
+}
+
 /** A rendering that the cluster holds whole, and whose inventory is stored. */
 export interface Applied {
   readonly renderDigest: string;
@@ -89,6 +96,8 @@ export interface Observed {
   };
   /** Worst first, at most `maxTroubles`. */
   readonly troubles: readonly ObjectTrouble[];
+  /** Of the applies of this attempt, each text once; at most `maxTroubles`. */
+  readonly warnings?: readonly ObjectWarning[];
   /** Objects that are not put back any more because somebody undoes it each time; at most five. */
   readonly leftAlone?: readonly ObjectTrouble[];
   readonly drift?: { readonly at: string; readonly objects: number; readonly corrected: boolean };

@@ -9,6 +9,7 @@ import {
   isDenied,
   maxTroubles,
   type ObjectTrouble,
+  type ObjectWarning,
   type Observed,
   type Phase,
   type SyncRow,
@@ -34,6 +35,8 @@ export interface Finding {
   readonly applied?: Observed["applied"];
   readonly inventory?: string;
   readonly drift?: Observed["drift"];
+  /** Of what was applied in this look. */
+  readonly warnings?: readonly ObjectWarning[];
   /** Empty: none are, after a look that would have found them. */
   readonly leftAlone?: readonly ObjectTrouble[];
   /** What is in the cluster was compared with what was applied. */
@@ -58,6 +61,7 @@ export function observe(
   const stays = sameAttempt && before.phase === finding.phase && before.reason === finding.reason;
   const tries = stays ? before.tries + 1 : 0;
   const leftAlone = finding.leftAlone ?? (sameAttempt ? (before.leftAlone ?? []) : []);
+  const warnings = allWarnings(sameAttempt ? before.warnings : [], finding.warnings);
   const next = nextLookSeconds(finding.phase, { desired, tries });
   const base = {
     attempt: desired.attempt,
@@ -83,6 +87,7 @@ export function observe(
       inventory: finding.inventory ?? before?.inventory,
       inspectedAt: finding.inspected ? now : sameAttempt ? before.inspectedAt : undefined,
       drift: finding.drift ?? before?.drift,
+      warnings: warnings.length === 0 ? undefined : warnings,
       leftAlone: leftAlone.length === 0 ? undefined : leftAlone,
       failedSince: finding.failedSince,
       deniedAt,
@@ -106,6 +111,19 @@ function fitForRow(finding: Finding): Finding {
     troubles: fitTroubles(troubles),
     ...(finding.leftAlone === undefined ? {} : { leftAlone: fitTroubles(finding.leftAlone) }),
   };
+}
+
+/** An attempt may take several runs, and each apply says the same again. */
+function allWarnings(
+  before: readonly ObjectWarning[] = [],
+  found: readonly ObjectWarning[] = [],
+): readonly ObjectWarning[] {
+  const fit = found.map(({ object, message }) => ({
+    object: foreignText(object, MAX_OBJECT),
+    message: foreignText(message, MAX_MESSAGE),
+  }));
+  const known = new Set(before.map(({ message }) => message));
+  return [...before, ...fit.filter(({ message }) => !known.has(message))].slice(0, maxTroubles);
 }
 
 function fitTroubles(troubles: readonly ObjectTrouble[]): readonly ObjectTrouble[] {

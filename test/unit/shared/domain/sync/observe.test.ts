@@ -115,6 +115,34 @@ test("what is not ready is looked at no later than its interval", () => {
   expect(next.nextAt).toBe(later(at, 10));
 });
 
+test("warnings of an attempt gather, each once, at most five, as short lines", () => {
+  const warned = (...messages: string[]) => messages.map((message) => ({ object: "ConfigMap a/b", message }));
+  const first = seen(undefined, finding("Applying", { warnings: warned("a", "b") }));
+  expect(first.warnings).toEqual(warned("a", "b"));
+  const next = seen(first, finding("Verifying", { warnings: warned("b", "c", "d", "e", "f") }));
+  expect(next.warnings).toEqual(warned("a", "b", "c", "d", "e"));
+  expect(seen(next, finding("Ready")).warnings).toEqual(next.warnings);
+  expect(seen({ ...next, attempt: 1 }, finding("Applying"))).not.toHaveProperty("warnings");
+  const long = seen(undefined, finding("Ready", { warnings: warned(`x\n${"y".repeat(5_000)}`) }));
+  expect(long.warnings?.[0]?.message).toMatch(/^x y{997}…$/);
+});
+
+test("what is left alone is kept by looks that could not see it, and is drift", () => {
+  const leftAlone = [{ object: "Deployment a/b", reason: "Drifted", message: "somebody undoes it" }];
+  const first = seen(undefined, finding("Ready", { leftAlone }));
+  const next = seen(first, finding("Verifying"));
+  expect(next.leftAlone).toEqual(leftAlone);
+  expect(next.conditions).toContainEqual({
+    type: "Drifted",
+    status: "True",
+    reason: "CorrectionsUndone",
+    message: "Deployment a/b: somebody undoes it",
+    since: at,
+  });
+  expect(seen(next, finding("Ready", { leftAlone: [] }))).not.toHaveProperty("leftAlone");
+  expect(seen({ ...next, attempt: 1 }, finding("Applying"))).not.toHaveProperty("leftAlone");
+});
+
 test("when drift was looked for is kept while the attempt is", () => {
   const inspected = seen({ phase: "Verifying" }, finding("Verifying", { inspected: true }));
   expect(inspected.inspectedAt).toBe(at);

@@ -1,0 +1,18 @@
+import type { ApplySetResult } from "#functions/apply/engine/apply-set.ts";
+import { foreignList } from "#shared/domain/foreign-text.ts";
+import { describeObject } from "#shared/domain/object-id.ts";
+import type { ObjectWarning } from "#shared/domain/rows/sync-row.ts";
+
+/** What the API server warned about: deprecated APIs, what a policy objects to; each text once. */
+export function warningsOf({ objects }: ApplySetResult): readonly ObjectWarning[] {
+  const about = new Map<string, string[]>();
+  for (const object of objects) {
+    if (!("warnings" in object)) continue;
+    const { id, warnings } = object;
+    const isSecret = id.group === "" && id.kind === "Secret";
+    // Webhooks quote values.
+    const told = isSecret && warnings.length > 0 ? ["the server's words about a Secret are withheld"] : warnings;
+    for (const message of told) about.set(message, [...(about.get(message) ?? []), describeObject(id)]);
+  }
+  return [...about].map(([message, names]) => ({ object: foreignList(names, 1), message }));
+}

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import type { AppliedObject } from "#functions/apply/engine/apply-object.ts";
+import { warningsOf } from "#functions/apply/verbs/apply-warnings.ts";
+
+function applied(kind: string, name: string, warnings: readonly string[]): AppliedObject {
+  const id = { group: "", kind, namespace: "shop", name };
+  const entry = { id, version: "v1", uid: name, resourceVersion: "1", generation: 0, ownedHash: "", valuesHash: "" };
+  return { id, outcome: "created", entry, health: { status: "Current", message: "" }, warnings };
+}
+
+test("each text is told once, with the object it is about, and of Secrets none", () => {
+  const objects = [
+    applied("Service", "a", ["old", "odd"]),
+    applied("Service", "b", ["old"]),
+    applied("Service", "c", ["old"]),
+    applied("Secret", "s", ["the value hunter2 is weak", "so is hunter3"]),
+    applied("ConfigMap", "fine", []),
+  ];
+  expect(warningsOf({ outcome: "applied", timeWasUp: false, objects, definitions: {} })).toEqual([
+    { object: "Service shop/a and 2 more", message: "old" },
+    { object: "Service shop/a", message: "odd" },
+    { object: "Secret shop/s", message: "the server's words about a Secret are withheld" },
+  ]);
+});

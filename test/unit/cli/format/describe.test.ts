@@ -108,6 +108,25 @@ Next:        starling rollout status shop -n payments     how far it went, and w
   });
 });
 
+describe("describe sync, ready", () => {
+  it("says what is left alone and how to have it put back, and warns as kubectl does", () => {
+    const row = syncRow("c2", "shop.web", { phase: "Ready", reason: "Ready", message: "" });
+    if (row.observed === undefined) throw new Error("the fixture has an observation");
+    const leftAlone = [{ object: "Deployment shop/web", reason: "Drifted", message: "somebody undoes spec.replicas" }];
+    const warnings = [{ object: "Endpoints shop/a and 1 more", message: "v1 Endpoints is deprecated\u001b[2J" }];
+    const sync = groupSyncObject({ ...row, observed: { ...row.observed, leftAlone, warnings } }, undefined);
+    const text = describeSync({ sync, events: [], now });
+    expect(text).toContain(
+      "Status:      Ready for 10m, seen 2m ago   Deployment shop/web has drifted: somebody undoes",
+    );
+    expect(text).toContain("Objects left alone:\n  Deployment shop/web  Drifted: somebody undoes spec.replicas\n");
+    expect(text).toContain("\nWarning: v1 Endpoints is deprecated\\u001b[2J (Endpoints shop/a and 1 more)\n");
+    expect(text).toContain(
+      "Next:        starling reconcile syncgroup/shop -n payments     put back what is left alone",
+    );
+  });
+});
+
 describe("selection", () => {
   it.each<[ClusterSelection, string]>([
     [{ all: true }, "all"],

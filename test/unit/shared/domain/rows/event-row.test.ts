@@ -63,6 +63,13 @@ describe("what a Sync tells of", () => {
     const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift: { at, ...drift } } }));
     expect(events).toMatchObject([{ severity, reason, message, at }]);
   });
+
+  test("what is left alone says why", () => {
+    const leftAlone = [{ object: "Deployment shop/web", reason: "Drifted", message: "somebody undoes it" }];
+    const drift = { at, objects: 1, corrected: false };
+    const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift, leftAlone } }));
+    expect(events).toMatchObject([{ reason: "DriftDetected", message: "Deployment shop/web: somebody undoes it", at }]);
+  });
 });
 
 test("a rollout tells of its newest transitions, each once", async () => {

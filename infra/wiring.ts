@@ -125,7 +125,7 @@ export class Wiring extends Construct {
           read: ["NS#*#Source", "USES#*"],
           put: ["NS#*#Source", "REV#*"],
         }),
-        STARLING_BUCKET: blobsOf(blobs, { write: ["artifacts"] }),
+        STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["artifacts"] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         ...(props.gitAllow === undefined ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow) }),
         ...(props.gitCa === undefined ? {} : { STARLING_GIT_CA: plain(props.gitCa) }),
@@ -139,6 +139,7 @@ export class Wiring extends Construct {
       ],
       timeout: toResolve.functionTimeout,
       memoryMiB: 2048,
+      inMessageCircle: true,
     });
     resolve.workOn(toResolve, { batchSize: 1, maxConcurrency: 10 });
 
@@ -187,8 +188,13 @@ export class Wiring extends Construct {
       env: renderEnv,
       access: {
         STARLING_TABLE: rowsOf(table, { read: ["REND#*"], put: ["REND#*"] }),
-        // It reads artifacts by handing out URLs that do, and writes what is incoming likewise.
-        STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts", "incoming"], write: ["incoming", "renderings"] }),
+        STARLING_BUCKET: blobsOf(blobs, {
+          // It reads artifacts by handing out URLs that do, and writes what is incoming likewise.
+          read: ["artifacts", "incoming", "renderings"],
+          write: ["incoming", "renderings"],
+        }),
+        // For artifacts that are lost.
+        STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_BUILD_FUNCTION: invocationOf(build.lambda),
       },
@@ -212,6 +218,8 @@ export class Wiring extends Construct {
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["renderings", "inventories"], write: ["inventories"] }),
         STARLING_INSTALLATION: plain(installationId),
+        // For renderings that are lost.
+        STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
         STARLING_QUEUE_REPORT: toReport.send(),
       },

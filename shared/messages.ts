@@ -14,17 +14,26 @@ export const subjectRef = z.strictObject({
 });
 export type SubjectRef = z.infer<typeof subjectRef>;
 
-/** api, webhook, tick -> resolve: look at the Source's reference. */
-export const resolveMessage = z.strictObject({ to: z.literal("resolve"), source: objectRef });
+/** api, webhook, render, tick -> resolve: look at the Source's reference; `lost` is an artifact that was not to be read. */
+export const resolveMessage = z.strictObject({
+  to: z.literal("resolve"),
+  source: objectRef,
+  lost: z.string().optional(),
+});
 
 /** api, resolve, render, report, tick -> rollout (FIFO, group = subject): something about the subject may have changed. */
 export const rolloutMessage = z.strictObject({ to: z.literal("rollout"), subject: subjectRef });
 
-/** rollout, tick -> render: this distinct input waits for its rendering; `notify` is who asked. */
+/**
+ * rollout, apply, tick -> render: this distinct input waits for its rendering; `notify` is who asked, `source` who may have
+ * its artifact, and `lost` the rendering that was not to be read.
+ */
 export const renderMessage = z.strictObject({
   to: z.literal("render"),
   input: z.string(),
   notify: subjectRef.optional(),
+  source: objectRef.optional(),
+  lost: z.string().optional(),
 });
 
 /** rollout, apply, tick -> apply: the cluster has work. */

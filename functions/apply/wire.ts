@@ -18,7 +18,11 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
-    sender: new SqsSender(aws.sqs, { apply: env.STARLING_QUEUE_APPLY, report: env.STARLING_QUEUE_REPORT }),
+    sender: new SqsSender(aws.sqs, {
+      render: env.STARLING_QUEUE_RENDER,
+      apply: env.STARLING_QUEUE_APPLY,
+      report: env.STARLING_QUEUE_REPORT,
+    }),
     clock,
     ids: randomIds,
     log,

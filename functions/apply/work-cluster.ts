@@ -18,7 +18,7 @@ import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import { type ClusterRow, identityOf, incarnationOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
-import { isOfAnother, nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/errors.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -179,11 +179,26 @@ function messagesOf(row: SyncRow, outcome: SyncOutcome, now: Date): Message[] {
       about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },
     });
   }
+  const asked = lostRendering(row, observed);
+  if (asked !== undefined) messages.push(asked);
   if (observed.nextAt !== undefined) {
     const seconds = Math.ceil((new Date(observed.nextAt).getTime() - now.getTime()) / 1000);
     messages.push({ to: "apply", cluster: row.cluster, delaySeconds: Math.min(Math.max(seconds, 0), 900) });
   }
   return messages;
+}
+
+/** Asked for at each look that does not find it: what was sent may be lost, too. */
+function lostRendering({ desired, namespace, subject }: SyncRow, { reason }: Observed): Message | undefined {
+  const { input, source, renderDigest } = desired;
+  if (reason !== "RenderingLost" || input === undefined) return undefined;
+  return {
+    to: "render",
+    input,
+    notify: subject,
+    ...(source === undefined ? {} : { source: { namespace, name: source } }),
+    ...(renderDigest === undefined ? {} : { lost: renderDigest }),
+  };
 }
 
 /** One delayed message per cluster and delay is enough. */

@@ -4,6 +4,7 @@ import { z } from "zod";
 export const renderEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_BUCKET: z.string().min(1),
+  STARLING_QUEUE_RESOLVE: z.url(),
   STARLING_QUEUE_ROLLOUT: z.url(),
   STARLING_BUILD_FUNCTION: z.string().min(1),
 });

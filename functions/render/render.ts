@@ -1,7 +1,8 @@
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { backoffSeconds, dueAttributes, later, restSeconds } from "#shared/domain/rows/due.ts";
+import { isLost, storeRendering } from "#functions/render/lost-rendering.ts";
+import { MAX_STRIKES, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
+import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { RenderingRow, SourceRef } from "#shared/domain/rows/rollout-rows.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/errors.ts";
 import { type RenderMessage, subjectKey } from "#shared/messages.ts";
 import type { BlobStore, Builder, Clock, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
@@ -19,13 +20,14 @@ export interface RenderPorts {
 /** Longer than a rendering may take, so that nobody starts a second one beside it. */
 const CLAIM_SECONDS = 120;
 const MAX_MESSAGE_LENGTH = 2000;
-/** So often may a rendering end in a way that may be the input's fault, or begin and never end, before it has failed. */
-const MAX_STRIKES = 5;
+/** Who have the same artifact; any of them will do. */
+const MAX_SOURCES = 10;
 
 /**
  * Has one distinct input rendered, once: whoever claims its row does it, others leave their name and are told with the rest.
  * A claim that ran out belongs to a worker that died and is taken over; two that render after all store the same bytes.
- * What failed in a way that may not be the input's fault is tried again, ever more rarely.
+ * What failed in a way that may not be the input's fault is tried again, ever more rarely. What is done is made again when
+ * its bytes are lost; and where the artifact is, those who may have it are asked to bring it.
  */
 export async function render(message: RenderMessage, ports: RenderPorts): Promise<void> {
   const claimed = await claim(message, ports);
@@ -46,24 +48,30 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   const now = ports.clock.now();
   const row = await ports.table.get<RenderingRow>(keys.rendering(message.input));
   if (row === undefined) return undefined;
-  if (row.state !== "Pending" && !hasRested(row, now)) {
-    await tell(withWaiting([], message.notify), ports);
+  if (row.state !== "Pending" && !hasRested(row, now) && !(await isLost(row, message, ports))) {
+    // Who did not find it finds it at the next look.
+    if (row.digest === undefined || row.digest !== message.lost) await tell(withWaiting([], message.notify), ports);
     return undefined;
   }
   const waiting = withWaiting(row.waiting ?? [], message.notify);
-  const busy = row.claim !== undefined && row.claim.until > now.toISOString();
-  const died = row.claim !== undefined && !busy;
+  const sources = withSource(row.sources ?? [], message.source);
+  const isClaimed = row.claim !== undefined && row.claim.until > now.toISOString();
+  const died = row.claim !== undefined && !isClaimed;
+  // A thousand clusters may miss it: what was tried just now is tried again when it is due.
+  const busy = isClaimed || (row.state === "Pending" && row.failure !== undefined && message.lost !== undefined);
   if (busy && waiting.length === (row.waiting ?? []).length) return undefined;
   const until = later(now, CLAIM_SECONDS);
   const next: RenderingRow = busy
-    ? { ...row, waiting, version: row.version + 1 }
+    ? { ...row, waiting, sources, version: row.version + 1 }
     : {
         ...row,
         ...dueAttributes(row, until),
+        ...(row.state === "Done" ? { losses: (row.losses ?? 0) + 1 } : {}),
         state: "Pending",
         waiting,
+        sources,
         claim: { by: ports.ids.unique(), until },
-        tries: row.tries + 1,
+        tries: row.state === "Done" ? 1 : row.tries + 1,
         ...(died ? { strikes: (row.strikes ?? 0) + 1 } : {}),
         version: row.version + 1,
       };
@@ -78,17 +86,6 @@ function hasRested({ restsUntil }: RenderingRow, now: Date): boolean {
   return restsUntil !== undefined && restsUntil <= now.toISOString();
 }
 
-type Failure = NonNullable<RenderingRow["failure"]>;
-
-type Outcome =
-  | { readonly kind: "done"; readonly digest: string; readonly objects: number }
-  | {
-      readonly kind: "failed";
-      readonly failure: Failure;
-      /** It may be the input's fault: not for ever. */
-      readonly strike?: true;
-    };
-
 /** Counted when its claim was taken over. */
 const neverEnded: Outcome = {
   kind: "failed",
@@ -101,15 +98,17 @@ async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Out
     if (claim === undefined) throw new Error("a rendering that nobody claimed");
     const request = { artifactDigest, path, ...(options === undefined ? {} : { render: options }), attempt: claim.by };
     const { digest, objects, bytes } = await ports.builder.build(request);
-    await ports.blobs.putOnce(blobKeys.rendering(digest), bytes);
+    await storeRendering(row, { digest, bytes }, ports.blobs);
     return { kind: "done", digest, objects };
   } catch (error) {
     return { kind: "failed", ...failureOf(error) };
   }
 }
 
-/** Failures that say nothing about the input, and pass when an operator has acted. */
-const isOurs: ReadonlySet<string> = new Set(["BlobNotFound", "KubectlNotFound"]);
+/** The artifact was not to be had, or is not what it was. */
+const artifactCodes: ReadonlySet<string> = new Set(["TransferFailed", "BlobNotFound", "ArtifactInvalid"]);
+/** Failures that say nothing about the input, and pass when somebody has acted. */
+const isOurs: ReadonlySet<string> = new Set([...artifactCodes, "KubectlNotFound"]);
 
 function failureOf(error: unknown): Omit<Extract<Outcome, { kind: "failed" }>, "kind"> {
   const message = errorMessage(error).slice(0, MAX_MESSAGE_LENGTH);
@@ -133,50 +132,14 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
     await tell(withWaiting([], finished.notify), ports);
     return;
   }
-  const next = settled(row, outcome, ports.clock.now());
+  const next = settledRendering(row, outcome, ports.clock.now());
   if (!(await replaced(row, next, ports.table))) return finish(finished, ports);
   if (next.failure !== undefined) {
     const { code, message, permanent } = next.failure;
     ports.log.warn("rendering failed", { input: row.input, path: row.path, code, error: message, permanent });
   }
   if (next.state !== "Pending") await tell(row.waiting ?? [], ports);
-}
-
-function settled(row: RenderingRow, outcome: Outcome, now: Date): RenderingRow {
-  const {
-    claim: _claim,
-    dueShard: _shard,
-    dueKey: _key,
-    dispatches: _dispatches,
-    failure: _failure,
-    restsUntil: _rest,
-    ...rest
-  } = row;
-  const next = { ...rest, version: row.version + 1 };
-  if (outcome.kind === "done") {
-    // How often it took is nobody's business any more.
-    const { waiting: _waiting, strikes: _strikes, ...done } = next;
-    return { ...done, state: "Done", digest: outcome.digest, objects: outcome.objects };
-  }
-  const { failure, strike } = outcome;
-  if (failure.permanent) {
-    const { waiting: _waiting, ...failed } = next;
-    return { ...failed, state: "Failed", failure };
-  }
-  const strikes = (row.strikes ?? 0) + (strike === true ? 1 : 0);
-  const counted = strikes === 0 ? next : { ...next, strikes };
-  if (strikes < MAX_STRIKES)
-    return { ...counted, failure, ...dueAttributes(row, later(now, backoffSeconds(row.tries))) };
-  const restsUntil = later(now, restSeconds(strikes - MAX_STRIKES + 1));
-  const told = { ...failure, message: `${failure.message} (${adviceOf(row.tries, restsUntil)})` };
-  return { ...counted, state: "Failed", failure: told, restsUntil, ...dueAttributes(row, restsUntil) };
-}
-
-function adviceOf(tries: number, restsUntil: string): string {
-  return (
-    `tried ${tries} times; it is tried again at ${restsUntil}, and by \`starling reconcile\` of what uses it; ` +
-    "if that goes on, make the folder smaller, or split it into several templates"
-  );
+  if (next.state === "Pending" && artifactCodes.has(next.failure?.code ?? "")) await askForArtifact(row, ports);
 }
 
 /** @returns false when somebody else has written the row since it was read. */
@@ -195,7 +158,18 @@ function withWaiting(waiting: readonly Subject[], subject: Subject | undefined):
   return [...waiting, subject];
 }
 
+/** The newest last: the others may be gone by now. */
+function withSource(sources: readonly SourceRef[], source: SourceRef | undefined): readonly SourceRef[] {
+  if (source === undefined) return sources;
+  const others = sources.filter(({ namespace, name }) => namespace !== source.namespace || name !== source.name);
+  return [...others, source].slice(-MAX_SOURCES);
+}
+
 async function tell(subjects: readonly Subject[], ports: RenderPorts): Promise<void> {
   if (subjects.length === 0) return;
   await ports.sender.send(subjects.map((subject) => ({ to: "rollout", subject })));
+}
+
+async function askForArtifact({ sources = [], artifactDigest }: RenderingRow, ports: RenderPorts): Promise<void> {
+  await ports.sender.send(sources.map((source) => ({ to: "resolve", source, lost: artifactDigest })));
 }

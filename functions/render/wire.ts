@@ -18,7 +18,7 @@ export function wireRender(env: RenderEnv, aws: RenderClients, options: WireOpti
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs,
-    sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
+    sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE, rollout: env.STARLING_QUEUE_ROLLOUT }),
     builder: new LambdaBuilder({
       lambda,
       presigner,

@@ -3,7 +3,7 @@ import type { RenderingRequest } from "#shared/domain/rollout/decision.ts";
 import { RENDER_ENGINE } from "#shared/domain/rollout/plan.ts";
 import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { RenderingRow, SourceRef } from "#shared/domain/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
@@ -30,9 +30,13 @@ export async function askRenderings(asking: Asking, ports: PlannerPorts): Promis
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
-    messages.push({ to: "render", input: request.input, notify: subject });
+    messages.push({ to: "render", input: request.input, notify: subject, source: sourceOf(request, subject) });
   }
   return messages;
+}
+
+function sourceOf({ source }: RenderingRequest, { namespace }: Subject): SourceRef {
+  return { namespace, name: source };
 }
 
 interface Requesting {
@@ -43,16 +47,18 @@ interface Requesting {
 
 function requestWrite(request: RenderingRequest, { subject, now, before }: Requesting): Write {
   const again = before?.state === "Failed" ? before : undefined;
+  const { source: _source, ...wanted } = request;
   const key = keys.rendering(request.input);
   const row: RenderingRow = {
     ...key,
     type: "Rendering",
     schema: ROW_SCHEMA,
     version: (again?.version ?? 0) + 1,
-    ...request,
+    ...wanted,
     engine: RENDER_ENGINE,
     state: "Pending",
     waiting: again?.waiting ?? [subject],
+    sources: again?.sources ?? [sourceOf(request, subject)],
     requestedAt: now.toISOString(),
     tries: 0,
     dispatches: 1,

@@ -10,7 +10,7 @@ import type { RenderingRequest } from "#shared/domain/rollout/decision.ts";
 import { inputDigest, relationOf } from "#shared/domain/rollout/plan.ts";
 import { dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import type { HeadRow, Looking, RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { HeadRow, Looking } from "#shared/domain/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
@@ -32,7 +32,7 @@ export async function passOnReconcile(known: Known, ports: PlannerPorts): Promis
     const syncs = page.flatMap(({ cluster }) => names.map((name) => keys.sync(cluster, subject.namespace, name)));
     await Promise.all(syncs.map((key) => askSync(key, asked, { now, ports })));
   }
-  const rendering = await askThoseThatRest(head, members, ports);
+  const rendering = await askThoseThatRest(known, members, ports);
   const { selected: _selected, ...none } = noClusters;
   const looking: Looking = { number: asked, since: now.toISOString(), looked: 0, counts: none };
   const next: HeadRow = { ...head, version: head.version + 1, handledReconcile: asked, looking };
@@ -44,20 +44,23 @@ export async function passOnReconcile(known: Known, ports: PlannerPorts): Promis
 
 /** Clusters that could be assigned nothing are looked at by nobody: their renderings are asked for once more. */
 async function askThoseThatRest(
-  { subject, unassigned }: HeadRow,
+  { subject, head, desired }: Known,
   members: readonly StoredMember[],
   ports: PlannerPorts,
 ): Promise<readonly Message[]> {
-  const names = new Set(unassigned);
-  const inputs = members.flatMap((member) => (names.has(member.cluster) ? member.inputs : []));
-  const digests = inputs.flatMap((input) => ("problem" in input ? [] : [inputDigest(input)]));
-  const renderings = await readRenderings(digests, ports.table);
-  const requests = [...renderings.values()].filter(({ restsUntil }) => restsUntil !== undefined).map(requestOf);
-  return askRenderings({ subject, requests, renderings }, ports);
-}
-
-function requestOf({ input, artifactDigest, path, render }: RenderingRow): RenderingRequest {
-  return { input, artifactDigest, path, ...(render === undefined ? {} : { render }) };
+  if (!desired.ok) return [];
+  const names = new Set(head?.unassigned);
+  const requests = members.flatMap(({ cluster, inputs }) => {
+    if (!names.has(cluster)) return [];
+    return desired.plan.templates.flatMap(({ source }, index): RenderingRequest[] => {
+      const input = inputs[index];
+      return input === undefined || "problem" in input ? [] : [{ input: inputDigest(input), source, ...input }];
+    });
+  });
+  const distinct = new Map(requests.map((request) => [request.input, request]));
+  const renderings = await readRenderings([...distinct.keys()], ports.table);
+  const resting = [...distinct.values()].filter(({ input }) => renderings.get(input)?.restsUntil !== undefined);
+  return askRenderings({ subject, requests: resting, renderings }, ports);
 }
 
 async function askSync(

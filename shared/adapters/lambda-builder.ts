@@ -87,7 +87,7 @@ export class LambdaBuilder implements Builder {
 }
 
 /** What an operator mends, or what passes, and not what is wrong with the input. */
-const isOurs: ReadonlySet<string> = new Set(["KubectlNotFound", "TransferFailed"]);
+const isOurs: ReadonlySet<string> = new Set(["KubectlNotFound", "TransferFailed", "ArtifactInvalid"]);
 
 function failureOf(answer: Extract<BuildAnswer, { outcome: "failed" }>): StarlingError {
   const { code, message, permanent } = answer;

@@ -7,7 +7,7 @@ import type { Advance, Assignment, Observations, PlannerState } from "#shared/do
 import { deadlineOf, isChanging, isPreexisting, isUnchanged, judge } from "#shared/domain/rollout/judge.ts";
 import { RolloutDraft } from "#shared/domain/rollout/rollout-draft.ts";
 import { type Subject, syncName } from "#shared/domain/rows/keys.ts";
-import type { RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { RenderingRow, RolloutRow, TargetInput, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import type { Desired, SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 /** Clusters a rollout names one by one in its row, which is written with every step: far below the row's 400 KB. */
@@ -257,6 +257,7 @@ function wantedBy(rollout: RolloutRow, wanting: Wanting): Assignment[] {
       action: "apply",
       revision: template.revision,
       renderDigest,
+      ...madeFrom(wanting.target.inputs[index], template.source),
       apply: template.apply,
       ...common(name),
     };
@@ -271,6 +272,10 @@ function wantedBy(rollout: RolloutRow, wanting: Wanting): Assignment[] {
     assignments.push({ cluster: wanting.target.cluster, name, desired });
   }
   return assignments;
+}
+
+function madeFrom(input: TargetInput | undefined, source: string): Pick<Desired, "input" | "source"> {
+  return input === undefined || "problem" in input ? {} : { input: input.digest, source };
 }
 
 /** When the planner must look again although nobody calls it: the nearest deadline; none runs while it is suspended. */

@@ -41,6 +41,8 @@ export interface Advance {
 
 export interface RenderingRequest {
   readonly input: string;
+  /** Name of the Source that has the artifact. */
+  readonly source: string;
   readonly artifactDigest: string;
   readonly path: string;
   readonly render?: RenderOptions;

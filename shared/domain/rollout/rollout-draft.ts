@@ -208,6 +208,7 @@ export class RolloutDraft {
     if (template === undefined || input === undefined || "problem" in input) return;
     this.#requests.set(input.digest, {
       input: input.digest,
+      source: template.source,
       artifactDigest: template.artifactDigest,
       path: input.path,
       ...(template.render === undefined ? {} : { render: template.render }),

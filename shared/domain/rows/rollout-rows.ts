@@ -188,6 +188,11 @@ export interface RolloutRow extends Row {
   readonly transitions: readonly Transition[];
 }
 
+export interface SourceRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 export interface RenderingRow extends Row {
   readonly type: "Rendering";
   /** `sha256:<hex>` of what follows. */
@@ -204,7 +209,12 @@ export interface RenderingRow extends Row {
   readonly claim?: { readonly by: string; readonly until: string };
   /** Subjects to tell when it is no longer Pending, or no longer Failed. */
   readonly waiting?: readonly Subject[];
+  /** Sources that may have the artifact. */
+  readonly sources?: readonly SourceRef[];
   readonly digest?: string;
+  readonly doneAt?: string;
+  /** How often it was found lost: it is not made again more often than a back-off allows. */
+  readonly losses?: number;
   readonly objects?: number;
   readonly failure?: { readonly code: string; readonly message: string; readonly permanent: boolean };
   readonly tries: number;

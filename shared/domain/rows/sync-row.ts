@@ -18,6 +18,9 @@ export interface Desired {
   readonly revision: string;
   /** `sha256:<hex>` of the rendering; absent unless the action is `apply`. */
   readonly renderDigest?: string;
+  /** What the rendering was made from, and the name of the Source of its artifact: whom to ask when it is lost. */
+  readonly input?: string;
+  readonly source?: string;
   readonly apply: ApplyOptions;
   readonly rollout: number;
   readonly assignedAt: string;

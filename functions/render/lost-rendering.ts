@@ -1,0 +1,40 @@
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { sha256 } from "#shared/domain/digest.ts";
+import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
+import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import { errorCode } from "#shared/errors.ts";
+import type { RenderMessage } from "#shared/messages.ts";
+import type { BlobStore, Clock } from "#shared/ports.ts";
+
+/**
+ * Whether what somebody did not find is really gone, or not what it was. Where it is lost again and again, it is looked
+ * for with a back-off, however many clusters ask.
+ */
+export async function isLost(
+  { state, digest, losses = 0, doneAt }: RenderingRow,
+  { lost }: RenderMessage,
+  ports: { readonly blobs: BlobStore; readonly clock: Clock },
+): Promise<boolean> {
+  if (state !== "Done" || digest === undefined || digest !== lost) return false;
+  const isTooSoon = losses > 0 && ports.clock.now().toISOString() < later(doneAt ?? "", backoffSeconds(losses));
+  return !isTooSoon && !(await isIntact(digest, ports.blobs));
+}
+
+async function isIntact(digest: string, blobs: BlobStore): Promise<boolean> {
+  try {
+    return sha256(await blobs.get(blobKeys.rendering(digest))) === digest;
+  } catch (error) {
+    if (errorCode(error) === "BlobNotFound") return false;
+    throw error;
+  }
+}
+
+/** One that was lost is stored over whatever is there. */
+export async function storeRendering(
+  { losses = 0 }: RenderingRow,
+  made: { readonly digest: string; readonly bytes: Uint8Array },
+  blobs: BlobStore,
+): Promise<void> {
+  const key = blobKeys.rendering(made.digest);
+  await (losses > 0 ? blobs.overwrite(key, made.bytes) : blobs.putOnce(key, made.bytes));
+}

@@ -1,0 +1,54 @@
+/** What becomes of a rendering's row when a try has ended: a pure function. */
+import { backoffSeconds, dueAttributes, later, restSeconds } from "#shared/domain/rows/due.ts";
+import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+
+type Failure = NonNullable<RenderingRow["failure"]>;
+
+export type Outcome =
+  | { readonly kind: "done"; readonly digest: string; readonly objects: number }
+  | {
+      readonly kind: "failed";
+      readonly failure: Failure;
+      /** It may be the input's fault: not for ever. */
+      readonly strike?: true;
+    };
+
+/** So often may a rendering end in a way that may be the input's fault, or begin and never end, before it has failed. */
+export const MAX_STRIKES = 5;
+
+export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date): RenderingRow {
+  const {
+    claim: _claim,
+    dueShard: _shard,
+    dueKey: _key,
+    dispatches: _dispatches,
+    failure: _failure,
+    restsUntil: _rest,
+    ...rest
+  } = row;
+  const next = { ...rest, version: row.version + 1 };
+  if (outcome.kind === "done") {
+    // How often it took is nobody's business any more.
+    const { waiting: _waiting, strikes: _strikes, ...done } = next;
+    return { ...done, state: "Done", digest: outcome.digest, objects: outcome.objects, doneAt: now.toISOString() };
+  }
+  const { failure, strike } = outcome;
+  if (failure.permanent) {
+    const { waiting: _waiting, ...failed } = next;
+    return { ...failed, state: "Failed", failure };
+  }
+  const strikes = (row.strikes ?? 0) + (strike === true ? 1 : 0);
+  const counted = strikes === 0 ? next : { ...next, strikes };
+  if (strikes < MAX_STRIKES)
+    return { ...counted, failure, ...dueAttributes(row, later(now, backoffSeconds(row.tries))) };
+  const restsUntil = later(now, restSeconds(strikes - MAX_STRIKES + 1));
+  const told = { ...failure, message: `${failure.message} (${adviceOf(row.tries, restsUntil)})` };
+  return { ...counted, state: "Failed", failure: told, restsUntil, ...dueAttributes(row, restsUntil) };
+}
+
+function adviceOf(tries: number, restsUntil: string): string {
+  return (
+    `tried ${tries} times; it is tried again at ${restsUntil}, and by \`starling reconcile\` of what uses it; ` +
+    "if that goes on, make the folder smaller, or split it into several templates"
+  );
+}

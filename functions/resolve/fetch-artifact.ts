@@ -18,6 +18,7 @@ export interface ArtifactRequest {
 
 /**
  * Fetches the commit's part and stores it, once per content: another commit with the same files is the same artifact.
+ * One that was lost is stored over whatever is there.
  * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the commit, or what git says.
  */
 export async function fetchArtifact(
@@ -40,10 +41,11 @@ export async function fetchArtifact(
     author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, MAX_AUTHOR_LENGTH),
   };
   const digest = treeDigest(files);
-  const known = row.status.artifact;
-  if (known?.digest === digest) return { ...known, ...about };
+  const { artifact: known, lost } = row.status;
+  if (known?.digest === digest && lost !== digest) return { ...known, ...about };
   const archive = await packArtifact(files);
-  await ports.blobs.putOnce(blobKeys.artifact(digest), archive);
+  const key = blobKeys.artifact(digest);
+  await (lost === digest ? ports.blobs.overwrite(key, archive) : ports.blobs.putOnce(key, archive));
   return {
     ...about,
     digest,

@@ -24,5 +24,6 @@ export function nextResolve(
     failures > 0 ? Math.min(backoffSeconds(failures), interval) : jittered(interval, `${row.uid}${status.attemptedAt}`);
   const listed = later(status.attemptedAt, wait);
   const fetched = status.fetch === undefined ? listed : fetchAgainAt(status.fetch);
-  return fetched < listed ? fetched : listed;
+  // What was to be fetched by then was not, for another reason.
+  return status.attemptedAt < fetched && fetched < listed ? fetched : listed;
 }

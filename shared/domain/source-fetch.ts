@@ -7,6 +7,8 @@ import type { AskedRevision, FetchStart, SourceRow } from "#shared/domain/rows/o
 
 /** So many starts follow one another at once: sandboxes are taken away, too, and that says nothing about the commit. */
 const STARTS_AT_ONCE = 3;
+/** Why a Source is not ready while the fetches of its commit never end. */
+export const INTERRUPTED = "GitFetchInterrupted";
 /** What clocks of two functions differ by. */
 const SKEW_SECONDS = 5;
 
@@ -20,12 +22,11 @@ export interface Fetcher {
 
 export type FetchDecision =
   | { readonly kind: "start"; readonly start: FetchStart; readonly died: FetchStart | undefined }
-  /** Somebody else fetches just that. */
-  | { readonly kind: "leave" }
   /** It died too often to be tried again just now. */
   | { readonly kind: "rest"; readonly died: FetchStart };
 
 type Asked = Pick<SourceRow, "generation" | "operations">;
+type Fetching = Asked & Pick<SourceRow, "status">;
 
 export function askedRevision({ generation, operations }: Asked, revision: string): AskedRevision {
   const asked = operations.reconcile?.number;
@@ -36,15 +37,24 @@ export function isSameQuestion(a: AskedRevision, b: AskedRevision): boolean {
   return a.revision === b.revision && a.generation === b.generation && a.asked === b.asked;
 }
 
+/**
+ * Whether somebody else fetches for this Source: one fetch at a time, whatever moved meanwhile. What people ask for, by
+ * another spec or a `reconcile`, waits for nobody: what runs may hang because of what they put right.
+ */
+export function isFetchedByAnother({ generation, operations, status }: Fetching, { id, now }: Fetcher): boolean {
+  const { fetch } = status;
+  if (fetch === undefined || fetch.id === id || fetch.until <= now.toISOString()) return false;
+  return fetch.generation === generation && fetch.asked === operations.reconcile?.number;
+}
+
 /** What to do about a revision that has to be fetched, by what the row knows of earlier starts. */
-export function decideFetch(row: Asked & Pick<SourceRow, "status">, revision: string, fetcher: Fetcher): FetchDecision {
+export function decideFetch(row: Fetching, revision: string, fetcher: Fetcher): FetchDecision {
   const { id, now, secondsLeft } = fetcher;
   const asked = askedRevision(row, revision);
   const known = row.status.fetch;
   const mine = known?.id === id;
   const isOver = known !== undefined && !mine && known.until <= now.toISOString();
   const again = known !== undefined && isSameQuestion(known, asked) ? known : undefined;
-  if (again !== undefined && !mine && !isOver) return { kind: "leave" };
   if (again !== undefined && !mine && now.toISOString() < fetchAgainAt(again)) return { kind: "rest", died: again };
   const before = again?.starts ?? 0;
   const start = {

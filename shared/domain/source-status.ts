@@ -21,7 +21,7 @@ export function resolvedStatus(
   found: { readonly artifact: Artifact; readonly revision: string },
   now: Date,
 ): SourceStatus {
-  const { failures: _failures, fetch: _fetch, refused: _refused, ...before } = row.status;
+  const { failures: _failures, fetch: _fetch, refused: _refused, lost: _lost, ...before } = row.status;
   const message = `stored artifact for revision ${found.artifact.revision}`;
   return {
     ...before,
@@ -48,6 +48,7 @@ export function failedStatus(row: Before, failure: SourceFailure, now: Date): So
   const sameSpec = before.observedGeneration === row.generation && observedReference !== undefined;
   const { code: reason, message, refused } = failure;
   const stored = row.status.conditions.filter((condition) => condition.type === "ArtifactInStorage");
+  const lost = { status: "False", reason: "ArtifactLost", message: "it is gone, and has to be fetched again" } as const;
   return {
     ...before,
     ...attempted(row, now),
@@ -58,7 +59,7 @@ export function failedStatus(row: Before, failure: SourceFailure, now: Date): So
     conditions: conditionsAfter(row, now, [
       { type: "Ready", status: "False", reason, message },
       { type: "FetchFailed", status: "True", reason, message },
-      ...stored,
+      ...stored.map((condition) => (before.lost === undefined ? condition : { ...condition, ...lost })),
     ]),
   };
 }

@@ -17,6 +17,11 @@ export class MemoryBlobStore implements BlobStore {
     this.#blobs.set(key, Uint8Array.from(bytes));
   }
 
+  /** What somebody deletes behind our back. */
+  lose(key: string): void {
+    this.#blobs.delete(key);
+  }
+
   async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {
     const bytes = this.#blobs.get(key);
     if (bytes === undefined) {

@@ -231,12 +231,17 @@ describe("who may do what", () => {
     ["api", []],
     ["webhook", []],
     ["tick", []],
-    ["resolve", ["PutObject artifacts"]],
+    ["resolve", ["GetObject artifacts", "ListBucket artifacts", "PutObject artifacts"]],
     ["rollout", ["GetObject plans", "ListBucket plans", "PutObject plans"]],
     [
       "render",
       [
-        ...["GetObject artifacts", "GetObject incoming", "ListBucket artifacts incoming"],
+        ...[
+          "GetObject artifacts",
+          "GetObject incoming",
+          "GetObject renderings",
+          "ListBucket artifacts incoming renderings",
+        ],
         ...["PutObject incoming", "PutObject renderings"],
       ],
     ],
@@ -475,11 +480,12 @@ describe("circles of messages", () => {
     expect(functionOf(folder).Properties.RecursiveLoop).toBe(reaches(folder, folder) ? "Allow" : "Terminate");
   });
 
-  test("tick, api, webhook and resolve are outside of them", () => {
+  test("tick, api and webhook are outside of them", () => {
     expect(folders.filter((folder) => reaches(folder, folder)).sort()).toEqual([
       "apply",
       "render",
       "report",
+      "resolve",
       "rollout",
     ]);
   });

@@ -88,6 +88,8 @@ export interface FetchStart extends AskedRevision {
   readonly until: string;
   /** Of the same question, this one included. */
   readonly starts: number;
+  /** Somebody asked for a look meanwhile: who fetches looks again in the end. */
+  readonly wanted?: true;
 }
 
 /** What can never be taken, and is not fetched again to find that out. */
@@ -106,6 +108,8 @@ export interface SourceStatus {
   readonly announced?: string;
   readonly attemptedAt?: string;
   readonly fetch?: FetchStart;
+  /** Digest of the artifact, while it is known to be gone from the storage. */
+  readonly lost?: string;
   readonly refused?: RefusedRevision;
   readonly failures?: number;
   /** Number of the newest `reconcile` that was done. */

@@ -11,6 +11,7 @@ import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import { treeDigest } from "#shared/domain/tree-listing.ts";
 import { StarlingError } from "#shared/errors.ts";
+import type { RenderMessage } from "#shared/messages.ts";
 import type { KustomizeRunner, Log, RenderInput } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { memoryBuilder } from "#test/support/memory-builder.ts";
@@ -260,7 +261,100 @@ describe("what cannot be rendered fails for good, and says why", () => {
     await world.blobs.putOnce(blobKeys.artifact("sha256:aa"), await packArtifact([]));
     await world.put({ artifactDigest: "sha256:aa", path: "." });
     await world.render(web);
-    expect(await world.row()).toMatchObject({ state: "Failed", failure: { code: "ArtifactInvalid" } });
+    expect(await world.row()).toMatchObject({
+      state: "Pending",
+      failure: { code: "ArtifactInvalid", permanent: false },
+    });
+  });
+});
+
+describe("what is lost", () => {
+  const source = { namespace: "shop", name: "fleet" };
+  const other = { namespace: "other", name: "fleet" };
+  const asks = (more: Partial<RenderMessage>) => render({ to: "render", input: "sha256:in", ...more }, world.ports());
+
+  test("an artifact is asked for at those who may have it, once for each try", async () => {
+    await world.put({ artifactDigest: "sha256:aa", path: "." });
+    await asks({ notify: web, source });
+    expect(world.sender.take()).toEqual([{ to: "resolve", source, lost: "sha256:aa" }]);
+    await asks({ source: other });
+    expect(world.sender.take()).toEqual([
+      { to: "resolve", source, lost: "sha256:aa" },
+      { to: "resolve", source: other, lost: "sha256:aa" },
+    ]);
+    expect(await world.row()).toMatchObject({ state: "Pending", sources: [source, other], tries: 2 });
+  });
+
+  test("a rendering is made again, and told", async () => {
+    await world.ask({ "a.yaml": configMap("a") });
+    await world.render(web);
+    const { digest = "" } = await world.row();
+    const key = blobKeys.rendering(digest);
+    const bytes = await world.blobs.get(key);
+    world.sender.take();
+
+    // There it is.
+    await asks({ lost: digest, notify: web });
+    expect(world.sender.take()).toEqual([]);
+    expect(await world.row()).toMatchObject({ state: "Done", tries: 1 });
+
+    world.blobs.lose(key);
+    // A message that does not say so makes nobody look.
+    await world.render(web);
+    expect(world.told()).toEqual(["web"]);
+    await asks({ lost: digest, notify: api });
+    expect(await world.blobs.get(key)).toEqual(bytes);
+    expect(await world.row()).toMatchObject({ state: "Done", digest, losses: 1 });
+    expect(world.told()).toEqual(["api"]);
+  });
+
+  test("a rendering that was changed is stored over", async () => {
+    await world.ask({ "a.yaml": configMap("a") });
+    await world.render(web);
+    const { digest = "" } = await world.row();
+    const key = blobKeys.rendering(digest);
+    const bytes = await world.blobs.get(key);
+    await world.blobs.overwrite(key, Buffer.from("[]"));
+    await asks({ lost: digest });
+    expect(await world.blobs.get(key)).toEqual(bytes);
+  });
+
+  test("a rendering that is lost again and again is made ever more rarely", async () => {
+    await world.ask({ "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap("a") });
+    await world.render(web);
+    const { digest = "" } = await world.row();
+    const start = world.now.getTime();
+    const made: number[] = [];
+    for (let second = 0; second <= 120; second++) {
+      world.now = new Date(start + second * 1000);
+      world.blobs.lose(blobKeys.rendering(digest));
+      const before = world.builds;
+      await asks({ lost: digest });
+      if (world.builds > before) made.push(second);
+    }
+    expect(made).toEqual([0, 5, 15, 35, 75]);
+  });
+
+  test("what comes out otherwise is told to who missed it", async () => {
+    await world.ask({ "a.yaml": configMap("a") });
+    await world.render(web);
+    world.sender.take();
+    await asks({ lost: "sha256:before", notify: web });
+    expect(world.told()).toEqual(["web"]);
+    expect(await world.row()).toMatchObject({ state: "Done", tries: 1 });
+  });
+
+  test("a thousand clusters that miss it while it cannot be made do not have it tried a thousand times", async () => {
+    await world.ask({ "a.yaml": configMap("a") });
+    await world.render(web);
+    const { digest = "", artifactDigest } = await world.row();
+    world.blobs.lose(blobKeys.rendering(digest));
+    world.blobs.lose(blobKeys.artifact(artifactDigest));
+    for (let cluster = 0; cluster < 10; cluster++) await asks({ lost: digest, notify: web, source });
+    expect(await world.row()).toMatchObject({ state: "Pending", tries: 1, failure: { code: "BlobNotFound" } });
+    expect(world.sender.take().filter(({ to }) => to === "resolve")).toEqual([
+      { to: "resolve", source, lost: artifactDigest },
+    ]);
   });
 });
 

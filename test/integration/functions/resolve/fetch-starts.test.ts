@@ -38,6 +38,8 @@ interface World {
   /** A message beside those of the tick. */
   send(): Promise<void>;
   reconcile(): Promise<void>;
+  /** Somebody applies the document with a label. */
+  label(): Promise<void>;
   /** The sandboxes of resolve die. */
   kill(): void;
   revisions(): Promise<readonly string[]>;
@@ -72,14 +74,13 @@ async function startWorld(options: Pick<MachineOptions, "overrun"> = {}): Promis
   stops.unshift(() => machine.stop());
   const table = new DynamoTable(machine.aws.dynamo, machine.environment.table);
   const session: ApiSession = openApiSession(machine.api);
-  await session.apply([
-    {
-      apiVersion: "starling.dev/v1alpha1",
-      kind: "Source",
-      metadata: { name: "fleet", namespace: "team" },
-      spec: { git: { url: git.url("fleet"), ref: { branch: "main" } }, interval: "24h" },
-    },
-  ]);
+  const document = {
+    apiVersion: "starling.dev/v1alpha1",
+    kind: "Source",
+    metadata: { name: "fleet", namespace: "team" },
+    spec: { git: { url: git.url("fleet"), ref: { branch: "main" } }, interval: "24h" },
+  };
+  await session.apply([document]);
   const queueUrl = machine.environment.queues.resolve;
   const world: World = {
     git,
@@ -103,6 +104,9 @@ async function startWorld(options: Pick<MachineOptions, "overrun"> = {}): Promis
     },
     async reconcile() {
       await session.call("POST", "/v1/namespaces/team/sources/fleet/reconcile", {});
+    },
+    async label() {
+      await session.apply([{ ...document, metadata: { ...document.metadata, labels: { team: "a" } } }]);
     },
     kill() {
       for (const source of machine.sources.get("resolve") ?? []) source.kill();
@@ -130,12 +134,13 @@ test("three that die are told, and the next is begun when it has rested, or when
   expect(first.fetch).toMatchObject({ starts: 1, generation: 1, revision: expect.stringContaining("main@sha1:") });
   expect(first.conditions).toEqual([]);
 
-  // While it could still run, a duplicate looks, and leaves it alone.
+  // While it could still run, a duplicate asks it to look again, and leaves it alone.
   await world.send();
   await untilEnded(world, 2);
   expect(world.ended[1]).toMatchObject({ outcome: "returned", failedMessageIds: [] });
-  expect((await world.row()).status).toEqual(first);
+  expect((await world.row()).status).toEqual({ ...first, fetch: { ...first.fetch, wanted: true } });
   expect(world.git.fetches()).toBe(1);
+  expect(world.git.listings()).toBe(1);
 
   await world.later(A_DEAD_FUNCTION_MS);
   await untilEnded(world, 3);
@@ -209,13 +214,16 @@ test("another revision begins anew", async () => {
   await untilEnded(world, 2);
   expect((await world.row()).status.fetch).toMatchObject({ starts: 2 });
   const second = await world.commit("a: 2");
-  // At once: it is not what the other one may still fetch.
+  // The other one may still fetch: one at a time.
   await world.send();
   await untilEnded(world, 3);
+  expect(world.git.fetches()).toBe(2);
+  await world.later(A_DEAD_FUNCTION_MS);
+  await untilEnded(world, 4);
   expect((await world.row()).status.fetch).toMatchObject({ starts: 1, revision: `main@sha1:${second}` });
   world.git.beforeFetch(() => {});
   await world.later(A_DEAD_FUNCTION_MS);
-  await untilEnded(world, 4);
+  await untilEnded(world, 5);
   expect(await world.ready()).toMatchObject({ status: "True" });
   expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${second}` });
 }, 120_000);
@@ -234,6 +242,66 @@ test("of two at once one fetches", async () => {
   expect(await world.revisions()).toHaveLength(1);
 }, 120_000);
 
+test("of fifty pushes while one is fetched, the newest is fetched next, and no other", async () => {
+  const world = await startWorld();
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  world.git.beforeFetch(() => opened);
+  await vi.waitFor(() => expect(world.git.fetches()).toBe(1), patience);
+  let newest = "";
+  for (let push = 1; push <= 50; push++) {
+    newest = await world.commit(`a: ${push}`);
+    await world.send();
+  }
+  await untilEnded(world, 50);
+  expect(world.git.listings()).toBe(1);
+  open();
+  await untilEnded(world, 51);
+  expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${newest}` });
+  expect((await world.row()).status).not.toHaveProperty("fetch");
+  expect(await world.ready()).toMatchObject({ status: "True" });
+  expect({ listings: world.git.listings(), fetches: world.git.fetches() }).toEqual({ listings: 2, fetches: 2 });
+  expect(await world.revisions()).toHaveLength(2);
+}, 120_000);
+
+test("a burst of messages with nobody at work makes one fetch", async () => {
+  const world = await startWorld();
+  await untilEnded(world, 1);
+  const before = world.git.fetches();
+  const newest = await world.commit("a: 2");
+  await Promise.all(Array.from({ length: 50 }, () => world.send()));
+  await untilEnded(world, 51);
+  expect(world.ended.filter(({ outcome }) => outcome !== "returned")).toEqual([]);
+  expect(world.git.fetches() - before).toBe(1);
+  expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${newest}` });
+}, 120_000);
+
+test("what somebody changes about the Source while it is fetched is not fetched again for that", async () => {
+  const world = await startWorld();
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  world.git.beforeFetch(() => opened);
+  await vi.waitFor(() => expect(world.git.fetches()).toBe(1), patience);
+  await world.label();
+  await untilEnded(world, 1);
+  open();
+  await untilEnded(world, 2);
+  expect(world.git.fetches()).toBe(1);
+  const { labels, status } = await world.row();
+  expect(labels).toEqual({ team: "a" });
+  expect(status.artifact).toBeDefined();
+}, 120_000);
+
+test("a reconcile waits for no fetch that may hang", async () => {
+  const world = await startWorld();
+  world.git.beforeFetch((fetch) => {
+    if (fetch === 1) world.kill();
+  });
+  await untilEnded(world, 1);
+  await world.reconcile();
+  await untilEnded(world, 2);
+  expect(world.git.fetches()).toBe(2);
+  expect(await world.ready()).toMatchObject({ status: "True" });
+}, 120_000);
+
 test("one that was given up wakes up when another has done its work, and changes nothing", async () => {
   const world = await startWorld({ overrun: "abandoned" });
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
@@ -250,7 +318,7 @@ test("one that was given up wakes up when another has done its work, and changes
   const { artifact } = (await world.row()).status;
   const listings = world.git.listings();
   open();
-  // It finds that somebody wrote the row, and looks again.
+  // It finds that the row is about another fetch, and looks again.
   await vi.waitFor(() => expect(world.git.listings()).toBe(listings + 1), patience);
   await world.send();
   await untilEnded(world, 3);

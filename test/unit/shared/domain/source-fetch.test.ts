@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { later } from "#shared/domain/rows/due.ts";
 import type { FetchStart, SourceRow } from "#shared/domain/rows/object-rows.ts";
-import { decideFetch } from "#shared/domain/source-fetch.ts";
+import { decideFetch, isFetchedByAnother } from "#shared/domain/source-fetch.ts";
 
 const now = new Date("2026-03-01T10:00:00.000Z");
 const before = "2026-03-01T09:59:59.000Z";
@@ -25,11 +25,24 @@ function rowWith(fetch: Partial<FetchStart> | undefined, row: Partial<Fetching> 
   return { generation: 1, operations: {}, status, ...row };
 }
 
+const reconcile = { by: "me", at: "2026-03-01T09:00:00.000Z", number: 3 };
+
 describe("a fetch", () => {
-  const reconcile = { by: "me", at: "2026-03-01T09:00:00.000Z", number: 3 };
+  test.each([
+    ["of another that may still run", rowWith({ until: after }), true],
+    ["of another revision that may still run", rowWith({ revision: "main@sha1:0", until: after }), true],
+    ["of a third that may still run", rowWith({ starts: 3, until: after }), true],
+    ["that cannot run any more", rowWith({ until: now.toISOString() }), false],
+    ["of mine", rowWith({ id: "me", until: after }), false],
+    ["for another spec", rowWith({ until: after }, { generation: 2 }), false],
+    ["from before a reconcile", rowWith({ until: after }, { operations: { reconcile } }), false],
+    ["that nobody began", rowWith(undefined), false],
+  ])("%s: whether it is waited for", (_legend, row, isAnother) => {
+    expect(isFetchedByAnother(row, me)).toBe(isAnother);
+  });
+
   const rows: readonly (readonly [legend: string, row: Fetching, decision: string, starts: number | undefined])[] = [
     ["nobody began", rowWith(undefined), "start", 1],
-    ["that may still run is left alone", rowWith({ until: after }), "leave", undefined],
     ["that is over now is begun again", rowWith({ until: now.toISOString() }), "start", 2],
     ["that died twice is begun again", rowWith({ starts: 2 }), "start", 3],
     ["that died three times rests", rowWith({ starts: 3 }), "rest", undefined],
@@ -39,10 +52,8 @@ describe("a fetch", () => {
     ["that died ten times rests for six hours", rowWith({ starts: 10, until: minutesAgo(359) }), "rest", undefined],
     ["that died ten times, six hours ago", rowWith({ starts: 10, until: minutesAgo(360) }), "start", 11],
     ["that died ten thousand times, too", rowWith({ starts: 10_000, until: minutesAgo(360) }), "start", 10_001],
-    ["of a third that may still run is left alone", rowWith({ starts: 3, until: after }), "leave", undefined],
     ["of mine goes on, and counts once", rowWith({ id: "me", until: after, starts: 2 }), "start", 2],
     ["of mine goes on, also as the third", rowWith({ id: "me", starts: 3 }), "start", 3],
-    ["of another revision is no reason to wait", rowWith({ revision: "main@sha1:0", until: after }), "start", 1],
     ["of another revision does not count", rowWith({ revision: "main@sha1:0", starts: 3 }), "start", 1],
     ["of another spec does not count", rowWith({ starts: 3 }, { generation: 2 }), "start", 1],
     ["before a reconcile does not count", rowWith({ starts: 3 }, { operations: { reconcile } }), "start", 1],
@@ -67,12 +78,10 @@ describe("a fetch", () => {
     });
   });
 
-  test("that died is told, whatever it fetched; one that may still run is not", () => {
+  test("that died is told, whatever it fetched", () => {
     expect(decideFetch(rowWith({}), "main@sha1:1", me)).toMatchObject({ died: { id: "other" } });
     expect(decideFetch(rowWith({ revision: "main@sha1:0" }), "main@sha1:1", me)).toMatchObject({
       died: { id: "other" },
     });
-    const running = decideFetch(rowWith({ revision: "main@sha1:0", until: after }), "main@sha1:1", me);
-    expect(running).toMatchObject({ kind: "start", died: undefined });
   });
 });

@@ -1,0 +1,54 @@
+import { readCredentials } from "#functions/resolve/read-credentials.ts";
+import { breakTie, prefixesOf, type ResolvedReference, resolveReference } from "#shared/domain/git-reference.ts";
+import type { SourceRow } from "#shared/domain/rows/object-rows.ts";
+import { StarlingError } from "#shared/errors.ts";
+import type { GitRemote, GitRepository, SecretReader } from "#shared/ports.ts";
+
+/** Each costs a fetch of its own. */
+const MAX_TIED_TAGS = 20;
+
+export interface LocatePorts {
+  readonly git: GitRemote;
+  readonly secrets: SecretReader;
+}
+
+export interface Located {
+  readonly repository: GitRepository;
+  readonly reference: ResolvedReference;
+}
+
+/** One listing: where the reference stands. @param timeLeftMs - for git. */
+export async function locate(row: SourceRow, timeLeftMs: () => number, ports: LocatePorts): Promise<Located> {
+  // As it is compared with the host of the secret: what reads the text in another way would send it elsewhere.
+  const url = new URL(row.spec.git.url).href;
+  const credentials = await readCredentials(row, ports.secrets);
+  const repository = { url, timeLeftMs, ...(credentials === undefined ? {} : { credentials }) };
+  return { repository, reference: await referenceIn(row, repository, ports) };
+}
+
+async function referenceIn(row: SourceRow, repository: GitRepository, ports: LocatePorts): Promise<ResolvedReference> {
+  const ref = row.spec.git.ref;
+  const prefixes = prefixesOf(ref);
+  const listed = prefixes.length === 0 ? [] : await ports.git.listRefs(repository, prefixes);
+  const resolution = resolveReference(ref, listed);
+  if (resolution.kind === "resolved") return resolution.reference;
+  if (resolution.kind === "missing") throw notFound(`${repository.url}: ${resolution.message}`);
+  const { tags } = resolution;
+  if (tags.length > MAX_TIED_TAGS) {
+    const [first] = tags;
+    const found = `${tags.length} tags are the same version as ${first?.name}; at most ${MAX_TIED_TAGS} are compared`;
+    throw notFound(`${repository.url}: ${found}; delete the others, or name one in spec.git.ref.tag`);
+  }
+  const dated = [];
+  for (const tag of tags) {
+    const { commit } = await ports.git.fetchTree(repository, { oid: tag.commit, paths: [] });
+    dated.push({ ...tag, committedAt: commit.committedAt });
+  }
+  const chosen = ref === undefined ? undefined : breakTie(ref, dated);
+  if (chosen === undefined) throw notFound(`${repository.url}: none of its tags can be chosen`);
+  return chosen;
+}
+
+function notFound(message: string): StarlingError {
+  return new StarlingError(message, { code: "GitRefNotFound", retry: "permanent" });
+}

@@ -1,0 +1,17 @@
+import { unpackArtifact } from "#shared/adapters/artifact-archive.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { errorCode } from "#shared/errors.ts";
+import type { BlobStore } from "#shared/ports.ts";
+
+const gone: ReadonlySet<string> = new Set(["BlobNotFound", "ArtifactInvalid"]);
+
+/** Whether an artifact is gone from the storage, or not what it was. */
+export async function isLost(digest: string, blobs: BlobStore): Promise<boolean> {
+  try {
+    await unpackArtifact(await blobs.get(blobKeys.artifact(digest)), digest);
+    return false;
+  } catch (error) {
+    if (gone.has(errorCode(error))) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,146 @@
+/** What a look writes, and to whom it is told. */
+import { nextResolve } from "#shared/domain/next-resolve.ts";
+import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { Artifact, SourceRow, SourceStatus } from "#shared/domain/rows/object-rows.ts";
+import { revisionRow } from "#shared/domain/rows/revision-row.ts";
+import { diedMessage, type FetchDecision, INTERRUPTED } from "#shared/domain/source-fetch.ts";
+import { announcementOf, fetchingStatus } from "#shared/domain/source-status.ts";
+import { isConflict } from "#shared/errors.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Clock, MessageSender, Table, Write } from "#shared/ports.ts";
+
+export interface SourceWritePorts {
+  readonly table: Table;
+  readonly sender: MessageSender;
+  readonly clock: Clock;
+}
+
+/**
+ * The row as it is while the commit is fetched, due again when this function is dead.
+ * @param lost - the artifact that is fetched again because it is gone.
+ * @throws ConflictError when somebody wrote it first.
+ */
+export async function writeStart(
+  row: SourceRow,
+  {
+    decision,
+    lost,
+  }: { readonly decision: Extract<FetchDecision, { kind: "start" }>; readonly lost: string | undefined },
+  ports: SourceWritePorts,
+): Promise<SourceRow> {
+  const { start, died } = decision;
+  const failure = died === undefined ? undefined : { code: INTERRUPTED, message: diedMessage(died) };
+  const status = { ...fetchingStatus(row, start, failure), ...(lost === undefined ? {} : { lost }) };
+  const next = timed({ ...row, status, version: row.version + 1 }, start.until);
+  await ports.table.write([{ put: next, when: { version: row.version } }]);
+  return next;
+}
+
+/**
+ * Has whoever fetches look again when they are through.
+ * @throws ConflictError when somebody wrote the row first.
+ */
+export async function wantAgain(row: SourceRow, ports: SourceWritePorts): Promise<void> {
+  const { fetch } = row.status;
+  if (fetch === undefined || fetch.wanted === true) return;
+  const status: SourceStatus = { ...row.status, fetch: { ...fetch, wanted: true } };
+  const next: SourceRow = { ...row, status, version: row.version + 1 };
+  await ports.table.write([{ put: next, when: { version: row.version } }]);
+}
+
+/** What came of a look, for the row as it is by then. */
+export type Settle = (row: SourceRow) => SourceStatus;
+
+/**
+ * Writes what came of a look, tells the subjects when the artifact is another, and then writes that they were told. A
+ * worker that dies between leaves a row that is due and says so.
+ * @returns whether another look was asked for meanwhile.
+ * @throws ConflictError when the row is about something else by now.
+ */
+export async function conclude(looked: SourceRow, settle: Settle, ports: SourceWritePorts): Promise<boolean> {
+  const { row, next } = await writeSettled(looked, settle, ports);
+  const wanted = isWanted(row, next.status);
+  const { artifact } = next.status;
+  if (artifact === undefined || !isNews(next.status)) return wanted;
+  await ports.sender.send(await subjectsOf(row, ports.table));
+  const status = { ...next.status, announced: announcementOf(artifact) };
+  const told = timed(
+    { ...next, status, version: next.version + 1 },
+    wanted ? watchdogAt(ports.clock.now(), 0) : undefined,
+  );
+  try {
+    await ports.table.write([{ put: told, when: { version: next.version } }]);
+  } catch (error) {
+    // Whoever wrote the row meanwhile has asked for another look, which tells them once more.
+    if (!isConflict(error)) throw error;
+  }
+  return wanted;
+}
+
+/** Where somebody else wrote the row, and left it to us to fetch, what was fetched is not fetched again. */
+async function writeSettled(looked: SourceRow, settle: Settle, ports: SourceWritePorts) {
+  for (let row = looked; ; ) {
+    const now = ports.clock.now();
+    const status = settle(row);
+    const soon = isNews(status) || isWanted(row, status);
+    const next = timed({ ...row, status, version: row.version + 1 }, soon ? watchdogAt(now, 0) : undefined);
+    const writes: Write[] = [{ put: next, when: { version: row.version } }];
+    if (status.artifact !== undefined && isOther(row.status.artifact, status.artifact)) {
+      writes.push({ put: revisionRow(row, status.artifact, now.toISOString()) });
+    }
+    try {
+      await ports.table.write(writes);
+      return { row, next };
+    } catch (error) {
+      const fresh = isConflict(error) ? await ports.table.get<SourceRow>(row) : undefined;
+      if (fresh === undefined || !isStillAsked(looked, fresh)) throw error;
+      row = fresh;
+    }
+  }
+}
+
+/** True while the row names the same fetch, for the same spec, and wants it. */
+function isStillAsked(looked: SourceRow, fresh: SourceRow): boolean {
+  const { fetch } = looked.status;
+  if (fetch === undefined || fetch.id !== fresh.status.fetch?.id) return false;
+  const { reconcile, suspended } = fresh.operations;
+  if (suspended !== undefined || reconcile?.number !== looked.operations.reconcile?.number) return false;
+  return fresh.uid === looked.uid && fresh.generation === looked.generation;
+}
+
+function isNews({ artifact, announced }: SourceStatus): boolean {
+  return artifact !== undefined && announced !== announcementOf(artifact);
+}
+
+/** The fetch is over; what is left of one that died is looked after when it has rested. */
+function isWanted(row: SourceRow, after: SourceStatus): boolean {
+  return row.status.fetch?.wanted === true && after.fetch === undefined;
+}
+
+function isOther(before: Artifact | undefined, after: Artifact): boolean {
+  return before === undefined || announcementOf(before) !== announcementOf(after);
+}
+
+/** `at` while there is something left to do now; else the Source's own interval decides. */
+function timed(row: SourceRow, at: string | undefined): SourceRow {
+  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = row;
+  const due = at ?? nextResolve(rest);
+  return due === undefined ? rest : { ...rest, ...dueAttributes(rest, due) };
+}
+
+async function subjectsOf(row: SourceRow, table: Table): Promise<Message[]> {
+  const messages: Message[] = [];
+  let after: string | undefined;
+  do {
+    const { pk } = keys.uses(row, { namespace: row.namespace, kind: "Sync", name: "" });
+    const page = await table.query({ pk, ...(after === undefined ? {} : { after }) });
+    for (const { sk } of page.items) {
+      const [kind = "", name = ""] = sk.split("#");
+      if (kind !== "SyncGroup" && kind !== "Sync") continue;
+      messages.push({ to: "rollout", subject: { namespace: row.namespace, kind, name } });
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return messages;
+}

@@ -1,16 +1,15 @@
 /** What somebody deletes from the bucket comes back by itself: artifacts are fetched, renderings made again. */
 import { DeleteObjectCommand, ListObjectsV2Command } from "@aws-sdk/client-s3";
 import { describe, expect, test } from "vitest";
-import { configMap, groupDocument, namespaceManifest, ringStages } from "#test/support/e2e-documents.ts";
+import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import type { World } from "#test/support/e2e-world.ts";
 import { proxiedEmbedded } from "#test/support/fleet-targets.ts";
-import { webWorldOn } from "#test/support/web-world.ts";
+import { webGroup, webWorldOn } from "#test/support/web-world.ts";
 
-const rings = { all: 2 };
 const files = (color: string) => ({
   "deploy/namespace.yaml": namespaceManifest,
   "deploy/a.yaml": configMap("a", { color }),
-  "deploy/more/b.yaml": configMap("b", { color }),
+  "extra/b.yaml": configMap("b", { color }),
 });
 
 /** Deletes every blob of these folders. @returns the keys. */
@@ -34,55 +33,32 @@ async function stored({ machine }: World, folder: string): Promise<readonly stri
   return Contents.map(({ Key = "" }) => Key);
 }
 
-function group(...paths: readonly string[]) {
-  return groupDocument("web", {
-    clusters: { all: true },
-    templates: paths.map((path, index) => ({ name: `t${index}`, source: "app", path, apply: { interval: "4h" } })),
-    rollout: { stages: ringStages("all"), progressDeadline: "1h" },
-  });
-}
+const setup = { rings: { all: 2 }, files: files("blue"), source: { paths: ["deploy", "extra"] } };
 
 describe.each(proxiedEmbedded)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
   test("a new template finds its artifact gone, and it is fetched again", () =>
-    withWebWorld({ rings, files: files("blue") }, async (world, commit) => {
+    withWebWorld(setup, async (world, commit) => {
       await world.untilInSync("web", commit);
       const lost = await lose(world, "artifacts");
-      await world.apply(group("deploy", "deploy/more"));
+      const extra = { name: "extra", source: "app", path: "extra" };
+      const group = webGroup(setup);
+      await world.apply({ ...group, spec: { ...group.spec, templates: [...group.spec.templates, extra] } });
       await world.waitFor("both templates are in sync", async () => {
         const { status } = await world.group("web");
-        const syncs = await Promise.all(["all-1", "all-2"].map((name) => world.sync(name, "web.t1")));
+        const syncs = await Promise.all(["all-1", "all-2"].map((name) => world.sync(name, "web.extra")));
         return status.state === "Complete" && syncs.every((sync) => sync?.status.state === "Ready");
       });
       expect(await stored(world, "artifacts")).toEqual(lost);
     }));
 
   test("a reconcile of the Source finds its artifact gone, and fetches it again", () =>
-    withWebWorld({ rings, files: files("blue") }, async (world, commit) => {
+    withWebWorld(setup, async (world, commit) => {
       await world.untilInSync("web", commit);
       const lost = await lose(world, "artifacts");
       await world.session.call("POST", "/v1/namespaces/shop/sources/app/reconcile", {});
       await world.waitFor("it is there again", async () => (await stored(world, "artifacts")).length === lost.length);
       expect(await stored(world, "artifacts")).toEqual(lost);
     }));
-
-  test.each([
-    { what: "the rendering", folders: ["renderings"] },
-    { what: "the rendering and its artifact", folders: ["renderings", "artifacts"] },
-  ])("a revert to what has lost $what is rolled out all the same", ({ folders }) =>
-    withWebWorld({ rings, files: files("blue") }, async (world, first) => {
-      await world.untilInSync("web", first);
-      const second = await world.push("app", files("green"));
-      await world.untilInSync("web", second);
-      await lose(world, ...folders);
-      const third = await world.push("app", files("blue"));
-      await world.untilInSync("web", third);
-      for (const cluster of ["all-1", "all-2"]) {
-        const path = "/api/v1/namespaces/shop/configmaps/a";
-        const { object } = await world.kubectl(cluster, { method: "GET", path });
-        expect(object.data).toEqual({ color: "blue" });
-      }
-    }),
-  );
 });

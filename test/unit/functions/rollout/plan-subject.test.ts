@@ -44,7 +44,8 @@ describe("a first rollout", () => {
     await made.plan();
     const [row] = made.rows<RenderingRow>("Rendering");
     if (row === undefined) throw new Error("no rendering was asked for");
-    const message = { to: "render", input: row.input, notify: subject } as const;
+    const source = { namespace: "shop", name: "app" };
+    const message = { to: "render", input: row.input, notify: subject, source } as const;
     expect(made.sender.take()).toContainEqual(message);
     await made.plan();
     expect(made.sender.take()).toEqual([]);

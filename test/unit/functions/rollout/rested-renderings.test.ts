@@ -48,7 +48,8 @@ describe("a halted rollout", () => {
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", tries: 0, waiting: [{ name: "web" }] });
     for (const gone of ["failure", "restsUntil", "strikes"]) expect(renderingOfA(made)).not.toHaveProperty(gone);
     const asked = made.sender.take().filter((message) => message.to === "render");
-    expect(asked).toEqual([{ to: "render", input: renderingOfA(made)?.input, notify: subject }]);
+    const source = { namespace: "shop", name: "app" };
+    expect(asked).toEqual([{ to: "render", input: renderingOfA(made)?.input, notify: subject, source }]);
 
     await made.renderAll(struck);
     await made.plan();

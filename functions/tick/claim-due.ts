@@ -84,7 +84,8 @@ function messageFor(key: RowKey): Message[] {
   const [head = "", ...rest] = key.pk.split("#");
   if (head === "CL") return [{ to: "apply", cluster: rest.join("#") }];
   if (head === "REND") return [{ to: "render", input: rest.join("#") }];
-  const [namespace = "", kind = "", name = ""] = head === "NS" ? [...rest, key.sk] : rest;
+  // Of an object the name is the sort key, of what is planned for one it is the last part of the partition.
+  const [namespace = "", kind = "", name = ""] = [...rest, key.sk];
   if (kind === "Source") return [{ to: "resolve", source: { namespace, name } }];
   if (kind === "SyncGroup" || kind === "Sync") return [{ to: "rollout", subject: { namespace, kind, name } }];
   return [];

@@ -74,12 +74,12 @@ export type ParentDecision =
 /** Name of the ConfigMap of a Sync: readable, unique, and a DNS name of at most 253 characters. */
 export function parentName(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): string {
   const name = `${claim.syncNamespace}.${claim.syncName}`.toLowerCase();
-  const readable = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) && !/\.\.|\.-|-\./.test(name);
+  const readable = /^[a-z0-9][-a-z0-9.]*[a-z0-9]$/.test(name) && !/\.\.|\.-|-\./.test(name);
   if (readable && name.length <= 200) return name;
   const digest = createHash("sha256").update(`${claim.syncNamespace}/${claim.syncName}`).digest("hex").slice(0, 16);
   return `${name
     .replaceAll(/[^a-z0-9]+/g, "-")
-    .replaceAll(/^-+|-+$/g, "")
+    .replaceAll(/^-|-$/g, "")
     .slice(0, 180)}-${digest}`.replace(/^-/, "");
 }
 
@@ -198,7 +198,7 @@ function write(
 }
 
 function containedKinds(current: KubeObject | undefined): readonly string[] {
-  const list = current === undefined ? "" : (annotationsOf(current)[groupKindsAnnotation] ?? "");
+  const list = annotationsOf(current)[groupKindsAnnotation] ?? "";
   return list.split(",").filter((kind) => kind !== "");
 }
 
@@ -214,7 +214,7 @@ function digestsFrom(text: string | undefined): readonly string[] {
     const list = parseJson(text);
     const digests = Array.isArray(list) ? list.filter((digest) => typeof digest === "string") : [];
     // They become names of blobs, and whoever may write to the parent could name any.
-    return digests.filter((digest) => digestForm.test(digest)).slice(-maxAttempted);
+    return digests.filter((digest) => digestForm.test(digest));
   } catch {
     return [];
   }

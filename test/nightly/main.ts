@@ -3,12 +3,17 @@
  * takes too long for every commit. `seeds`: the invariant suite under the full fault proxy, one small world per seed;
  * `calls`: a reference run, over and over, until each of its calls has failed in every way. Prints what repeats that
  * which fails, and exits with 1 then.
+ *
+ * `npm run nightly -- mutants [AREA...] [--processes N] [--changed] [--write]`: the sources with one mistake at a time,
+ * and the tests below e2e that should see it. `--changed` runs only mutants whose code or tests have changed since the
+ * last run; `--write` puts the counts into docs/testing.md. Exits with 1 when too few mutants die.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { errorMessage } from "#shared/errors.ts";
+import { playMutants } from "#test/nightly/mutants/play-mutants.ts";
 import { measuredRate } from "#test/support/measured-rate.ts";
 import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";
 import { playQuiet, playSeed } from "#test/support/play-seed.ts";
@@ -28,6 +33,9 @@ const { values, positionals } = parseArgs({
     rate: { type: "string" },
     /** Of a child: it does every `processes`-th piece of the work, from this one. */
     share: { type: "string" },
+    /** Of mutants. */
+    changed: { type: "boolean", default: false },
+    write: { type: "boolean", default: false },
   },
 });
 const [from, count, parallel, processes] = [values.from, values.count, values.parallel, values.processes].map(
@@ -38,6 +46,10 @@ const toldEvery = 50;
 const suites = { seeds: playSeeds, calls: failCalls };
 type SuiteName = keyof typeof suites;
 
+const [suite, ...areas] = positionals;
+if (suite === "mutants") {
+  process.exit(await playMutants(areas, { concurrency: processes, changed: values.changed, write: values.write }));
+}
 const names = (positionals.length > 0 ? positionals : Object.keys(suites)) as SuiteName[];
 const unknown = names.filter((name) => !Object.hasOwn(suites, name));
 if (unknown.length > 0) throw new Error(`there is no suite ${unknown.join(", ")}: ${Object.keys(suites).join(", ")}`);

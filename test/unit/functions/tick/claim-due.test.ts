@@ -37,6 +37,19 @@ async function due(key: RowKey, seconds: number, more: Partial<Row> = {}): Promi
   await table.write([{ put: row }]);
 }
 
+/** How often each method of a table was called. */
+function counting(through: Table): Table & { readonly calls: Record<string, number> } {
+  const calls: Record<string, number> = {};
+  const counted = Object.entries(through).map(([name, method]) => [
+    name,
+    (...args: readonly unknown[]) => {
+      calls[name] = (calls[name] ?? 0) + 1;
+      return method(...args);
+    },
+  ]);
+  return { ...through, ...Object.fromEntries(counted), calls };
+}
+
 describe("a tick", () => {
   test("sends what each row that is due waits for, and leaves the others", async () => {
     await due(keys.sync("c1", "shop", "web.app"), -1);
@@ -72,7 +85,40 @@ describe("a tick", () => {
     expect(messages[0]).toEqual({ to: "apply", cluster: "c1" });
   });
 
-  test("works through any number of pages", async () => {
+  test("that finds nothing asks for nothing but the shards", async () => {
+    const through = counting(lagging(table, table));
+    await tick(through);
+    expect(through.calls).toEqual({ queryIndex: 16 });
+  });
+
+  test("works through every page of a shard", async () => {
+    for (let index = 0; index < 80; index++) {
+      await due(keys.sync(`c${index}`, "shop", "web.app"), -1, { dueShard: "DUE#03" });
+    }
+    expect(await tick()).toBe(80);
+    expect(new Set(sender.take().map((message) => JSON.stringify(message))).size).toBe(80);
+  });
+
+  test("ends where an index shows for long what was claimed", async () => {
+    for (let index = 0; index < 80; index++) {
+      await due(keys.sync(`c${index}`, "shop", "web.app"), -1, { dueShard: "DUE#03" });
+    }
+    const older = new MemoryTable();
+    for (const row of table.all()) await older.write([{ put: row }]);
+    const through = counting(lagging(table, older));
+    expect(await tick(through)).toBe(80);
+    // Four pages of one shard, the last not full, and fifteen empty shards.
+    expect(through.calls).toEqual({ queryIndex: 19, getMany: 4, update: 80 });
+  });
+
+  test("that could not claim a row says so, and sends nothing for it", async () => {
+    await due(keys.sync("c1", "shop", "web.app"), -1);
+    const through: Table = { ...lagging(table, table), update: () => Promise.reject(new Error("no table")) };
+    await expect(tick(through)).rejects.toThrow("no table");
+    expect(sender.take()).toEqual([]);
+  });
+
+  test("works through any number of rows", async () => {
     for (let index = 0; index < 300; index++) await due(keys.sync(`c${index}`, "shop", "web.app"), -index);
     expect(await tick()).toBe(300);
     expect(new Set(sender.take().map((message) => JSON.stringify(message))).size).toBe(300);

@@ -46,8 +46,12 @@ describe("changeInventory", () => {
   it("replaces what is recorded, drops what is settled and forgets nothing else", () => {
     const before = inventory(entry("kept"), entry("gone"), entry("moved"));
     const moved = { ...entry("moved"), resourceVersion: "11" };
-    const after = changeInventory(before, { recorded: [moved, entry("new")], settled: [entry("gone").id] });
+    const after = changeInventory(before, {
+      recorded: [moved, entry("new"), entry("added")],
+      settled: [entry("gone").id],
+    });
     expect(after.entries.map(({ id, resourceVersion }) => `${id.name} ${resourceVersion}`)).toEqual([
+      "added 10",
       "kept 10",
       "moved 11",
       "new 10",

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "#shared/domain/json.ts";
-import { foreignOwner, isMember, keepMark, partOfLabel } from "#shared/domain/membership.ts";
+import { foreignOwner, isMember, keepMark } from "#shared/domain/membership.ts";
 
+/** KEP-3659's, which other tools look for. */
+const partOfLabel = "applyset.kubernetes.io/part-of";
 const setId = "applyset-mine-v1";
 const ownEntry = { manager: "starling", operation: "Apply", apiVersion: "v1", fieldsV1: {} };
 const member = (metadata: JsonObject = {}): JsonObject => ({
@@ -22,6 +24,17 @@ describe("isMember", () => {
     ["a child of a controller", member({ ownerReferences: [{ uid: "u", controller: true }] }), false],
     ["only an update by Starling", member({ managedFields: [{ ...ownEntry, operation: "Update" }] }), false],
     ["only a subresource", member({ managedFields: [{ ...ownEntry, subresource: "scale" }] }), false],
+    [
+      "a child of a controller that has another owner, too",
+      member({
+        ownerReferences: [
+          { uid: "u", controller: false },
+          { uid: "v", controller: true },
+        ],
+      }),
+      false,
+    ],
+    ["owners that no API server writes", member({ ownerReferences: [null, "u", 1] }), true],
     ["nothing at all", {}, false],
   ])("%s", (_name, object, expected) => {
     expect(isMember(object, setId)).toBe(expected);
@@ -44,6 +57,7 @@ describe("foreignOwner", () => {
     ["argo by label", labelled({ "argocd.argoproj.io/instance": "app" }), "argocd"],
     ["helm", labelled({ "app.kubernetes.io/managed-by": "Helm" }, { "meta.helm.sh/release-name": "r" }), "helm"],
     ["a rendered chart", labelled({ "app.kubernetes.io/managed-by": "Helm" }), undefined],
+    ["a release's name that Helm did not write", labelled({}, { "meta.helm.sh/release-name": "r" }), undefined],
     ["kapp", labelled({ "kapp.k14s.io/app": "1" }), "kapp"],
     ["cli-utils", labelled({}, { "config.k8s.io/owning-inventory": "i" }), "cli-utils"],
     ["fleet", labelled({}, { "objectset.rio.cattle.io/id": "i" }), "fleet"],
@@ -55,6 +69,25 @@ describe("foreignOwner", () => {
     ],
   ])("%s", (_name, object, tool) => {
     expect(foreignOwner(object, setId)?.tool).toBe(tool);
+  });
+});
+
+describe("the owner that a mark names", () => {
+  const long = "x".repeat(121);
+  const cut = `${"x".repeat(119)}…`;
+  it.each<readonly [string, JsonObject, string]>([
+    ["a set's parent", labelled({ "applyset.kubernetes.io/id": "applyset-theirs-v1" }), "applyset-theirs-v1"],
+    ["a set", labelled({ [partOfLabel]: "applyset-theirs-v1" }), "applyset-theirs-v1"],
+    ["another tool", labelled({ "kapp.k14s.io/app": "17" }), "17"],
+    ["an empty mark", labelled({ "kapp.k14s.io/app": "" }), ""],
+    [
+      "a release of Helm",
+      labelled({ "app.kubernetes.io/managed-by": "Helm" }, { "meta.helm.sh/release-name": "shop" }),
+      "shop",
+    ],
+    ["a long text", labelled({}, { "objectset.rio.cattle.io/id": long }), cut],
+  ])("%s", (_name, object, owner) => {
+    expect(foreignOwner(object, setId)?.owner).toBe(owner);
   });
 });
 
@@ -72,6 +105,14 @@ describe("keepMark", () => {
     ],
     [{ "argocd.argoproj.io/sync-options": "Validate=false" }, undefined],
     [{ "kluctl.io/skip-delete": "true" }, "kluctl.io/skip-delete: true"],
+    [{ "kluctl.io/skip-delete": "false" }, undefined],
+    [{ "starling.dev/prune": "enabled" }, undefined],
+    [{ "kustomize.toolkit.fluxcd.io/reconcile": "disabled" }, "kustomize.toolkit.fluxcd.io/reconcile: disabled"],
+    [{ "client.lifecycle.config.k8s.io/deletion": "detach" }, "client.lifecycle.config.k8s.io/deletion: detach"],
+    [{ "cli-utils.sigs.k8s.io/on-remove": "keep" }, "cli-utils.sigs.k8s.io/on-remove: keep"],
+    [{ "helm.sh/resource-policy": "delete" }, undefined],
+    [{ "argocd.argoproj.io/sync-options": "Delete=false" }, "argocd.argoproj.io/sync-options: Delete=false"],
+    [{ "argocd.argoproj.io/sync-options": "Prune=confirm" }, "argocd.argoproj.io/sync-options: Prune=confirm"],
   ])("%j", (annotations, mark) => {
     expect(keepMark({ metadata: { annotations } })).toBe(mark);
   });

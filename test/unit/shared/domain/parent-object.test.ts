@@ -40,9 +40,24 @@ describe("the id of a set", () => {
     ["shop", "web.app", "shop.web.app"],
     ["shop", "Web_App", /^shop-web-app-[0-9a-f]{16}$/],
     ["shop", "x".repeat(300), /^shop-x{175}-[0-9a-f]{16}$/],
+    ["shop", "x".repeat(195), /^shop\.x{195}$/],
+    ["shop", "x".repeat(196), /^shop-x{175}-[0-9a-f]{16}$/],
+    ["s", "1", /^s\.1$/],
+    ["shop", "a..b", /^shop-a-b-[0-9a-f]{16}$/],
+    ["shop", "a.-b", /^shop-a-b-[0-9a-f]{16}$/],
+    ["shop", "a-.b", /^shop-a-b-[0-9a-f]{16}$/],
+    ["-shop", "web", /^shop-web-[0-9a-f]{16}$/],
+    ["shop", "web-", /^shop-web-[0-9a-f]{16}$/],
+    ["--shop", "we__b--", /^shop-we-b-[0-9a-f]{16}$/],
+    ["_", "_", /^[0-9a-f]{16}$/],
   ])("a parent of %s/%s is called", (syncNamespace, syncName, name) => {
     expect(parentName({ syncNamespace, syncName })).toMatch(name);
   });
+});
+
+it("two names that are written alike have two parents", () => {
+  const [one, other] = ["a_b", "a__b"].map((syncName) => parentName({ syncNamespace: "shop", syncName }));
+  expect(one).not.toBe(other);
 });
 
 describe("nextParent", () => {
@@ -65,7 +80,7 @@ describe("nextParent", () => {
       },
       record: { generation: 4, fence: 9, attempted: ["sha256:new"] },
     });
-    expect(JSON.stringify(decision)).not.toContain("resourceVersion");
+    expect(decision).not.toHaveProperty("object.metadata.resourceVersion");
   });
 
   it("writes under the resourceVersion it read, and keeps the kinds that were there", () => {
@@ -102,6 +117,117 @@ describe("nextParent", () => {
     expect(attemptedIn(parent).at(-1)).toBe("sha256:49");
   });
 
+  it("says whose it is, and for what", () => {
+    expect(written(undefined)).toMatchObject({
+      metadata: {
+        annotations: {
+          "starling.dev/installation": "inst-1",
+          "starling.dev/sync": "shop/web.app",
+          "starling.dev/sync-uid": "uid-1",
+          "starling.dev/generation": "4",
+          "starling.dev/fence": "9",
+          "starling.dev/render-digest": "sha256:new",
+          "starling.dev/attempted": '["sha256:new"]',
+        },
+      },
+    });
+  });
+
+  it("of a deletion names no rendering, and forgets none that was attempted", () => {
+    const { renderDigest: _, ...deletion } = { ...claim, generation: 5 };
+    const decision = nextParent(written(undefined, { ...claim, renderDigest: "sha256:a" }), deletion, {
+      groupKinds: [],
+    });
+    expect(decision).toMatchObject({ record: { generation: 5, attempted: ["sha256:a"] } });
+    expect(decision).not.toHaveProperty(["object", "metadata", "annotations", "starling.dev/render-digest"]);
+  });
+
+  it("of a deletion that nothing was attempted for remembers nothing", () => {
+    const { renderDigest: _, ...deletion } = claim;
+    expect(nextParent(undefined, deletion, { groupKinds: [] })).toMatchObject({ record: { attempted: [] } });
+  });
+
+  it("takes no attempt for settled while no inventory was ever stored", () => {
+    const parent = written(undefined, { ...claim, generation: 1, renderDigest: "sha256:a" });
+    expect(nextParent(parent, claim, { groupKinds: [] })).toMatchObject({
+      record: { attempted: ["sha256:a", "sha256:new"] },
+    });
+  });
+
+  it("makes a parent that is being deleted anew, without its resourceVersion", () => {
+    const parent = written(undefined);
+    const going = { metadata: { ...(parent.metadata as JsonObject), deletionTimestamp: "2026-11-21T08:00:00Z" } };
+    const decision = nextParent(going, claim, { groupKinds: [] });
+    expect(decision).toMatchObject({ kind: "write", object: { metadata: { name: "shop.web.app" } } });
+    expect(decision).not.toHaveProperty("object.metadata.resourceVersion");
+  });
+
+  it("keeps labels that others wrote", () => {
+    const parent = written(undefined);
+    const metadata = parent.metadata as { labels: JsonObject };
+    const labelled = { metadata: { ...metadata, labels: { ...metadata.labels, team: "shop" } } };
+    expect(nextParent(labelled, claim, { groupKinds: [] })).toMatchObject({
+      object: { metadata: { labels: { team: "shop", "applyset.kubernetes.io/id": setIdOf(claim) } } },
+    });
+  });
+
+  const edited = (annotations: JsonObject): JsonObject => {
+    const metadata = written(undefined).metadata as { annotations: JsonObject };
+    return { metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } };
+  };
+
+  it("reads a parent of which somebody took the lists for one that has none", () => {
+    const metadata = written(undefined).metadata as { annotations: JsonObject };
+    const taken = ["starling.dev/attempted", "applyset.kubernetes.io/contains-group-kinds"];
+    const annotations = Object.fromEntries(
+      Object.entries(metadata.annotations).filter(([name]) => !taken.includes(name)),
+    );
+    const decision = nextParent({ metadata: { ...metadata, annotations } }, claim, { groupKinds: [deployment] });
+    expect(decision).toMatchObject({
+      object: { metadata: { annotations: { "applyset.kubernetes.io/contains-group-kinds": "Deployment.apps" } } },
+      record: { attempted: ["sha256:new"] },
+    });
+  });
+
+  it.each([
+    ["words", "soon"],
+    ["nothing", ""],
+    ["a fraction", "7.5"],
+    ["more than can be counted", "99999999999999999999"],
+    ["infinity", "Infinity"],
+  ])("takes a fence of %s for none", (_name, fence) => {
+    expect(nextParent(edited({ "starling.dev/fence": fence }), claim, { groupKinds: [] }).kind).toBe("write");
+  });
+
+  it.each([
+    ["no list", '{"a":1}'],
+    ["a text", '"sha256:aa"'],
+    ["what is no text", '[1,null,{},["sha256:aa"]]'],
+    ["no digests", '["sha256:","sha256:XY","aa","xsha256:aa","sha256:aa/b","sha512:aa"]'],
+    ["a digest that is too long", JSON.stringify([`sha256:${"a".repeat(65)}`])],
+  ])("names no blob after %s that was written into it", (_name, attempted) => {
+    const decision = nextParent(edited({ "starling.dev/attempted": attempted }), claim, { groupKinds: [] });
+    expect(decision).toMatchObject({ record: { attempted: ["sha256:new"] } });
+  });
+
+  it("reads the newest of more digests than it keeps", () => {
+    const many = Array.from({ length: 30 }, (_, index) => `sha256:${index}`);
+    const { renderDigest: _, ...deletion } = claim;
+    const parent = edited({ "starling.dev/attempted": JSON.stringify(many) });
+    expect(nextParent(parent, deletion, { groupKinds: [] })).toMatchObject({ record: { attempted: many.slice(10) } });
+  });
+
+  it("leaves kinds out that have no name, and writes the others in order", () => {
+    const parent = edited({ "applyset.kubernetes.io/contains-group-kinds": ",Secret,,Deployment.apps," });
+    expect(nextParent(parent, claim, { groupKinds: [configMap] })).toMatchObject({
+      object: {
+        metadata: {
+          annotations: { "applyset.kubernetes.io/contains-group-kinds": "ConfigMap,Deployment.apps,Secret" },
+        },
+      },
+    });
+  });
+
   it.each<readonly [string, Partial<SyncClaim>, string]>([
     ["another installation", { installationId: "inst-2" }, "ForeignOwner"],
     ["another Sync of the same name", { syncUid: "uid-2" }, "ForeignOwner"],
@@ -130,9 +256,20 @@ describe("nextParent", () => {
     expect(nextParent(theirs, claim, { groupKinds: [] })).toMatchObject({ kind: "refuse", reason: "ForeignOwner" });
   });
 
+  it("refuses a parent that another tool took over, whatever else it says", () => {
+    const decision = nextParent(edited({ "applyset.kubernetes.io/tooling": "kubectl/v1.34" }), claim, {
+      groupKinds: [],
+    });
+    expect(decision).toMatchObject({
+      reason: "ForeignOwner",
+      message: expect.stringContaining("ConfigMap starling-system/shop.web.app exists and is not Starling's"),
+    });
+  });
+
   it("refuses a ConfigMap that is no parent", () => {
     expect(nextParent({ metadata: { name: "shop.web.app" } }, claim, { groupKinds: [] })).toMatchObject({
       reason: "ForeignOwner",
+      message: expect.stringContaining('(tooling "")'),
     });
   });
 
@@ -145,8 +282,17 @@ describe("nextParent", () => {
   });
 });
 
-it("holdsClaim is about this very attempt", () => {
-  expect(holdsClaim(written(undefined), claim)).toBe(true);
-  expect(holdsClaim(written(undefined), { ...claim, fence: 8 })).toBe(false);
+it.each<readonly [string, Partial<SyncClaim>, boolean]>([
+  ["itself", {}, true],
+  ["an older fence", { fence: 8 }, false],
+  ["a newer fence", { fence: 10 }, false],
+  ["another generation", { generation: 5 }, false],
+  ["another Sync", { syncUid: "uid-2" }, false],
+  ["another installation", { installationId: "inst-2" }, false],
+])("a parent holds the claim of %s", (_name, change, held) => {
+  expect(holdsClaim(written(undefined), { ...claim, ...change })).toBe(held);
+});
+
+it("a parent that is gone holds no claim", () => {
   expect(holdsClaim(undefined, claim)).toBe(false);
 });

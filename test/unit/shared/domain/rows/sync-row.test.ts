@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { applyOptions } from "#shared/domain/kinds/sync-template.ts";
 import { later } from "#shared/domain/rows/due.ts";
-import { isInspectionDue, isOutstanding, nextWork, orphaning, type Phase } from "#shared/domain/rows/sync-row.ts";
+import {
+  isInspectionDue,
+  isOfAnother,
+  isOutstanding,
+  isParked,
+  isParkedDeletion,
+  nextWork,
+  orphaning,
+  type Phase,
+} from "#shared/domain/rows/sync-row.ts";
 import { desiredOf, observedOf } from "#test/support/sync-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
@@ -42,6 +51,11 @@ describe("a worker's next look", () => {
       expected: desiredOf({}).assignedAt,
     },
     {
+      name: "at what was asked for is never put off by what it said before",
+      row: { ...row({ phase: "Verifying", nextAt: later(at, 4), handledReconcile: 1 }), reconcile: 2 },
+      expected: desiredOf({}).assignedAt,
+    },
+    {
       name: "at what was asked for and is done, is after its interval",
       row: {
         ...row({ phase: "Ready", handledReconcile: 2 }, desiredOf({ attempt: 2, apply: applyOptions.parse({}) })),
@@ -69,6 +83,11 @@ describe("a worker's next look", () => {
   test("is spread: Syncs that were looked at together are not looked at together again", () => {
     const looks = Array.from({ length: 50 }, (_, index) => nextWork({ ...row({ phase: "Ready" }), uid: `u${index}` }));
     expect(new Set(looks).size).toBeGreaterThan(40);
+    const again = Array.from({ length: 50 }, (_, index) => {
+      const looked = later(at, index);
+      return Date.parse(nextWork(row({ phase: "Ready", at: looked })) ?? "") - Date.parse(looked);
+    });
+    expect(new Set(again).size).toBeGreaterThan(40);
   });
 });
 
@@ -120,4 +139,38 @@ test("forgetting a Sync is an assignment of its own, with no rendering", () => {
     rollout: 9,
     assignedAt: at,
   });
+});
+
+test.each<[Phase, boolean]>([
+  ["Applying", false],
+  ["Verifying", false],
+  ["Ready", false],
+  ["Retrying", false],
+  ["Failed", false],
+  ["Unreachable", true],
+  ["Reachable", true],
+  ["Gone", false],
+])("a Sync that is %s waits for its turn: %s", (phase, parked) => {
+  expect(isParked(row({ phase }))).toBe(parked);
+  expect(isParked(row({ phase, attempt: 1 }))).toBe(false);
+  expect(isParkedDeletion(row({ phase }, desiredOf({ attempt: 2, action: "delete" })))).toBe(parked);
+  expect(isParkedDeletion(row({ phase }))).toBe(false);
+});
+
+test("a Sync that nobody has seen waits for nobody's turn", () => {
+  expect(isParked(row(undefined))).toBe(false);
+});
+
+test.each<[string, string | undefined, string | undefined, boolean]>([
+  ["the same cluster", "u1", "u1", false],
+  ["another cluster", "u1", "u2", true],
+  ["a cluster that is not known yet", "u1", undefined, true],
+  ["no cluster yet", undefined, "u1", false],
+  ["no cluster yet, and none is known", undefined, undefined, false],
+])("what was seen of %s is of another", (_name, seen, expected, another) => {
+  expect(isOfAnother(row(seen === undefined ? {} : { clusterUid: seen }), expected)).toBe(another);
+});
+
+test("what was never seen is of no other cluster", () => {
+  expect(isOfAnother(row(undefined), "u1")).toBe(false);
 });

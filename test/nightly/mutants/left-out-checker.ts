@@ -1,0 +1,43 @@
+/**
+ * A checker for Stryker, which loads it by its path: says which mutants are not run. Texts for people, of which tests
+ * check the code and the words that matter and never the whole, and what is not in the sample.
+ */
+import { readFileSync } from "node:fs";
+import type { RunMutant } from "#test/nightly/mutants/mutant-text.ts";
+
+export const everySetting = "STARLING_MUTANTS_EVERY";
+export const testsSetting = "STARLING_MUTANTS_TESTS";
+
+/** Two words, or a word and a value, with a space between. */
+const severalWords = /[\p{L}\d,;:.)}] [\p{L}\d($"`]|[\p{L}\d,;:.)}] \$\{|^["`][ ,;:.]+[\p{L}$]/u;
+/** Where expressions and protocols have words, too: there only what stands in an error is for people. */
+const spoken = /(?:Error\(|\b(?:message|remedy)(?::| =)|log\.\w+\()\s*$/;
+const withProtocols = /\/shared\/adapters\//;
+
+function textForPeople(mutant: RunMutant): boolean {
+  if (mutant.mutatorName !== "StringLiteral") return false;
+  const lines = readFileSync(mutant.fileName, "utf8").split("\n");
+  const { start, end } = mutant.location;
+  const touched = lines.slice(start.line, end.line + 1);
+  touched[touched.length - 1] = touched.at(-1)?.slice(0, end.column) ?? "";
+  const text = touched.join("\n").slice(start.column);
+  if (!severalWords.test(text)) return false;
+  const before = `${lines[start.line - 1] ?? ""}\n${lines[start.line]?.slice(0, start.column)}`;
+  return !withProtocols.test(mutant.fileName) || spoken.test(before);
+}
+
+function reasonToLeaveOut(mutant: RunMutant): string | undefined {
+  if (textForPeople(mutant)) return "text";
+  const every = Number(process.env[everySetting] ?? 1);
+  return Number(mutant.id) % every === 0 ? undefined : "sample";
+}
+
+async function check(mutants: readonly RunMutant[]) {
+  const results = mutants.map((mutant) => {
+    const reason = reasonToLeaveOut(mutant);
+    return [mutant.id, reason === undefined ? { status: "passed" } : { status: "compileError", reason }] as const;
+  });
+  return Object.fromEntries(results);
+}
+
+export const strykerPlugins = [{ kind: "Checker", name: "left-out", value: { init: async () => undefined, check } }];

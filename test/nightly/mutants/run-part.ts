@@ -1,0 +1,75 @@
+import { fileURLToPath } from "node:url";
+import { Stryker } from "@stryker-mutator/core";
+import type { MutationPart } from "#test/nightly/mutants/areas.ts";
+import { everySetting, testsSetting } from "#test/nightly/mutants/left-out-checker.ts";
+import type { RunMutant } from "#test/nightly/mutants/mutant-text.ts";
+import { refusedByTypes } from "#test/nightly/mutants/refused-by-types.ts";
+
+export interface PartResult {
+  readonly killed: number;
+  readonly timedOut: number;
+  /** Not seen by any test, and refused by the compiler. */
+  readonly refused: number;
+  readonly survived: readonly RunMutant[];
+  readonly uncovered: readonly RunMutant[];
+  /** Texts for people. */
+  readonly texts: number;
+  readonly notSampled: number;
+}
+
+export interface RunOptions {
+  readonly root: string;
+  readonly concurrency: number;
+  /** Where what is known of mutants is kept: those whose code and tests did not change are not run again. */
+  readonly known?: string;
+}
+
+const checker = fileURLToPath(new URL("left-out-checker.ts", import.meta.url));
+
+export async function runPart(part: MutationPart, options: RunOptions): Promise<PartResult> {
+  // Checkers and tests run in processes of Stryker's, which get no other word of ours.
+  process.env[everySetting] = String(part.every ?? 1);
+  process.env[testsSetting] = part.tests.join(",");
+  const results = await new Stryker({
+    testRunner: "vitest",
+    plugins: ["@stryker-mutator/vitest-runner", checker],
+    checkers: ["left-out"],
+    vitest: { configFile: "test/nightly/mutants/vitest.config.ts", related: false },
+    mutate: [...part.mutate],
+    coverageAnalysis: "perTest",
+    concurrency: options.concurrency,
+    timeoutMS: 10_000,
+    // Sources and tests are copied, and the copies are changed.
+    inPlace: false,
+    tempDirName: ".starling/mutants/sandboxes",
+    ignorePatterns: ["/cdk.out", "/.starling", "/coverage", "/docs"],
+    // Stryker rewrites it by an API that TypeScript 7 does not have, and Vitest does not read it.
+    tsconfigFile: "none",
+    reporters: [],
+    ...(options.known === undefined ? {} : { incremental: true, incrementalFile: options.known }),
+  }).runMutationTest();
+  const mutants = results.map((mutant) => ({ ...mutant, location: fromZero(mutant.location) }));
+  const by = (status: string) => mutants.filter((mutant) => mutant.status === status);
+  const left = (reason: string) => by("CompileError").filter((mutant) => mutant.statusReason === reason).length;
+  const broken = mutants.filter(({ status }) => status === "RuntimeError" || status === "Pending");
+  if (broken.length > 0) throw new Error(`${broken.length} mutants could not be judged: ${broken[0]?.statusReason}`);
+  const living = [...by("Survived"), ...by("NoCoverage")];
+  const refused = await refusedByTypes(living, options.root);
+  return {
+    killed: by("Killed").length,
+    timedOut: by("Timeout").length,
+    refused: refused.size,
+    survived: by("Survived").filter((mutant) => !refused.has(mutant)),
+    uncovered: by("NoCoverage").filter((mutant) => !refused.has(mutant)),
+    texts: left("text"),
+    notSampled: left("sample"),
+  };
+}
+
+/** Stryker's checkers are told positions from 0, its results have them from 1. */
+function fromZero({ start, end }: RunMutant["location"]): RunMutant["location"] {
+  return {
+    start: { line: start.line - 1, column: start.column - 1 },
+    end: { line: end.line - 1, column: end.column - 1 },
+  };
+}

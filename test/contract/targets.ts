@@ -34,8 +34,8 @@ function real(assets: KubeAssets): ClusterTarget {
   };
 }
 
-/** The programs of a real one, where they are found as envtest finds them. */
-export const kubeAssets = await locateKubeAssets();
+/** The programs of a real one, where they are found as envtest finds them and were not declined. */
+export const kubeAssets = process.env.STARLING_EMBEDDED_ONLY === "1" ? undefined : await locateKubeAssets();
 
 /** The embedded server always, and a real one where its binaries are at hand: every suite holds on both. */
 export const clusterTargets: readonly ClusterTarget[] = [

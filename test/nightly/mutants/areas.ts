@@ -14,6 +14,9 @@ export interface MutationArea {
 
 const domain = (...names: readonly string[]) => names.map((name) => `shared/domain/${name}.ts`);
 const domainTests = (...names: readonly string[]) => names.map((name) => `test/unit/shared/domain/${name}.test.ts`);
+const adapters = (...names: readonly string[]) => names.map((name) => `shared/adapters/${name}.ts`);
+const engine = (...names: readonly string[]) => names.map((name) => `functions/apply/engine/${name}.ts`);
+const workerTests = "test/integration/functions/apply";
 
 /**
  * Where a mutant would be dangerous, and the tests below e2e that are there to kill it. Composition roots (`wire.ts`,
@@ -35,7 +38,72 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     parts: [
       {
         mutate: domain("rows/row", "rows/keys", "rows/row-size", "rows/event-row", "rows/revision-row"),
-        tests: domainTests("rows/*"),
+        tests: domainTests("rows/keys", "rows/row-size", "rows/event-row", "rows/revision-row"),
+      },
+    ],
+  },
+  membership: {
+    least: 90,
+    parts: [
+      { mutate: domain("membership"), tests: domainTests("membership") },
+      { mutate: domain("inventory"), tests: domainTests("inventory") },
+      { mutate: domain("parent-object"), tests: domainTests("parent-object") },
+      {
+        mutate: engine("deletion-guards", "prune-set"),
+        tests: [`${workerTests}/engine/prune-set.test.ts`, `${workerTests}/engine/deletion-guards.test.ts`],
+        every: 3,
+      },
+    ],
+  },
+  worker: {
+    least: 90,
+    parts: [
+      {
+        mutate: ["functions/apply/*.ts", "!functions/apply/{wire,handler,env}.ts"],
+        tests: [`${workerTests}/*.test.ts`, "test/unit/functions/apply/*.test.ts"],
+        every: 20,
+      },
+      { mutate: ["functions/apply/verbs/*.ts"], tests: [`${workerTests}/*.test.ts`], every: 20 },
+      {
+        mutate: ["functions/apply/engine/*.ts", "!functions/apply/engine/{prune-set,deletion-guards}.ts"],
+        tests: [`${workerTests}/engine/*.test.ts`, "test/unit/functions/apply/engine/*.test.ts"],
+        every: 20,
+      },
+    ],
+  },
+  api: {
+    least: 90,
+    parts: [
+      {
+        mutate: ["functions/api/*.ts", "!functions/api/{wire,handler,env}.ts"],
+        tests: ["test/unit/functions/api/*.test.ts"],
+        every: 5,
+      },
+    ],
+  },
+  adapters: {
+    least: 90,
+    parts: [
+      {
+        mutate: adapters("dynamo-table", "memory-table", "readable-row", "row-limit"),
+        tests: ["test/contract/adapters/table.test.ts"],
+        every: 3,
+      },
+      {
+        mutate: adapters("s3-blob-store", "memory-blob-store", "blob-too-large", "byte-collector"),
+        tests: ["test/contract/adapters/blob-store.test.ts"],
+        every: 3,
+      },
+      { mutate: adapters("sqs-sender"), tests: ["test/contract/adapters/sqs-sender.test.ts"], every: 3 },
+      {
+        mutate: adapters("kube/*"),
+        tests: ["test/contract/kube/*.test.ts", `${workerTests}/{hostile-answers,silent-apis}.test.ts`],
+        every: 20,
+      },
+      {
+        mutate: adapters("address-*", "eks-token", "artifact-archive", "git/*"),
+        tests: ["test/unit/shared/adapters/**/*.test.ts"],
+        every: 10,
       },
     ],
   },

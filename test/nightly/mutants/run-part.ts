@@ -30,6 +30,8 @@ export async function runPart(part: MutationPart, options: RunOptions): Promise<
   // Checkers and tests run in processes of Stryker's, which get no other word of ours.
   process.env[everySetting] = String(part.every ?? 1);
   process.env[testsSetting] = part.tests.join(",");
+  // Starting a real API server for each mutant would take most of the time.
+  process.env.STARLING_EMBEDDED_ONLY = "1";
   const results = await new Stryker({
     testRunner: "vitest",
     plugins: ["@stryker-mutator/vitest-runner", checker],

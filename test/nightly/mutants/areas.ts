@@ -28,8 +28,8 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     parts: [
       { mutate: ["functions/tick/claim-due.ts"], tests: ["test/unit/functions/tick/*.test.ts"] },
       {
-        mutate: domain("rows/due", "rows/sync-row", "rows/object-rows"),
-        tests: domainTests("rows/due", "rows/sync-row", "rows/object-rows"),
+        mutate: domain("rows/due", "rows/sync-row", "rows/object-rows", "next-resolve"),
+        tests: domainTests("rows/due", "rows/sync-row", "rows/object-rows", "next-resolve"),
       },
     ],
   },

@@ -6,7 +6,62 @@ export interface ExplainedMutant extends MutantText {
 }
 
 /** Legend: file, the line as it is, what becomes of it, why no test sees it. */
-const survivors: readonly (readonly [string, string, string, string])[] = [];
+const survivors: readonly (readonly [string, string, string, string])[] = [
+  [
+    "functions/tick/claim-due.ts",
+    'if (head === "CL") return [{ to: "apply", cluster: rest.join("#") }];',
+    'if (head === "CL") return [{ to: "apply", cluster: rest.join("") }];',
+    "a cluster's name has no #",
+  ],
+  [
+    "functions/tick/claim-due.ts",
+    'if (head === "REND") return [{ to: "render", input: rest.join("#") }];',
+    'if (head === "REND") return [{ to: "render", input: rest.join("") }];',
+    "a digest has no #",
+  ],
+  [
+    "functions/tick/claim-due.ts",
+    'const [namespace = "", kind = "", name = ""] = [...rest, key.sk];',
+    'const [namespace = "Stryker was here!", kind = "", name = ""] = [...rest, key.sk];',
+    "for the compiler: what has a kind that is told of has all three",
+  ],
+  [
+    "functions/tick/claim-due.ts",
+    'const [namespace = "", kind = "", name = ""] = [...rest, key.sk];',
+    'const [namespace = "", kind = "Stryker was here!", name = ""] = [...rest, key.sk];',
+    "any other kind is told of to nobody, as none is",
+  ],
+  [
+    "functions/tick/claim-due.ts",
+    'const [namespace = "", kind = "", name = ""] = [...rest, key.sk];',
+    'const [namespace = "", kind = "", name = "Stryker was here!"] = [...rest, key.sk];',
+    "for the compiler: what has a kind that is told of has all three",
+  ],
+  [
+    "shared/domain/membership.ts",
+    'for (const option of (all[name] ?? "").split(",")) {',
+    'for (const option of (all[name] ?? "Stryker was here!").split(",")) {',
+    "any text that is no option keeps nothing",
+  ],
+  [
+    "shared/domain/parent-object.ts",
+    'installationId: annotations[annotation.installation] ?? "",',
+    'installationId: annotations[annotation.installation] ?? "Stryker was here!",',
+    "any text that is no installation's id is foreign",
+  ],
+  [
+    "shared/domain/parent-object.ts",
+    'syncUid: annotations[annotation.syncUid] ?? "",',
+    'syncUid: annotations[annotation.syncUid] ?? "Stryker was here!",',
+    "any text that is no Sync's uid is foreign",
+  ],
+  [
+    "shared/domain/parent-object.ts",
+    'const digests = Array.isArray(list) ? list.filter((digest) => typeof digest === "string") : [];',
+    'const digests = Array.isArray(list) ? list.filter((digest) => typeof digest === "string") : ["Stryker was here"];',
+    "what is no digest is left out below",
+  ],
+];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({
   file,

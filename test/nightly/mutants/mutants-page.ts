@@ -30,8 +30,13 @@ export function explanationsOnPage(): string | undefined {
 export function explanations(): string {
   const files = Map.groupBy(explainedMutants, ({ file }) => file);
   const sections = [...files].map(([file, mutants]) => {
-    const lines = mutants.map(({ code, mutated, reason }) => `  - \`${code}\` → \`${mutated}\`: ${reason}`);
+    const lines = mutants.map(({ code, mutated, reason }) => `  - ${quoted(code)} → ${quoted(mutated)}: ${reason}`);
     return [`- ${file}`, ...lines].join("\n");
   });
   return sections.length === 0 ? "None." : sections.join("\n");
+}
+
+/** As code in Markdown, whatever quotes it has itself. */
+function quoted(code: string): string {
+  return code.includes("`") ? `\`\` ${code} \`\`` : `\`${code}\``;
 }

@@ -43,6 +43,7 @@ export async function runPart(part: MutationPart, options: RunOptions): Promise<
     timeoutMS: 10_000,
     // Sources and tests are copied, and the copies are changed.
     inPlace: false,
+    disableTypeChecks: false,
     tempDirName: ".starling/mutants/sandboxes",
     ignorePatterns: ["/cdk.out", "/.starling", "/coverage", "/docs"],
     // Stryker rewrites it by an API that TypeScript 7 does not have, and Vitest does not read it.

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { sourceSpec } from "#shared/domain/kinds/source.ts";
-import { later } from "#shared/domain/rows/due.ts";
 import {
   type Act,
   type ClusterRow,
@@ -9,9 +7,7 @@ import {
   incarnationOf,
   isUnplanned,
   newestAct,
-  nextResolve,
   type Operations,
-  type SourceStatus,
   type SubjectRow,
   type SubjectState,
 } from "#shared/domain/rows/object-rows.ts";
@@ -84,58 +80,4 @@ test.each([
 ])("a subject %s is unplanned: %s", (_name, { generation, seen, acted }, expected) => {
   const status = { observedGeneration: seen, observedOperation: acted, conditions: [] };
   expect(isUnplanned({ generation, operations: { resumed: act(5) }, status })).toBe(expected);
-});
-
-describe("a Source is resolved next", () => {
-  const created = "2026-11-20T08:00:00.000Z";
-  const next = (status: Partial<SourceStatus>, operations: Operations = {}, interval?: string) =>
-    nextResolve({
-      uid: "u",
-      generation: 2,
-      createdAt: created,
-      operations,
-      spec: sourceSpec.parse({
-        git: { url: "https://git.example.com/app", ref: { branch: "main" } },
-        ...(interval === undefined ? {} : { interval }),
-      }),
-      status: { conditions: [], ...status },
-    });
-  const resolved = { attemptedAt: at, observedGeneration: 2 };
-
-  test.each<[string, string | undefined, string | undefined]>([
-    ["never, while it is suspended", next({}, { suspended: act(1) }), undefined],
-    ["at once, when it is new", next({}), created],
-    ["at once, when its spec has changed", next({ attemptedAt: at, observedGeneration: 1 }), created],
-    ["at once, when somebody asks", next(resolved, { reconcile: act(3, later(at, 9)) }), later(at, 9)],
-    ["soon after a failure", next({ ...resolved, failures: 1 }), later(at, 5)],
-    ["later after more of them", next({ ...resolved, failures: 3 }), later(at, 20)],
-    ["after its interval, however often it failed", next({ ...resolved, failures: 50 }, {}, "1m"), later(at, 60)],
-    [
-      "as asked once, not again",
-      next({ ...resolved, handledReconcile: 3, failures: 1 }, { reconcile: act(3) }),
-      later(at, 5),
-    ],
-    [
-      "by an act of before acts had numbers, not again",
-      next({ ...resolved, failures: 1 }, { reconcile: { by: "maintainers", at } as Act }),
-      later(at, 5),
-    ],
-  ])("%s", (_name, actual, expected) => {
-    expect(actual).toBe(expected);
-  });
-
-  test.each([
-    ["1h", 3600],
-    [undefined, 300],
-  ])("within 5 %% of its interval %s", (interval, seconds) => {
-    const resolvedNext = next(resolved, {}, interval) ?? "";
-    expect(resolvedNext >= later(at, seconds * 0.95) && resolvedNext <= later(at, seconds * 1.05)).toBe(true);
-    expect(resolvedNext).toBe(next({ ...resolved, failures: 0 }, {}, interval));
-  });
-
-  test("not together with those that were resolved at the same time", () => {
-    const times = Array.from({ length: 50 }, (_, index) => next({ ...resolved, attemptedAt: later(at, index) }));
-    const waits = times.map((time, index) => Date.parse(time ?? "") - Date.parse(later(at, index)));
-    expect(new Set(waits).size).toBeGreaterThan(40);
-  });
 });

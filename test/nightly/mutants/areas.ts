@@ -85,12 +85,12 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     least: 90,
     parts: [
       {
-        mutate: adapters("dynamo-table", "memory-table", "readable-row", "row-limit"),
+        mutate: adapters("dynamo-table", "readable-row", "row-limit"),
         tests: ["test/contract/adapters/table.test.ts"],
         every: 3,
       },
       {
-        mutate: adapters("s3-blob-store", "memory-blob-store", "blob-too-large", "byte-collector"),
+        mutate: adapters("s3-blob-store", "blob-too-large", "byte-collector"),
         tests: ["test/contract/adapters/blob-store.test.ts"],
         every: 3,
       },

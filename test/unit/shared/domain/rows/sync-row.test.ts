@@ -171,6 +171,16 @@ test.each<[string, string | undefined, string | undefined, boolean]>([
   expect(isOfAnother(row(seen === undefined ? {} : { clusterUid: seen }), expected)).toBe(another);
 });
 
+const applied = { renderDigest: "sha256:aaa", revision: "main@sha1:aaa", attempt: 1, at };
+test.each<[string, Parameters<typeof observedOf>[0], boolean]>([
+  ["an inventory", { inventory: "sha256:bb" }, true],
+  ["a rendering", { applied }, true],
+  ["a look", {}, false],
+  ["an inventory of this cluster", { inventory: "sha256:bb", applied, clusterUid: "u1" }, false],
+])("what recorded %s is of another: %j", (_name, observed, another) => {
+  expect(isOfAnother(row(observed), "u1")).toBe(another);
+});
+
 test("what was never seen is of no other cluster", () => {
   expect(isOfAnother(row(undefined), "u1")).toBe(false);
 });

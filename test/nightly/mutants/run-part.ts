@@ -29,7 +29,7 @@ const checker = fileURLToPath(new URL("left-out-checker.ts", import.meta.url));
 export async function runPart(part: MutationPart, options: RunOptions): Promise<PartResult> {
   // Checkers and tests run in processes of Stryker's, which get no other word of ours.
   process.env[everySetting] = String(part.every ?? 1);
-  process.env[testsSetting] = part.tests.join(",");
+  process.env[testsSetting] = part.tests.join("\n");
   // Starting a real API server for each mutant would take most of the time.
   process.env.STARLING_EMBEDDED_ONLY = "1";
   const results = await new Stryker({

@@ -7,7 +7,7 @@ import { testsSetting } from "#test/nightly/mutants/left-out-checker.ts";
  */
 export default defineConfig({
   test: {
-    include: (process.env[testsSetting] ?? "").split(","),
+    include: (process.env[testsSetting] ?? "").split("\n"),
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

@@ -47,6 +47,25 @@ describe("what a Sync tells of", () => {
     });
   });
 
+  test("of an object that says no more than why", () => {
+    const trouble = { object: "Deployment shop/web", reason: "Unschedulable", message: "" };
+    const [event] = syncEvents(syncRowOf("c1", { observed: { phase: "Failed", troubles: [trouble] } }));
+    expect(event?.message).toBe("Deployment shop/web: Unschedulable");
+  });
+
+  test("no drift, where nothing had drifted", () => {
+    const drift = { at, objects: 0, corrected: false };
+    expect(syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift } }))).toEqual([]);
+  });
+
+  test("drift of two clusters at one time is two rows", () => {
+    const drift = { at, objects: 1, corrected: true };
+    const rows = ["c1", "c2"].flatMap((cluster) =>
+      syncEvents(syncRowOf(cluster, { observed: { phase: "Applying", drift } })),
+    );
+    expect(new Set(rows.map(keyText)).size).toBe(2);
+  });
+
   test("told again it is the same row; another cluster, attempt or time is another", () => {
     const key = (cluster: string, observed: Parameters<typeof observedOf>[0]) =>
       syncEvents(syncRowOf(cluster, { desired: { attempt: observed.attempt ?? 1 }, observed })).map(keyText)[0];
@@ -90,4 +109,21 @@ test("a rollout tells of its newest transitions, each once", async () => {
   expect(events.at(-1)?.message).toBe("web-1: 1 cluster failed in stage all: a: RenderFailed: no kind");
   expect(new Set(events.map(keyText)).size).toBe(3);
   expect(rolloutEvents({ ...rollout, version: 99 }).map(keyText)).toEqual(events.map(keyText));
+});
+
+test("of a long rollout the three newest transitions are told", async () => {
+  const world = new PlannerWorld();
+  await world.addCluster("a", "all");
+  await world.setSource("aaa");
+  await world.setGroup({});
+  await world.plan();
+  const rollout = world.newest();
+  const transitions = ["1", "2", "3", "4"].map((message) => ({
+    at,
+    phase: "Running" as const,
+    reason: "Now",
+    message,
+  }));
+  const events = rolloutEvents({ ...rollout, transitions });
+  expect(events.map(({ message }) => message)).toEqual(["web-1: 2", "web-1: 3", "web-1: 4"]);
 });

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { applyOptions } from "#shared/domain/kinds/sync-template.ts";
 import { later } from "#shared/domain/rows/due.ts";
 import {
+  isAsked,
+  isDenied,
   isInspectionDue,
   isOfAnother,
   isOutstanding,
@@ -99,19 +101,59 @@ describe("drift is looked for while an object is not ready", () => {
     { phase: "Verifying", applied: whole },
     desiredOf({ attempt: 2, apply: { ...options, drift: "off" } }),
   );
+  const handled = row(
+    { phase: "Verifying", applied: whole, handledReconcile: 1 },
+    desiredOf({ attempt: 2, apply: options }),
+  );
   const inspected = { ...waiting, observed: { ...waiting.observed, inspectedAt: later(at, 600) } } as typeof waiting;
 
   test.each<[string, Parameters<typeof isInspectionDue>[0], number, boolean]>([
     ["not before the interval", waiting, 569, false],
     ["after it", waiting, 631, true],
+    ["not a millisecond too early", waiting, 590.999, false],
+    ["and none too late", waiting, 591, true],
     ["after it again", inspected, 1169, false],
     ["and again", inspected, 1231, true],
     ["when somebody asks", { ...waiting, reconcile: 1 }, 1, true],
+    ["not when what somebody asked for is done", { ...handled, reconcile: 1 }, 1, false],
     ["not where nobody wants to know", { ...off, reconcile: 1 }, 5000, false],
     ["not before anything was applied", row({ phase: "Verifying" }), 5000, false],
   ])("%s", (_name, row, seconds, due) => {
     expect(isInspectionDue(row, new Date(later(at, seconds)))).toBe(due);
   });
+
+  test("is spread over the interval's end", () => {
+    const then = new Date(later(at, 600));
+    const due = Array.from({ length: 50 }, (_, index) => isInspectionDue({ ...waiting, uid: `u${index}` }, then));
+    expect([due.filter((each) => each).length > 5, due.filter((each) => !each).length > 5]).toEqual([true, true]);
+  });
+});
+
+test.each<[string, number | undefined, number | undefined, boolean]>([
+  ["that nobody asked for", undefined, undefined, false],
+  ["that nobody asks for any more", undefined, 3, false],
+  ["that was asked for", 3, undefined, true],
+  ["that was asked for again", 4, 3, true],
+  ["that was had", 3, 3, false],
+])("a look %s is still to be had: %j", (_name, reconcile, handled, expected) => {
+  const looked = row(handled === undefined ? {} : { handledReconcile: handled });
+  expect(isAsked(reconcile === undefined ? looked : { ...looked, reconcile })).toBe(expected);
+});
+
+test("what was asked for before anybody looked is still to be had", () => {
+  expect(isAsked({ ...row(undefined), reconcile: 1 })).toBe(true);
+});
+
+test.each<[Phase, string, boolean]>([
+  ["Retrying", "BlobDenied", true],
+  ["Retrying", "ApplyFailed", false],
+  ["Failed", "BlobDenied", false],
+])("a Sync that is %s for %s is denied its blobs: %s", (phase, reason, denied) => {
+  expect(isDenied(observedOf({ phase, reason }))).toBe(denied);
+});
+
+test("a Sync that nobody has seen is denied nothing", () => {
+  expect(isDenied(undefined)).toBe(false);
 });
 
 test.each<[Phase, boolean]>([

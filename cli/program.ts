@@ -7,6 +7,7 @@ import type { DescribeOptions } from "#cli/commands/describe.ts";
 import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
+import type { PruneOptions } from "#cli/commands/prune.ts";
 import type { RolloutListOptions, RolloutStatusOptions } from "#cli/commands/rollout.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { exitCodes } from "#cli/failure.ts";
@@ -139,6 +140,14 @@ function changeVerbs(program: Command, verb: AddVerb): void {
         .default("delete"),
     )
     .option("--wait", "until it is gone");
+
+  verb(program, "prune", async (session, args, options: PruneOptions) =>
+    (await import("#cli/commands/prune.ts")).prune(session, args, options),
+  )
+    .description("Delete what a Sync once applied and nobody recorded, as a restored cluster has it; shown first.")
+    .addArgument(new Argument("<sync...>", "sync/NAME"))
+    .option("--cluster <name>", "for a Sync of a group: on this cluster")
+    .option("--dry-run", "only show what would go");
 
   for (const word of ["suspend", "resume"] as const) {
     verb(program, word, async (session, args) =>

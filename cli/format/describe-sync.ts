@@ -5,8 +5,9 @@ import { actText, objectState, reasonText } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { EventItem, SyncObject } from "#shared/domain/api/objects.ts";
-import { plainLine } from "#shared/domain/plain-text.ts";
-import type { ObjectTrouble, ObjectWarning } from "#shared/domain/rows/sync-row.ts";
+import { describeObject } from "#shared/domain/object-id.ts";
+import { plainLine, plainText } from "#shared/domain/plain-text.ts";
+import type { ForeignObject, ObjectTrouble, ObjectWarning } from "#shared/domain/rows/sync-row.ts";
 
 export interface DescribedSync {
   readonly sync: SyncObject;
@@ -46,8 +47,13 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
     observed?.drift === undefined
       ? ""
       : `Drift: ${observed.drift.objects} objects at ${formatTime(observed.drift.at, now)}${observed.drift.corrected ? ", corrected" : ", not corrected"}\n`,
+    observed?.rebuilt === undefined
+      ? ""
+      : `Inventory: ${plainText(observed.rebuilt.message)}, ${formatTime(observed.rebuilt.at, now)}\n`,
+    sectionText("Foreign objects", foreignText(sync)),
+    pruneText(sync),
     sectionText("Events", eventsText(events, now)),
-    nextText(nextCommands(sync, state.word)),
+    nextText([...nextCommands(sync, state.word), ...pruneCommands(sync)]),
   ].join("");
 }
 
@@ -81,6 +87,34 @@ function warningsText(warnings: readonly ObjectWarning[] = []): string {
 function troublesText(troubles: readonly ObjectTrouble[] = []): string {
   const rows = troubles.map(({ object, reason, message }) => [object, reasonText(reason, message)]);
   return formatTable({ columns: ["", ""], rows }, { headers: "hide", indent: "  " });
+}
+
+/** What carries the Sync's label and is not recorded. */
+function foreignText({ status: { observed } }: SyncObject): string {
+  const named = observed?.foreign ?? [];
+  const rows = named.map((object) => [describeObject(object.id), foreignReason(object)]);
+  const unnamed = (observed?.objects.foreign ?? 0) - named.length;
+  if (named.length > 0 && unnamed > 0) rows.push([`and ${unnamed} more`, ""]);
+  return formatTable({ columns: ["", ""], rows }, { headers: "hide", indent: "  " });
+}
+
+function pruneText({ status: { prune } }: SyncObject): string {
+  if (prune === undefined) return "";
+  const word = prune.objects.length === 1 ? "object" : "objects";
+  return `Pruned:  ${prune.objects.length} ${word}, ${prune.handled ? "done" : "not done yet"}: ${plainText(actText(prune))}\n`;
+}
+
+function foreignReason({ member, keep }: ForeignObject): string {
+  if (!member) return "only bears a copy of the Sync's label";
+  const once = "applied by this Sync once, not recorded and not in git";
+  return keep === undefined ? once : `${once}; ${keep}`;
+}
+
+function pruneCommands({ metadata, spec, status }: SyncObject): readonly string[] {
+  const prunable = (status.observed?.foreign ?? []).some(({ member, keep }) => member && keep === undefined);
+  if (!prunable || status.prune?.handled === false) return [];
+  const where = `--cluster ${spec.cluster} -n ${metadata.namespace ?? ""}`;
+  return [`starling prune sync/${metadata.name} ${where}     delete the foreign objects it once applied`];
 }
 
 function nextCommands({ metadata, status, spec }: SyncObject, word: string): readonly string[] {

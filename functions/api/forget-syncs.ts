@@ -74,7 +74,14 @@ async function dismissWorker(cluster: string, table: Table): Promise<void> {
 
 /** What was observed is forgotten too: whoever is registered under this name next may be another cluster. */
 function forgottenRow(row: SyncRow, now: Date): SyncRow {
-  const { observed: _observed, dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...kept } = row;
+  const {
+    observed: _observed,
+    operations: _operations,
+    dueShard: _shard,
+    dueKey: _key,
+    dispatches: _sent,
+    ...kept
+  } = row;
   return {
     ...kept,
     version: row.version + 1,

@@ -10,6 +10,7 @@ const statusOfCode = {
   ConfirmationRequired: 409,
   InUse: 409,
   IdentityChanged: 409,
+  ForeignChanged: 409,
   Deleting: 409,
   Suspended: 409,
   Conflict: 409,

@@ -1,5 +1,6 @@
 /** What requests may say. */
 import { z } from "zod";
+import { objectName } from "#functions/api/query-values.ts";
 import { boundedList, boundedText } from "#shared/domain/kinds/bounded.ts";
 
 /** More would not be written in the time a request has. */
@@ -18,6 +19,14 @@ export const applyBody = z.strictObject({
 export const acceptBody = z.strictObject({
   reason,
   uid: boundedText(64).min(1),
+  confirm: z.boolean().default(false),
+});
+
+export const pruneBody = z.strictObject({
+  reason,
+  cluster: boundedText(63).regex(objectName, "expected the name of a cluster").exactOptional(),
+  /** As many as are named at once. */
+  uids: boundedList(boundedText(253).min(1), 20).min(1, "must name at least one object"),
   confirm: z.boolean().default(false),
 });
 

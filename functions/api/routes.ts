@@ -10,6 +10,7 @@ import { getObject, listClusters, listSources, listSyncGroups } from "#functions
 import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
 import { operate } from "#functions/api/operate.ts";
 import { type ListPage, type PageRequest, pageRequest } from "#functions/api/page-request.ts";
+import { pruneForeign } from "#functions/api/prune-foreign.ts";
 import { named, objectName, parseBody, stateOf } from "#functions/api/query-values.ts";
 import {
   getRollout,
@@ -20,7 +21,7 @@ import {
 } from "#functions/api/read-rollouts.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { acceptBody, applyBody, deleteQuery, operateBody } from "#functions/api/request-bodies.ts";
+import { acceptBody, applyBody, deleteQuery, operateBody, pruneBody } from "#functions/api/request-bodies.ts";
 import { listOf, rolloutObject } from "#shared/domain/api/objects.ts";
 import { excerpt } from "#shared/domain/excerpt.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
@@ -59,6 +60,7 @@ const routes: readonly Route[] = [
   { method: "GET", path: `${ns}/:plural/:name`, answer: one },
   { method: "DELETE", path: `${ns}/:plural/:name`, answer: (call) => remove(call, objectOf(call.params)) },
   { method: "POST", path: `${ns}/:plural/:name/:verb`, answer: verb },
+  { method: "POST", path: `${ns}/syncs/:name/prune`, answer: prune },
   { method: "GET", path: `${ns}/:plural/:name/events`, answer: events },
 
   { method: "GET", path: `${ns}/:subjects/:name/syncs`, answer: syncsOfSubject },
@@ -130,6 +132,18 @@ function verb({ ports, request, params }: Call): Promise<unknown> {
     reference: objectOf(params),
     verb: params.verb as "suspend" | "resume" | "reconcile",
     ...(body.withSource ? { sources: "include" } : {}),
+    caller: caller(request, body.reason),
+  });
+}
+
+function prune({ ports, request, params }: Call): Promise<unknown> {
+  const body = parseBody(pruneBody, request.body);
+  return pruneForeign(ports, {
+    namespace: params.namespace ?? "",
+    name: params.name ?? "",
+    ...(body.cluster === undefined ? {} : { cluster: body.cluster }),
+    uids: body.uids,
+    confirmed: body.confirm ? "confirmed" : "ask",
     caller: caller(request, body.reason),
   });
 }

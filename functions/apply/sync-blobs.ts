@@ -31,18 +31,43 @@ function cacheOf(blobs: BlobStore): BlobCache {
   return cache;
 }
 
-/** @throws StarlingError `BlobNotFound`, `BlobCorrupt` */
+/** @throws StarlingError `RenderingLost`: it can be rendered again, and whoever assigned it has that done. */
 export async function loadRendering(digest: string, blobs: BlobStore): Promise<readonly ManifestObject[]> {
   const { renderings } = cacheOf(blobs);
   const cached = renderings.get(digest);
   if (cached !== undefined) return cached;
-  const text = await verified(blobKeys.rendering(digest), digest, blobs);
+  const text = await verified(blobKeys.rendering(digest), digest, blobs).catch((error: unknown) => {
+    throw isLost(error) ? renderingLost(digest, error) : error;
+  });
   const value = parseJson(text) as unknown as ManifestObject[];
   renderings.set(digest, value, text.length);
   return value;
 }
 
-/** The stored inventory, or an empty one when there never was any; one that cannot be read is never an empty one. */
+function renderingLost(digest: string, cause: StarlingError): StarlingError {
+  const message = `the rendering ${digest} is lost (${cause.message}); it is rendered again from the artifact`;
+  return new StarlingError(message, { code: "RenderingLost", retry: "transient", data: { digest }, cause });
+}
+
+/** @returns undefined when it is lost. */
+export async function findRendering(digest: string, blobs: BlobStore): Promise<readonly ManifestObject[] | undefined> {
+  try {
+    return await loadRendering(digest, blobs);
+  } catch (error) {
+    if (error instanceof StarlingError && error.code === "RenderingLost") return undefined;
+    throw error;
+  }
+}
+
+/** A blob that is gone, or that has other bytes than were stored. What may not be read is not lost. */
+export function isLost(error: unknown): error is StarlingError {
+  return error instanceof StarlingError && (error.code === "BlobNotFound" || error.code === "BlobCorrupt");
+}
+
+/**
+ * The stored inventory, or an empty one when there never was any; one that cannot be read is never an empty one.
+ * @throws StarlingError `BlobNotFound`, `BlobCorrupt`
+ */
 export async function loadInventory(row: SyncRow, setId: string, blobs: BlobStore): Promise<Inventory> {
   const digest = row.observed?.inventory;
   if (digest === undefined) return emptyInventory(setId);
@@ -65,7 +90,8 @@ export async function saveInventory(
   const digest = sha256(text);
   if (digest === row.observed?.inventory) return undefined;
   const key = blobKeys.inventory(row.cluster, digest);
-  await ports.blobs.putOnce(key, Buffer.from(text));
+  // Over whatever is there: it may have been changed.
+  await ports.blobs.overwrite(key, Buffer.from(text));
   cacheOf(ports.blobs).inventories.set(key, inventory, inventory.entries.length);
   return digest;
 }

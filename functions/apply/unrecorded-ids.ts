@@ -1,7 +1,13 @@
-import { loadRendering } from "#functions/apply/sync-blobs.ts";
+import { findRendering } from "#functions/apply/sync-blobs.ts";
 import { objectIdOf } from "#shared/domain/kube-object.ts";
 import { type ObjectId, objectIdKey, placesOf } from "#shared/domain/object-id.ts";
 import type { BlobStore } from "#shared/ports.ts";
+
+export interface Unrecorded {
+  readonly ids: readonly ObjectId[];
+  /** Digests of renderings that are lost: nothing says what they may have left. */
+  readonly lost: readonly string[];
+}
 
 /**
  * Objects of renderings that were tried and whose inventory was never stored: a worker that died may have made them.
@@ -13,14 +19,17 @@ export async function unrecordedIds(
   attempted: readonly string[],
   known: { readonly desired: ReadonlySet<string>; readonly defaultNamespace: string | undefined },
   blobs: BlobStore,
-): Promise<readonly ObjectId[]> {
+): Promise<Unrecorded> {
   const ids = new Map<string, ObjectId>();
+  const lost: string[] = [];
   for (const digest of attempted) {
-    for (const object of await loadRendering(digest, blobs)) {
+    const rendering = await findRendering(digest, blobs);
+    if (rendering === undefined) lost.push(digest);
+    for (const object of rendering ?? []) {
       const places = placesOf(objectIdOf(object), known.defaultNamespace);
       if (places.some((id) => known.desired.has(objectIdKey(id)))) continue;
       for (const id of places) ids.set(objectIdKey(id), id);
     }
   }
-  return [...ids.values()];
+  return { ids: [...ids.values()], lost };
 }

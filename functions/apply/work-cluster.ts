@@ -173,7 +173,8 @@ function messagesOf(row: SyncRow, outcome: SyncOutcome, now: Date): Message[] {
   const slow = onTheWay && observed.tries === TRIES_WITHOUT_REPORT;
   // Somebody waits for the look itself, whatever it found.
   const answers = !onTheWay && observed.handledReconcile !== before?.handledReconcile;
-  if ((changed && !onTheWay) || slow || answers || observed.drift?.at !== before?.drift?.at) {
+  const told = observed.drift?.at !== before?.drift?.at || observed.rebuilt?.at !== before?.rebuilt?.at;
+  if ((changed && !onTheWay) || slow || answers || told) {
     messages.push({
       to: "report",
       about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },

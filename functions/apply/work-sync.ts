@@ -5,6 +5,7 @@ import { applySync } from "#functions/apply/verbs/apply-sync.ts";
 import { deleteSync } from "#functions/apply/verbs/delete-sync.ts";
 import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
 import { probeSync } from "#functions/apply/verbs/probe-sync.ts";
+import { pruneForeign } from "#functions/apply/verbs/prune-foreign.ts";
 import type { Verb, VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
@@ -15,6 +16,7 @@ import {
   isInspectionDue,
   isOfAnother,
   isParkedDeletion,
+  isPruneAsked,
   type Observed,
   type SyncRow,
 } from "#shared/domain/rows/sync-row.ts";
@@ -92,6 +94,7 @@ function verbFor(row: SyncRow, { subject, isSuspended, now }: VerbQuestion): Ver
   if (observed.phase === "Unreachable") return holds ? inspectSync : probeSync;
   // Once everything was applied and pruned, there is no more to do than to put back what changes.
   if (observed.applied?.attempt !== desired.attempt) return applySync;
+  if (isPruneAsked(row)) return pruneForeign;
   if (observed.phase !== "Verifying") return inspectSync;
   return isSuspended || !isInspectionDue(row, now) ? verifySync : inspectSync;
 }

@@ -44,6 +44,12 @@ export function formatGroupKind({ group, kind }: GroupKind): string {
   return group === "" ? kind : `${kind}.${group}`;
 }
 
+/** The inverse of `formatGroupKind`: no kind has a dot in it. */
+export function parseGroupKind(text: string): GroupKind {
+  const [kind = "", ...group] = text.split(".");
+  return { group: group.join("."), kind };
+}
+
 /** The group of an apiVersion: `apps` of `apps/v1`, empty for `v1`. */
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf("/");

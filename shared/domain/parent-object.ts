@@ -9,7 +9,7 @@ import {
   stringAt,
 } from "#shared/domain/kube-object.ts";
 import { parentLabel } from "#shared/domain/membership.ts";
-import { compareText, formatGroupKind, type GroupKind } from "#shared/domain/object-id.ts";
+import { compareText, formatGroupKind, type GroupKind, parseGroupKind } from "#shared/domain/object-id.ts";
 
 /** The namespace of every parent object; Starling creates it and never deletes it. */
 export const parentNamespace = "starling-system";
@@ -59,6 +59,14 @@ export interface ParentRecord {
   readonly attempted: readonly string[];
 }
 
+/** What the parent knows of the set. */
+export interface SetMemory {
+  /** Digests of the rendering that was last given, and of those that may have left objects behind. */
+  readonly renderings: readonly string[];
+  /** Every kind that a member may have. */
+  readonly groupKinds: readonly GroupKind[];
+}
+
 /** What is known of the set beside its parent. */
 export interface SetKnowledge {
   /** Kinds of what is about to be applied and of what the inventory holds. */
@@ -103,7 +111,10 @@ export function nextParent(current: KubeObject | undefined, claim: SyncClaim, kn
   const settled = before === undefined || before.generation <= (known.settledThrough ?? 0);
   const attempted = settled ? [] : before.attempted.filter((digest) => digest !== claim.renderDigest);
   if (claim.renderDigest !== undefined) attempted.push(claim.renderDigest);
-  const kinds = new Set([...(settled ? [] : containedKinds(current)), ...known.groupKinds.map(formatGroupKind)]);
+  // A parent that is older than what is settled came back with a restored cluster, and other members with it.
+  const isRestored = before !== undefined && before.generation < (known.settledThrough ?? 0);
+  const earlier = settled && !isRestored ? [] : containedKinds(current);
+  const kinds = new Set([...earlier, ...known.groupKinds.map(formatGroupKind)]);
   return write(current, claim, { attempted: attempted.slice(-maxAttempted), kinds });
 }
 
@@ -117,6 +128,18 @@ export function holdsClaim(current: KubeObject | undefined, claim: SyncClaim): b
     known.generation === claim.generation &&
     known.fence === claim.fence
   );
+}
+
+/** What a parent says of the set, for who has lost the inventory; nothing when it is not this Sync's. */
+export function memoryOf(parent: KubeObject | undefined, claim: SyncClaim): SetMemory | undefined {
+  if (parent === undefined) return undefined;
+  const { installationId, syncUid, renderDigest, attempted } = readParent(parent);
+  if (installationId !== claim.installationId || syncUid !== claim.syncUid) return undefined;
+  const renderings = [
+    ...(renderDigest !== undefined && digestForm.test(renderDigest) ? [renderDigest] : []),
+    ...attempted,
+  ];
+  return { renderings, groupKinds: containedKinds(parent).map(parseGroupKind) };
 }
 
 function readParent(parent: KubeObject): ParentRecord {

@@ -9,7 +9,7 @@ import { keys } from "#shared/domain/rows/keys.ts";
 import type { UserSyncRow } from "#shared/domain/rows/object-rows.ts";
 import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import type { Table } from "#shared/ports.ts";
+import type { BlobStore, Table } from "#shared/ports.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -19,6 +19,8 @@ import { silentLog } from "#test/support/planner-world.ts";
 interface WorkOptions {
   readonly table?: Table;
   readonly connector?: ClusterConnector;
+  /** The same blobs through another store: a sandbox that has read none of them. */
+  readonly blobs?: BlobStore;
   readonly remainingMs?: number;
 }
 
@@ -26,14 +28,15 @@ interface WorkOptions {
 export class WorkerWorld {
   readonly #connector: ClusterConnector;
   readonly table = new MemoryTable();
-  readonly blobs = new MemoryBlobStore();
+  readonly blobs: BlobStore;
   readonly sender = new MemorySender();
   /** Milliseconds by which the clock is ahead. */
   aheadMs = 0;
   readonly clock = { now: () => new Date(Date.now() + this.aheadMs) };
 
-  constructor(connector: ClusterConnector) {
+  constructor(connector: ClusterConnector, blobs: BlobStore = new MemoryBlobStore()) {
     this.#connector = connector;
+    this.blobs = blobs;
   }
 
   async begin(): Promise<this> {

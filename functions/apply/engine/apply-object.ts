@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { heldBy } from "#functions/apply/engine/held-by.ts";
+import { entryOf, expiringPart } from "#functions/apply/engine/inventory-entry.ts";
 import { definiteFailure, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { isCutOff, type OwnDeadline, outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { kindOf, type ResolvedObject } from "#functions/apply/engine/resolve-objects.ts";
@@ -7,20 +8,12 @@ import { notBase64 } from "#shared/domain/base64-fields.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
 import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/domain/cluster-client.ts";
 import { digestOf } from "#shared/domain/digest.ts";
-import { ownedDigests } from "#shared/domain/field-set.ts";
 import { foreignList } from "#shared/domain/foreign-text.ts";
 import { computeStatus } from "#shared/domain/health/compute-status.ts";
 import type { Health } from "#shared/domain/health/status.ts";
 import type { InventoryEntry } from "#shared/domain/inventory.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
-import {
-  generationOf,
-  isBeingDeleted,
-  type KubeObject,
-  type ManifestObject,
-  stringAt,
-  valueAt,
-} from "#shared/domain/kube-object.ts";
+import { isBeingDeleted, type KubeObject, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import { retagPatch, takeOverPatch } from "#shared/domain/managed-fields.ts";
 import { type ForeignTool, foreignOwner, isMember } from "#shared/domain/membership.ts";
 import { describeObject, type ObjectId } from "#shared/domain/object-id.ts";
@@ -199,17 +192,7 @@ function applied(request: ApplyObjectRequest, kind: KindInfo, answer: WriteAnswe
   const { object } = answer;
   const uid = stringAt(object, "metadata", "uid") ?? "";
   if (uid === "") return { id: target.id, outcome: "failed", failure: withoutUid(target.id) };
-  const digests = ownedDigests(object);
-  const entry: InventoryEntry = {
-    id: target.id,
-    version: kind.version,
-    uid,
-    resourceVersion: stringAt(object, "metadata", "resourceVersion") ?? "",
-    generation: generationOf(object),
-    ownedHash: digests?.ownedHash ?? "",
-    valuesHash: digests?.valuesHash ?? "",
-    ...(expires(target.object) ? { expiring: digestOf(target.object) } : {}),
-  };
+  const entry = { ...entryOf(object, { id: target.id, version: kind.version }), ...expiringPart(target.object) };
   const health = computeStatus(object, {
     now: clock.now(),
     minimumGeneration: entry.generation,
@@ -252,10 +235,6 @@ function terminating(id: ObjectId, live: KubeObject): AppliedObject {
 }
 
 const expiredHealth: Health = { status: "Current", message: "Job has finished and removed itself" };
-
-function expires(object: ManifestObject): boolean {
-  return object.kind === "Job" && typeof valueAt(object, "spec", "ttlSecondsAfterFinished") === "number";
-}
 
 /** A finished Job that removed itself must not run again at every sync, only when its manifest changes. */
 async function hasExpired(client: ClusterClient, { target, known }: ApplyObjectRequest): Promise<boolean> {

@@ -87,7 +87,9 @@ class ApplyRun {
   constructor(client: ClusterClient, request: ApplySetRequest) {
     this.#client = client;
     this.#request = request;
-    this.#known = entriesById(request.inventory);
+    // What is recorded without a uid was not there: who has its name now may be somebody else.
+    const known = request.inventory.entries.filter(({ uid, expiring }) => uid !== "" || expiring !== undefined);
+    this.#known = entriesById({ ...request.inventory, entries: known });
     this.#time = new RunTime(request);
   }
 

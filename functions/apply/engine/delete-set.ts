@@ -1,6 +1,6 @@
 import { deleteParent } from "#functions/apply/engine/ensure-parent.ts";
 import { isCutOff, isOutOfTime } from "#functions/apply/engine/own-deadline.ts";
-import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
+import { type PruneRequest, type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { Inventory } from "#shared/domain/inventory.ts";
 import type { ObjectId } from "#shared/domain/object-id.ts";
@@ -9,8 +9,12 @@ import type { Clock } from "#shared/ports.ts";
 
 export interface DeleteRequest {
   readonly inventory: Inventory;
+  /** Members that the inventory does not know, and that somebody wants gone, by their uid. */
+  readonly accepted?: PruneRequest["candidates"];
   /** Objects of attempted renderings that the inventory does not know; see `PruneRequest.unrecorded`. */
   readonly unrecorded: readonly ObjectId[];
+  /** Stays while members are left that nobody recorded: it says whose they are. */
+  readonly parent?: "keep";
   readonly claim: SyncClaim;
   readonly clock: Clock;
   readonly deadline: Date;
@@ -22,17 +26,17 @@ export interface DeleteRequest {
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function deleteSet(client: ClusterClient, request: DeleteRequest): Promise<PruneResult> {
-  const { inventory, unrecorded, claim, clock, deadline } = request;
+  const { inventory, accepted = [], unrecorded, parent, claim, clock, deadline } = request;
   const result = await pruneSet(client, {
     setId: inventory.setId,
-    candidates: inventory.entries,
+    candidates: [...inventory.entries, ...accepted],
     unrecorded,
     keepUids: new Set(),
     claim,
     clock,
     deadline,
   });
-  if (result.outcome !== "done") return result;
+  if (result.outcome !== "done" || parent === "keep") return result;
   if (isOutOfTime(request)) return unfinished(result);
   try {
     await deleteParent(client, claim);

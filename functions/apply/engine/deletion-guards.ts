@@ -2,6 +2,7 @@ import { isFleeting, isFurniture, namesEverywhere } from "#functions/apply/engin
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { type KubeObject, objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
+import { keepMark } from "#shared/domain/membership.ts";
 import { describeObject, type ObjectId } from "#shared/domain/object-id.ts";
 import { parentNamespace } from "#shared/domain/parent-object.ts";
 
@@ -16,12 +17,23 @@ export interface GuardRefusal {
   readonly message: string;
 }
 
+/** Why an object is never deleted by Starling: it is one of the cluster's own, or is marked. */
+export function reasonToKeep(id: ObjectId, live: KubeObject): string | undefined {
+  if (isProtected(id)) return `${describeObject(id)} is never deleted by Starling`;
+  const mark = keepMark(live);
+  return mark === undefined ? undefined : `it is marked ${mark}`;
+}
+
+function isProtected({ group, kind, name }: ObjectId): boolean {
+  return group === "" && kind === "Namespace" && protectedNamespaces.has(name);
+}
+
 /**
  * Whether a Namespace may be deleted: never those of the cluster and of Starling, and only when nothing is in it any
  * more but what controllers put into every one, because a deletion takes everything along, whosever it is.
  */
 export async function guardNamespace(client: ClusterClient, id: ObjectId): Promise<GuardRefusal | undefined> {
-  if (protectedNamespaces.has(id.name)) {
+  if (isProtected(id)) {
     const message = `Namespace ${id.name} is never deleted by Starling; it is left as it is`;
     return { kind: "keep", reason: "Protected", message };
   }

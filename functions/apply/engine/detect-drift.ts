@@ -1,4 +1,5 @@
 import { definitionGenerations } from "#functions/apply/engine/definition-generations.ts";
+import { foreignObject } from "#functions/apply/engine/foreign-object.ts";
 import { listMembers } from "#functions/apply/engine/list-members.ts";
 import { endsTheLook, failureOf, type ObjectFailure } from "#functions/apply/engine/object-failure.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
@@ -17,6 +18,7 @@ import {
 } from "#shared/domain/kube-object.ts";
 import { isMember } from "#shared/domain/membership.ts";
 import { type GroupKind, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
 
 export interface DriftedObject {
   readonly id: ObjectId;
@@ -38,7 +40,7 @@ export interface DriftReport {
   readonly clean: boolean;
   readonly drifted: readonly DriftedObject[];
   /** Objects that carry the set's label and are not its members: reported, never touched. */
-  readonly foreign: readonly ObjectId[];
+  readonly foreign: readonly ForeignObject[];
   /** New records of objects that moved, or were put back, and still hold what was applied: for the inventory. */
   readonly moved: readonly InventoryEntry[];
   /** Generations of definitions whose objects are as they were applied, for the inventory. */
@@ -49,16 +51,26 @@ export interface DriftReport {
   readonly unread: readonly { readonly group: string; readonly kind: string; readonly failure: ObjectFailure }[];
 }
 
+export interface DriftQuestion {
+  /** Foreign objects that were seen before: their kinds are looked at, where they were. */
+  readonly also?: readonly Omit<ObjectId, "name">[];
+  /** Kinds that are read in full at once, because the caller needs their objects too. None by default. */
+  readonly isWhole?: (kind: GroupKind) => boolean;
+}
+
 interface KindGroup {
   readonly group: string;
   readonly kind: string;
-  readonly version: string;
+  /** Absent: the one that the server prefers. */
+  readonly version?: string;
+  /** Besides those of the entries. */
+  readonly namespaces: string[];
   readonly entries: InventoryEntry[];
 }
 
 interface Findings {
   readonly drifted: DriftedObject[];
-  readonly foreign: ObjectId[];
+  readonly foreign: ForeignObject[];
   readonly moved: InventoryEntry[];
   readonly live: Map<string, KubeObject>;
 }
@@ -69,13 +81,12 @@ const concurrency = 8;
  * Finds what changed of what was applied, at the cost of kinds: one metadata-only LIST for each kind by the set's
  * label. Equal uid and resourceVersion are proof that nothing changed. Only a kind with any difference is read in full,
  * to compare what Starling owns; so a controller that only writes status costs one more LIST, and is no drift.
- * @param isWhole - kinds that are read in full at once, because the caller needs their objects too.
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function detectDrift(
   client: ClusterClient,
   inventory: Inventory,
-  isWhole: (kind: GroupKind) => boolean = () => false,
+  { also = [], isWhole = () => false }: DriftQuestion = {},
 ): Promise<DriftReport> {
   const definitions = await definitionGenerations(
     client,
@@ -84,7 +95,7 @@ export async function detectDrift(
   const findings = noFindings();
   const unread: DriftReport["unread"][number][] = [];
   const recorded = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
-  await runConcurrently(groupByKind(inventory.entries), concurrency, async (kindGroup) => {
+  await runConcurrently(groupByKind(inventory.entries, also), concurrency, async (kindGroup) => {
     try {
       const found = await withFreshKinds(client, () =>
         readKind(client, { kindGroup, definitions, recorded, inventory, whole: isWhole(kindGroup) }),
@@ -162,12 +173,13 @@ interface KindComparison {
 
 async function compareKind(client: ClusterClient, info: KindInfo, comparison: KindComparison): Promise<void> {
   const { kindGroup, setId, findings, recorded, whole } = comparison;
-  const namespaces = [...new Set(kindGroup.entries.map(({ id }) => id.namespace))];
+  const namespaces = [...new Set([...kindGroup.entries.map(({ id }) => id.namespace), ...kindGroup.namespaces])];
   const metadataOnly = whole ? {} : ({ metadataOnly: true } as const);
   const live = byKey(await listMembers(client, info, { setId, namespaces, ...metadataOnly }), info);
   for (const [key, object] of live) {
     if (recorded.has(key)) findings.live.set(key, object);
-    if (!recorded.has(key) || !isMember(object, setId)) findings.foreign.push(objectIdOf(object, info));
+    if (!recorded.has(key) || !isMember(object, setId))
+      findings.foreign.push(foreignObject(objectIdOf(object, info), object, setId));
   }
   if (!comparison.redefined && kindGroup.entries.every((entry) => isAsRecorded(entry, live))) {
     findings.moved.push(...kindGroup.entries.filter(({ undone }) => undone !== undefined).map(asApplied));
@@ -229,14 +241,22 @@ function byKey(objects: readonly KubeObject[], info: KindInfo): ReadonlyMap<stri
   return new Map(objects.map((object) => [objectIdKey(objectIdOf(object, info)), object]));
 }
 
-function groupByKind(entries: readonly InventoryEntry[]): readonly KindGroup[] {
+function groupByKind(
+  entries: readonly InventoryEntry[],
+  also: readonly Omit<ObjectId, "name">[],
+): readonly KindGroup[] {
   const groups = new Map<string, KindGroup>();
   for (const entry of entries) {
     const { group, kind } = entry.id;
     const key = `${group}/${entry.version}/${kind}`;
     const known = groups.get(key);
     if (known) known.entries.push(entry);
-    else groups.set(key, { group, kind, version: entry.version, entries: [entry] });
+    else groups.set(key, { group, kind, version: entry.version, namespaces: [], entries: [entry] });
+  }
+  for (const { group, kind, namespace } of also) {
+    const same = [...groups.values()].filter((one) => one.group === group && one.kind === kind);
+    if (same.length === 0) groups.set(`${group}//${kind}`, { group, kind, namespaces: [namespace], entries: [] });
+    for (const one of same) one.namespaces.push(namespace);
   }
   return [...groups.values()];
 }

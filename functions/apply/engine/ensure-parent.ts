@@ -5,12 +5,14 @@ import { KubeError } from "#shared/domain/kube-error.ts";
 import { type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
 import {
   holdsClaim,
+  memoryOf,
   nextParent,
   type ParentDecision,
   type ParentRecord,
   parentName,
   parentNamespace,
   type SetKnowledge,
+  type SetMemory,
   type SyncClaim,
 } from "#shared/domain/parent-object.ts";
 
@@ -53,6 +55,11 @@ export async function ensureParent(client: ClusterClient, request: ParentRequest
   return result.kind === "refuse"
     ? { kind: "refused", reason: result.reason, message: result.message }
     : { kind: "written", record: result.record, clusterUid };
+}
+
+/** What the cluster remembers of the set: nothing when there is no parent, or it is not this Sync's. */
+export async function readMemory(client: ClusterClient, claim: SyncClaim): Promise<SetMemory | undefined> {
+  return memoryOf(await client.get(configMapKind, parentKey(claim)), claim);
 }
 
 /** Whether the cluster was last given this very claim; checked before anything is deleted. */

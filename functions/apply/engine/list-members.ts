@@ -8,6 +8,8 @@ export interface MemberQuery {
   readonly setId: string;
   /** The namespaces the members are known to be in. */
   readonly namespaces: readonly string[];
+  /** Look everywhere, though the members are known to be in one namespace. */
+  readonly scope?: "everywhere";
   readonly metadataOnly?: true;
 }
 
@@ -20,18 +22,18 @@ const concurrency = 6;
 export async function listMembers(
   client: ClusterClient,
   kind: KindInfo,
-  { setId, namespaces, metadataOnly }: MemberQuery,
+  { setId, namespaces, scope, metadataOnly }: MemberQuery,
 ): Promise<readonly KubeObject[]> {
   const query = { labelSelector: `${partOfLabel}=${setId}`, ...(metadataOnly ? { metadataOnly } : {}) };
   const [only] = namespaces;
-  if (kind.namespaced && namespaces.length === 1 && only !== undefined) {
+  if (kind.namespaced && namespaces.length === 1 && only !== undefined && scope === undefined) {
     return client.list(kind, { ...query, namespace: only });
   }
   try {
     return await client.list(kind, query);
   } catch (error) {
     const refused = error instanceof KubeError && error.class === "forbidden";
-    if (!refused || !kind.namespaced) throw error;
+    if (!refused || !kind.namespaced || namespaces.length === 0) throw error;
   }
   const items: KubeObject[] = [];
   await runConcurrently([...new Set(namespaces)], concurrency, async (namespace) => {

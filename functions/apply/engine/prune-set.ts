@@ -34,8 +34,8 @@ export interface PrunedObject {
 
 export interface PruneRequest {
   readonly setId: string;
-  /** Entries of the inventory that are not desired any more. */
-  readonly candidates: readonly InventoryEntry[];
+  /** Entries of the inventory that are not desired any more, or what somebody has accepted by its uid. */
+  readonly candidates: readonly Pick<InventoryEntry, "id" | "uid">[];
   /**
    * Objects of renderings that were attempted and are not desired: a worker that died between the apply and the
    * inventory may have left them. They need the proof of membership, but no recorded uid.

@@ -4,12 +4,14 @@ import { endsTheRun } from "#functions/apply/engine/object-failure.ts";
 import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
 import { progressAfter, progressOf, unsettled } from "#functions/apply/progress.ts";
-import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
+import { findForeign } from "#functions/apply/rebuild-inventory.ts";
+import { loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
 import { obstaclesOf } from "#functions/apply/verbs/apply-obstacles.ts";
 import { warningsOf } from "#functions/apply/verbs/apply-warnings.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { pruneFinding } from "#functions/apply/verbs/prune-finding.ts";
+import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
@@ -17,7 +19,6 @@ import { worstOf } from "#shared/domain/health/status.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { objectIdOf } from "#shared/domain/kube-object.ts";
 import { type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
 import type { Applied } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
 
@@ -27,13 +28,23 @@ import { healthFinding } from "#shared/domain/sync/observe.ts";
  * the same. Where the time of a run is up, the next one goes on behind what was recorded.
  */
 export async function applySync(context: VerbContext): Promise<VerbResult> {
-  const { row, client, claim, ports, deadline } = context;
+  const recalled = await recallInventory(context);
+  return "told" in recalled ? applyRecalled(recalled) : recalled;
+}
+
+/** The same, when the inventory has been recalled already. */
+export async function applyRecalled(recalled: Recalled): Promise<VerbResult> {
+  return toldWith(recalled, await applyOver(recalled));
+}
+
+async function applyOver({ context, inventory: before, told }: Recalled): Promise<VerbResult> {
+  const { row, client, ports, deadline } = context;
   const { desired } = row;
   if (desired.renderDigest === undefined) throw new Error(`${row.name} is to be applied and has no rendering`);
   const rendering = await loadRendering(desired.renderDigest, ports.blobs);
-  const setId = setIdOf(claim);
-  const before = await loadInventory(row, setId, ports.blobs);
-  const groupKinds = [...rendering.map((object) => objectIdOf(object)), ...before.entries.map((entry) => entry.id)];
+  const { setId } = before;
+  const known = [...before.entries, ...(told.foreign ?? [])].map(({ id }) => id);
+  const groupKinds = [...rendering.map((object) => objectIdOf(object)), ...known];
   const parent = await claimParent(context, groupKinds);
   if (parent.kind === "refused") return refusedFinding(context, parent);
   const { clusterUid } = parent;
@@ -64,7 +75,7 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
   const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
   const kept = placesIn(rendering, defaultNamespace);
   const left = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
-  const unrecorded = unsettled(left, begun);
+  const unrecorded = unsettled(left.ids, begun);
   const pruned = desired.apply.prune ? await prune(context, { applied, kept, unrecorded, setId }) : undefined;
   const settled = pruned !== undefined && "settled" in pruned ? pruned.settled : [];
   const timeWasUp = pruned !== undefined && "settled" in pruned && pruned.timeWasUp;
@@ -74,7 +85,8 @@ export async function applySync(context: VerbContext): Promise<VerbResult> {
     progress: timeWasUp ? progressAfter(begun, { result, settled }) : undefined,
   });
   const inventory = await saveInventory(context, after);
-  const stored = { clusterUid, warnings, ...(inventory === undefined ? {} : { inventory }) };
+  const named = left.lost.length === 0 ? {} : { foreign: await findForeign(context, after) };
+  const stored = { clusterUid, warnings, ...(inventory === undefined ? {} : { inventory }), ...named };
   if (pruned !== undefined && pruned.outcome !== "done") {
     return { ...pruneFinding(pruned, { waiting: "Pruning", failed: "PruneFailed" }), ...stored };
   }

@@ -1,32 +1,60 @@
 import { deleteSet } from "#functions/apply/engine/delete-set.ts";
 import { progressAfter, progressOf, unsettled } from "#functions/apply/progress.ts";
-import { loadInventory, saveInventory } from "#functions/apply/sync-blobs.ts";
+import { findForeign } from "#functions/apply/rebuild-inventory.ts";
+import { saveInventory } from "#functions/apply/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { pruneFinding } from "#functions/apply/verbs/prune-finding.ts";
+import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { changeInventory } from "#shared/domain/inventory.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
+import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import type { ForeignObject, SyncRow } from "#shared/domain/rows/sync-row.ts";
 
-/** Deletes every member of the Sync from the cluster, and then its parent object. Called until it says `Gone`. */
-export async function deleteSync(context: VerbContext): Promise<VerbResult> {
+const MAX_NAMED = 3;
+
+/**
+ * Deletes every member of the Sync from the cluster, and then its parent object. Called until it says `Gone`; members that
+ * nothing recorded are not deleted unasked, and hold it back.
+ */
+export async function deleteSync(asked: VerbContext): Promise<VerbResult> {
+  const recalled = await recallInventory(asked);
+  if (!("told" in recalled)) return recalled;
+  return toldWith(recalled, await deleteOver(recalled));
+}
+
+async function deleteOver({ context, inventory: before, told }: Recalled): Promise<VerbResult> {
   const { row, client, claim, ports, deadline } = context;
-  const before = await loadInventory(row, setIdOf(claim), ports.blobs);
+  const named = told.foreign ?? row.observed?.foreign ?? [];
   const parent = await claimParent(
     context,
-    before.entries.map((entry) => entry.id),
+    [...before.entries, ...named].map(({ id }) => id),
   );
   if (parent.kind === "refused") return refusedFinding(context, parent);
   const begun = progressOf(before, row);
-  const left = await unrecordedIds(
+  const unrecorded = await unrecordedIds(
     parent.record.attempted,
     { desired: new Set(), defaultNamespace: row.desired.apply.defaultNamespace },
     ports.blobs,
   );
+  const mayBeLeft = named.some(({ member }) => member) || unrecorded.lost.length > 0;
+  const foreign = mayBeLeft ? await findForeign(context, before) : [];
+  const asked = row.operations?.prune;
+  const accepted = (asked?.objects ?? []).filter(({ uid }) => foreign.some((object) => object.uid === uid));
+  const isAsked = (object: ForeignObject) => accepted.some(({ uid }) => uid === object.uid);
+  const unproven = foreign.filter(
+    (object) =>
+      object.member &&
+      object.keep === undefined &&
+      !isAsked(object) &&
+      !unrecorded.ids.some((other) => isSame(other, object.id)),
+  );
   const result = await deleteSet(client, {
     inventory: before,
-    unrecorded: unsettled(left, begun),
+    accepted,
+    unrecorded: unsettled(unrecorded.ids, begun),
+    ...(unproven.length === 0 ? {} : { parent: "keep" }),
     claim,
     clock: ports.clock,
     deadline,
@@ -36,10 +64,38 @@ export async function deleteSync(context: VerbContext): Promise<VerbResult> {
   const progress = result.timeWasUp ? progressAfter(begun, { settled }) : undefined;
   const after = changeInventory(before, { recorded: [], settled, progress });
   const inventory = await saveInventory(context, after);
-  const stored = { clusterUid: parent.clusterUid, ...(inventory === undefined ? {} : { inventory }) };
+  const handled = asked === undefined || result.outcome !== "done" ? {} : { handledPrune: asked.number };
+  const stored = { clusterUid: parent.clusterUid, ...handled, ...(inventory === undefined ? {} : { inventory }) };
   const objects = { total: after.entries.length, ready: 0, failed: 0, foreign: 0 };
-  if (result.outcome === "done") {
-    return { phase: "Gone", reason: "Deleted", message: "every object is gone", objects, troubles: [], ...stored };
+  if (result.outcome !== "done") {
+    return { ...pruneFinding(result, { waiting: "Deleting", failed: "DeleteFailed" }), objects, ...stored };
   }
-  return { ...pruneFinding(result, { waiting: "Deleting", failed: "DeleteFailed" }), objects, ...stored };
+  if (unproven.length > 0) {
+    const left = foreign.filter((object) => !isAsked(object));
+    return { ...unprovenFinding(row, unproven), objects, foreign: left, ...stored };
+  }
+  return {
+    phase: "Gone",
+    reason: "Deleted",
+    message: "every object is gone",
+    objects,
+    troubles: [],
+    foreign: foreign.filter((object) => !isAsked(object)),
+    ...stored,
+  };
+}
+
+function isSame(a: ObjectId, b: ObjectId): boolean {
+  return objectIdKey(a) === objectIdKey(b);
+}
+
+function unprovenFinding(
+  row: SyncRow,
+  left: readonly ForeignObject[],
+): Pick<VerbResult, "phase" | "reason" | "message" | "troubles"> {
+  const names = left.slice(0, MAX_NAMED).map(({ id }) => describeObject(id));
+  const more = left.length > MAX_NAMED ? ` and ${left.length - MAX_NAMED} more` : "";
+  const remedy = `starling prune sync/${row.name} --cluster ${row.cluster} -n ${row.namespace}`;
+  const message = `${names.join(", ")}${more} carry the marks of this Sync and are not recorded; look at them and prune them (${remedy}), or take the label off`;
+  return { phase: "Failed", reason: "UnrecordedMembers", message, troubles: [] };
 }

@@ -3,11 +3,14 @@ import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { checkHealth, needsWholeObjects } from "#functions/apply/engine/check-health.ts";
 import { type DriftedObject, type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
 import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
-import { loadInventory, loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
+import { findForeign } from "#functions/apply/rebuild-inventory.ts";
+import { loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { obstaclesOf } from "#functions/apply/verbs/apply-obstacles.ts";
+import { applyRecalled } from "#functions/apply/verbs/apply-sync.ts";
 import { warningsOf } from "#functions/apply/verbs/apply-warnings.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
+import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import { countCorrections, sortDrift } from "#functions/apply/verbs/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
@@ -15,7 +18,6 @@ import { seenHealth, verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { objectIdOf } from "#shared/domain/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
 import { isAsked, maxTroubles, type ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
 
@@ -25,24 +27,39 @@ import { healthFinding } from "#shared/domain/sync/observe.ts";
  * is left alone after a while.
  */
 export async function inspectSync(context: VerbContext): Promise<VerbResult> {
-  const { row, client, claim, ports } = context;
-  if (row.desired.apply.drift === "off") return verifySync(context);
-  const before = await loadInventory(row, setIdOf(claim), ports.blobs);
+  if (context.row.desired.apply.drift === "off") return verifySync(context);
+  const recalled = await recallInventory(context);
+  if (!("told" in recalled)) return recalled;
+  // What is recorded anew is as it was found: only an apply shows that it is as it should be.
+  const isCorrected = context.row.desired.apply.drift === "correct";
+  if (recalled.told.rebuilt !== undefined && isCorrected) return applyRecalled(recalled);
+  return toldWith(recalled, await inspectOver(recalled));
+}
+
+async function inspectOver({ context, inventory: before }: Recalled): Promise<VerbResult> {
+  const { row, client, ports } = context;
   const known = new Set(before.entries.map((entry) => objectIdKey(entry.id)));
-  const report = await detectDrift(client, await desiredPart(row, before, ports.blobs), needsWholeObjects);
+  const named = (row.observed?.foreign ?? []).filter(({ member }) => member).map(({ id }) => id);
+  const report = await detectDrift(client, await desiredPart(row, before, ports.blobs), {
+    also: named,
+    isWhole: needsWholeObjects,
+  });
   if (report.drifted.some(isAway)) {
     const identity = await identityFinding(context);
     if (!("uid" in identity)) return identity;
   }
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
-  const foreign = report.foreign.filter((id) => !known.has(objectIdKey(id))).length;
+  // Who asks for a look may know that members came back anywhere, and of kinds that the Sync has no more.
+  const foreign = isAsked(row)
+    ? await findForeign(context, before)
+    : report.foreign.filter(({ id }) => !known.has(objectIdKey(id)));
   const { toCorrect, leftAlone } =
     row.desired.apply.drift === "correct" && !isAsked(row)
       ? sortDrift(report.drifted, before)
       : { toCorrect: report.drifted, leftAlone: [] };
   const counted = (found: VerbResult): VerbResult => ({
     ...found,
-    ...(found.objects === undefined ? {} : { objects: { ...found.objects, foreign } }),
+    foreign,
     ...notCompared(report),
     leftAlone,
     inspected: true,

@@ -1,11 +1,11 @@
 import { desiredPart } from "#functions/apply/desired-part.ts";
 import { checkHealth, type HealthReport } from "#functions/apply/engine/check-health.ts";
-import { loadInventory } from "#functions/apply/sync-blobs.ts";
+import { saveInventory } from "#functions/apply/sync-blobs.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
+import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
 import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
 
 /**
@@ -14,8 +14,16 @@ import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
  * another one.
  */
 export async function verifySync(context: VerbContext): Promise<VerbResult> {
-  const { row, client, claim, ports } = context;
-  const stored = await loadInventory(row, setIdOf(claim), ports.blobs);
+  const recalled = await recallInventory(context);
+  if (!("told" in recalled)) return recalled;
+  const finding = await verifyOver(recalled);
+  if (recalled.told.rebuilt === undefined) return finding;
+  const inventory = await saveInventory(recalled.context, recalled.inventory);
+  return toldWith(recalled, { ...finding, ...(inventory === undefined ? {} : { inventory }) });
+}
+
+async function verifyOver({ context, inventory: stored }: Recalled): Promise<VerbResult> {
+  const { row, client, ports } = context;
   const inventory = await desiredPart(row, stored, ports.blobs);
   const report = await checkHealth(client, { inventory, clock: ports.clock });
   const finding = healthFinding(row, seenHealth(report), ports.clock.now());

@@ -22,7 +22,7 @@ import type {
 } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
-import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Observed, PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { type OutOfSync, syncState } from "#shared/domain/sync/sync-state.ts";
 
 export interface ObjectMeta {
@@ -74,8 +74,10 @@ export interface SyncStatus {
   /** What is wanted instead of what was assigned, when the Sync is ready with the latter. */
   readonly wanted?: OutOfSync;
   readonly desired?: Omit<SyncRow["desired"], "apply">;
-  readonly observed?: Omit<Observed, "conditions" | "fence">;
+  readonly observed?: Omit<Observed, "conditions" | "fence" | "handledPrune">;
   readonly conditions: readonly Condition[];
+  /** The newest request to prune foreign members, and whether it was carried out. */
+  readonly prune?: PruneAct & { readonly handled: boolean };
   /** What the planner says about a Sync that a user wrote. */
   readonly plan?: SubjectStatus;
 }
@@ -282,8 +284,10 @@ function statusOf(row: SyncRow, about: Parameters<typeof syncState>[1]): SyncSta
   const { behind } = about;
   const said = { state: syncState(row, about), desired, ...(behind === undefined ? {} : { wanted: behind }) };
   if (row.observed === undefined) return { ...said, conditions: [] };
-  const { conditions, fence: _fence, ...observed } = row.observed;
-  return { ...said, observed, conditions };
+  const { conditions, fence: _fence, handledPrune, ...observed } = row.observed;
+  const asked = row.operations?.prune;
+  const prune = asked === undefined ? {} : { prune: { ...asked, handled: handledPrune === asked.number } };
+  return { ...said, observed, conditions, ...prune };
 }
 
 function head<Kind extends string>(

@@ -85,6 +85,12 @@ export function syncEvents(row: SyncRow): EventRow[] {
       }),
     );
   }
+  if (observed.rebuilt !== undefined) {
+    const { at, message, foreign } = observed.rebuilt;
+    const severity = foreign === 0 ? "info" : "error";
+    const said = { ...common, severity, reason: "InventoryRebuilt", message } as const;
+    events.push(eventRow({ about, at, identity: [row.uid, "rebuilt"], said }));
+  }
   return events;
 }
 

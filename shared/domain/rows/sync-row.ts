@@ -5,9 +5,10 @@
 
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
 import type { ApplyOptions } from "#shared/domain/kinds/sync-template.ts";
+import type { ObjectId } from "#shared/domain/object-id.ts";
 import { jittered, later } from "#shared/domain/rows/due.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
-import type { Condition } from "#shared/domain/rows/object-rows.ts";
+import type { Act, Condition } from "#shared/domain/rows/object-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
 
 export interface Desired {
@@ -55,6 +56,21 @@ export interface ObjectWarning {
   readonly message: string;
 }
 
+/** What carries the Sync's label in the cluster and is in no inventory. */
+export interface ForeignObject {
+  readonly id: ObjectId;
+  readonly uid: string;
+  /** It proves to be a member: Starling has applied it, and no controller owns it. Others only bear a copy of the label. */
+  readonly member: boolean;
+  /** It asks not to be deleted, or never may be: why. */
+  readonly keep?: string;
+}
+
+/** Somebody has been shown these foreign members, and wants them gone: by uid, and nothing else. */
+export interface PruneAct extends Act {
+  readonly objects: readonly Pick<ForeignObject, "id" | "uid">[];
+}
+
 /** A rendering that the cluster holds whole, and whose inventory is stored. */
 export interface Applied {
   readonly renderDigest: string;
@@ -97,6 +113,19 @@ export interface Observed {
     readonly failed: number;
     readonly foreign: number;
   };
+  /** Those that `objects.foreign` counts, members first, at most twenty; absent when there are none. */
+  readonly foreign?: readonly ForeignObject[];
+  /** The inventory was lost, and made anew of what is in the cluster. */
+  readonly rebuilt?: {
+    readonly at: string;
+    /** `BlobNotFound`, `BlobCorrupt`. */
+    readonly reason: string;
+    readonly message: string;
+    /** Members that are recorded again. */
+    readonly members: number;
+    /** Members that no known rendering accounts for: they are pruned on request only. */
+    readonly foreign: number;
+  };
   /** Worst first, at most `maxTroubles`. */
   readonly troubles: readonly ObjectTrouble[];
   /** Of the applies of this attempt, each text once; at most `maxTroubles`. */
@@ -104,6 +133,8 @@ export interface Observed {
   /** Objects that are not put back any more because somebody undoes it each time; at most five. */
   readonly leftAlone?: readonly ObjectTrouble[];
   readonly drift?: { readonly at: string; readonly objects: number; readonly corrected: boolean };
+  /** Number of the newest `prune` that was carried out, as far as it could be. */
+  readonly handledPrune?: number;
   /** The `reconcile` of the row when the cluster was looked at: that one is done. */
   readonly handledReconcile?: number;
   readonly fence: number;
@@ -123,6 +154,8 @@ export interface SyncRow extends Row {
   readonly observed?: Observed;
   /** Number of the newest `reconcile` of the subject that the planner passed on. */
   readonly reconcile?: number;
+  /** What people asked of this Sync on this cluster; written by `api`. */
+  readonly operations?: { readonly prune?: PruneAct };
 }
 
 /**
@@ -182,6 +215,13 @@ export function isAsked({ reconcile, observed }: Pick<SyncRow, "observed" | "rec
   return reconcile !== undefined && reconcile !== observed?.handledReconcile;
 }
 
+/** True when foreign members are to be pruned, and the Sync is far enough for it: what git has is in the cluster. */
+export function isPruneAsked({ desired, observed, operations }: Pick<SyncRow, "desired" | "observed" | "operations">) {
+  const asked = operations?.prune?.number;
+  if (asked === undefined || asked === observed?.handledPrune) return false;
+  return desired.action === "delete" || observed?.applied?.attempt === desired.attempt;
+}
+
 /**
  * Whether it is time to look for drift while the objects are not ready: of those that are, others may change, and one
  * object may never be ready.
@@ -203,7 +243,9 @@ export function intervalOf({ apply }: Pick<Desired, "apply">): number {
  * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
  * A new assignment is due at once; a settled one after its interval, for drift and health.
  */
-export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile">): string | undefined {
+export function nextWork(
+  row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations">,
+): string | undefined {
   const { desired, observed } = row;
   if (desired.action === "orphan") return undefined;
   if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;
@@ -211,5 +253,6 @@ export function nextWork(row: Pick<SyncRow, "desired" | "observed" | "uid" | "re
   if (observed.phase === "Reachable" && desired.action !== "delete") return undefined;
   if (isAsked(row)) return desired.assignedAt;
   if (observed.nextAt !== undefined) return observed.nextAt;
+  if (isPruneAsked(row)) return desired.assignedAt;
   return later(observed.at, jittered(intervalOf(desired), `${row.uid}${observed.at}`));
 }

@@ -1,10 +1,12 @@
 /** The observed half of a Sync on a cluster: pure functions from what the worker saw to what it writes. */
 import { foreignText } from "#shared/domain/foreign-text.ts";
 import type { HealthStatus } from "#shared/domain/health/status.ts";
+import { compareText, objectIdKey } from "#shared/domain/object-id.ts";
 import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
 import type { Condition } from "#shared/domain/rows/object-rows.ts";
 import {
   type Desired,
+  type ForeignObject,
   intervalOf,
   isDenied,
   maxTroubles,
@@ -24,6 +26,10 @@ const LONGEST_PROBE_SECONDS = 300;
 const MAX_REASON = 100;
 const MAX_MESSAGE = 1_000;
 const MAX_OBJECT = 700;
+const KEPT_FOREIGN = 20;
+/** What Kubernetes gives; longer ones are counted, and cannot be named. */
+const MAX_NAME = 253;
+const MAX_KEEP = 200;
 
 /** What one look at a Sync came to; what is left out stays as it was. */
 export interface Finding {
@@ -41,9 +47,13 @@ export interface Finding {
   readonly leftAlone?: readonly ObjectTrouble[];
   /** What is in the cluster was compared with what was applied. */
   readonly inspected?: true;
+  /** All that was found; none: there are none any more. */
+  readonly foreign?: readonly ForeignObject[];
+  readonly rebuilt?: Observed["rebuilt"];
   /** Why not everything could be compared with what was applied. */
   readonly notCompared?: string;
   readonly failedSince?: string;
+  readonly handledPrune?: number;
   /** The uid of the cluster that answered, when it was asked and is the one it is to be. */
   readonly clusterUid?: string;
 }
@@ -72,7 +82,7 @@ export function observe(
     since: stays ? before.since : now,
     at: now,
     tries,
-    objects: finding.objects ?? (sameAttempt ? before.objects : uncounted(before)),
+    objects: countedForeign(finding, finding.objects ?? (sameAttempt ? before.objects : uncounted(before))),
     troubles: finding.troubles ?? [],
     fence: at.fence,
     conditions: conditionsOf({ ...finding, leftAlone }, before?.conditions ?? [], now),
@@ -89,8 +99,11 @@ export function observe(
       drift: finding.drift ?? before?.drift,
       warnings: warnings.length === 0 ? undefined : warnings,
       leftAlone: leftAlone.length === 0 ? undefined : leftAlone,
+      foreign: finding.foreign === undefined ? before?.foreign : namedForeign(finding.foreign),
+      rebuilt: finding.rebuilt ?? before?.rebuilt,
       failedSince: finding.failedSince,
       deniedAt,
+      handledPrune: finding.handledPrune ?? before?.handledPrune,
       handledReconcile: row.reconcile,
     }),
   };
@@ -99,6 +112,22 @@ export function observe(
 /** What was counted in an earlier attempt was of another rendering; what belongs to others still does. */
 function uncounted(before: Observed | undefined): Observed["objects"] {
   return { total: 0, ready: 0, failed: 0, foreign: before?.objects.foreign ?? 0 };
+}
+
+function countedForeign({ foreign }: Finding, objects: Observed["objects"]): Observed["objects"] {
+  return foreign === undefined ? objects : { ...objects, foreign: foreign.length };
+}
+
+/** Members first: they can be pruned. The order is that of their names, so that the row stays as it is while they do. */
+function namedForeign(found: readonly ForeignObject[]): readonly ForeignObject[] | undefined {
+  const named = found
+    .filter(({ id, uid }) => [...Object.values(id), uid].every((text: string) => text.length <= MAX_NAME))
+    .sort((a, b) => Number(b.member) - Number(a.member) || compareText(objectIdKey(a.id), objectIdKey(b.id)));
+  if (named.length === 0) return undefined;
+  return named.slice(0, KEPT_FOREIGN).map(({ keep, ...object }) => ({
+    ...object,
+    ...(keep === undefined ? {} : { keep: foreignText(keep, MAX_KEEP) }),
+  }));
 }
 
 /** Words of a cluster end here as short lines, whoever they came through. */

@@ -46,6 +46,31 @@ describe("describe cluster", () => {
 });
 
 describe("describe sync", () => {
+  it("names what carries its label and is not recorded, and says how its inventory came back", () => {
+    const row = syncRow("c2", "shop.web", { phase: "Ready", reason: "Ready", message: "" });
+    if (row.observed === undefined) throw new Error("the fixture has an observation");
+    const observed = {
+      ...row.observed,
+      objects: { total: 1, ready: 1, failed: 0, foreign: 3 },
+      foreign: [
+        { id: { group: "", kind: "ConfigMap", namespace: "shop", name: "old" }, uid: "1", member: true },
+        { id: { group: "", kind: "Endpoints", namespace: "shop", name: "web" }, uid: "2", member: false },
+      ],
+      rebuilt: { at: "2026-11-20T08:00:00.000Z", reason: "BlobNotFound", message: "was lost", members: 1, foreign: 1 },
+    };
+    const text = describeSync({ sync: groupSyncObject({ ...row, observed }, undefined), events: [], now });
+    expect(text).toContain(
+      [
+        "Inventory: was lost, 08:00:00Z",
+        "",
+        "Foreign objects:",
+        "  ConfigMap shop/old  applied by this Sync once, not recorded and not in git",
+        "  Endpoints shop/web  only bears a copy of the Sync's label",
+        "  and 1 more",
+      ].join("\n"),
+    );
+  });
+
   it("says what is desired, what is there, what is wrong and what to do", () => {
     const row = syncRow("c2", "shop.web", { phase: "Failed", reason: "ApplyFailed", message: "1 of 4 objects failed" });
     if (row.observed === undefined) throw new Error("the fixture has an observation");

@@ -31,7 +31,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
       configMap("twice/b"),
       deployment("twice/web"),
     ]);
-    const { live } = await detectDrift(cluster.client, inventory, needsWholeObjects);
+    const { live } = await detectDrift(cluster.client, inventory, { isWhole: needsWholeObjects });
     const reads: string[] = [];
     const counting = new Proxy(cluster.client, {
       get(client, name) {

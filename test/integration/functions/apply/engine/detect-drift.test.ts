@@ -161,7 +161,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     expect(drift(report)).toEqual(expected);
     expect(report.clean).toBe(expected.length === 0);
     // Read in full at once, the same is found.
-    const { live: _whole, ...atOnce } = await detectDrift(cluster.client, inventory, () => true);
+    const { live: _whole, ...atOnce } = await detectDrift(cluster.client, inventory, { isWhole: () => true });
     const { live: _metadata, ...inTwo } = report;
     expect(atOnce).toEqual(inTwo);
     if (expected.length > 0) return;
@@ -190,7 +190,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     await cluster.raw("POST", "/api/v1/namespaces/copied/configmaps", { body: copy });
     expect(await detectDrift(cluster.client, inventory)).toMatchObject({
       clean: true,
-      foreign: [{ kind: "ConfigMap", name: "copy", namespace: "copied" }],
+      foreign: [{ id: { kind: "ConfigMap", name: "copy", namespace: "copied" }, member: false }],
     });
   });
 

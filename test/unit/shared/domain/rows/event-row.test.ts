@@ -89,6 +89,16 @@ describe("what a Sync tells of", () => {
     const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift, leftAlone } }));
     expect(events).toMatchObject([{ reason: "DriftDetected", message: "Deployment shop/web: somebody undoes it", at }]);
   });
+
+  test.each([
+    [0, "info"],
+    [2, "error"],
+  ] as const)("an inventory that was rebuilt with %i members unaccounted for, once", (foreign, severity) => {
+    const rebuilt = { at, reason: "BlobNotFound", message: "was lost", members: 3, foreign };
+    const [event, ...others] = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", rebuilt } }));
+    expect(event).toMatchObject({ severity, reason: "InventoryRebuilt", message: "was lost", at });
+    expect(others).toEqual([]);
+  });
 });
 
 test("a rollout tells of its newest transitions, each once", async () => {

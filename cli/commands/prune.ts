@@ -1,0 +1,66 @@
+import { ApiFailure } from "#cli/api-client.ts";
+import { confirmConsequences } from "#cli/confirm.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
+import { objectPath, parseOne, shortName } from "#cli/kind-names.ts";
+import type { Session } from "#cli/session.ts";
+import type { SyncObject } from "#shared/domain/api/objects.ts";
+import { describeObject } from "#shared/domain/object-id.ts";
+import { plainText } from "#shared/domain/plain-text.ts";
+import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
+
+export interface PruneOptions {
+  readonly cluster?: string;
+  readonly dryRun?: boolean;
+}
+
+/** Has the members of a Sync deleted that nobody recorded: what `describe` names, after it was shown. */
+export async function prune(session: Session, args: readonly string[], options: PruneOptions): Promise<ExitReason> {
+  const object = parseOne(args, "prune");
+  if (object.kind !== "Sync") throw usageFailure(`a ${object.kind} has no members`, "starling prune sync/NAME");
+  if (object.name.includes(".") && options.cluster === undefined) {
+    const next = `starling get sync ${object.name} -n ${session.namespace()}   (lists the clusters)`;
+    throw usageFailure(`sync/${object.name} is on many clusters; say which one with --cluster`, next);
+  }
+  session.announce();
+  const path = objectPath(object, session.namespace());
+  const sync = await session.api.call<SyncObject>({ method: "GET", path, query: { cluster: options.cluster } });
+  const { cluster } = sync.spec;
+  const foreign = sync.status.observed?.foreign ?? [];
+  const found = foreign.filter(({ member, keep }) => member && keep === undefined);
+  session.io.out(listed(found, foreign.length - found.length));
+  if (options.dryRun === true || found.length === 0) return "done";
+  const { reason } = session.options;
+  const uids = found.map(({ uid }) => uid);
+  const body = { uids, cluster, ...(reason === undefined ? {} : { reason }) };
+  const command = `starling prune ${shortName(object)} --cluster ${cluster}${session.where()}`;
+  await asked(session, { path, body, command });
+  session.io.out(`${shortName(object)} will be pruned on ${cluster}\n`);
+  session.note(
+    `  next: starling describe ${shortName(object)} --cluster ${cluster}${session.where()}   (until they are gone)`,
+  );
+  if (reason === undefined) session.note("the next one who looks will want to know why: --reason TEXT");
+  return "done";
+}
+
+function listed(found: readonly ForeignObject[], others: number): string {
+  const lines = found.map(({ id, uid }) => `${plainText(describeObject(id))}   uid ${plainText(uid)}\n`);
+  const rest = others === 0 ? "" : `${others} others stay: they only bear the label, or ask not to be deleted\n`;
+  return `${found.length === 0 ? "nothing to prune\n" : lines.join("")}${rest}`;
+}
+
+async function asked(
+  session: Session,
+  { path, body, command }: { path: string; body: Readonly<Record<string, unknown>>; command: string },
+): Promise<void> {
+  const request = { method: "POST", path: `${path}/prune` } as const;
+  try {
+    await session.api.call({ ...request, body });
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    if (error.code === "ForeignChanged")
+      throw new CliFailure(error.message, { exit: "no", next: `${command} --dry-run` });
+    if (error.code !== "ConfirmationRequired") throw error;
+    await confirmConsequences(session, error, `${command} --yes`);
+    await session.api.call({ ...request, body: { ...body, confirm: true } });
+  }
+}

@@ -1,0 +1,12 @@
+import { reasonToKeep } from "#functions/apply/engine/deletion-guards.ts";
+import { type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
+import { isMember } from "#shared/domain/membership.ts";
+import type { ObjectId } from "#shared/domain/object-id.ts";
+import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
+
+/** What carries a set's label and is not recorded, as people are told of it. */
+export function foreignObject(id: ObjectId, live: KubeObject, setId: string): ForeignObject {
+  const keep = reasonToKeep(id, live);
+  const uid = stringAt(live, "metadata", "uid") ?? "";
+  return { id, uid, member: isMember(live, setId), ...(keep === undefined ? {} : { keep }) };
+}

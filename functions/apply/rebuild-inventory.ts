@@ -1,0 +1,101 @@
+import { readMemory } from "#functions/apply/engine/ensure-parent.ts";
+import { type FoundMembers, findMembers } from "#functions/apply/engine/find-members.ts";
+import { foreignObject } from "#functions/apply/engine/foreign-object.ts";
+import { entryOf, expiringPart } from "#functions/apply/engine/inventory-entry.ts";
+import { type ResolvedObject, resolveObjects } from "#functions/apply/engine/resolve-objects.ts";
+import { findRendering } from "#functions/apply/sync-blobs.ts";
+import type { VerbContext } from "#functions/apply/verbs/verb.ts";
+import { emptyInventory, type Inventory, type InventoryEntry } from "#shared/domain/inventory.ts";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { isMember } from "#shared/domain/membership.ts";
+import { formatGroupKind, objectIdKey, versionOf } from "#shared/domain/object-id.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
+
+type RebuildContext = Pick<VerbContext, "row" | "client" | "claim" | "ports">;
+
+export interface RebuiltInventory {
+  readonly inventory: Inventory;
+  /** What carries the label and no rendering accounts for: never pruned for a record that was lost. */
+  readonly foreign: readonly ForeignObject[];
+  /** Kinds that may not be listed. */
+  readonly unread: readonly string[];
+}
+
+/**
+ * The inventory, from what proves to be a member in the cluster and from the renderings that may have made it: what is
+ * desired, what was applied, and what the parent remembers. The uid of such an object is recorded again, so that it is
+ * pruned when it leaves git; whatever else proves to be a member is only named.
+ * Objects of the rendering that the cluster held whole and that are not there are recorded without a uid: as missing, or
+ * as Jobs that have removed themselves.
+ */
+export async function rebuildInventory(context: RebuildContext): Promise<RebuiltInventory> {
+  const { row, client, claim } = context;
+  const setId = setIdOf(claim);
+  const applied = row.observed?.applied?.renderDigest;
+  const memory = await readMemory(client, claim);
+  const digests = [row.desired.renderDigest, applied, ...(memory?.renderings ?? [])];
+  const known = new Map<string, ResolvedObject>();
+  const whole = new Map<string, ResolvedObject>();
+  for (const digest of new Set(digests.filter((one) => one !== undefined))) {
+    for (const object of await resolved(context, digest)) {
+      known.set(objectIdKey(object.id), object);
+      if (digest === applied) whole.set(objectIdKey(object.id), object);
+    }
+  }
+  const ids = [...known.values()].map(({ id }) => id);
+  const found = await findMembers(client, {
+    setId,
+    kinds: memory === undefined ? undefined : [...memory.groupKinds, ...ids],
+    namespaces: ids.map(({ namespace }) => namespace).filter((namespace) => namespace !== ""),
+  });
+  const members = found.objects.filter(({ id, live }) => known.has(objectIdKey(id)) && isMember(live, setId));
+  const entries = new Map(
+    members.map((member) => {
+      const of = whole.get(objectIdKey(member.id));
+      const entry = { ...entryOf(member.live, member), ...(of === undefined ? {} : expiringPart(of.object)) };
+      return [objectIdKey(member.id), entry];
+    }),
+  );
+  const unread = new Set(found.unread);
+  for (const [key, { id, object }] of whole) {
+    if (!entries.has(key) && !unread.has(formatGroupKind(id))) entries.set(key, absentEntry(id, object));
+  }
+  const inventory = { ...emptyInventory(setId), entries: [...entries.values()] };
+  return { inventory, foreign: foreignAmong(found, inventory), unread: found.unread };
+}
+
+async function resolved({ row, client, claim, ports }: RebuildContext, digest: string) {
+  const rendering = (await findRendering(digest, ports.blobs)) ?? [];
+  return resolveObjects(client, rendering, {
+    setId: setIdOf(claim),
+    defaultNamespace: row.desired.apply.defaultNamespace,
+  });
+}
+
+function absentEntry(id: ResolvedObject["id"], object: ManifestObject): InventoryEntry {
+  const unseen = { uid: "", resourceVersion: "", generation: 0, ownedHash: "", valuesHash: "" };
+  return { id, version: versionOf(object.apiVersion), ...unseen, ...expiringPart(object) };
+}
+
+/** Everything that carries the label and is not recorded. */
+export function foreignAmong({ objects }: FoundMembers, inventory: Inventory): readonly ForeignObject[] {
+  const keys = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
+  // The same object under another group is no other.
+  const uids = new Set(inventory.entries.map(({ uid }) => uid));
+  return objects
+    .map(({ id, live }) => foreignObject(id, live, inventory.setId))
+    .filter(({ id, uid }) => !keys.has(objectIdKey(id)) && !uids.has(uid));
+}
+
+/** What carries the label, of every kind that the parent remembers, and is not recorded. */
+export async function findForeign(context: RebuildContext, inventory: Inventory): Promise<readonly ForeignObject[]> {
+  const { client, claim } = context;
+  const kinds = (await readMemory(client, claim))?.groupKinds ?? [];
+  const ids = inventory.entries.map(({ id }) => id);
+  const namespaces = ids.map(({ namespace }) => namespace).filter((namespace) => namespace !== "");
+  return foreignAmong(
+    await findMembers(client, { setId: inventory.setId, kinds: [...kinds, ...ids], namespaces }),
+    inventory,
+  );
+}

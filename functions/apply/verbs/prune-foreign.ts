@@ -1,0 +1,40 @@
+import { placesIn } from "#functions/apply/desired-part.ts";
+import { pruneSet } from "#functions/apply/engine/prune-set.ts";
+import { loadRendering } from "#functions/apply/sync-blobs.ts";
+import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
+import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
+import { pruneFinding } from "#functions/apply/verbs/prune-finding.ts";
+import { recallInventory } from "#functions/apply/verbs/recall-inventory.ts";
+import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { objectIdKey } from "#shared/domain/object-id.ts";
+
+/**
+ * Deletes the members that nobody recorded and that somebody has accepted, each under the uid that was shown, as a prune
+ * deletes: with proof of membership, marks and guards. What is in git by now, or recorded, stays. Then the routine look.
+ */
+export async function pruneForeign(context: VerbContext): Promise<VerbResult> {
+  const { row, client, claim, ports, deadline } = context;
+  const asked = row.operations?.prune;
+  const { renderDigest, apply } = row.desired;
+  const recalled = await recallInventory(context);
+  if (!("told" in recalled)) return recalled;
+  if (asked === undefined || renderDigest === undefined || recalled.told.rebuilt !== undefined)
+    return inspectSync(context);
+  const { inventory } = recalled;
+  const inGit = placesIn(await loadRendering(renderDigest, ports.blobs), apply.defaultNamespace);
+  const recorded = new Set(inventory.entries.map(({ uid }) => uid));
+  const candidates = asked.objects.filter(({ id, uid }) => !inGit.has(objectIdKey(id)) && !recorded.has(uid));
+  const parent = await claimParent(
+    context,
+    [...inventory.entries, ...candidates].map(({ id }) => id),
+  );
+  if (parent.kind === "refused") return refusedFinding(context, parent);
+  const { setId } = inventory;
+  const common = { setId, unrecorded: [], keepUids: recorded, claim, clock: ports.clock, deadline };
+  const result = await pruneSet(client, { ...common, candidates });
+  if (result.outcome === "done") return { ...(await inspectSync(context)), handledPrune: asked.number };
+  const finding = pruneFinding(result, { waiting: "Pruning", failed: "PruneFailed" });
+  // Refused for good: it is told, and another request has to be made when that was mended.
+  return finding.phase === "Failed" ? { ...finding, handledPrune: asked.number } : finding;
+}

@@ -1,0 +1,65 @@
+import { rebuildInventory } from "#functions/apply/rebuild-inventory.ts";
+import { isLost, loadInventory } from "#functions/apply/sync-blobs.ts";
+import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import type { Inventory } from "#shared/domain/inventory.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { StarlingError } from "#shared/errors.ts";
+
+const MAX_NAMED = 3;
+
+export interface Recalled {
+  /** Its row has no inventory where that was lost: what is saved next is stored, whatever its digest. */
+  readonly context: VerbContext;
+  readonly inventory: Inventory;
+  /** For the result of the verb: empty unless it was rebuilt. */
+  readonly told: Pick<VerbResult, "rebuilt" | "foreign" | "clusterUid">;
+}
+
+/**
+ * The inventory of a Sync. One that is lost, or was changed, is rebuilt from the members in the cluster, if that is the
+ * one it is to be; nothing is kept of it before the verb has saved it.
+ * @returns the finding, where another cluster answers.
+ */
+export async function recallInventory(context: VerbContext): Promise<Recalled | VerbResult> {
+  const { row, claim, ports } = context;
+  try {
+    return { context, inventory: await loadInventory(row, setIdOf(claim), ports.blobs), told: {} };
+  } catch (error) {
+    if (!isLost(error)) throw error;
+    return rebuilt(context, error);
+  }
+}
+
+/** The result of a verb, with what is to be told of its inventory: only once that is saved. */
+export function toldWith({ told }: Recalled, result: VerbResult): VerbResult {
+  return result.inventory === undefined ? result : { ...told, ...result };
+}
+
+async function rebuilt(context: VerbContext, why: StarlingError): Promise<Recalled | VerbResult> {
+  const { row, ports } = context;
+  const identity = await identityFinding(context);
+  if (!("uid" in identity)) return identity;
+  const { inventory, foreign, unread } = await rebuildInventory(context);
+  const members = inventory.entries.filter(({ uid }) => uid !== "").length;
+  const unproven = foreign.filter(({ member }) => member).length;
+  const unlisted =
+    unread.length === 0
+      ? ""
+      : `; ${unread.slice(0, MAX_NAMED).join(", ")}${unread.length > MAX_NAMED ? " and others" : ""} may not be listed`;
+  const message = `the inventory was lost (${why.message}) and is rebuilt from ${members} members in the cluster; ${unproven} others carry its marks and are in no known rendering${unlisted}`;
+  const told = { at: ports.clock.now().toISOString(), reason: why.code, message, members, foreign: unproven };
+  ports.log.warn("an inventory was rebuilt", { sync: row.name, cluster: row.cluster, ...told });
+  return {
+    context: { ...context, row: withoutInventory(row) },
+    inventory,
+    told: { rebuilt: told, foreign, clusterUid: identity.uid },
+  };
+}
+
+function withoutInventory({ observed, ...row }: SyncRow): SyncRow {
+  if (observed === undefined) return row;
+  const { inventory: _lost, ...kept } = observed;
+  return { ...row, observed: kept };
+}

@@ -1,0 +1,231 @@
+/** Members that no inventory records, as a cluster has them that was restored from its backup: named, and pruned on request. */
+import { randomUUID } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import type { KindInfo } from "#shared/domain/cluster-client.ts";
+import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import { partOfLabel } from "#shared/domain/membership.ts";
+import { setIdOf } from "#shared/domain/parent-object.ts";
+import type { ForeignObject, Observed, PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+const INTERVAL_MS = 700_000;
+
+describe.each(clusterTargets)("members that nobody recorded on $name", ({ start }) => {
+  const cluster = forAllTests(async () => clusterFixture(await start()));
+
+  class RestoredWorld extends WorkerWorld {
+    readonly name = `back-${randomUUID().slice(0, 8)}`;
+
+    async give(names: readonly string[], apply: Partial<SyncRow["desired"]["apply"]> = {}): Promise<Observed> {
+      await this.assign(
+        this.name,
+        [namespace(this.name), ...names.map((name) => configMap(`${this.name}/${name}`))],
+        apply,
+      );
+      await this.work();
+      return this.observed();
+    }
+
+    async observed(): Promise<Observed> {
+      const observed = (await this.sync(this.name))?.observed;
+      if (observed === undefined) throw new Error(`nobody has looked at ${this.name}`);
+      return observed;
+    }
+
+    async lookLater(): Promise<Observed> {
+      this.aheadMs += INTERVAL_MS;
+      await this.work();
+      return this.observed();
+    }
+
+    get setId(): string {
+      return setIdOf({ syncNamespace: "tests", syncName: this.name });
+    }
+
+    /** As an earlier revision had it: applied by Starling, with the label of the set. */
+    async comesBack(object: ManifestObject): Promise<string> {
+      const kind = await kindOf(object);
+      const labels = { [partOfLabel]: this.setId };
+      const labelled = { ...object, metadata: { ...object.metadata, labels } };
+      return stringAt((await cluster.client.apply(kind, labelled)).object, "metadata", "uid") ?? "";
+    }
+
+    /** What `api` writes when somebody has accepted. */
+    async ask(objects: PruneAct["objects"]): Promise<void> {
+      const row = await this.sync(this.name);
+      if (row === undefined) throw new Error(`there is no Sync ${this.name}`);
+      const number = (row.operations?.prune?.number ?? 0) + 1;
+      const prune: PruneAct = { by: "someone", at: this.clock.now().toISOString(), number, objects };
+      await this.put({ ...row, operations: { prune } });
+    }
+
+    async put(row: SyncRow): Promise<void> {
+      const next: SyncRow = { ...row, version: row.version + 1 };
+      await this.table.write([{ put: next, when: { version: row.version } }]);
+    }
+
+    /** The look that somebody asked for. */
+    async reconcile(): Promise<Observed> {
+      const row = await this.sync(this.name);
+      if (row === undefined) throw new Error(`there is no Sync ${this.name}`);
+      await this.put({ ...row, reconcile: (row.reconcile ?? 0) + 1 });
+      return this.lookLater();
+    }
+
+    path(name: string): string {
+      return `/api/v1/namespaces/${this.name}/configmaps/${name}`;
+    }
+  }
+
+  async function kindOf({ apiVersion, kind }: ManifestObject): Promise<KindInfo> {
+    const group = apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
+    const found = await cluster.client.lookup({ group, kind });
+    if (found.outcome !== "found") throw new Error(`${kind} is not served`);
+    return found.info;
+  }
+
+  function begin(): Promise<RestoredWorld> {
+    return new RestoredWorld({ connect: async () => cluster.client, distrust() {} }).begin();
+  }
+
+  const accepted = (objects: readonly ForeignObject[] = []) => objects.map(({ id, uid }) => ({ id, uid }));
+  const secret = (at: string, name: string) =>
+    manifest({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace: at } });
+
+  test("are named, stay until somebody accepts, and then go; what is in git stays", async () => {
+    const world = await begin();
+    await world.give(["a"]);
+    const old = await world.comesBack(configMap(`${world.name}/old`));
+    const found = await world.lookLater();
+    expect(found).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
+    const id = { group: "", kind: "ConfigMap", namespace: world.name, name: "old" };
+    expect(found.foreign).toEqual([{ id, uid: old, member: true }]);
+    expect(await cluster.statusOf(world.path("old"))).toBe(200);
+
+    await world.ask(accepted(found.foreign));
+    const after = await world.lookLater();
+    expect(after).toMatchObject({ phase: "Ready", handledPrune: 1, objects: { total: 2, foreign: 0 } });
+    expect(after).not.toHaveProperty("foreign");
+    expect(await cluster.statusOf(world.path("old"))).toBe(404);
+    expect(await cluster.statusOf(world.path("a"))).toBe(200);
+  });
+
+  test("of kinds that the Sync has no more are found when somebody asks for a look, and stay named", async () => {
+    const world = await begin();
+    await world.assign(world.name, [namespace(world.name), secret(world.name, "s"), configMap(`${world.name}/a`)]);
+    await world.work();
+    const parent = "/api/v1/namespaces/starling-system/configmaps";
+    const before = await cluster.raw("GET", `${parent}/tests.${world.name}`);
+    await world.give(["a"]);
+    await world.comesBack(secret(world.name, "s"));
+    // The backup has the parent of then.
+    const now = await cluster.raw("GET", `${parent}/tests.${world.name}`);
+    const metadata = {
+      ...(before as ManifestObject).metadata,
+      resourceVersion: stringAt(now, "metadata", "resourceVersion"),
+    };
+    await cluster.raw("PUT", `${parent}/tests.${world.name}`, { body: { ...before, metadata } });
+    expect((await world.lookLater()).objects.foreign).toBe(0);
+
+    const found = await world.reconcile();
+    expect(found.foreign?.map(({ id, member }) => [id.kind, id.name, member])).toEqual([["Secret", "s", true]]);
+    expect((await world.lookLater()).foreign).toEqual(found.foreign);
+  });
+
+  test.each<[string, (world: RestoredWorld) => Promise<unknown>]>([
+    [
+      "another object has its name",
+      async (world) => {
+        await cluster.raw("DELETE", world.path("old"));
+        await world.comesBack(configMap(`${world.name}/old`));
+      },
+    ],
+    [
+      "it asks not to be deleted by now",
+      (world) =>
+        cluster.raw("PATCH", world.path("old"), {
+          body: { metadata: { annotations: { "starling.dev/prune": "disabled" } } },
+          as: "merge-patch",
+        }),
+    ],
+    [
+      "somebody took its label off",
+      (world) =>
+        cluster.raw("PATCH", world.path("old"), {
+          body: { metadata: { labels: { [partOfLabel]: null } } },
+          as: "merge-patch",
+        }),
+    ],
+    [
+      "a controller owns it by now",
+      async (world) => {
+        const owner = await cluster.raw("GET", world.path("a"));
+        const uid = stringAt(owner, "metadata", "uid");
+        const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "a", uid, controller: true }];
+        await cluster.raw("PATCH", world.path("old"), { body: { metadata: { ownerReferences } }, as: "merge-patch" });
+      },
+    ],
+    ["git has it again", (world) => world.give(["a", "old"])],
+  ])("that were accepted stay when %s", async (_name, meanwhile) => {
+    const world = await begin();
+    await world.give(["a"]);
+    await world.comesBack(configMap(`${world.name}/old`));
+    const found = await world.lookLater();
+    await meanwhile(world);
+    await world.ask(accepted(found.foreign));
+    expect(await world.lookLater()).toMatchObject({ phase: "Ready", handledPrune: 1 });
+    expect(await cluster.statusOf(world.path("old"))).toBe(200);
+  });
+
+  test("that only bear the label are named, and not pruned whoever asks", async () => {
+    const world = await begin();
+    await world.give(["a"]);
+    const copied = configMap(`${world.name}/copy`);
+    const body = { ...copied, metadata: { ...copied.metadata, labels: { [partOfLabel]: world.setId } } };
+    await cluster.raw("POST", `/api/v1/namespaces/${world.name}/configmaps`, { body });
+    const found = await world.lookLater();
+    expect(found.foreign).toEqual([expect.objectContaining({ member: false })]);
+    await world.ask(accepted(found.foreign));
+    expect(await world.lookLater()).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
+    expect(await cluster.statusOf(world.path("copy"))).toBe(200);
+  });
+
+  test("in a Namespace that goes too: it waits until it is empty, and nobody else's object is deleted with it", async () => {
+    const world = await begin();
+    const inner = `${world.name}-inner`;
+    await world.give(["a"]);
+    await world.comesBack(namespace(inner));
+    await world.comesBack(configMap(`${inner}/old`));
+    const theirs = configMap(`${inner}/theirs`);
+    await cluster.raw("POST", `/api/v1/namespaces/${inner}/configmaps`, { body: theirs });
+    const found = await world.reconcile();
+    expect(found.foreign?.map(({ id }) => id.name)).toEqual(["old", inner]);
+    expect((await world.lookLater()).foreign).toEqual(found.foreign);
+    await world.ask(accepted(found.foreign));
+    const waiting = await world.lookLater();
+    expect(waiting).toMatchObject({ phase: "Applying", reason: "Pruning" });
+    expect(waiting.troubles[0]?.message).toContain("theirs");
+    expect(await cluster.statusOf(`/api/v1/namespaces/${inner}`)).toBe(200);
+    expect(await cluster.statusOf(`/api/v1/namespaces/${inner}/configmaps/old`)).toBe(404);
+    expect(await cluster.statusOf(`/api/v1/namespaces/${inner}/configmaps/theirs`)).toBe(200);
+  });
+
+  test("hold the deletion of their Sync back until they are accepted", async () => {
+    const world = await begin();
+    await world.give(["a"]);
+    await world.comesBack(configMap(`${world.name}/old`));
+    const found = await world.lookLater();
+    await world.assignDelete(world.name);
+    await world.work();
+    const held = await world.lookLater();
+    expect(held.phase).not.toBe("Gone");
+    expect(await cluster.statusOf(world.path("old"))).toBe(200);
+    expect(await cluster.statusOf(world.path("a"))).toBe(404);
+    await world.ask(accepted(found.foreign));
+    await world.lookLater();
+    expect(await cluster.statusOf(world.path("old"))).toBe(404);
+  });
+});

@@ -1,0 +1,302 @@
+/** Blobs that are gone from the bucket, changed in it, or denied: a worker finds its way back to what is in the cluster. */
+import { randomUUID } from "node:crypto";
+import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createBucket } from "#local/aws/create-resources.ts";
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import { encodeRendering } from "#shared/domain/rendering.ts";
+import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
+import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+const Bucket = "blobs";
+let emulated: EmulatedClients;
+let s3: S3Client;
+beforeAll(async () => {
+  emulated = await startEmulatedClients({ seed: 5 });
+  s3 = emulated.aws.s3;
+  await createBucket(s3, Bucket);
+});
+afterAll(() => emulated.stop());
+
+const store = () => new S3BlobStore(s3, Bucket);
+const remove = (Key: string) => s3.send(new DeleteObjectCommand({ Bucket, Key }));
+const isThere = (Key: string) =>
+  s3.send(new GetObjectCommand({ Bucket, Key })).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof NoSuchKey) return false;
+      throw error;
+    },
+  );
+
+/** Past the interval of a look, whatever its jitter. */
+const INTERVAL_MS = 700_000;
+
+describe.each(clusterTargets)("a worker on $name", ({ start }) => {
+  const cluster = forAllTests(async () => clusterFixture(await start()));
+
+  /** A namespace of its own with a Sync of its name, which holds ConfigMaps of these names. */
+  class LostWorld extends WorkerWorld {
+    readonly name = `lost-${randomUUID().slice(0, 8)}`;
+
+    objects(...names: readonly string[]): readonly ManifestObject[] {
+      return [namespace(this.name), ...names.map((name) => configMap(`${this.name}/${name}`))];
+    }
+
+    async give(names: readonly string[], apply: Partial<SyncRow["desired"]["apply"]> = {}): Promise<void> {
+      await this.assign(this.name, this.objects(...names), apply);
+    }
+
+    /** In a sandbox that remembers nothing. */
+    async look(): Promise<Observed> {
+      await this.work({ blobs: store() });
+      return this.observed();
+    }
+
+    async lookLater(): Promise<Observed> {
+      this.aheadMs += INTERVAL_MS;
+      return this.look();
+    }
+
+    async observed(): Promise<Observed> {
+      const observed = (await this.sync(this.name))?.observed;
+      if (observed === undefined) throw new Error(`nobody has looked at ${this.name}`);
+      return observed;
+    }
+
+    async inventoryKey(): Promise<string> {
+      return blobKeys.inventory("c1", (await this.observed()).inventory ?? "none");
+    }
+
+    path(name: string): string {
+      return `/api/v1/namespaces/${this.name}/configmaps/${name}`;
+    }
+
+    /** `name uid` of every ConfigMap of the set that is there. */
+    async members(): Promise<readonly string[]> {
+      const list = await cluster.raw("GET", `/api/v1/namespaces/${this.name}/configmaps`);
+      return (list.items as ManifestObject[])
+        .filter(({ metadata }) => metadata.name !== "kube-root-ca.crt")
+        .map((item) => `${item.metadata.name} ${stringAt(item, "metadata", "uid")}`)
+        .sort();
+    }
+
+    async names(): Promise<readonly string[]> {
+      return (await this.members()).map((member) => member.split(" ")[0] ?? "");
+    }
+  }
+
+  function begin(): Promise<LostWorld> {
+    return new LostWorld({ connect: async () => cluster.client, distrust() {} }, store()).begin();
+  }
+
+  describe("an inventory that is lost", () => {
+    test("is rebuilt from the members, told once, and nothing is made again, deleted or forgotten", async () => {
+      const world = await begin();
+      await world.give(["a", "b"]);
+      expect((await world.look()).phase).toBe("Ready");
+      const before = await world.members();
+      const lost = await world.inventoryKey();
+      await remove(lost);
+
+      const found = await world.lookLater();
+      expect(found).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobNotFound", members: 3, foreign: 0 } });
+      expect(await world.members()).toEqual(before);
+      expect(await isThere(await world.inventoryKey())).toBe(true);
+
+      expect((await world.lookLater()).rebuilt).toEqual(found.rebuilt);
+      await world.give(["a"]);
+      expect(await world.look()).toMatchObject({ phase: "Ready", rebuilt: found.rebuilt });
+      expect(await world.members()).toEqual(before.filter((member) => member.startsWith("a ")));
+    });
+
+    test("while a revision takes an object away, is rebuilt with it, and the object goes", async () => {
+      const world = await begin();
+      await world.give(["a", "b"]);
+      await world.look();
+      const [kept] = await world.members();
+      await remove(await world.inventoryKey());
+      await world.give(["a"]);
+      expect(await world.look()).toMatchObject({ phase: "Ready", rebuilt: { members: 3 } });
+      expect(await world.members()).toEqual([kept]);
+    });
+
+    test("deletes no member that no rendering accounts for; it is named, and stays", async () => {
+      const world = await begin();
+      await world.give(["a", "old"], { prune: false });
+      await world.look();
+      await world.give(["a"], { prune: false });
+      await world.look();
+      const before = await world.members();
+      await remove(await world.inventoryKey());
+      await world.give(["a", "new"]);
+      const found = await world.look();
+      expect(found).toMatchObject({ phase: "Ready", rebuilt: { members: 2, foreign: 1 }, objects: { foreign: 1 } });
+      expect(found.foreign).toEqual([
+        {
+          id: { group: "", kind: "ConfigMap", namespace: world.name, name: "old" },
+          uid: before.find((member) => member.startsWith("old "))?.slice("old ".length),
+          member: true,
+        },
+      ]);
+      expect(await world.names()).toEqual(["a", "new", "old"]);
+      expect((await world.lookLater()).foreign).toEqual(found.foreign);
+    });
+
+    test("whose bytes were changed counts as lost, and says so", async () => {
+      const world = await begin();
+      await world.give(["a", "b"]);
+      await world.look();
+      const before = await world.members();
+      const Key = await world.inventoryKey();
+      await s3.send(new PutObjectCommand({ Bucket, Key, Body: '{"schema":1,"entries":[]}' }));
+      expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobCorrupt", members: 3 } });
+      expect(await world.members()).toEqual(before);
+      const again = await world.lookLater();
+      expect(again.phase).toBe("Ready");
+      await world.give([]);
+      expect(await world.look()).toMatchObject({ phase: "Ready" });
+      expect(await world.names()).toEqual([]);
+    });
+
+    test("while drift is only told of, has nothing written, and what is missing is told", async () => {
+      const world = await begin();
+      await world.give(["a", "b"], { drift: "report" });
+      await world.look();
+      await cluster.raw("PATCH", world.path("a"), { body: { data: { k: "2" } }, as: "merge-patch" });
+      await cluster.raw("DELETE", world.path("b"));
+      const version = stringAt(await cluster.raw("GET", world.path("a")), "metadata", "resourceVersion");
+      await remove(await world.inventoryKey());
+      const found = await world.lookLater();
+      expect(found.drift).toMatchObject({ objects: 1, corrected: false });
+      expect(stringAt(await cluster.raw("GET", world.path("a")), "metadata", "resourceVersion")).toBe(version);
+      expect(await world.names()).toEqual(["a"]);
+    });
+
+    test("makes no Job run again that removed itself", async () => {
+      const world = await begin();
+      const job = manifest({
+        apiVersion: "batch/v1",
+        kind: "Job",
+        metadata: { name: "once", namespace: world.name },
+        spec: {
+          ttlSecondsAfterFinished: 0,
+          template: { spec: { restartPolicy: "Never", containers: [{ name: "once", image: "once:1" }] } },
+        },
+      });
+      await world.assign(world.name, [...world.objects("a"), job]);
+      await world.look();
+      const path = `/apis/batch/v1/namespaces/${world.name}/jobs/once`;
+      await cluster.raw("DELETE", `${path}?propagationPolicy=Background`);
+      expect(await world.lookLater()).toMatchObject({ phase: "Ready" });
+      await remove(await world.inventoryKey());
+      expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobNotFound" } });
+      expect(await cluster.statusOf(path)).toBe(404);
+    });
+
+    test("of a Sync that is to be deleted, takes what is proven with it, and waits for the rest by name", async () => {
+      const world = await begin();
+      await world.give(["a", "old"], { prune: false });
+      await world.look();
+      await world.give(["a"], { prune: false });
+      await world.look();
+      await remove(await world.inventoryKey());
+      await world.assignDelete(world.name);
+      await world.look();
+      world.aheadMs += INTERVAL_MS;
+      const found = await world.look();
+      expect(found.phase).not.toBe("Gone");
+      expect(found.foreign?.map(({ id }) => id.name)).toEqual(["old"]);
+      expect(await world.names()).toEqual(["old"]);
+    });
+  });
+
+  test("what asks not to be deleted, and left the Sync, does not hold its deletion back", async () => {
+    const world = await begin();
+    const metadata = { name: "kept", namespace: world.name, annotations: { "starling.dev/prune": "disabled" } };
+    const kept = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata });
+    await world.assign(world.name, [...world.objects("a"), kept]);
+    await world.look();
+    await world.give(["a"]);
+    await world.look();
+    const keep = "it is marked starling.dev/prune: disabled";
+    expect((await world.lookLater()).foreign).toEqual([expect.objectContaining({ member: true, keep })]);
+    await world.assignDelete(world.name);
+    expect(await world.look()).not.toMatchObject({ reason: "UnrecordedMembers" });
+    expect(await world.names()).toEqual(["kept"]);
+  });
+
+  describe("a rendering that is lost", () => {
+    test("and was never finished bounds nothing any more: its objects are named, and hold nobody back", async () => {
+      const world = await begin();
+      await world.give(["a"]);
+      await world.look();
+      await world.give(["a", "left"]);
+      await dieAfterApply(world);
+      expect(await world.names()).toEqual(["a", "left"]);
+      await remove(blobKeys.rendering(encodeRendering(world.objects("a", "left")).digest));
+
+      world.aheadMs += 400_000;
+      await world.give(["a", "next"]);
+      const found = await world.look();
+      expect(found).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
+      expect(found.foreign?.map(({ id, member }) => [id.name, member])).toEqual([["left", true]]);
+      expect(await world.names()).toEqual(["a", "left", "next"]);
+    });
+
+    test.each(["gone", "changed"])(
+      "and is %s is asked for by its digest, and gone on with when it is there",
+      async (how) => {
+        const world = await begin();
+        await world.give(["a"]);
+        const { digest, bytes } = encodeRendering(world.objects("a"));
+        const Key = blobKeys.rendering(digest);
+        if (how === "gone") await remove(Key);
+        else await s3.send(new PutObjectCommand({ Bucket, Key, Body: "[]" }));
+        const found = await world.look();
+        expect(found).toMatchObject({ phase: "Retrying", reason: "RenderingLost" });
+        expect(found.message).toContain(digest);
+        expect(await cluster.statusOf(world.path("a"))).toBe(404);
+        expect(world.sender.take()).toContainEqual(expect.objectContaining({ to: "report" }));
+
+        await store().overwrite(Key, bytes);
+        expect((await world.lookLater()).phase).toBe("Ready");
+      },
+    );
+  });
+
+  test("what the store denies is no loss: it is told with bucket and key, and gone on with when it is lifted", async () => {
+    const world = await begin();
+    await world.give(["a", "b"]);
+    await world.look();
+    const before = await world.members();
+    await world.give(["a"]);
+    const lifted = emulated.proxy.intercept({ before: ({ service }) => (service === "s3" ? "denied" : undefined) });
+    const found = await world.look().finally(lifted);
+    expect(found).toMatchObject({ phase: "Retrying", reason: "BlobDenied" });
+    expect(found.message).toMatch(/inventories\/.* in the bucket blobs .*s3:ListBucket/);
+    expect(await world.members()).toEqual(before);
+    const after = await world.lookLater();
+    expect(after.phase).toBe("Ready");
+    expect(after).not.toHaveProperty("rebuilt");
+    expect(await world.names()).toEqual(["a"]);
+  });
+
+  /** The worker of this assignment dies when it is to write what it did. */
+  async function dieAfterApply(world: LostWorld): Promise<void> {
+    const table = new Proxy(world.table, {
+      get(inner, name) {
+        if (name === "write") return () => Promise.reject(new Error("the worker is dead"));
+        const member: unknown = Reflect.get(inner, name);
+        return typeof member === "function" ? member.bind(inner) : member;
+      },
+    });
+    await expect(world.work({ table, blobs: store() })).rejects.toThrow("the worker is dead");
+  }
+});

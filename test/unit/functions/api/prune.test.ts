@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { apiFixture, PRINCIPAL } from "#test/unit/functions/api/api-fixture.ts";
+import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const path = "/v1/namespaces/payments/syncs/shop.web/prune";
+const key = keys.sync("c1", "payments", "shop.web");
+const old = { id: { group: "", kind: "ConfigMap", namespace: "shop", name: "old" }, uid: "uid-old", member: true };
+const copy = { ...old, id: { ...old.id, name: "copy" }, uid: "uid-copy", member: false };
+const kept = {
+  ...old,
+  id: { ...old.id, name: "kept" },
+  uid: "uid-kept",
+  keep: "it is marked starling.dev/prune: disabled",
+};
+
+async function withForeign() {
+  const api = apiFixture();
+  const row = syncRow("c1", "shop.web");
+  const observed = { ...row.observed, foreign: [old, kept, copy] } as Observed;
+  await api.table.write([{ put: { ...row, observed } as SyncRow }]);
+  api.setNow("2026-11-20T08:05:00Z");
+  const stored = () => api.table.get<SyncRow>(key);
+  return { api, stored };
+}
+
+describe("pruning what nobody recorded", () => {
+  it("asks first, by name; then writes who, when, why and which uids, and is due at once", async () => {
+    const { api, stored } = await withForeign();
+    const before = await stored();
+    const body = { cluster: "c1", uids: ["uid-old"], reason: "restored" };
+    expect(await api.call("POST", path, body)).toMatchObject({
+      status: 409,
+      body: {
+        code: "ConfirmationRequired",
+        message:
+          "pruning Sync payments/shop.web deletes 1 object that is not recorded from cluster c1: ConfigMap shop/old",
+      },
+    });
+    expect(await stored()).toEqual(before);
+
+    expect(await api.call("POST", path, { ...body, confirm: true })).toMatchObject({
+      status: 200,
+      body: { outcome: "configured", objects: [{ uid: "uid-old" }] },
+    });
+    const after = await stored();
+    const at = "2026-11-20T08:05:00.000Z";
+    const prune = { by: PRINCIPAL, at, reason: "restored", number: 1, objects: [{ id: old.id, uid: "uid-old" }] };
+    expect(after?.operations).toEqual({ prune });
+    expect(after?.dueKey).toMatch(`${at}#`);
+    // What the planner and the worker wrote is theirs.
+    expect(after).toMatchObject({ desired: before?.desired, observed: before?.observed });
+
+    expect(await api.call("POST", path, { ...body, confirm: true })).toMatchObject({ body: { outcome: "unchanged" } });
+    expect(await stored()).toEqual(after);
+    const shown = await api.call("GET", "/v1/namespaces/payments/syncs/shop.web?cluster=c1");
+    expect(shown.body).toMatchObject({ status: { prune: { ...prune, handled: false } } });
+  });
+
+  it.each([
+    ["that is not there", "uid-other"],
+    ["that only bears the label", "uid-copy"],
+    ["that asks not to be deleted", "uid-kept"],
+  ])("refuses a uid %s", async (_name, uid) => {
+    const { api, stored } = await withForeign();
+    const before = await stored();
+    const answer = await api.call("POST", path, { cluster: "c1", uids: ["uid-old", uid], confirm: true });
+    expect(answer).toMatchObject({ status: 409, body: { code: "ForeignChanged" } });
+    expect(await stored()).toEqual(before);
+  });
+
+  it.each([
+    [{ cluster: "c2", uids: ["uid-old"], confirm: true }, 404, "NotFound"],
+    [{ uids: ["uid-old"], confirm: true }, 400, "BadRequest"],
+    [{ cluster: "c1", uids: [], confirm: true }, 400, "BadRequest"],
+  ])("refuses %j", async (body, status, code) => {
+    const { api } = await withForeign();
+    expect(await api.call("POST", path, body)).toMatchObject({ status, body: { code } });
+  });
+});

@@ -127,6 +127,7 @@ export class Wiring extends Construct {
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["artifacts"] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
+        STARLING_SECRET_PREFIX: plain(`${installation}/git/`),
         ...(props.gitAllow === undefined ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow) }),
         ...(props.gitCa === undefined ? {} : { STARLING_GIT_CA: plain(props.gitCa) }),
       },
@@ -218,6 +219,7 @@ export class Wiring extends Construct {
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["renderings", "inventories"], write: ["inventories"] }),
         STARLING_INSTALLATION: plain(installationId),
+        STARLING_SECRET_PREFIX: plain(`${installation}/clusters/`),
         // For renderings that are lost.
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.send(),

@@ -113,7 +113,7 @@ export interface MessageSender {
 export interface SecretReader {
   /**
    * @param options.fresh - the value that was read before was refused: ask again.
-   * @throws StarlingError `SecretNotFound`, `SecretDenied`
+   * @throws StarlingError `SecretNotFound`, `SecretDenied`, `SecretKeyDenied`
    */
   read(name: string, options?: { readonly fresh?: boolean }): Promise<string>;
 }

@@ -27,7 +27,7 @@ export function wireApply(env: ApplyEnv, aws: ClusterClients, options: WireOptio
     ids: randomIds,
     log,
     connector: new KubeConnector({
-      secrets: new SecretsManagerReader(aws.secrets, clock),
+      secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
       eks: new EksAccess({ sts: aws.sts, eks: aws.eks, clock, installation: env.STARLING_INSTALLATION }),
       clock,
       installation: env.STARLING_INSTALLATION,

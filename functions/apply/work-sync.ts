@@ -141,6 +141,7 @@ function cutOff(verb: Verb, { observed }: SyncRow): VerbResult {
 const credentialCodes: ReadonlySet<string> = new Set([
   "SecretNotFound",
   "SecretDenied",
+  "SecretKeyDenied",
   "SecretUnbound",
   "SecretMismatch",
   "InvalidCredentials",

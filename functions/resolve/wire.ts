@@ -24,7 +24,7 @@ export function wireResolve(env: ResolveEnv, aws: CoreClients, options: WireOpti
       rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
       ...(ca === undefined ? {} : { ca }),
     }),
-    secrets: new SecretsManagerReader(aws.secrets, clock),
+    secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
     clock,
     ids: randomIds,
     log,

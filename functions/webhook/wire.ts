@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { WebhookEnv } from "#functions/webhook/env.ts";
 import { receiveGithubEvent, type WebhookPorts } from "#functions/webhook/webhook.ts";
+import { AskedOnceSecrets } from "#shared/adapters/asked-once-secrets.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
@@ -8,6 +9,7 @@ import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { errorCode, errorMessage } from "#shared/errors.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 /** The part of an HTTP API event (payload format 2.0) that Starling reads. */
 const httpEvent = z.object({
@@ -25,11 +27,12 @@ export interface HttpAnswer {
 
 export type WebhookHandler = (event: unknown, context: object) => Promise<HttpAnswer>;
 
-export function wireWebhook(env: WebhookEnv, aws: CoreClients): WebhookHandler {
+export function wireWebhook(env: WebhookEnv, aws: CoreClients, options: WireOptions = {}): WebhookHandler {
+  const { clock = systemClock } = options;
   return webhookHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }),
-    secrets: new SecretsManagerReader(aws.secrets, systemClock),
+    secrets: new AskedOnceSecrets(new SecretsManagerReader(aws.secrets, clock), clock),
     log: powertoolsLog("webhook"),
     secretName: env.STARLING_WEBHOOK_SECRET,
   });

@@ -1,4 +1,5 @@
 import {
+  DecryptionFailure,
   GetSecretValueCommand,
   ResourceNotFoundException,
   type SecretsManagerClient,
@@ -15,15 +16,23 @@ interface CachedSecret {
   readonly until: number;
 }
 
+/** What an error says to do. */
+export interface SecretAdvice {
+  /** What the names of the secrets start with that may be read; absent where it is one alone. */
+  readonly prefix?: string;
+}
+
 /** Secrets Manager with a short memory; only values that were read successfully are remembered. */
 export class SecretsManagerReader implements SecretReader {
   readonly #client: SecretsManagerClient;
   readonly #clock: Clock;
+  readonly #prefix: string | undefined;
   readonly #cache = new Map<string, CachedSecret>();
 
-  constructor(client: SecretsManagerClient, clock: Clock) {
+  constructor(client: SecretsManagerClient, clock: Clock, advice: SecretAdvice = {}) {
     this.#client = client;
     this.#clock = clock;
+    this.#prefix = advice.prefix;
   }
 
   async read(name: string, options: { readonly fresh?: boolean } = {}): Promise<string> {
@@ -40,12 +49,8 @@ export class SecretsManagerReader implements SecretReader {
       const answer = await this.#client.send(new GetSecretValueCommand({ SecretId: name }));
       if (answer.SecretString !== undefined) return answer.SecretString;
     } catch (error) {
-      if (isDenied(error)) {
-        throw new StarlingError(
-          `secret ${name} may not be read: Starling's roles reach only secrets below its own prefix; name one of those`,
-          { code: "SecretDenied", retry: "permanent", data: { name }, cause: error },
-        );
-      }
+      if (isOfTheKey(error)) throw keyDenied(name, error);
+      if (isDenied(error)) throw denied(name, { prefix: this.#prefix, cause: error });
       if (!(error instanceof ResourceNotFoundException)) throw error;
     }
     throw new StarlingError(`secret ${name} does not exist or holds no text; create it, or name another one`, {
@@ -56,6 +61,32 @@ export class SecretsManagerReader implements SecretReader {
   }
 }
 
-function isDenied(error: unknown): boolean {
+function isDenied(error: unknown): error is SecretsManagerServiceException {
   return error instanceof SecretsManagerServiceException && error.name === "AccessDeniedException";
+}
+
+/** Secrets Manager says "Access to KMS is not allowed" where the secret may be read and the key of it may not be used. */
+function isOfTheKey(error: unknown): boolean {
+  return error instanceof DecryptionFailure || (isDenied(error) && /\bKMS\b/.test(error.message));
+}
+
+function keyDenied(name: string, cause: unknown): StarlingError {
+  return new StarlingError(
+    `secret ${name} is encrypted under a KMS key that Starling's role may not use, or that is disabled or deleted: allow ` +
+      "the role kms:Decrypt in the policy of the key (docs/security.md, Keys of your own), enable the key, or encrypt the " +
+      "secret under aws/secretsmanager",
+    { code: "SecretKeyDenied", retry: "transient", data: { name }, cause },
+  );
+}
+
+function denied(
+  name: string,
+  { prefix, cause }: { readonly prefix: string | undefined; readonly cause: unknown },
+): StarlingError {
+  const allowed =
+    prefix === undefined ? "" : ` only secrets whose name starts with ${prefix} may be; name one of those, or`;
+  return new StarlingError(
+    `secret ${name} may not be read:${allowed} look for a Deny in its resource policy and in those of the organisation`,
+    { code: "SecretDenied", retry: "permanent", data: { name }, cause },
+  );
 }

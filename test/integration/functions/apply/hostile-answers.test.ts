@@ -89,7 +89,7 @@ const cases: Readonly<Record<string, Case>> = {
         const drip = setInterval(() => response.write(" "), 20);
         response.once("close", () => clearInterval(drip));
       }),
-    finding: { phase: "Applying", reason: "OutOfTime" },
+    finding: { phase: "Verifying", reason: "OutOfTime" },
     remainingMs: 2_000,
     requests: 1,
   },
@@ -181,7 +181,7 @@ const cases: Readonly<Record<string, Case>> = {
         const flood = setInterval(() => response.socket?.write(hint), 5);
         response.once("close", () => clearInterval(flood));
       }),
-    finding: { phase: "Applying", reason: "OutOfTime" },
+    finding: { phase: "Verifying", reason: "OutOfTime" },
     remainingMs: 2_000,
     requests: 1,
   },

@@ -12,6 +12,7 @@ import {
   renewWanted,
 } from "#functions/apply/lease.ts";
 import { smallerTruth } from "#functions/apply/smaller-truth.ts";
+import { endOfTurn, inTurn } from "#functions/apply/turns.ts";
 import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
@@ -84,10 +85,15 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   let pending: Write[] = [];
   let known = meta;
   let unfinished = false;
-  for (const row of due.sort(byUrgency)) {
-    unfinished = known !== undefined && ports.clock.now() >= pass.deadline;
+  const turns = inTurn(due).map((row) => ({ row, subject: subjects.get(subjectKey(row.subject)) }));
+  for (const [index, { row, subject }] of turns.entries()) {
+    const now = ports.clock.now();
+    unfinished = known !== undefined && now >= pass.deadline;
     if (known === undefined || unfinished) break;
-    const outcome = await workSync(row, { cluster: known, subject: subjects.get(subjectKey(row.subject)), ...pass });
+    // Those that are suspended need next to no time.
+    const behind = turns.slice(index + 1).filter((other) => other.subject?.operations.suspended === undefined);
+    const deadline = endOfTurn(row, { now, deadline: pass.deadline, waiting: 1 + behind.length });
+    const outcome = await workSync(row, { ...pass, cluster: known, subject, deadline });
     if (outcome === undefined) continue;
     await commit(pending, lease, ports.table);
     pending = writesOf(row, outcome, { cluster: known, now: ports.clock.now() });
@@ -132,12 +138,6 @@ function isDue(
   if (cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster))) return true;
   const at = nextWork(row);
   return at !== undefined && at <= later(now, SLACK_SECONDS);
-}
-
-/** New assignments before routine, and within these by name, so that every worker takes the same order. */
-function byUrgency(a: SyncRow, b: SyncRow): number {
-  const isNew = (row: SyncRow) => Number(row.observed?.attempt === row.desired.attempt);
-  return isNew(a) - isNew(b) || (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1);
 }
 
 function writesOf(

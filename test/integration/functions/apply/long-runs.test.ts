@@ -1,12 +1,13 @@
 /** Sets that need more than one run, on a cluster that takes its time: told in the worker's clock, which each request moves. */
 import { describe, expect, test } from "vitest";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { later } from "#shared/domain/rows/due.ts";
 import type { Table } from "#shared/ports.ts";
 import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
+import { namesOf, startPatientWorker } from "#test/support/troubled-worker.ts";
 
-const worker = forEachTest(startTroubledWorker);
+const worker = forEachTest(startPatientWorker);
 
 /** Of one request. */
 const slowMs = 1_000;
@@ -104,6 +105,7 @@ describe("a set that needs more than one run", () => {
 
   test("is deleted to its end", async () => {
     await worker.world.assign("shop", [namespace("shop")]);
+    await worker.world.work();
     await worker.world.assign("web", configMaps(60));
     await worker.world.work();
     await worker.world.assignDelete("web");
@@ -129,6 +131,28 @@ describe("a set that needs more than one run", () => {
     expect(worker.members()).toEqual(["Namespace shop"]);
     expect([...counted("GET")].filter(([name, count]) => name.startsWith("configmaps/") && count > 3)).toEqual([]);
   });
+});
+
+test("one that needs many runs leaves the others their turns, in each of them", async () => {
+  const { world } = worker;
+  const others = ["b", "c", "d"];
+  await world.assign("shop", [namespace("shop")]);
+  await world.work();
+  for (const name of others) await world.assign(name, [configMap(`shop/${name}`)], { interval: "1m" });
+  await world.work();
+  await world.assign("a", configMaps(150));
+  beSlow();
+  for (let run = 1; (await world.phase("a")) !== "Ready"; run++) {
+    expect(run).toBeLessThan(40);
+    const begun = world.clock.now().toISOString();
+    const waiting = [];
+    for (const name of others) if (((await worker.observed(name)).at ?? "") < later(begun, -70)) waiting.push(name);
+    await world.work({ remainingMs: 90_000 });
+    // In the first run the new assignment comes before them.
+    for (const name of run === 1 ? [] : waiting) expect((await worker.observed(name)).at > begun, name).toBe(true);
+    world.aheadMs += 10_000;
+  }
+  expect([...counted("PATCH")].filter(([, count]) => count > 1)).toEqual([]);
 });
 
 test("a look that our own deadline cuts off says nothing of the Sync, and has nothing applied", async () => {

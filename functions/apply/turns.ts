@@ -1,0 +1,47 @@
+/** Whose turn it is among the Syncs of a cluster that are due, and how long it lasts: pure functions over their rows. */
+import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
+import { later } from "#shared/domain/rows/due.ts";
+import { nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+/** So much longer a routine look has to have waited to come before a new assignment. */
+const HEAD_START_SECONDS = 300;
+/** Below this a turn is spent on asking a slow cluster who it is. */
+const SHORTEST_TURN_MS = 20_000;
+const MOST_DOUBLINGS = 6;
+
+/**
+ * The longest waiting first, new assignments with a head start: neither they nor the routine can keep the other from its
+ * turn, for whoever waits comes to the front in the end, and whoever had its turn goes to the back. Among equals by name, so
+ * that every worker takes the same order.
+ */
+export function inTurn(due: readonly SyncRow[]): readonly SyncRow[] {
+  const placed = due.map((row) => ({ row, place: [waitingSince(row), row.observed?.at ?? "", nameOf(row)].join("|") }));
+  return placed.sort((a, b) => (a.place < b.place ? -1 : 1)).map(({ row }) => row);
+}
+
+function waitingSince(row: SyncRow): string {
+  const { desired, observed } = row;
+  if (observed?.attempt !== desired.attempt) return later(desired.assignedAt, -HEAD_START_SECONDS);
+  return nextWork(row) ?? observed.at;
+}
+
+function nameOf({ namespace, name }: SyncRow): string {
+  return `${namespace}/${name}`;
+}
+
+/**
+ * When the turn of a Sync ends: it has its share of what is left of the run, all of it when nobody waits behind it. One
+ * whose last turns were too short gets longer ones, up to the whole run; the others come before it in the next.
+ * @param run.waiting - how many are still to have their turn in this run, this one included.
+ */
+export function endOfTurn(
+  row: SyncRow,
+  run: { readonly now: Date; readonly deadline: Date; readonly waiting: number },
+): Date {
+  const now = run.now.getTime();
+  const { desired, observed } = row;
+  const wasShort = observed?.attempt === desired.attempt && observed.reason === outOfTime.reason;
+  const doublings = wasShort ? Math.min(observed.tries + 1, MOST_DOUBLINGS) : 0;
+  const shareMs = Math.max((run.deadline.getTime() - now) / run.waiting, SHORTEST_TURN_MS * 2 ** doublings);
+  return new Date(Math.min(now + shareMs, run.deadline.getTime()));
+}

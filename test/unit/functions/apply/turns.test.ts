@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { endOfTurn, inTurn } from "#functions/apply/turns.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
+
+const at = (time: string) => `2026-11-21T${time}.000Z`;
+
+/** Assigned and not begun. */
+function assigned(template: string, assignedAt: string, seenAt?: string): SyncRow {
+  const observed = seenAt === undefined ? {} : { observed: { attempt: 1, at: seenAt } };
+  return syncRowOf("c1", { template, desired: { attempt: 2, assignedAt }, ...observed });
+}
+
+/** Begun, and to be looked at again at a time. */
+function looked(template: string, nextAt: string, more: { reason?: string; tries?: number } = {}): SyncRow {
+  return syncRowOf("c1", { template, observed: { phase: "Applying", nextAt, ...more } });
+}
+
+describe("turns", () => {
+  test.each<[string, readonly SyncRow[], readonly string[]]>([
+    [
+      "come by how long they are waited for, whatever the names",
+      [looked("a", at("09:02:00")), looked("b", at("09:00:00")), looked("c", at("09:01:00"))],
+      ["web.b", "web.c", "web.a"],
+    ],
+    [
+      "come first for what was assigned",
+      [looked("a", at("09:00:00")), assigned("b", at("09:04:00"))],
+      ["web.b", "web.a"],
+    ],
+    [
+      "come for the routine when it waited long enough, however much is assigned",
+      [assigned("a", at("09:06:00")), assigned("b", at("09:07:00")), looked("c", at("09:00:00"))],
+      ["web.c", "web.a", "web.b"],
+    ],
+    [
+      "come, of two that were assigned together, first for the one that was not seen for longer",
+      [assigned("a", at("09:00:00"), at("08:59:00")), assigned("b", at("09:00:00"), at("08:00:00"))],
+      ["web.b", "web.a"],
+    ],
+    [
+      "come by name where all else is equal",
+      [assigned("b", at("09:00:00")), assigned("a", at("09:00:00"))],
+      ["web.a", "web.b"],
+    ],
+  ])("%s", (_name, due, expected) => {
+    expect(inTurn(due).map(({ name }) => name)).toEqual(expected);
+    expect(inTurn([...due].reverse()).map(({ name }) => name)).toEqual(expected);
+  });
+
+  const now = new Date(at("09:00:00"));
+  const deadline = new Date(at("09:04:00"));
+  const short = { reason: "OutOfTime" };
+
+  test.each<[string, SyncRow, number, string]>([
+    ["has all that is left when nobody waits behind it", looked("a", at("09:00:00")), 1, at("09:04:00")],
+    ["has its share when others wait", looked("a", at("09:00:00")), 4, at("09:01:00")],
+    ["is not too short for a slow cluster", looked("a", at("09:00:00")), 100, at("09:00:20")],
+    ["is longer when the last was too short", looked("a", at("09:00:00"), { ...short, tries: 0 }), 100, at("09:00:40")],
+    ["grows to the whole run", looked("a", at("09:00:00"), { ...short, tries: 9 }), 100, at("09:04:00")],
+    [
+      "begins small with a new attempt",
+      syncRowOf("c1", { desired: { attempt: 2 }, observed: { attempt: 1, ...short, tries: 9 } }),
+      100,
+      at("09:00:20"),
+    ],
+  ])("a turn %s", (_name, row, waiting, expected) => {
+    expect(endOfTurn(row, { now, deadline, waiting }).toISOString()).toBe(expected);
+  });
+});

@@ -44,7 +44,12 @@ export interface Page<T> {
   readonly next?: string;
 }
 
-export interface RowQuery {
+export interface Reading {
+  /** Rows of a newer version are among the items, as `NewerRow`; without it they fail the whole reading. */
+  readonly newer?: "kept";
+}
+
+export interface RowQuery extends Reading {
   readonly pk: string;
   /** Only rows whose sk starts with this. */
   readonly prefix?: string;
@@ -77,9 +82,10 @@ export interface IndexEntry {
  * with `retry: "transient"`.
  */
 export interface Table {
+  /** @throws StarlingError `NewerRow`, as all that read rows. */
   get<R extends Row>(key: RowKey): Promise<R | undefined>;
   /** Rows that exist, in no order; keys may repeat. */
-  getMany(keys: readonly RowKey[]): Promise<readonly Row[]>;
+  getMany(keys: readonly RowKey[], reading?: Reading): Promise<readonly Row[]>;
   query(query: RowQuery): Promise<Page<Row>>;
   queryIndex(query: IndexQuery): Promise<Page<IndexEntry>>;
   /**

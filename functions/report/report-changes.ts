@@ -18,7 +18,11 @@ const WRITES_AT_ONCE = 100;
  * subject, however many of its Syncs changed.
  */
 export async function reportChanges(messages: readonly ReportMessage[], ports: ReportPorts): Promise<void> {
-  const rows = await ports.table.getMany(messages.map(({ about }) => keyOf(about)));
+  // One that a newer version wrote is that version's to tell of, and keeps no other from being told.
+  const rows = await ports.table.getMany(
+    messages.map(({ about }) => keyOf(about)),
+    { newer: "kept" },
+  );
   const syncs = rows.filter((row): row is SyncRow => row.type === "SyncOnCluster");
   const rollouts = rows.filter((row): row is RolloutRow => row.type === "Rollout");
   const events = [...syncs.flatMap(syncEvents), ...rollouts.flatMap(rolloutEvents)];

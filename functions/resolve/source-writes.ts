@@ -134,7 +134,7 @@ async function subjectsOf(row: SourceRow, table: Table): Promise<Message[]> {
   let after: string | undefined;
   do {
     const { pk } = keys.uses(row, { namespace: row.namespace, kind: "Sync", name: "" });
-    const page = await table.query({ pk, ...(after === undefined ? {} : { after }) });
+    const page = await table.query({ pk, newer: "kept", ...(after === undefined ? {} : { after }) });
     for (const { sk } of page.items) {
       const [kind = "", name = ""] = sk.split("#");
       if (kind !== "SyncGroup" && kind !== "Sync") continue;

@@ -1,14 +1,15 @@
 import { DUE_SHARDS, dueAttributes, dueShard, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keyText, type RowKey } from "#shared/domain/rows/row.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/domain/rows/row.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
-import type { Clock, IndexEntry, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { Clock, IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
 export interface TickPorts {
   readonly table: Table;
   readonly sender: MessageSender;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
 }
 
 /** Rows claimed at once; the claims of a shard are independent of each other. */
@@ -53,10 +54,25 @@ async function claimShard(shard: string, ports: TickPorts): Promise<number> {
 
 async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Promise<readonly RowKey[]> {
   if (entries.length === 0) return [];
-  const rows = await ports.table.getMany(entries.map((entry) => entry.key));
+  const rows = await ports.table.getMany(
+    entries.map((entry) => entry.key),
+    { newer: "kept" },
+  );
+  const newer = rows.filter(isNewer);
+  tellOfNewer(newer, ports);
+  const left = new Set(newer.map(keyText));
   const dispatches = new Map(rows.map((row) => [keyText(row), row.dispatches ?? 0]));
-  const claims = entries.map((entry) => claim(entry, { dispatches: dispatches.get(keyText(entry.key)) ?? 0, ports }));
+  const claims = entries
+    .filter(({ key }) => !left.has(keyText(key)))
+    .map((entry) => claim(entry, { dispatches: dispatches.get(keyText(entry.key)) ?? 0, ports }));
   return (await Promise.all(claims)).flatMap((key) => key ?? []);
+}
+
+/** They are nobody's to claim before the stack is updated: each minute they cost an index entry and a read. */
+function tellOfNewer(newer: readonly NewerRow[], { log, metrics }: TickPorts): void {
+  if (newer.length === 0) return;
+  log.error(newerRowText(newer), { code: "NewerRow", rows: newer.length });
+  metrics.count("NewerRows", newer.length);
 }
 
 /** The watchdog grows with the dispatches that came to nothing. @returns undefined when somebody else was faster. */

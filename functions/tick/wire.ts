@@ -1,7 +1,7 @@
 import { claimDue } from "#functions/tick/claim-due.ts";
 import type { TickEnv } from "#functions/tick/env.ts";
 import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
+import { embeddedMetrics, powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
@@ -20,6 +20,7 @@ export function wireTick(env: TickEnv, aws: CoreClients, options: WireOptions = 
     }),
     clock,
     log: powertoolsLog("tick"),
+    metrics: embeddedMetrics("tick"),
   };
   return async () => {
     const sent = await claimDue(ports);

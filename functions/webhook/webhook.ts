@@ -86,8 +86,9 @@ async function sourcesFollowing(push: GithubPush, table: Table): Promise<Resolve
       wanted.set(`${namespace}/${name}`, keys.object(namespace, "Source", name));
     }
   }
-  const rows = (await table.getMany([...wanted.values()])) as readonly SourceRow[];
+  const rows = await table.getMany([...wanted.values()], { newer: "kept" });
   return rows
+    .filter((row): row is SourceRow => row.type === "Source")
     .filter((row) => row.operations.suspended === undefined && mayFollow(row.spec.git.ref, push))
     .map((row) => ({ to: "resolve", source: { namespace: row.namespace, name: row.name } }));
 }
@@ -97,7 +98,7 @@ async function sourcesOf(url: string, table: Table) {
   const { pk } = keys.repository(url, { namespace: "", name: "" });
   let after: string | undefined;
   do {
-    const page = await table.query({ pk, ...(after === undefined ? {} : { after }) });
+    const page = await table.query({ pk, newer: "kept", ...(after === undefined ? {} : { after }) });
     for (const { sk } of page.items) {
       const [namespace = "", name = ""] = sk.split("#");
       sources.push({ namespace, name });

@@ -12,7 +12,7 @@ import { readableRow } from "#shared/adapters/readable-row.ts";
 import { refuseLargeRows, rowTooLarge } from "#shared/adapters/row-limit.ts";
 import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import { ConflictError, StarlingError } from "#shared/errors.ts";
-import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, Table, Write } from "#shared/ports.ts";
+import type { Condition, IndexEntry, IndexQuery, Page, Reading, RowQuery, Table, Write } from "#shared/ports.ts";
 
 /** DynamoDB takes so many keys in one BatchGetItem. */
 const BATCH_GET_KEYS = 100;
@@ -57,16 +57,16 @@ export class DynamoTable implements Table {
     return answer.Item === undefined ? undefined : (readableRow(answer.Item) as R);
   }
 
-  async getMany(keys: readonly RowKey[]): Promise<readonly Row[]> {
+  async getMany(keys: readonly RowKey[], reading: Reading = {}): Promise<readonly Row[]> {
     const distinct = [...new Map(keys.map((key) => [keyText(key), plainKey(key)])).values()];
     const rows: Row[] = [];
     for (let start = 0; start < distinct.length; start += BATCH_GET_KEYS) {
-      rows.push(...(await this.#getBatch(distinct.slice(start, start + BATCH_GET_KEYS))));
+      rows.push(...(await this.#getBatch(distinct.slice(start, start + BATCH_GET_KEYS), reading)));
     }
     return rows;
   }
 
-  async #getBatch(keys: readonly RowKey[]): Promise<Row[]> {
+  async #getBatch(keys: readonly RowKey[], reading: Reading): Promise<Row[]> {
     const rows: Row[] = [];
     let left: RowKey[] = [...keys];
     for (let attempt = 0; left.length > 0; attempt++) {
@@ -74,7 +74,7 @@ export class DynamoTable implements Table {
       if (attempt > 0) await pause(attempt);
       const request = { [this.#table]: { Keys: left.map(plainKey), ConsistentRead: true } };
       const answer = await persist(() => this.#client.send(new BatchGetCommand({ RequestItems: request })));
-      for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readableRow(item));
+      for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readableRow(item, reading));
       left = (answer.UnprocessedKeys?.[this.#table]?.Keys ?? []) as unknown as RowKey[];
     }
     return rows;
@@ -102,7 +102,7 @@ export class DynamoTable implements Table {
         }),
       ),
     );
-    return { items: (answer.Items ?? []).map(readableRow), ...nextOf(answer.LastEvaluatedKey) };
+    return { items: (answer.Items ?? []).map((item) => readableRow(item, query)), ...nextOf(answer.LastEvaluatedKey) };
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {

@@ -2,7 +2,7 @@ import { readableRow } from "#shared/adapters/readable-row.ts";
 import { refuseLargeRow, refuseLargeRows } from "#shared/adapters/row-limit.ts";
 import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import { ConflictError } from "#shared/errors.ts";
-import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, Table, Write } from "#shared/ports.ts";
+import type { Condition, IndexEntry, IndexQuery, Page, Reading, RowQuery, Table, Write } from "#shared/ports.ts";
 
 /** What DynamoDB takes in one transaction. */
 const MOST_WRITES = 100;
@@ -29,11 +29,11 @@ export class MemoryTable implements Table {
     return row === undefined ? undefined : (readableRow(copy(row)) as R);
   }
 
-  async getMany(keys: readonly RowKey[]): Promise<readonly Row[]> {
+  async getMany(keys: readonly RowKey[], reading: Reading = {}): Promise<readonly Row[]> {
     const found: Row[] = [];
     for (const key of new Map(keys.map((key) => [keyText(key), key])).values()) {
       const row = this.#find(key);
-      if (row !== undefined) found.push(readableRow(copy(row)));
+      if (row !== undefined) found.push(readableRow(copy(row), reading));
     }
     return found;
   }
@@ -47,7 +47,7 @@ export class MemoryTable implements Table {
         (to === undefined || row.sk <= to),
     );
     const found = page(query.newestFirst === true ? rows.reverse() : rows, (row) => row.sk, this.#limited(query));
-    return { ...found, items: found.items.map((row) => readableRow(row)) };
+    return { ...found, items: found.items.map((row) => readableRow(row, query)) };
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {

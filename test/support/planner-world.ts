@@ -9,12 +9,13 @@ import type { FleetRow, Operations, SourceRow, SyncGroupRow } from "#shared/doma
 import type { HeadRow, RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
-import type { Log, Table } from "#shared/ports.ts";
+import type { Log, Metrics, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
+export const silentMetrics: Metrics = { count: () => {} };
 export const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
 
 /** Acts as the api writes them; those without a number are new and get the next one. */

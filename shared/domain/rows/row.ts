@@ -24,6 +24,23 @@ export interface Row extends RowKey {
   readonly expiresAt?: number;
 }
 
+/** What is known of a row that a newer version of Starling wrote: that it is there. It is nobody's to change. */
+export interface NewerRow extends Row {
+  readonly type: "Newer";
+}
+
+export function isNewer(row: Row): row is NewerRow {
+  return row.type === "Newer";
+}
+
+/** What people are told of rows that cannot be read. */
+export function newerRowText(keys: readonly RowKey[]): string {
+  const [first] = keys;
+  const more = keys.length > 1 ? ` and ${keys.length - 1} more` : "";
+  const row = first === undefined ? "a row" : `the row ${keyText(first)}${more}`;
+  return `${row} was written by a newer version of Starling, and is left alone: update the stack to that version`;
+}
+
 export function keyText(key: RowKey): string {
   return `${key.pk}|${key.sk}`;
 }

@@ -86,6 +86,18 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
       await expect(table.getMany([key("new")])).rejects.toMatchObject(refused);
       await expect(all((cursor) => table.query({ pk, ...from(cursor) }))).rejects.toMatchObject(refused);
     });
+
+    test("of a newer version are kept for whoever goes on without them, and nothing in them is told", async () => {
+      await put("new", { schema: ROW_SCHEMA + 1, secret: "of the future" });
+      await put("old");
+      const kept = { ...key("new"), type: "Newer", schema: ROW_SCHEMA + 1, version: 0 };
+      const both = expect.arrayContaining([kept, row(pk, "old")]);
+      const many = await table.getMany([key("new"), key("old")], { newer: "kept" });
+      expect(many).toHaveLength(2);
+      expect(many).toEqual(both);
+      const pages = await all((cursor) => table.query({ pk, newer: "kept", ...from(cursor) }));
+      expect(pages.flat()).toEqual([kept, row(pk, "old")]);
+    });
   });
 
   describe("a transaction", () => {

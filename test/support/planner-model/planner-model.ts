@@ -15,7 +15,7 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
 import { PlannerWatch, WatchedTable } from "#test/support/planner-model/planner-watch.ts";
-import { PlannerWorld, silentLog, subject, type Told } from "#test/support/planner-world.ts";
+import { PlannerWorld, silentLog, silentMetrics, subject, type Told } from "#test/support/planner-world.ts";
 
 export interface Delivery {
   readonly pick: number;
@@ -78,7 +78,7 @@ export class PlannerModel {
     if (message === undefined) return false;
     if (message.to === "rollout") await this.plan(delivery.planner);
     if (message.to === "render") await this.render(message.input, delivery.rendering);
-    if (message.to === "report") await reportChanges([message], { ...this.#ports({}), metrics: { count: () => {} } });
+    if (message.to === "report") await reportChanges([message], { ...this.#ports({}), metrics: silentMetrics });
     if (message.to === "apply") {
       await this.workers.begin(message.cluster, delivery.outcome);
       if (delivery.lands === "now") await this.workers.land(this.workers.flights.length - 1);
@@ -124,7 +124,7 @@ export class PlannerModel {
   async tick(index: "current" | "old"): Promise<void> {
     const ports = this.#ports({});
     const table = index === "current" ? this.table : lagging(this.table, this.#older);
-    await claimDue({ ...ports, table, log: silentLog });
+    await claimDue({ ...ports, table, log: silentLog, metrics: silentMetrics });
   }
 
   /** What an index that lags will show until it is remembered anew. */

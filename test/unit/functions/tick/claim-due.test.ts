@@ -4,7 +4,7 @@ import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/d
 import { keys } from "#shared/domain/rows/keys.ts";
 import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
-import type { Table } from "#shared/ports.ts";
+import type { Metrics, Table } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
@@ -16,14 +16,21 @@ const subject = { namespace: "shop", kind: "SyncGroup" as const, name: "web" };
 let table: MemoryTable;
 let sender: MemorySender;
 let now: Date;
+let counted: Record<string, number>;
+const metrics: Metrics = {
+  count(name, value) {
+    counted[name] = (counted[name] ?? 0) + value;
+  },
+};
 beforeEach(() => {
   table = new MemoryTable();
   sender = new MemorySender();
   now = new Date(at);
+  counted = {};
 });
 
 const tick = (through: Table = table) =>
-  claimDue({ table: through, sender, clock: { now: () => now }, log: silentLog });
+  claimDue({ table: through, sender, clock: { now: () => now }, log: silentLog, metrics });
 
 async function due(key: RowKey, seconds: number, more: Partial<Row> = {}): Promise<void> {
   const row: Row = {
@@ -151,6 +158,43 @@ describe("a tick", () => {
   });
 });
 
+describe("rows of a newer version", () => {
+  const theirs = { schema: ROW_SCHEMA + 1 };
+  const rows: Readonly<Record<string, RowKey>> = {
+    Sync: keys.object("shop", "Sync", "one"),
+    SyncGroup: keys.object("shop", "SyncGroup", "web"),
+    Source: keys.object("shop", "Source", "app"),
+    Cluster: keys.cluster("c1"),
+    SyncOnCluster: keys.sync("c1", "shop", "web.app"),
+    Lease: keys.lease("c1"),
+    Head: keys.head(subject),
+    Rollout: keys.rollout(subject, 1),
+    Rendering: keys.rendering("sha256:aa"),
+  };
+
+  test.each(Object.entries(rows))("%s: cost nobody of their shard a message, and are not written", async (_, key) => {
+    const shard = { dueShard: "DUE#03" };
+    await due(key, -60, { ...theirs, ...shard });
+    for (let index = 0; index < 60; index++) await due(keys.sync(`d${index}`, "shop", "web.app"), -1, shard);
+    const before = (await table.getMany([key], { newer: "kept" }))[0];
+    expect(await tick()).toBe(60);
+    expect(sender.take()).toHaveLength(60);
+    expect(counted).toEqual({ NewerRows: 1 });
+    expect((await table.getMany([key], { newer: "kept" }))[0]).toEqual(before);
+    expect(await tick()).toBe(0);
+  });
+
+  test("that fill whole pages are passed by", async () => {
+    const shard = { dueShard: "DUE#03" };
+    for (let index = 0; index < 60; index++) {
+      await due(keys.sync(`d${index}`, "shop", "web.app"), -60, { ...theirs, ...shard });
+    }
+    await due(keys.sync("c1", "shop", "web.app"), -1, shard);
+    expect(await tick()).toBe(1);
+    expect(sender.take()).toEqual([{ to: "apply", cluster: "c1" }]);
+  });
+});
+
 describe("two ticks at once", () => {
   test.each([1, 2, 3, 4, 5])("claim each row once (%i)", async (seed) => {
     for (let index = 0; index < 20; index++) await due(keys.sync(`c${index}`, "shop", "web.app"), -1);
@@ -193,7 +237,9 @@ describe("an index that is behind", () => {
 test("a tick that dies before it has sent costs one watchdog", async () => {
   await due(keys.sync("c1", "shop", "web.app"), -1);
   const broken = { send: () => Promise.reject(new Error("the process is gone")) };
-  await expect(claimDue({ table, sender: broken, clock: { now: () => now }, log: silentLog })).rejects.toThrow();
+  await expect(
+    claimDue({ table, sender: broken, clock: { now: () => now }, log: silentLog, metrics }),
+  ).rejects.toThrow();
   expect(await tick()).toBe(0);
   now = new Date(watchdogAt(now, 0));
   expect(await tick()).toBe(1);

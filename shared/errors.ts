@@ -44,6 +44,11 @@ export function isRowTooLarge(error: unknown): error is StarlingError {
   return error instanceof StarlingError && error.code === "RowTooLarge";
 }
 
+/** A newer version of Starling wrote a row that is needed: nothing can be done before the stack is updated. */
+export function isNewerRow(error: unknown): error is StarlingError {
+  return error instanceof StarlingError && error.code === "NewerRow";
+}
+
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

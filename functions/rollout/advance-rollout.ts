@@ -8,10 +8,18 @@ import { advance, nextDeadline } from "#shared/domain/rollout/advance.ts";
 import type { Assignment } from "#shared/domain/rollout/decision.ts";
 import { relationOf } from "#shared/domain/rollout/plan.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keys, statePartition, syncName, targetRange } from "#shared/domain/rows/keys.ts";
+import { clusterOf, keys, statePartition, syncName, targetRange } from "#shared/domain/rows/keys.ts";
 import { type FleetRow, isUnplanned } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RenderingRow, RolloutRow, TargetRef, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import {
+  isNewer,
+  keyText,
+  type NewerRow,
+  newerRowText,
+  ROW_SCHEMA,
+  type Row,
+  type RowKey,
+} from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -55,7 +63,7 @@ export async function advanceRollout(known: Known, stored: RolloutRow, ports: Pl
     ),
     ...registrationChecks(decision.assignments, observations.fleet),
     ...decision.removals.map((sync) => ({ delete: { pk: sync.pk, sk: sync.sk }, when: { version: sync.version } })),
-    ...closing(known, next),
+    ...closing(known, next, after),
     subjectWrite(known.row, { rollout: next, now }),
   ]);
   return {
@@ -146,7 +154,7 @@ async function readObservations(known: Known, { rollout, targets }: Looking, tab
     ...[...inputs].map((input) => keys.rendering(input)),
     ...asked.map((cluster) => keys.fleet(cluster)),
   ];
-  const rows: readonly Row[] = wanted.length === 0 ? [] : await table.getMany(wanted);
+  const rows: readonly Row[] = wanted.length === 0 ? [] : await table.getMany(wanted, { newer: "kept" });
   const selection = relationOf(known.row).clusters;
   const fleet = rows.filter((row): row is FleetRow => row.type === "Fleet");
   const kept = fleet.filter((row) => rollout.plan.farewell !== undefined || selects(selection, row));
@@ -155,10 +163,25 @@ async function readObservations(known: Known, { rollout, targets }: Looking, tab
     syncs: rows.filter((row): row is SyncRow => row.type === "SyncOnCluster"),
     fleet,
     selected: new Map(asked.map((cluster) => [cluster, selected.has(cluster)])),
+    unreadable: unreadable(rows.filter(isNewer), waiting),
     renderings: new Map(
       rows.filter((row): row is RenderingRow => row.type === "Rendering").map((row) => [row.input, row]),
     ),
   };
+}
+
+/** By cluster: its own rows, and those of the renderings that it waits for. */
+function unreadable(newer: readonly NewerRow[], waiting: readonly TargetRow[]): ReadonlyMap<string, string> {
+  const reasons = new Map<string, string>();
+  if (newer.length === 0) return reasons;
+  const rows = new Map(newer.map((row) => [keyText(row), row]));
+  for (const row of newer) if (!row.pk.startsWith("REND#")) reasons.set(clusterOf(row), newerRowText([row]));
+  for (const { cluster, inputs } of waiting) {
+    const keysOfInputs = inputs.flatMap((input) => ("digest" in input ? [keyText(keys.rendering(input.digest))] : []));
+    const row = keysOfInputs.flatMap((key) => rows.get(key) ?? [])[0];
+    if (row !== undefined) reasons.set(cluster, newerRowText([row]));
+  }
+  return reasons;
 }
 
 function isOpen(target: TargetRow): boolean {
@@ -216,7 +239,7 @@ function syncUid(
 }
 
 /** When a rollout completes, the head lets go of it and remembers whom it left behind. */
-function closing(known: Known, rollout: RolloutRow): Write[] {
+function closing(known: Known, rollout: RolloutRow, targets: readonly TargetRow[]): Write[] {
   const { head } = known;
   if (rollout.phase !== "Complete" || head === undefined) return [];
   const { open: _open, ...kept } = head;
@@ -230,11 +253,17 @@ function closing(known: Known, rollout: RolloutRow): Write[] {
     completedAt: endedAt,
     templates: head.templates.filter((template) => !gone.has(template)),
     behind: [...behind].sort(),
+    ...unforgottenOf(targets),
     unassigned: [...new Set([...(head.unassigned ?? []), ...(rollout.unassigned ?? [])])].sort(),
     lately: { at: endedAt, failed: countOf(rollout, "Failed"), unreachable: countOf(rollout, "Unreachable") },
     ...dueAttributes(keys.head(rollout.subject), endedAt),
   };
   return [{ put: next, when: { version: head.version } }];
+}
+
+function unforgottenOf(targets: readonly TargetRow[]): Pick<HeadRow, "unforgotten"> {
+  const leaving = targets.filter(({ leaving, state }) => leaving === true && state === "Unreachable");
+  return leaving.length === 0 ? {} : { unforgotten: leaving.map(({ cluster }) => cluster) };
 }
 
 function countOf({ stages }: RolloutRow, state: "Failed" | "Unreachable"): number {

@@ -3,18 +3,30 @@ import { digestOf } from "#shared/domain/digest.ts";
 import { canonicalJson } from "#shared/domain/json.ts";
 import type { Member } from "#shared/domain/rollout/plan.ts";
 import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
+import { isNewer } from "#shared/domain/rows/row.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
 
-/** Every registered cluster, by name. */
-export async function readFleet(table: Table): Promise<readonly FleetRow[]> {
-  const fleet: FleetRow[] = [];
+export interface Fleet {
+  /** By name. */
+  readonly clusters: readonly FleetRow[];
+  /** Names of those that are registered, and whose labels and values only a newer version can read. */
+  readonly unreadable: ReadonlySet<string>;
+}
+
+/** Every registered cluster. */
+export async function readFleet(table: Table): Promise<Fleet> {
+  const clusters: FleetRow[] = [];
+  const unreadable = new Set<string>();
   let after: string | undefined;
   do {
-    const page = await table.query({ pk: "FLEET", ...(after === undefined ? {} : { after }) });
-    fleet.push(...(page.items as readonly FleetRow[]));
+    const page = await table.query({ pk: "FLEET", newer: "kept", ...(after === undefined ? {} : { after }) });
+    for (const row of page.items) {
+      if (isNewer(row)) unreadable.add(row.sk);
+      else clusters.push(row as FleetRow);
+    }
     after = page.next;
   } while (after !== undefined);
-  return fleet;
+  return { clusters, unreadable };
 }
 
 /** The same blobs, each read once: a rollout is planned in pages, and every page needs the whole list. */

@@ -10,7 +10,8 @@ import type { RenderingRequest } from "#shared/domain/rollout/decision.ts";
 import { inputDigest, relationOf } from "#shared/domain/rollout/plan.ts";
 import { dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import type { HeadRow, Looking } from "#shared/domain/rows/rollout-rows.ts";
+import type { HeadRow, HeadRow, Looking, Looking, RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
@@ -73,7 +74,10 @@ async function askSync(
       update: key,
       set: { reconcile: asked, ...dueAttributes(key, watchdogAt(context.now, 0)) },
       add: { version: 1 },
-      when: [{ attribute: "type", equals: "SyncOnCluster" }],
+      when: [
+        { attribute: "type", equals: "SyncOnCluster" },
+        { attribute: "schema", lessThan: ROW_SCHEMA + 1 },
+      ],
     });
   } catch (error) {
     if (!isConflict(error)) throw error;
@@ -105,7 +109,9 @@ export async function followReconcile(
     const wanted = page.flatMap(({ cluster }) =>
       names.map((name) => keys.sync(cluster, known.subject.namespace, name)),
     );
-    const rows = Map.groupBy((await ports.table.getMany(wanted)) as readonly SyncRow[], (row) => row.cluster);
+    const found = await ports.table.getMany(wanted, { newer: "kept" });
+    const syncs = found.filter((row): row is SyncRow => row.type === "SyncOnCluster");
+    const rows = Map.groupBy(syncs, (row) => row.cluster);
     for (const { cluster } of page) {
       const state = stateSince(rows.get(cluster) ?? [], { number: before.number, names: wantedNames });
       // Who waits longer than a cluster may take waits for nobody; the time begins anew with every one that is done.

@@ -12,12 +12,18 @@ import { sealRollout } from "#functions/rollout/seal-rollout.ts";
 import { farewell, idle } from "#functions/rollout/settle-subject.ts";
 import { isSuperseded, startRollout, supersede } from "#functions/rollout/start-rollout.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
-import type { Subject } from "#shared/domain/rows/keys.ts";
-import { isConflict, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
+import { dueAttributes, later } from "#shared/domain/rows/due.ts";
+import { keys, type Subject } from "#shared/domain/rows/keys.ts";
+import type { SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { isNewer, type Row } from "#shared/domain/rows/row.ts";
+import { isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
+import type { Write } from "#shared/ports.ts";
 
 /** A subject that needs more steps than this in one go is looked at again by its next message or its watchdog. */
 const MAX_STEPS = 500;
 const MAX_CONFLICTS = 20;
+/** Until a subject that lacks a row is looked at again. */
+const NEWER_SECONDS = 600;
 
 export async function planSubject(subject: Subject, ports: PlannerPorts): Promise<void> {
   const steady = { ...ports, blobs: rememberingBlobs(ports.blobs) };
@@ -28,20 +34,32 @@ export async function planSubject(subject: Subject, ports: PlannerPorts): Promis
       await ports.sender.send(messages);
       if (!again) return;
     } catch (error) {
-      if (isRowTooLarge(error)) return tellTooLarge(subject, error, steady);
+      if (isRowTooLarge(error) || isNewerRow(error)) return tell(subject, error, steady);
       if (!isConflict(error) || ++conflicts > MAX_CONFLICTS) throw error;
     }
   }
   ports.log.warn("a subject needs more steps than one invocation gives", { ...subject });
 }
 
-/** What cannot be written would be decided again for ever: people are told what to make smaller, where they look. */
-async function tellTooLarge(subject: Subject, error: StarlingError, ports: PlannerPorts): Promise<void> {
-  ports.log.error("a row of the planner is too large", { ...subject, error: error.message });
-  const known = await readSubject(subject, ports);
-  if (known === undefined) return;
-  const waiting = { ok: false, reason: "RowTooLarge", message: error.message } as const;
-  await ports.table.write([subjectWrite(known.row, { now: ports.clock.now(), waiting })]);
+/**
+ * What cannot be written, or read, would be tried again for ever: people are told what to make smaller, or to update,
+ * where they look. A subject that cannot be read itself is shown as what it is by whoever lists it.
+ */
+async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts): Promise<void> {
+  const { code, message } = error;
+  ports.log.error("a subject cannot be planned", { ...subject, code, error: message });
+  const key = keys.object(subject.namespace, subject.kind, subject.name);
+  const [row] = await ports.table.getMany([key], { newer: "kept" });
+  if (row === undefined || isNewer(row)) return;
+  const now = ports.clock.now();
+  const reason = isNewerRow(error) ? "NewerRow" : "RowTooLarge";
+  const write = subjectWrite(row as SubjectRow, { now, waiting: { ok: false, reason, message } });
+  await ports.table.write([isNewerRow(error) && "put" in write ? again(write, now) : write]);
+}
+
+/** Nobody may be there to wake it when the stack is updated. */
+function again(write: Extract<Write, { put: Row }>, now: Date): Write {
+  return { ...write, put: { ...write.put, ...dueAttributes(write.put, later(now, NEWER_SECONDS)) } };
 }
 
 async function planOnce(subject: Subject, ports: PlannerPorts): Promise<Step> {

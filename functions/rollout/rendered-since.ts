@@ -40,6 +40,9 @@ export async function readRenderings(
 ): Promise<ReadonlyMap<string, RenderingRow>> {
   const distinct = [...new Set(inputs)];
   if (distinct.length === 0) return new Map();
-  const rows = (await table.getMany(distinct.map((input) => keys.rendering(input)))) as readonly RenderingRow[];
-  return new Map(rows.map((row) => [row.input, row]));
+  const rows = await table.getMany(
+    distinct.map((input) => keys.rendering(input)),
+    { newer: "kept" },
+  );
+  return new Map(rows.filter((row): row is RenderingRow => row.type === "Rendering").map((row) => [row.input, row]));
 }

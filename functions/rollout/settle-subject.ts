@@ -87,7 +87,10 @@ async function missingClusters(known: Known, table: Table): Promise<readonly str
   const { names = [], notNames = [] } = relationOf(known.row).clusters;
   const wanted = names.filter((name) => !notNames.includes(name));
   if (wanted.length === 0) return [];
-  const rows = await table.getMany(wanted.map((name) => keys.fleet(name)));
+  const rows = await table.getMany(
+    wanted.map((name) => keys.fleet(name)),
+    { newer: "kept" },
+  );
   const registered = new Set(rows.map((row) => row.sk));
   return wanted.filter((name) => !registered.has(name));
 }

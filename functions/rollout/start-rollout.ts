@@ -8,11 +8,11 @@ import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { deadlineOf } from "#shared/domain/rollout/judge.ts";
 import { type Member, membershipHash, membersOf, relationOf, stageOf } from "#shared/domain/rollout/plan.ts";
 import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keys, syncName } from "#shared/domain/rows/keys.ts";
+import { clusterOf, keys, syncName } from "#shared/domain/rows/keys.ts";
 import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, Plan, RolloutRow, RolloutStage, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import { isNewer, ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import { isOutstanding, type Phase, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 /**
@@ -47,7 +47,7 @@ export async function supersede(known: Known, rollout: RolloutRow, ports: Planne
       trigger,
       superseded: rollout,
       selection,
-      moved: [...selection.members, ...selection.leavers],
+      moved: [...selection.readable, ...selection.leavers],
     },
     ports,
   );
@@ -60,7 +60,7 @@ export async function startRollout(known: Known, ports: PlannerPorts): Promise<S
   const { plan } = desired;
   const selection = await selectionOf(known, { plan, leaving: [] }, ports);
   if (head?.contentHash !== plan.contentHash) {
-    const moved = [...selection.members, ...selection.leavers];
+    const moved = [...selection.readable, ...selection.leavers];
     return begin({ known, plan, trigger: triggerOf(plan, "plan"), superseded: undefined, selection, moved }, ports);
   }
   const answering = await answeringAgain(known, head, ports);
@@ -69,7 +69,7 @@ export async function startRollout(known: Known, ports: PlannerPorts): Promise<S
   if (same && behind.size === 0) return undefined;
   const before = new Map(selection.previous.map((member) => [member.cluster, membershipHash([member])]));
   const moved = [
-    ...selection.members.filter(
+    ...selection.readable.filter(
       (member) => before.get(member.cluster) !== membershipHash([member]) || behind.has(member.cluster),
     ),
     ...selection.leavers,
@@ -84,6 +84,8 @@ function triggerOf(plan: Plan, otherwise: RolloutRow["trigger"]): RolloutRow["tr
 
 interface Selection {
   readonly members: readonly Member[];
+  /** Those of them that a rollout can be about. */
+  readonly readable: readonly Member[];
   readonly leavers: readonly StoredMember[];
   readonly previous: readonly StoredMember[];
   readonly hash: string;
@@ -98,16 +100,29 @@ interface Asked {
 async function selectionOf(known: Known, { plan, leaving }: Asked, ports: PlannerPorts): Promise<Selection> {
   const previous = known.head?.members === undefined ? [] : await readMembers(ports.blobs, known.head.members);
   const relation = relationOf(known.row);
-  const fleet = await readFleet(ports.table);
-  const members =
+  const { clusters: fleet, unreadable } = await readFleet(ports.table);
+  const readable =
     plan.farewell === undefined ? membersOf(relation, plan, fleet) : departing(previous, relation.rollout, fleet);
+  const members = withUnreadable(
+    readable,
+    previous.filter(({ cluster }) => unreadable.has(cluster)),
+  );
   const selected = new Set(members.map((member) => member.cluster));
-  const gone = new Map([...previous, ...leaving].map((member) => [member.cluster, member]));
+  const unforgotten = (known.head?.unforgotten ?? []).map((cluster) => ({ cluster, uid: "" }));
+  const gone = new Map([...unforgotten, ...previous, ...leaving].map((member) => [member.cluster, member]));
   const lastStage = relation.rollout.stages.length - 1;
   const leavers = [...gone.values()]
     .filter((member) => !selected.has(member.cluster))
     .map(({ cluster, uid }) => ({ cluster, uid, stage: lastStage, inputs: [], leaving: true as const }));
-  return { members, leavers, previous, hash: membershipHash(members) };
+  return { members, readable, leavers, previous, hash: membershipHash(members) };
+}
+
+/** Whoever was selected and cannot be read stays as it was, in its place: it is neither gone nor anything else. */
+function withUnreadable(readable: readonly Member[], kept: readonly StoredMember[]): readonly Member[] {
+  const known = new Set(readable.map((member) => member.cluster));
+  const missing = kept.filter(({ cluster }) => !known.has(cluster));
+  if (missing.length === 0) return readable;
+  return [...readable, ...missing].sort((a, b) => a.stage - b.stage || (a.cluster < b.cluster ? -1 : 1));
 }
 
 /** Whom a deletion is about: those the subject was last rolled out to, in the stages that it has now. */
@@ -136,10 +151,14 @@ async function answeringAgain(known: Known, head: HeadRow, ports: PlannerPorts):
     ...answering.map((entry) => entry.key),
   ];
   if (wanted.length === 0) return new Set();
-  const rows = (await ports.table.getMany(wanted)) as readonly SyncRow[];
+  const found = await ports.table.getMany(wanted, { newer: "kept" });
+  const rows = found.filter((row): row is SyncRow => row.type === "SyncOnCluster");
   const inPhase = (phase: Phase) =>
     rows.filter((sync) => names.includes(sync.name) && sync.observed?.phase === phase && isOutstanding(sync));
-  const away = new Set(inPhase("Unreachable").map((sync) => sync.cluster));
+  const away = new Set([
+    ...inPhase("Unreachable").map((sync) => sync.cluster),
+    ...found.filter(isNewer).map((row) => clusterOf(row)),
+  ]);
   const untried = await thoseUntried(inPhase("Reachable"), head, ports);
   return new Set(behind).difference(away).union(untried);
 }

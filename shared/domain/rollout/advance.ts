@@ -77,6 +77,7 @@ function completeMessage(draft: RolloutDraft): string {
 }
 
 interface Known {
+  readonly unreadable?: ReadonlyMap<string, string>;
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
   readonly renderings: ReadonlyMap<string, RenderingRow>;
   readonly selected: ReadonlyMap<string, boolean>;
@@ -92,7 +93,10 @@ function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolea
   for (const target of state.targets) {
     const syncs = known.syncs.get(target.cluster) ?? [];
     if (draft.room() < 1 + syncs.length) return false;
-    if (draft.isOutstanding(target)) {
+    const unread = known.unreadable?.get(target.cluster);
+    if (unread !== undefined) {
+      if (draft.isOutstanding(target)) draft.move(target, { state: "Unreachable", reason: `NewerRow: ${unread}` });
+    } else if (draft.isOutstanding(target)) {
       const verdict = judge(target, syncs, clock);
       draft.move(target, verdict);
       if (verdict.state === "Succeeded") draft.removeGone(target, syncs);
@@ -134,6 +138,11 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
     const current = draft.current(target);
     const syncs = supplies.syncs.get(current.cluster) ?? [];
     if (draft.room() < 1 + syncs.length) return "more";
+    const unread = supplies.unreadable?.get(current.cluster);
+    if (unread !== undefined) {
+      draft.move(target, { state: "Unreachable", reason: `NewerRow: ${unread}` });
+      continue;
+    }
     const selected = supplies.selected.get(current.cluster);
     if (current.leaving === true || selected === false) {
       draft.forget(current, names, syncs);

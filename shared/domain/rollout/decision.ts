@@ -18,6 +18,8 @@ export interface Observations {
   readonly renderings: ReadonlyMap<string, RenderingRow>;
   /** Of the clusters that wait or do not answer: whether they are still selected. Of others nothing is known. */
   readonly selected: ReadonlyMap<string, boolean>;
+  /** Clusters of which a row cannot be read, and why: nothing is decided about them but that they are away. */
+  readonly unreadable?: ReadonlyMap<string, string>;
 }
 
 export interface Assignment {

@@ -30,7 +30,7 @@ export type DesiredPlan =
   /** Nothing to plan yet, and why. */
   | {
       readonly ok: false;
-      readonly reason: "SourceNotFound" | "SourceNotReady" | "RowTooLarge";
+      readonly reason: "SourceNotFound" | "SourceNotReady" | "RowTooLarge" | "NewerRow";
       readonly message: string;
     };
 

@@ -58,6 +58,11 @@ export const keys = {
   }),
 } as const;
 
+/** The cluster that a row of its own, or of the fleet directory, is about. */
+export function clusterOf({ pk, sk }: RowKey): string {
+  return pk === "FLEET" ? sk : pk.slice("CL#".length);
+}
+
 function rolloutPartition(subject: Subject): string {
   return `ROLL#${subject.namespace}#${subject.kind}#${subject.name}`;
 }

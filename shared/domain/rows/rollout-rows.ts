@@ -46,6 +46,8 @@ export interface HeadRow extends Row {
   readonly members?: string;
   /** Clusters that completed rollouts left behind, unreachable or deselected: brought up when they answer. */
   readonly behind: readonly string[];
+  /** Of the deselected, those whose rows could not be read: what is assigned there is still to be forgotten. */
+  readonly unforgotten?: readonly string[];
   /** Clusters that completed rollouts could assign nothing, because it could not be rendered for them. */
   readonly unassigned?: readonly string[];
   /** What was seen for certain when the last rollout or `reconcile` was over: indexes may lag behind it. */

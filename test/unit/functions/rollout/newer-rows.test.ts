@@ -1,0 +1,195 @@
+/** Rows that a newer version wrote, after its deployment was rolled back: they are nobody's to change, and stop nobody else. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+
+let world: PlannerWorld;
+
+beforeEach(async () => {
+  world = new PlannerWorld();
+  for (const name of ["c1", "c2", "c3"]) await world.addCluster(name, "rest");
+  await world.setSource("aaa");
+  await world.setGroup({ maxUnreachable: "50%" });
+  await world.rollOut();
+  world.sender.take();
+});
+
+async function setSchema(key: RowKey, schema: number): Promise<void> {
+  await world.table.write([{ update: key, set: { schema } }]);
+}
+
+const makeNewer = (key: RowKey) => setSchema(key, ROW_SCHEMA + 1);
+const makeReadable = (key: RowKey) => setSchema(key, ROW_SCHEMA);
+
+function stored(key: RowKey): Row | undefined {
+  return world.table.all().find((row) => keyText(row) === keyText(key));
+}
+
+/** Plays everybody who can be read, until nothing moves any more. */
+async function playOn(): Promise<void> {
+  for (let round = 0; round < 10; round++) {
+    await world.plan();
+    await world.renderAll();
+    await world.plan();
+    for (const { cluster, state } of world.targets()) if (state === "Assigned") await world.observe(cluster, "Ready");
+  }
+}
+
+const wanted = async (cluster: string) => (await world.sync(cluster))?.desired;
+const syncKey = keys.sync("c2", subject.namespace, "web.app");
+
+describe("a cluster of which the fleet's row cannot be read", () => {
+  beforeEach(() => makeNewer(keys.fleet("c2")));
+
+  test("is neither gone nor forgotten, and nothing is rolled out for it", async () => {
+    const before = await wanted("c2");
+    await playOn();
+    expect(world.rollouts()).toHaveLength(1);
+    expect(await wanted("c2")).toEqual(before);
+    expect((await world.group()).status.clusters?.selected).toBe(3);
+  });
+
+  test("keeps no other from a new revision, and gets it when it can be read", async () => {
+    const before = await wanted("c2");
+    await world.setSource("bbb");
+    await playOn();
+    expect(world.newest().phase).toBe("Complete");
+    expect((await wanted("c1"))?.revision).toBe("main@sha1:bbb");
+    expect(await wanted("c2")).toEqual(before);
+
+    await makeReadable(keys.fleet("c2"));
+    world.advanceClock(700);
+    await playOn();
+    expect((await wanted("c2"))?.revision).toBe("main@sha1:bbb");
+    expect((await world.group()).status.state).toBe("Complete");
+  });
+
+  test("is not forgotten either when it leaves unseen: only when it can be read", async () => {
+    await world.setSource("bbb");
+    await playOn();
+    expect((await wanted("c2"))?.action).toBe("apply");
+    await makeReadable(keys.fleet("c2"));
+    await world.removeCluster("c2");
+    world.advanceClock(700);
+    await playOn();
+    expect((await wanted("c2"))?.action).toBe("orphan");
+  });
+
+  test("is waited for by a deletion of its subject", async () => {
+    await world.operate({ deletion: { by: "dev", at: world.now.toISOString(), cascade: "orphan" } });
+    await playOn();
+    expect(world.states()).toMatchObject({ c1: "Succeeded", c2: "Unreachable" });
+    expect(await world.group()).toBeDefined();
+    expect((await wanted("c2"))?.action).toBe("apply");
+  });
+});
+
+describe("a cluster whose Sync cannot be read", () => {
+  test("is away while others are rolled out to, its row is left alone, and it goes on when it can be read", async () => {
+    await makeNewer(syncKey);
+    const before = stored(syncKey);
+    await world.setSource("bbb");
+    await playOn();
+    expect(world.states()).toEqual({ c1: "Succeeded", c2: "Unreachable", c3: "Succeeded" });
+    expect(world.targets().find(({ cluster }) => cluster === "c2")?.reason).toMatch(/^NewerRow: .* update the stack/);
+    expect(stored(syncKey)).toEqual(before);
+
+    await makeReadable(syncKey);
+    world.advanceClock(700);
+    await playOn();
+    expect((await wanted("c2"))?.revision).toBe("main@sha1:bbb");
+  });
+
+  test("gives its slot back when that happens in the middle of a rollout", async () => {
+    await world.setGroup({ maxUnreachable: "50%", maxConcurrent: 1 });
+    await world.setSource("bbb");
+    await world.plan();
+    await world.renderAll();
+    await world.plan();
+    const [first] = world.targets().filter(({ state }) => state === "Assigned");
+    await makeNewer(keys.sync(first?.cluster ?? "", subject.namespace, "web.app"));
+    await playOn();
+    expect(Object.values(world.states()).sort()).toEqual(["Succeeded", "Succeeded", "Unreachable"]);
+  });
+
+  test("is not forgotten while it cannot be read, although it left the fleet", async () => {
+    await makeNewer(syncKey);
+    const before = stored(syncKey);
+    await world.removeCluster("c2");
+    await playOn();
+    expect(stored(syncKey)).toEqual(before);
+    await makeReadable(syncKey);
+    world.advanceClock(700);
+    await playOn();
+    expect((await wanted("c2"))?.action).toBe("orphan");
+  });
+
+  test("is not written by a reconcile", async () => {
+    await makeNewer(syncKey);
+    const before = stored(syncKey);
+    await world.operate({ reconcile: { by: "dev", at: world.now.toISOString() } });
+    await world.plan();
+    expect(stored(syncKey)).toEqual(before);
+    expect((await world.sync("c1"))?.reconcile).toBeDefined();
+  });
+});
+
+describe("a subject of which a row cannot be read", () => {
+  const unread: Readonly<Record<string, RowKey>> = {
+    Source: keys.object(subject.namespace, "Source", "app"),
+    Head: keys.head(subject),
+    Rollout: keys.rollout(subject, 2),
+    Target: keys.target(subject, 2, { order: 0, cluster: "c1" }),
+  };
+
+  test.each(Object.entries(unread))(
+    "%s: says so, writes nothing else, and is planned when it can be read",
+    async (_, key) => {
+      await world.setSource("bbb");
+      await world.plan();
+      world.sender.take();
+      await makeNewer(key);
+      const others = () => world.table.all().filter(({ type }) => type !== "SyncGroup");
+      const before = others();
+      await world.plan();
+      await world.plan();
+      expect(others()).toEqual(before);
+      const { status, dueKey } = await world.group();
+      expect(status).toMatchObject({ state: "Waiting", conditions: [{ reason: "NewerRow" }] });
+      expect(status.conditions[0]?.message).toMatch(/update the stack/);
+      expect(dueKey).toBeDefined();
+
+      await makeReadable(key);
+      await playOn();
+      expect((await world.group()).status.state).toBe("Complete");
+    },
+  );
+
+  test("that cannot be read itself is left alone, without failing again and again", async () => {
+    const key = keys.object(subject.namespace, "SyncGroup", subject.name);
+    await makeNewer(key);
+    const before = world.table.all();
+    await world.plan();
+    expect(world.table.all()).toEqual(before);
+    expect((stored(key) as SyncGroupRow | undefined)?.status.state).toBe("Complete");
+  });
+});
+
+test("a rendering that cannot be read keeps its clusters away, and nobody else", async () => {
+  await world.setSource("bbb");
+  await world.plan();
+  await world.renderAll();
+  const [input] = world.targets().flatMap(({ inputs }) => inputs);
+  const key = keys.rendering(input !== undefined && "digest" in input ? input.digest : "");
+  await makeNewer(key);
+  const before = stored(key);
+  await playOn();
+  expect(new Set(Object.values(world.states()))).toEqual(new Set(["Unreachable"]));
+  expect(stored(key)).toEqual(before);
+  await makeReadable(key);
+  world.advanceClock(700);
+  await playOn();
+  expect((await world.group()).status.state).toBe("Complete");
+});

@@ -9,6 +9,7 @@ import {
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
+import { DELETION_FAILED } from "#shared/domain/rollout/subject-status.ts";
 import { type Act, newestAct, type Operations, type Suspension } from "#shared/domain/rows/object-rows.ts";
 
 /** Suspends that came on top of the first: the newest, as a row is not a log. */
@@ -91,7 +92,8 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
     const message = `${object} is suspended (by ${suspended.by} at ${suspended.at}${why}); resume it first`;
     throw refusal("Suspended", message);
   }
-  if (operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
+  const hasFailed = before.status.conditions.some(({ reason }) => reason === DELETION_FAILED);
+  if (operations.deletion !== undefined && !hasFailed) throw refusal("Deleting", `${object} is being deleted`);
   const held = resumed === undefined ? operations : { ...operations, resumed };
   return operationsChange(before, { ...held, reconcile: act }, at);
 }

@@ -61,8 +61,26 @@ export function advance(
   }
   if (draft.completeStage()) return draft.result({ again: true });
   if (draft.carriedCount() > 0) return draft.result({ again: false });
+  if (state.rollout.plan.farewell !== undefined && !isFarewellOver(draft)) return draft.result({ again: false });
   draft.finish("Complete", "AllStagesPassed", completeMessage(draft));
   return draft.result({ again: true });
+}
+
+/**
+ * Nobody would see what is left of a subject that is gone: it goes when nothing is left of it in any cluster, whatever
+ * its budgets bear in a rollout.
+ */
+function isFarewellOver(draft: RolloutDraft): boolean {
+  const failed = draft.count("Failed");
+  if (failed > 0) {
+    const where = `${failed} ${failed === 1 ? "cluster" : "clusters"} failed: ${draft.worstFailure()}`;
+    const remedy = "mend that and reconcile, or delete it with --cascade=orphan to leave its objects where they are";
+    draft.finish("Halted", "DeletionFailed", `${where}; ${remedy}`);
+    return false;
+  }
+  const away = draft.count("Unreachable");
+  if (away > 0) draft.explain(STALLED, `the deletion waits: ${away} unreachable`);
+  return away === 0;
 }
 
 function overBudget(draft: RolloutDraft): boolean {

@@ -48,6 +48,9 @@ function pick<K extends string, V>(value: V | undefined, key: K): { readonly [P 
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]: V });
 }
 
+/** Why a subject that is being deleted is not ready, when that came to a halt. */
+export const DELETION_FAILED = "DeletionFailed";
+
 /** Complete is said of what was seen of every cluster, and never of a rollout alone: that names those it moved. */
 function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   const { rollout, settled, missing = [], reconcile } = facts;
@@ -93,12 +96,17 @@ function readyCondition(row: SubjectRow, facts: StatusFacts, assessed: Assessed)
   const condition = {
     type: "Ready",
     status: state === "Complete" ? ("True" as const) : ("False" as const),
-    reason: state === "Waiting" ? (facts.waiting?.reason ?? "NothingRolledOut") : settled,
+    reason:
+      state === "Waiting" ? (facts.waiting?.reason ?? "NothingRolledOut") : (failedDeletion(state, facts) ?? settled),
     message: messageOf(row, facts, assessed),
   };
   const before = row.status.conditions.find((other) => other.type === "Ready");
   const since = before?.status === condition.status ? before.since : now.toISOString();
   return { ...condition, since };
+}
+
+function failedDeletion(state: SubjectState, { rollout }: StatusFacts): string | undefined {
+  return state === "Deleting" && rollout?.phase === "Halted" ? DELETION_FAILED : undefined;
 }
 
 function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Assessed): string {

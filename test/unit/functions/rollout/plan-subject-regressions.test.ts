@@ -256,6 +256,50 @@ describe("a deletion", () => {
     expect(made.states()).toEqual({ a: "Assigned", b: "Assigned" });
   });
 
+  test("that failed somewhere is not over, whatever the budget: it is shown, and tried again when asked for", async () => {
+    const made = await world(["a", "b"], { maxConcurrent: 2, maxFailures: 1 });
+    await made.rollOut();
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await made.plan();
+    await made.observe("a", "Failed", { reason: "DeleteFailed" });
+    await made.observe("b", "Gone");
+    for (let look = 0; look < 3; look++) await made.plan();
+    expect(made.states()).toEqual({ a: "Failed", b: "Succeeded" });
+    const { status } = await made.group();
+    expect(status).toMatchObject({ state: "Deleting", conditions: [{ reason: "DeletionFailed" }] });
+    expect(status.conditions[0]?.message).toMatch(
+      /1 cluster failed: a: DeleteFailed; mend that and reconcile, or .*orphan/,
+    );
+    expect((await made.sync("a"))?.desired.action).toBe("delete");
+
+    const deletion = (await made.group()).operations.deletion;
+    if (deletion === undefined) throw new Error("the deletion is forgotten");
+    await made.operate({ deletion, reconcile: ana(made.now) });
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Assigned", b: "Unchanged" });
+    await made.observe("a", "Gone");
+    for (let look = 0; look < 3; look++) await made.plan();
+    expect(made.rows("SyncGroup")).toEqual([]);
+    expect(made.rows("SyncOnCluster")).toEqual([]);
+  });
+
+  test("waits for who does not answer, whatever the budget", async () => {
+    const made = await world(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
+    await made.rollOut();
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await made.plan();
+    await made.observe("a", "Unreachable");
+    await made.observe("b", "Gone");
+    for (let look = 0; look < 3; look++) await made.plan();
+    expect((await made.group()).status.state).toBe("Deleting");
+
+    await made.observe("a", "Reachable");
+    await made.plan();
+    await made.observe("a", "Gone");
+    for (let look = 0; look < 3; look++) await made.plan();
+    expect(made.rows("SyncGroup")).toEqual([]);
+  });
+
   test("that leaves the objects needs no slots and no workers", async () => {
     const made = await world(names(30), { maxConcurrent: 1 });
     await made.rollOut();

@@ -8,7 +8,7 @@ import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { type Gap, inEveryGap } from "#test/support/every-gap.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { PlannerWorld, silentLog } from "#test/support/planner-world.ts";
+import { PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
 import { type ApiFixture, apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -281,7 +281,7 @@ describe("a tick", () => {
         isMoved = true;
         await table.update({ update: key, set: { ...moved, dispatches: 0 }, add: { version: 1 } });
       });
-      await claimDue({ table: through, sender, clock: { now: () => now }, log: silentLog });
+      await claimDue({ table: through, sender, clock: { now: () => now }, log: silentLog, metrics: silentMetrics });
       const row = await table.get(key);
       if (isMoved) expect(row).toMatchObject({ ...moved, dispatches: 0, version: 2 });
       else expect(sender.take()).toEqual([{ to: "apply", cluster: "c1" }]);

@@ -18,7 +18,7 @@ import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import { type ClusterRow, identityOf, incarnationOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import { isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/errors.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
@@ -81,11 +81,14 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   const due = rows
     .filter((row): row is SyncRow => row.type === "SyncOnCluster")
     .filter((row) => isDue(row, { now: ports.clock.now(), cluster: meta }));
-  const subjects = await readSubjects(due, ports.table);
+  const { subjects, unread } = await readSubjects(due, ports.table);
+  tellOfNewer(cluster, [...rows, ...unread].filter(isNewer), ports);
+  const skipped = new Set(unread.map(keyText));
   let pending: Write[] = [];
   let known = meta;
   let unfinished = false;
-  const turns = inTurn(due).map((row) => ({ row, subject: subjects.get(subjectKey(row.subject)) }));
+  const readable = due.filter(({ subject }) => !skipped.has(keyText(subjectRowKey(subject))));
+  const turns = inTurn(readable).map((row) => ({ row, subject: subjects.get(subjectKey(row.subject)) }));
   for (const [index, { row, subject }] of turns.entries()) {
     const now = ports.clock.now();
     unfinished = known !== undefined && now >= pass.deadline;
@@ -108,7 +111,11 @@ async function readCluster(cluster: string, table: Table): Promise<readonly Row[
   const rows: Row[] = [];
   let after: string | undefined;
   do {
-    const page = await table.query({ pk: keys.cluster(cluster).pk, ...(after === undefined ? {} : { after }) });
+    const page = await table.query({
+      pk: keys.cluster(cluster).pk,
+      newer: "kept",
+      ...(after === undefined ? {} : { after }),
+    });
     rows.push(...page.items);
     after = page.next;
   } while (after !== undefined);
@@ -116,18 +123,31 @@ async function readCluster(cluster: string, table: Table): Promise<readonly Row[
 }
 
 /** A suspend holds back what was queued before it: the subjects are read now, not when the message was sent. */
-async function readSubjects(due: readonly SyncRow[], table: Table): Promise<ReadonlyMap<string, SubjectRow>> {
+async function readSubjects(due: readonly SyncRow[], table: Table): Promise<KnownSubjects> {
   const wanted = new Map(due.map((row): [string, Subject] => [subjectKey(row.subject), row.subject]));
-  if (wanted.size === 0) return new Map();
-  const rows = await table.getMany(
-    [...wanted.values()].map((subject) => keys.object(subject.namespace, subject.kind, subject.name)),
-  );
-  return new Map(
-    (rows as readonly SubjectRow[]).map((row) => [
-      subjectKey({ namespace: row.namespace, kind: row.type, name: row.name }),
-      row,
-    ]),
-  );
+  if (wanted.size === 0) return { subjects: new Map(), unread: [] };
+  const rows = await table.getMany([...wanted.values()].map(subjectRowKey), { newer: "kept" });
+  const found = rows.filter((row): row is SubjectRow => row.type === "Sync" || row.type === "SyncGroup");
+  const byKey = found.map((row): [string, SubjectRow] => [
+    subjectKey({ namespace: row.namespace, kind: row.type, name: row.name }),
+    row,
+  ]);
+  return { subjects: new Map(byKey), unread: rows.filter(isNewer) };
+}
+
+interface KnownSubjects {
+  readonly subjects: ReadonlyMap<string, SubjectRow>;
+  /** Nobody knows whether these are suspended: nothing is done for them. */
+  readonly unread: readonly NewerRow[];
+}
+
+function subjectRowKey({ namespace, kind, name }: Subject): RowKey {
+  return keys.object(namespace, kind, name);
+}
+
+/** What a newer version wrote waits for the stack to be updated; the others of the cluster go on. */
+function tellOfNewer(cluster: string, newer: readonly NewerRow[], { log }: WorkerPorts): void {
+  if (newer.length > 0) log.error(newerRowText(newer), { code: "NewerRow", cluster, rows: newer.length });
 }
 
 /** What was observed on another cluster is looked at again at once. */

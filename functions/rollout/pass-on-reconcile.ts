@@ -10,7 +10,7 @@ import type { RenderingRequest } from "#shared/domain/rollout/decision.ts";
 import { inputDigest, relationOf } from "#shared/domain/rollout/plan.ts";
 import { dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import type { HeadRow, HeadRow, Looking, Looking, RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { HeadRow, Looking } from "#shared/domain/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";

@@ -1,0 +1,67 @@
+/** Rows that a newer version wrote, after its deployment was rolled back, before the worker of their cluster. */
+import { expect, test } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { startPatientWorker } from "#test/support/troubled-worker.ts";
+
+const worker = forEachTest(startPatientWorker);
+
+async function makeNewer(key: RowKey): Promise<void> {
+  await worker.world.table.write([{ update: key, set: { schema: ROW_SCHEMA + 1 } }]);
+}
+
+function stored(key: RowKey): Row | undefined {
+  return worker.world.table.all().find((row) => keyText(row) === keyText(key));
+}
+
+/** Two Syncs that are due. */
+async function assigned(): Promise<void> {
+  await worker.world.assign("a", [namespace("of-a"), configMap("of-a/c")]);
+  await worker.world.assign("b", [namespace("of-b"), configMap("of-b/c")]);
+}
+
+test("a Sync that cannot be read is left alone, and the others of its cluster have their turn", async () => {
+  await assigned();
+  const key = keys.sync("c1", "tests", "a");
+  await makeNewer(key);
+  const before = stored(key);
+  await worker.world.work();
+  expect(await worker.world.phase("b")).toBe("Ready");
+  expect(stored(key)).toEqual(before);
+  expect(worker.members()).toEqual(["ConfigMap c", "Namespace of-b"]);
+  expect((await worker.world.lease())?.owner).toBeUndefined();
+});
+
+test("a subject that cannot be read may be suspended: nothing is done for it", async () => {
+  await assigned();
+  await worker.world.setSubject("a", {});
+  await makeNewer(keys.object("tests", "Sync", "a"));
+  await worker.world.work();
+  expect(await worker.world.phase("a")).toBeUndefined();
+  expect(await worker.world.phase("b")).toBe("Ready");
+  expect(worker.members()).toEqual(["ConfigMap c", "Namespace of-b"]);
+});
+
+test("nothing is done on a Cluster that cannot be read, and its lease is given back", async () => {
+  await assigned();
+  await makeNewer(keys.cluster("c1"));
+  const before = worker.world.table.all().filter(({ sk }) => sk !== "LEASE");
+  await worker.world.work();
+  expect(worker.world.table.all().filter(({ sk }) => sk !== "LEASE")).toEqual(before);
+  expect(worker.members()).toEqual([]);
+  expect((await worker.world.lease())?.owner).toBeUndefined();
+  expect(worker.world.sender.take()).toEqual([]);
+});
+
+test("a lease that a newer version left behind is taken over, with a higher fence", async () => {
+  await assigned();
+  const key = keys.lease("c1");
+  await worker.world.table.write([
+    { put: { ...key, type: "Lease", schema: ROW_SCHEMA + 1, version: 7, fence: 7, wanted: 0 } as Row },
+  ]);
+  await worker.world.work();
+  expect(await worker.world.phase("a")).toBe("Ready");
+  expect(await worker.world.lease()).toMatchObject({ schema: ROW_SCHEMA, fence: 8 });
+});

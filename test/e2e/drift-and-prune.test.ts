@@ -1,16 +1,14 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { configMap, namespaceManifest, yaml } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
+import { untilIdle } from "#test/support/until-idle.ts";
 import { type WebSetup, webWorldOn } from "#test/support/web-world.ts";
 
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 const cluster = "all-1";
 const partOf = "applyset.kubernetes.io/part-of";
-/** Several looks at a Sync with an interval of ten seconds. */
-const silenceMs = 2500;
 
 const files = {
   "deploy/namespace.yaml": namespaceManifest,
@@ -115,7 +113,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
           const sync = await world.sync(cluster, "web.app");
           return sync?.status.conditions.some(({ type, status }) => type === "Drifted" && status === "True");
         });
-        await sleep(silenceMs);
+        await untilIdle(world);
         expect((await get(world, "a"))?.data.color).toBe("red");
       }));
   });

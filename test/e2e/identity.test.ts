@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import { clusterSecret } from "#shared/domain/cluster-secret.ts";
@@ -7,13 +6,13 @@ import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
+import { untilIdle } from "#test/support/until-idle.ts";
 import { webWorldOn } from "#test/support/web-world.ts";
 import { openWorldCli } from "#test/support/world-cli.ts";
 
 const parent = "/api/v1/namespaces/starling-system/configmaps/shop.web.app";
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 const setId = setIdOf({ syncNamespace: namespace, syncName: "web.app" });
-const silenceMs = 1000;
 
 function settings(color: string): Record<string, string> {
   return { "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) };
@@ -80,7 +79,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
             const { state, clusters } = (await world.group("web")).status;
             return state === "Degraded" && clusters?.ready === 1 && clusters.unreachable === 1;
           });
-          await sleep(silenceMs);
+          await untilIdle(world);
           expect(writesOf(world, "all-2")).toEqual([]);
         },
       ));
@@ -117,7 +116,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
           });
           const asked = await cli.run(command);
           expect(asked).toMatchObject({ code: 1, err: expect.stringContaining("1 Sync begins anew there") });
-          await sleep(silenceMs);
+          await untilIdle(world);
           expect(writesOf(world, "all-2")).toEqual([]);
 
           expect(await cli.run([...command.split(" "), "--yes", "--reason", "rebuilt"])).toMatchObject({

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { InterceptedRequest } from "#local/cluster/request-listener.ts";
 import {
@@ -11,11 +10,10 @@ import {
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets, noRealServers, realServers } from "#test/support/fleet-targets.ts";
 import { awaitFullHouse } from "#test/support/full-house.ts";
+import { untilIdle } from "#test/support/until-idle.ts";
 import { webGroup, webWorldOn } from "#test/support/web-world.ts";
 
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
-/** Nothing happening is watched for so long: eight seconds of the functions' clock and a few ticks. */
-const silenceMs = 800;
 
 function settings(color: string): Record<string, string> {
   return { "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) };
@@ -124,7 +122,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
             return group.status.state === "Suspended" && group;
           });
           expect(suspended.operations?.suspended).toMatchObject({ reason: "lunch" });
-          await sleep(silenceMs);
+          await untilIdle(world);
           expect(await colors(world)).toEqual({ "canary-1": "green", "broad-1": "blue", "broad-2": "blue" });
 
           await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/resume`, {});
@@ -141,7 +139,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         await world.waitFor("the Source has it", async () =>
           (await world.source("app")).status.artifact?.revision.endsWith(second),
         );
-        await sleep(silenceMs);
+        await untilIdle(world);
         expect(firstWrites(world)).toEqual([]);
         await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/resume`, {});
         await world.untilInSync("web", second);
@@ -204,7 +202,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
             reason: "TooManyUnreachable",
             message: "stage canary waits: 1 unreachable, maxUnreachable allows 0",
           });
-          await sleep(silenceMs);
+          await untilIdle(world);
           expect(await colorIn(world, "broad-1")).toBe("blue");
           world.fleet.intercept(undefined);
           await world.untilInSync("web", second);

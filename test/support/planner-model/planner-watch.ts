@@ -6,7 +6,7 @@ import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
 import { keyText, type Row } from "#shared/domain/rows/row.ts";
-import type { Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 
@@ -28,6 +28,8 @@ export class PlannerWatch {
   readonly #rows = new Map<string, Row>();
   /** Attempts that came to an end: ready, failed or unreachable as observed, failed as judged. */
   readonly #ended = new Set<string>();
+  /** What was observed last of those that were forgotten with their Cluster: a planner that read it before may say so. */
+  readonly #forgotten = new Map<string, Observed>();
   /** Suspensions that the planner has seen, from look to look. */
   readonly #pauses: { readonly from: string; readonly to: string }[] = [];
 
@@ -85,6 +87,8 @@ export class PlannerWatch {
     }
     const after = "put" in write ? write.put : ({ ...before, ...write.update, ...write.set } as Row);
     this.#rows.set(key, after);
+    const observed = after.type === "SyncOnCluster" ? (before as SyncRow | undefined)?.observed : undefined;
+    if (observed !== undefined && this.#isForgotten(after as SyncRow)) this.#forgotten.set(key, observed);
     return [{ before, after }];
   }
 
@@ -192,9 +196,10 @@ export class PlannerWatch {
   /** The phases that were observed of the attempts this target is about. */
   #observationsOf({ cluster, attempts }: TargetRow): Phase[] {
     const rows = this.rowsOf<SyncRow>("SyncOnCluster").filter((row) => row.cluster === cluster);
-    return rows.flatMap(({ name, observed }) =>
-      observed !== undefined && observed.attempt === attempts[name] ? [observed.phase] : [],
-    );
+    return rows.flatMap((row) => {
+      const observed = row.observed ?? this.#forgotten.get(keyText(row));
+      return observed !== undefined && observed.attempt === attempts[row.name] ? [observed.phase] : [];
+    });
   }
 
   #checkRollout(before: RolloutRow | undefined, rollout: RolloutRow): void {

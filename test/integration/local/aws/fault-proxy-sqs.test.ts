@@ -92,6 +92,7 @@ test.each(["standard", "fifo"] as const)("lost messages of a %s queue are accept
   const lost = (aws.proxy.injected()["sqs:lose"] ?? 0) - before;
   disturb({ lose: 1 });
   await sendOne(queueUrl, "single");
+  expect((aws.proxy.injected()["sqs:lose"] ?? 0) - before).toBe(lost + 1);
   expect(lost).toBeGreaterThan(0);
   expect(lost).toBeLessThan(10);
   const arrived = await drain(queueUrl, 10 - lost);
@@ -161,5 +162,6 @@ test("the same seed disturbs the same messages", async () => {
   }
   const first = await survivors();
   expect(first.length).toBeGreaterThan(0);
+  expect(first.length).toBeLessThan(ten.length);
   expect(await survivors()).toEqual(first);
 });

@@ -1,8 +1,13 @@
 /** Each of these was a defect once: found by the property test of the planner, or by reading it with a hostile eye. */
 import { describe, expect, test } from "vitest";
+import { render } from "#functions/render/render.ts";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { claimDue } from "#functions/tick/claim-due.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { digestOf } from "#shared/domain/digest.ts";
 import { dueAtOf } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
+import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -435,7 +440,19 @@ describe("people", () => {
 test("a rendering that was asked for knows whom to tell, even when the message was lost", async () => {
   const made = await world(["a"], {});
   await made.plan();
-  expect(made.rows("Rendering")).toMatchObject([{ state: "Pending", waiting: [subject] }]);
+  const [row] = made.rows<RenderingRow>("Rendering");
+  if (row === undefined) throw new Error("no rendering was asked for");
+  const told = { to: "render", input: row.input } as const;
+  expect(made.sender.take()).toContainEqual({ ...told, notify: subject });
+  made.advanceClock(31);
+  const { table, sender, blobs } = made;
+  const ports = { table, sender, clock: { now: () => made.now }, log: silentLog };
+  await claimDue(ports);
+  // The tick knows the row's key only: whom to tell stands in the row.
+  expect(made.sender.take()).toContainEqual(told);
+  const built = { digest: digestOf("built"), objects: 1, bytes: Buffer.from("built") };
+  await render(told, { ...ports, blobs, ids: randomIds, builder: { build: async () => built } });
+  expect(made.sender.take()).toEqual([{ to: "rollout", subject }]);
 });
 
 describe.each(["before", "after"] as const)("killed %s any of its calls", (when) => {

@@ -194,9 +194,17 @@ describe("what halts and what goes on", () => {
     await made.observe("r1", "Unreachable");
     await made.plan();
     expect(made.states()).toEqual({ c1: "Succeeded", r1: "Unreachable", r2: "Assigned" });
+    await made.observe("r1", "Reachable");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Rendering", r2: "Assigned" });
     await made.observe("r2", "Ready");
     await made.plan();
     expect(made.newest().phase).toBe("Running");
+    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Assigned", r2: "Succeeded" });
+    await made.observe("r1", "Ready");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Succeeded", r2: "Succeeded" });
+    expect(made.newest().phase).toBe("Complete");
   });
 });
 

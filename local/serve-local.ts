@@ -1,5 +1,5 @@
 /** Starling on this machine with a memory: what `starling local up` runs in the background. */
-import { basename, join, resolve } from "node:path";
+import { join } from "node:path";
 import { z } from "zod";
 import { quiet } from "#local/aws/fault-options.ts";
 import { requireFreePorts } from "#local/choose-ports.ts";
@@ -20,7 +20,7 @@ import {
   writeIdentity,
 } from "#local/state-folder.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
-import { adoptRepository, servedName } from "#local/user-repository.ts";
+import { adoptRepository, isSameRepository } from "#local/user-repository.ts";
 
 /** What a start is asked for; what is left out is what the folder has, or a default. */
 export const servePlanSchema = z.strictObject({
@@ -151,14 +151,11 @@ interface RepositoryWish {
 
 /** A repository that was copied once has what was pushed to it since: it is never copied again. */
 async function serveRepository({ git }: Stack, { wanted, known }: RepositoryWish): Promise<Repository | undefined> {
-  if (known !== undefined && (wanted === undefined || isSame(known, wanted))) return { url: servedAt(git, known) };
+  if (known !== undefined && (wanted === undefined || isSameRepository(known, wanted)))
+    return { url: servedAt(git, known) };
   if (wanted === undefined) return undefined;
   const { url } = await adoptRepository(git, { repo: wanted });
   return { url };
-}
-
-function isSame(known: string, wanted: string): boolean {
-  return known === wanted || basename(known, ".git") === servedName(resolve(wanted));
 }
 
 /** The git server may have another port than at the last start; a repository far away has not moved. */

@@ -133,6 +133,11 @@ async function uncommitted(folder: string, path: string | undefined): Promise<st
   return changes === "" ? undefined : `${folder} has changes that are in no commit; they are not rolled out`;
 }
 
+/** Whether a repository, by its URL here, is the one that was asked for: a folder is known by what it is served as. */
+export function isSameRepository(known: string, wanted: string): boolean {
+  return known === wanted || basename(known, ".git") === servedName(resolve(wanted));
+}
+
 /** What a folder is served as: a folder may be called anything, a repository's address not. */
 export function servedName(folder: string): string {
   const name = basename(folder)

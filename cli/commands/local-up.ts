@@ -29,6 +29,7 @@ import { accountText, ownCluster, removalCommand, serverVersion } from "#local/o
 import { prepareFolder } from "#local/prepare-folder.ts";
 import type { ServePlan } from "#local/serve-local.ts";
 import { type ClusterChoice, clustersOf, type Identity, type Ports, readIdentity } from "#local/state-folder.ts";
+import { isSameRepository } from "#local/user-repository.ts";
 import { quoted } from "#shared/domain/shell-word.ts";
 import { errorMessage } from "#shared/errors.ts";
 
@@ -89,12 +90,18 @@ function isUpAlready(
       if (wanted === undefined || wanted === has) continue;
       throw usageFailure(`${flag} is ${wanted}, and what is up has ${has ?? "none"}`, `starling local down${state}`);
     }
+    const { repository } = running;
+    if (plan.repo !== undefined && (repository === undefined || !isSameRepository(repository.url, plan.repo))) {
+      const message = `--repo is ${plan.repo}, and what is up has ${repository?.url ?? "none"}`;
+      throw usageFailure(message, `starling local down${state}`);
+    }
     if (options.foreground === true) {
       throw usageFailure(`it is up already, in the background: process ${running.pid}`, `starling local down${state}`);
     }
     session.note("it is up already");
     adoptContext(session, running);
     printMachine(session, running);
+    sayRepository(session, running);
     return "done" as const;
   });
 }
@@ -201,16 +208,18 @@ function warnOfGitPort(
 
 function sayWhatNext(session: Session, machine: MachineFile): void {
   session.note(`context ${localContext} is current in ${contextPath(session.io)}`);
-  if (machine.repository !== undefined) {
-    const { url, credentials, config } = machine.repository;
-    session.note(`repository ${url}`);
-    if (credentials !== undefined) {
-      const { secret, kind } = credentials;
-      session.note(`  a Source of it: spec: {git: {url: "${url}", credentials: {secret: ${secret}, kind: ${kind}}}}`);
-      session.note(`  push to it: git -c include.path=${quoted(config)} push ${url} HEAD`);
-    }
-  }
+  sayRepository(session, machine);
   session.note(`  next: starling get clusters\n        export KUBECONFIG=${quoted(machine.kubeconfig)}`);
+}
+
+function sayRepository(session: Session, { repository }: MachineFile): void {
+  if (repository === undefined) return;
+  const { url, credentials, config } = repository;
+  session.note(`repository ${url}`);
+  if (credentials === undefined) return;
+  const { secret, kind } = credentials;
+  session.note(`  a Source of it: spec: {git: {url: "${url}", credentials: {secret: ${secret}, kind: ${kind}}}}`);
+  session.note(`  push to it: git -c include.path=${quoted(config)} push ${url} HEAD`);
 }
 
 interface Spawning {

@@ -101,8 +101,10 @@ export async function localStatus(session: Session, options: LocalOptions): Prom
   const machine = machineIn(folder);
   if (machine === undefined) {
     const holder = holderOf(folder);
-    session.io.out(holder === undefined ? "local is down\n" : `local is starting: process ${holder}\n`);
-    session.note(`  next: starling local up${stateFlag(session, folder)}`);
+    const what = holder === undefined ? "local is down: nothing runs" : `local is starting: process ${holder}`;
+    session.io.out(`${what} in ${folder}\n`);
+    const elsewhere = options.state === undefined ? "; of another folder: starling local status --state DIR" : "";
+    session.note(`  next: starling local up${stateFlag(session, folder)}${elsewhere}`);
     return "no";
   }
   const shown = await whatItShows(session, machine);

@@ -1,3 +1,4 @@
+import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -176,6 +177,75 @@ const beforeAnythingStarts: readonly Row[] = [
   ["a seed that is none", "faults set aws hostile --seed -x", 2, '--seed is "-x"; expected a whole number', "--seed 7"],
   ["a kubeconfig of what is down", "kubeconfig", 1, "local is down: nothing runs in ", "starling local up"],
 ];
+
+describe("what is up already", () => {
+  const repository = { url: "https://127.0.0.1:4321/shop.git", config: "/s/git.config", ca: "/s/ca.pem" };
+  let process: ChildProcess | undefined;
+
+  /** Its files, and a process that looks like a machine. */
+  function runs(folder: string, more: object): void {
+    process ??= spawn(globalThis.process.execPath, ["-e", "setInterval(() => {}, 1000)", "local", "serve"]);
+    const path = join(cli.folder, folder);
+    const access = join(path, "context.json");
+    const context = { endpoint: "http://127.0.0.1:9", region: "eu-west-1", credentials: key, namespace: "default" };
+    mkdirSync(path);
+    writeFileSync(access, JSON.stringify({ current: "local", contexts: { local: context } }));
+    const machine = {
+      pid: process.pid,
+      startedAt: "2026-11-20T08:00:00.000Z",
+      folder: path,
+      clusters: 3,
+      kept: { kind: "embedded", count: 3 },
+      endpoint: context.endpoint,
+      ports: { api: 9, git: 4321 },
+      kubeconfig: join(path, "kubeconfig"),
+      control: { url: "http://127.0.0.1:9", token: "t" },
+      access,
+      ...more,
+    };
+    writeFileSync(join(path, "machine.json"), JSON.stringify(machine));
+  }
+  const key = { accessKeyId: "a", secretAccessKey: "s" };
+
+  afterAll(() => {
+    process?.kill();
+  });
+
+  it("refuses another repository, and says how to get further", async () => {
+    runs("with-shop", { repository });
+    runs("with-none", {});
+    for (const [folder, has] of [
+      ["with-shop", repository.url],
+      ["with-none", "none"],
+    ]) {
+      const ran = await cli.run(["local", "up", "--state", `${folder}`, "--repo", "other"]);
+      expect(ran).toMatchObject({ code: 2, out: "" });
+      expect(ran.err).toContain(`--repo is ${join(cli.folder, "other")}, and what is up has ${has}\n`);
+      expect(ran.err).toContain(`next: starling local down --state ${join(cli.folder, `${folder}`)}`);
+    }
+  });
+
+  it("says where the repository is when it is the same, or none is asked for", async () => {
+    runs("same", { repository: { ...repository, credentials: { secret: "starling/git/local", kind: "basic" } } });
+    for (const asked of [[], ["--repo", "work/shop"], ["--repo", repository.url]]) {
+      const ran = await cli.run(["local", "up", "--state", "same", ...asked]);
+      expect(ran).toMatchObject({ code: 0, out: expect.stringMatching(/^local is up: /) });
+      expect(ran.err).toContain(`it is up already\nrepository ${repository.url}\n`);
+      expect(ran.err).toContain(`push to it: git -c include.path=/s/git.config push ${repository.url} HEAD\n`);
+    }
+  });
+
+  it("is looked for in one folder, which is named with the option for others", async () => {
+    const ran = await cli.run("local status");
+    expect(ran.code).toBe(1);
+    expect(ran.out).toMatch(/^local is down: nothing runs in \/.*starling\/local\n$/);
+    expect(ran.err).toContain("next: starling local up; of another folder: starling local status --state DIR");
+    expect(await cli.run("local status --state nowhere")).toMatchObject({
+      code: 1,
+      out: `local is down: nothing runs in ${join(cli.folder, "nowhere")}\n`,
+    });
+  });
+});
 
 describe("what stands in the way of local", () => {
   it.each(beforeAnythingStarts)("%s: local %s exits with %i", async (_what, line, code, message, next) => {

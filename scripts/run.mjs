@@ -1,5 +1,5 @@
 /**
- * `node scripts/run.mjs demo|test|bench|nightly [arguments]`: the commands of the README, from a fresh clone, under any Node from
+ * `node scripts/run.mjs demo|test|bench|nightly|starling [arguments]`: the commands of the README, from a fresh clone, under any Node from
  * 20 on and with nothing installed. Installs what package-lock.json names when it is not there yet, then runs the
  * command under the Node 24 that comes with the dependencies. `test --require-real` fails when no check was made on a
  * real kube-apiserver.
@@ -37,6 +37,7 @@ const commands = {
   test: ["node_modules/vitest/vitest.mjs", "run"],
   bench: ["test/bench/main.ts"],
   nightly: ["test/nightly/main.ts"],
+  starling: ["cli/main.ts"],
 };
 
 /** The newest signal that was asked to end the running program. */

@@ -1,0 +1,14 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Record<string, string> };
+const readme = readFileSync("README.md", "utf8");
+const named = [...readme.matchAll(/npm (?:run ([\w-]+)|(test))/g)].map(([, script, test]) => script ?? test ?? "");
+
+test.each([...new Set(named)])("npm run %s of the README works in a fresh clone: it installs by itself", (script) => {
+  expect(scripts[script]).toMatch(/^node scripts\/run\.mjs [a-z]+$/);
+});
+
+test("the README has commands to begin with", () => {
+  expect(named).toEqual(expect.arrayContaining(["demo", "starling", "test"]));
+});

@@ -85,7 +85,10 @@ export function observe(
     objects: countedForeign(finding, finding.objects ?? (sameAttempt ? before.objects : uncounted(before))),
     troubles: finding.troubles ?? [],
     fence: at.fence,
-    conditions: conditionsOf({ ...finding, leftAlone }, before?.conditions ?? [], now),
+    conditions: conditionsOf({ ...finding, leftAlone }, before?.conditions ?? [], {
+      now,
+      isApplied: holdsRendering(row, finding),
+    }),
   };
   const deniedAt = isDenied(base) ? now : sameAttempt ? before.deniedAt : undefined;
   return {
@@ -208,7 +211,17 @@ export function healthFinding(row: Pick<SyncRow, "desired" | "observed">, health
   };
 }
 
-function conditionsOf(finding: Finding, before: readonly Condition[], now: string): Condition[] {
+/** What is wanted was applied whole, if not as lately as now; a deletion has nothing that it could have drifted from. */
+function holdsRendering({ desired, observed }: Pick<SyncRow, "desired" | "observed">, finding: Finding): boolean {
+  if (desired.action !== "apply") return true;
+  return (finding.applied ?? observed?.applied)?.renderDigest === desired.renderDigest;
+}
+
+function conditionsOf(
+  finding: Finding,
+  before: readonly Condition[],
+  { now, isApplied }: { readonly now: string; readonly isApplied: boolean },
+): Condition[] {
   const ready = finding.phase === "Ready" ? "True" : finding.phase === "Unreachable" ? "Unknown" : "False";
   const moving = finding.phase === "Applying" || finding.phase === "Verifying" || finding.phase === "Retrying";
   const drifted = finding.drift !== undefined && finding.drift.objects > 0 && !finding.drift.corrected;
@@ -216,7 +229,7 @@ function conditionsOf(finding: Finding, before: readonly Condition[], now: strin
     { type: "Ready", status: ready, reason: finding.reason, message: finding.message },
     { type: "Reconciling", status: moving ? "True" : "False", reason: moving ? finding.phase : "Settled", message: "" },
     { type: "Stalled", status: finding.phase === "Failed" ? "True" : "False", reason: finding.reason, message: "" },
-    driftCondition(finding, drifted),
+    driftCondition(finding, { drifted, isApplied }),
   ];
   return wanted.map((condition) => {
     const old = before.find((other) => other.type === condition.type);
@@ -225,13 +238,17 @@ function conditionsOf(finding: Finding, before: readonly Condition[], now: strin
 }
 
 /** What could not be compared may have drifted. */
-function driftCondition({ notCompared, leftAlone = [] }: Finding, drifted: boolean): Omit<Condition, "since"> {
+function driftCondition(
+  { notCompared, leftAlone = [] }: Finding,
+  { drifted, isApplied }: { readonly drifted: boolean; readonly isApplied: boolean },
+): Omit<Condition, "since"> {
   const [left] = leftAlone;
   if (left !== undefined) {
     const message = foreignText(`${left.object}: ${left.message}`, MAX_MESSAGE);
     return { type: "Drifted", status: "True", reason: "CorrectionsUndone", message };
   }
   if (drifted) return { type: "Drifted", status: "True", reason: "DriftDetected", message: "" };
+  if (!isApplied) return { type: "Drifted", status: "Unknown", reason: "NotApplied", message: "" };
   if (notCompared === undefined) return { type: "Drifted", status: "False", reason: "InSync", message: "" };
   return { type: "Drifted", status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, MAX_MESSAGE) };
 }

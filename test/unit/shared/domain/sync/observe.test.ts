@@ -157,8 +157,11 @@ test("a deletion that may go on is looked at again, though its cluster waits for
 });
 
 describe("its conditions", () => {
+  const applied = { renderDigest: "sha256:aaa", revision: "main@sha1:aaa", attempt: 1, at };
   const statuses = (phase: Phase, more: Partial<Finding> = {}) =>
-    Object.fromEntries(seen(undefined, finding(phase, more)).conditions.map((one) => [one.type, one.status]));
+    Object.fromEntries(
+      seen(undefined, finding(phase, { applied, ...more })).conditions.map((one) => [one.type, one.status]),
+    );
 
   test.each<[Phase, string, string, string]>([
     ["Applying", "False", "True", "False"],
@@ -178,6 +181,21 @@ describe("its conditions", () => {
     [{ objects: 0, corrected: false }, "False"],
   ])("drift %j: Drifted %s", (drift, status) => {
     expect(statuses("Ready", { drift: { at, ...drift } })).toMatchObject({ Drifted: status });
+  });
+
+  test.each<[string, Finding["applied"], string, string]>([
+    ["nothing", undefined, "Unknown", "NotApplied"],
+    ["another rendering", { ...applied, renderDigest: "sha256:old" }, "Unknown", "NotApplied"],
+    ["what is wanted", applied, "False", "InSync"],
+  ])("Drifted, where %s was applied whole", (_what, whole, status, reason) => {
+    const more = whole === undefined ? {} : { applied: whole };
+    for (const phase of ["Applying", "Retrying", "Failed", "Unreachable"] as const) {
+      const { conditions } = seen(undefined, finding(phase, more));
+      expect(conditions.find(({ type }) => type === "Drifted")).toMatchObject({ status, reason });
+      // It stays so for as long as nothing else is applied.
+      const later = seen(seen(undefined, finding("Verifying", more)), finding(phase), 10);
+      expect(later.conditions.find(({ type }) => type === "Drifted")).toMatchObject({ status, reason });
+    }
   });
 
   test("keep since when they are so", () => {

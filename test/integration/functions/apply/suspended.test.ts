@@ -1,0 +1,118 @@
+/** While a subject is suspended its worker writes nothing to the cluster, whatever there would be to do. */
+import { describe, expect, test } from "vitest";
+import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { byHand } from "#test/support/kube-call.ts";
+import { namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
+
+const worker = forEachTest(startTroubledWorker);
+const suspended = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 };
+
+const before = [namespace("shop"), configMap("shop/kept"), configMap("shop/gone")];
+const after = [namespace("shop"), configMap("shop/kept", { k: "2" }), configMap("shop/new")];
+
+function writes(): string[] {
+  return worker.host.requests().flatMap(({ method, path }) => (method === "GET" ? [] : [`${method} ${path}`]));
+}
+
+const suspend = () => worker.world.setSubject("web", { operations: { suspended } });
+const resume = () => worker.world.setSubject("web", {});
+
+async function synced(): Promise<void> {
+  await worker.world.setSubject("web", {});
+  await worker.world.assign("web", before);
+  await worker.world.work();
+  expect(await worker.world.phase("web")).toBe("Ready");
+}
+
+/** Looks for most of an hour. */
+async function timePasses(): Promise<void> {
+  for (let look = 0; look < 4; look++) {
+    worker.world.aheadMs += 700_000;
+    await worker.world.work();
+  }
+}
+
+describe("of a suspended subject", () => {
+  test("the first assignment is not applied before it is resumed", async () => {
+    await suspend();
+    await worker.world.assign("web", before);
+    await timePasses();
+    expect(writes()).toEqual([]);
+    expect(worker.members()).toEqual([]);
+    expect((await worker.world.sync("web"))?.observed).toBeUndefined();
+    await resume();
+    await worker.recover(before);
+    expect(worker.members()).toEqual(namesOf(before));
+  });
+
+  test("a newer assignment is neither applied nor pruned for", async () => {
+    await synced();
+    await suspend();
+    worker.host.clearRequests();
+    await worker.world.assign("web", after);
+    await timePasses();
+    expect(writes()).toEqual([]);
+    expect(worker.members()).toEqual(namesOf(before));
+    await resume();
+    await worker.recover(after);
+    expect(worker.members()).toEqual(namesOf(after));
+  });
+
+  test("drift is not corrected, nor a reconcile answered by a write", async () => {
+    await synced();
+    await suspend();
+    const path = "/api/v1/namespaces/shop/configmaps/gone";
+    const [connection] = worker.host.connections();
+    if (connection === undefined) throw new Error("there is no cluster");
+    await byHand(connection, { method: "DELETE", path });
+    worker.host.clearRequests();
+    await timePasses();
+    const row = await worker.world.sync("web");
+    if (row === undefined) throw new Error("there is no Sync");
+    await worker.world.table.write([{ put: { ...row, reconcile: 2, version: row.version + 1 } as typeof row }]);
+    await timePasses();
+    expect(writes()).toEqual([]);
+    expect(worker.members()).toEqual(namesOf(before).filter((name) => name !== "ConfigMap gone"));
+    await resume();
+    worker.world.aheadMs += 700_000;
+    await worker.world.work();
+    expect(worker.members()).toEqual(namesOf(before));
+  });
+
+  test("what is not ready yet is looked at, and nothing is written", async () => {
+    const objects = [namespace("shop"), deployment("shop/web")];
+    await worker.world.setSubject("web", {});
+    await worker.world.assign("web", objects);
+    await worker.world.work();
+    expect(await worker.world.phase("web")).toBe("Verifying");
+    await suspend();
+    worker.host.clearRequests();
+    await timePasses();
+    expect(worker.host.requests().length).toBeGreaterThan(0);
+    expect(writes()).toEqual([]);
+  });
+
+  test("nothing is deleted", async () => {
+    await synced();
+    await suspend();
+    worker.host.clearRequests();
+    await worker.world.assignDelete("web");
+    await timePasses();
+    expect(writes()).toEqual([]);
+    expect(worker.members()).toEqual(namesOf(before));
+    await resume();
+    await worker.world.work();
+    expect(worker.members()).not.toContain("ConfigMap kept");
+  });
+
+  test("another subject of the same cluster is worked on", async () => {
+    await suspend();
+    await worker.world.assign("web", before);
+    await worker.world.assign("other", [namespace("other"), configMap("other/c")]);
+    await worker.world.work();
+    expect(await worker.world.phase("other")).toBe("Ready");
+    expect(await worker.world.phase("web")).toBeUndefined();
+    expect(worker.members()).toEqual(["ConfigMap c", "Namespace other"]);
+  });
+});

@@ -446,7 +446,7 @@ test("a rendering that was asked for knows whom to tell, even when the message w
   expect(made.sender.take()).toContainEqual(expect.objectContaining({ ...told, notify: subject }));
   made.advanceClock(31);
   const { table, sender, blobs } = made;
-  const ports = { table, sender, clock: { now: () => made.now }, log: silentLog };
+  const ports = { table, sender, clock: { now: () => made.now }, log: silentLog, metrics: { count() {} } };
   await claimDue(ports);
   // The tick knows the row's key only: whom to tell stands in the row.
   expect(made.sender.take()).toContainEqual(told);

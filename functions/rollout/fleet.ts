@@ -33,7 +33,10 @@ export async function readFleet(table: Table): Promise<Fleet> {
 export function rememberingBlobs(blobs: BlobStore): BlobStore {
   const known = new Map<string, Promise<Uint8Array>>();
   return {
-    putOnce: (key, bytes) => blobs.putOnce(key, bytes),
+    putOnce(key, bytes) {
+      known.delete(key);
+      return blobs.putOnce(key, bytes);
+    },
     overwrite(key, bytes) {
       known.delete(key);
       return blobs.overwrite(key, bytes);
@@ -57,6 +60,7 @@ export async function storeMembers(blobs: BlobStore, members: readonly StoredMem
   return key;
 }
 
+/** @throws StarlingError `BlobNotFound`; see recall-members.ts */
 export async function readMembers(blobs: BlobStore, key: string): Promise<readonly StoredMember[]> {
   return JSON.parse(Buffer.from(await blobs.get(key)).toString("utf8"));
 }

@@ -1,8 +1,9 @@
 import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import { clusterStateOf, everySyncName, noClusters, syncNames, worseOf } from "#functions/rollout/clusters-by-state.ts";
-import { readMembers, type StoredMember } from "#functions/rollout/fleet.ts";
+import type { StoredMember } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { readRenderings } from "#functions/rollout/rendered-since.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
@@ -26,7 +27,7 @@ export async function passOnReconcile(known: Known, ports: PlannerPorts): Promis
   if (asked === undefined || head?.members === undefined || head.handledReconcile === asked) return undefined;
   if (row.operations.suspended !== undefined) return undefined;
   const now = ports.clock.now();
-  const members = await readMembers(ports.blobs, head.members);
+  const members = (await recallMembers(head.members, subject, ports)).members;
   const names = everySyncName(known);
   for (let start = 0; start < members.length; start += PAGE) {
     const page = members.slice(start, start + PAGE);

@@ -6,7 +6,7 @@ import { advanceRollout } from "#functions/rollout/advance-rollout.ts";
 import { rememberingBlobs } from "#functions/rollout/fleet.ts";
 import { passOnReconcile } from "#functions/rollout/pass-on-reconcile.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
-import { readSubject } from "#functions/rollout/read-subject.ts";
+import { type Known, readSubject } from "#functions/rollout/read-subject.ts";
 import { isMended } from "#functions/rollout/rendered-since.ts";
 import { sealRollout } from "#functions/rollout/seal-rollout.ts";
 import { farewell, idle } from "#functions/rollout/settle-subject.ts";
@@ -15,8 +15,9 @@ import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import type { SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import type { RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/domain/rows/row.ts";
-import { isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
+import { errorCode, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** A subject that needs more steps than this in one go is looked at again by its next message or its watchdog. */
@@ -62,13 +63,23 @@ function again(write: Extract<Write, { put: Row }>, now: Date): Write {
   return { ...write, put: { ...write.put, ...dueAttributes(write.put, later(now, NEWER_SECONDS)) } };
 }
 
+/** What is lost while it is planned is planned anew: nothing of it was assigned. */
+async function sealOrBegin(known: Known, rollout: RolloutRow, ports: PlannerPorts): Promise<Step> {
+  try {
+    return await sealRollout(known, rollout, ports);
+  } catch (error) {
+    if (errorCode(error) !== "BlobNotFound" || !known.desired.ok) throw error;
+    return supersede(known, rollout, ports);
+  }
+}
+
 async function planOnce(subject: Subject, ports: PlannerPorts): Promise<Step> {
   const known = await readSubject(subject, ports);
   if (known === undefined) return { messages: [], again: false };
   const { rollout } = known;
   if (rollout !== undefined && (isSuperseded(known, rollout) || (await isMended(known, rollout, ports))))
     return supersede(known, rollout, ports);
-  if (rollout?.phase === "Planning") return sealRollout(known, rollout, ports);
+  if (rollout?.phase === "Planning") return sealOrBegin(known, rollout, ports);
   if (rollout !== undefined) return advanceRollout(known, rollout, ports);
   if (known.row.operations.deletion !== undefined && (known.head?.templates ?? []).length === 0)
     return farewell(known, ports);

@@ -1,6 +1,7 @@
-import { readMembers, type StoredMember } from "#functions/rollout/fleet.ts";
+import type { StoredMember } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { inputDigest } from "#shared/domain/rollout/plan.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { RenderingRow, RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
@@ -29,7 +30,8 @@ export async function isMended(known: Known, rollout: RolloutRow, ports: Planner
   const { phase, stages, unassigned = [], members } = rollout;
   const failed = stages.reduce((sum, { counts }) => sum + counts.Failed, 0);
   if (phase !== "Halted" || failed === 0 || unassigned.length !== failed) return false;
-  const rendered = await renderedSince(unassigned, await readMembers(ports.blobs, members), ports.table);
+  const recalled = await recallMembers(members, known.subject, ports);
+  const rendered = await renderedSince(unassigned, recalled.members, ports.table);
   return rendered.size === failed;
 }
 

@@ -1,8 +1,9 @@
 import { type ClusterCounts, clustersByState } from "#functions/rollout/clusters-by-state.ts";
-import { readMembers, type StoredMember } from "#functions/rollout/fleet.ts";
+import type { StoredMember } from "#functions/rollout/fleet.ts";
 import { followReconcile } from "#functions/rollout/pass-on-reconcile.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { relationOf } from "#shared/domain/rollout/plan.ts";
 import { dueAtOf, dueAttributes, jittered, later } from "#shared/domain/rows/due.ts";
@@ -21,7 +22,8 @@ const LAG_SECONDS = CHANGING_SECONDS / 2;
 /** Nothing to roll out: the status says what the clusters show, and the head waits for its next look. */
 export async function idle(known: Known, ports: PlannerPorts): Promise<Step> {
   const now = ports.clock.now();
-  const members = known.head?.members === undefined ? [] : await readMembers(ports.blobs, known.head.members);
+  const list = known.head?.members;
+  const { members } = list === undefined ? { members: [] } : await recallMembers(list, known.subject, ports);
   const looking = await followReconcile(known, members, ports);
   const answered = looking !== undefined && looking.looked === members.length;
   const settled = answered

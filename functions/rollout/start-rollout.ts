@@ -1,6 +1,7 @@
-import { readFleet, readMembers, type StoredMember, storeMembers } from "#functions/rollout/fleet.ts";
+import { readFleet, type StoredMember, storeMembers } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { renderedSince } from "#functions/rollout/rendered-since.ts";
 import { targetPage } from "#functions/rollout/seal-rollout.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
@@ -36,8 +37,9 @@ function isAskedAgain({ row, head }: Known): boolean {
 export async function supersede(known: Known, rollout: RolloutRow, ports: PlannerPorts): Promise<Step> {
   const { head, desired } = known;
   if (head === undefined || !desired.ok) throw new Error("a rollout without a head, or without a plan to follow it");
-  const before = await readMembers(ports.blobs, rollout.members);
-  const leaving = before.filter((member) => member.leaving === true);
+  const before = await recallMembers(rollout.members, known.subject, ports);
+  // Who is no longer selected leaves, whoever of them the list would have named.
+  const leaving = before.lost ? before.members : before.members.filter((member) => member.leaving === true);
   const selection = await selectionOf(known, { plan: desired.plan, leaving }, ports);
   const trigger = triggerOf(desired.plan, desired.plan.contentHash === rollout.plan.contentHash ? "reconcile" : "plan");
   return begin(
@@ -98,7 +100,9 @@ interface Asked {
 }
 
 async function selectionOf(known: Known, { plan, leaving }: Asked, ports: PlannerPorts): Promise<Selection> {
-  const previous = known.head?.members === undefined ? [] : await readMembers(ports.blobs, known.head.members);
+  const list = known.head?.members;
+  const recalled = list === undefined ? undefined : await recallMembers(list, known.subject, ports);
+  const previous = recalled?.members ?? [];
   const relation = relationOf(known.row);
   const { clusters: fleet, unreadable } = await readFleet(ports.table);
   const readable =
@@ -114,7 +118,10 @@ async function selectionOf(known: Known, { plan, leaving }: Asked, ports: Planne
   const leavers = [...gone.values()]
     .filter((member) => !selected.has(member.cluster))
     .map(({ cluster, uid }) => ({ cluster, uid, stage: lastStage, inputs: [], leaving: true as const }));
-  return { members, readable, leavers, previous, hash: membershipHash(members) };
+  const hash = membershipHash(members);
+  // It is the same list again, unless stages have moved; then the next rollout stores another.
+  if (recalled?.lost === true && hash === known.head?.membershipHash) await storeMembers(ports.blobs, members);
+  return { members, readable, leavers, previous, hash };
 }
 
 /** Whoever was selected and cannot be read stays as it was, in its place: it is neither gone nor anything else. */
@@ -167,7 +174,7 @@ async function answeringAgain(known: Known, head: HeadRow, ports: PlannerPorts):
 async function thoseUntried(syncs: readonly SyncRow[], head: HeadRow, ports: PlannerPorts): Promise<Set<string>> {
   if (syncs.length === 0) return new Set();
   const last = await ports.table.get<RolloutRow>(keys.rollout(head.subject, head.last));
-  const members = last === undefined ? [] : await readMembers(ports.blobs, last.members);
+  const { members } = last === undefined ? { members: [] } : await recallMembers(last.members, head.subject, ports);
   const tried = new Set(members.map((member) => member.cluster));
   return new Set(
     syncs.filter((sync) => sync.desired.rollout === head.last || !tried.has(sync.cluster)).map((sync) => sync.cluster),

@@ -76,7 +76,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     parts: [
       {
         mutate: ["functions/api/*.ts", "!functions/api/{wire,handler,env}.ts"],
-        tests: ["test/unit/functions/api/*.test.ts"],
+        tests: ["test/unit/functions/api/*.test.ts", "test/unit/functions/two-writers.test.ts"],
         every: 5,
       },
     ],

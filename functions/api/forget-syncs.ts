@@ -1,8 +1,9 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
+import { forgotten } from "#shared/domain/rows/lineage.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
-import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -85,7 +86,7 @@ function forgottenRow(row: SyncRow, now: Date): SyncRow {
   return {
     ...kept,
     version: row.version + 1,
-    desired: orphaning(row.desired, { rollout: row.desired.rollout, assignedAt: now.toISOString() }),
+    desired: forgotten(row, now.toISOString()),
     stateSk: `Orphaned#${row.cluster}#${row.name}`,
   };
 }

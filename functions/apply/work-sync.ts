@@ -11,6 +11,7 @@ import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
+import { mustBeRemembered, tokensOf } from "#shared/domain/rows/lineage.ts";
 import { type ClusterRow, givesTurns, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import {
   isInspectionDue,
@@ -56,6 +57,11 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     syncUid: row.uid,
     generation: row.desired.attempt,
     fence: lease.fence,
+    revision: row.desired.revision,
+    token: row.desired.token,
+    knownTokens: tokensOf(row).filter((token) => token !== row.desired.token),
+    mayBeNew: !mustBeRemembered(row),
+    ...(row.observed?.inventory === undefined ? {} : { inventory: row.observed.inventory }),
     ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),
   };
   const asked = { row, claim, clusterUid, deadline, ports, isSuspended };

@@ -9,6 +9,7 @@ import type { Assignment } from "#shared/domain/rollout/decision.ts";
 import { relationOf } from "#shared/domain/rollout/plan.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { clusterOf, keys, statePartition, syncName, targetRange } from "#shared/domain/rows/keys.ts";
+import { nextDesired } from "#shared/domain/rows/lineage.ts";
 import { type FleetRow, isUnplanned } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RenderingRow, RolloutRow, TargetRef, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import {
@@ -59,7 +60,7 @@ export async function advanceRollout(known: Known, stored: RolloutRow, ports: Pl
       when: { version: target.version },
     })),
     ...decision.assignments.map((assignment) =>
-      assignmentWrite(assignment, { known, syncs: observations.syncs, now, installation: ports.installation }),
+      assignmentWrite(assignment, { known, syncs: observations.syncs, now, ports }),
     ),
     ...registrationChecks(decision.assignments, observations.fleet),
     ...decision.removals.map((sync) => ({ delete: { pk: sync.pk, sk: sync.sk }, when: { version: sync.version } })),
@@ -200,7 +201,7 @@ interface Assigning {
   readonly known: Known;
   readonly syncs: readonly SyncRow[];
   readonly now: Date;
-  readonly installation: string;
+  readonly ports: PlannerPorts;
 }
 
 function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
@@ -218,9 +219,9 @@ function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
     cluster,
     namespace: subject.namespace,
     name,
-    uid: syncUid(assigning.installation, { namespace: subject.namespace, name, cluster }),
+    uid: syncUid(assigning.ports.installation, { namespace: subject.namespace, name, cluster }),
     subject,
-    desired,
+    desired: nextDesired(desired, before, assigning.ports.ids.unique()),
     dispatches: 1,
     statePk: statePartition(subject),
     stateSk: `${desired.action === "orphan" ? "Orphaned" : "Assigned"}#${cluster}#${name}`,

@@ -1,11 +1,12 @@
 import type { Message } from "#shared/messages.ts";
-import type { BlobStore, Clock, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { BlobStore, Clock, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 export interface PlannerPorts {
   readonly table: Table;
   readonly blobs: BlobStore;
   readonly sender: MessageSender;
   readonly clock: Clock;
+  readonly ids: Ids;
   readonly log: Log;
   /** Names this installation in the clusters; part of every Sync's uid. */
   readonly installation: string;

@@ -4,7 +4,7 @@ import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
 import { SqsSender } from "#shared/adapters/sqs-sender.ts";
-import { systemClock } from "#shared/adapters/system.ts";
+import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -23,6 +23,7 @@ export function wireRollout(env: RolloutEnv, aws: CoreClients, options: WireOpti
       report: env.STARLING_QUEUE_REPORT,
     }),
     clock,
+    ids: randomIds,
     log,
     installation: env.STARLING_INSTALLATION,
   };

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { foreignText } from "#shared/domain/foreign-text.ts";
 import { parseJson, stringifyJson } from "#shared/domain/json.ts";
 import {
   annotationsOf,
@@ -10,6 +11,7 @@ import {
 } from "#shared/domain/kube-object.ts";
 import { parentLabel } from "#shared/domain/membership.ts";
 import { compareText, formatGroupKind, type GroupKind, parseGroupKind } from "#shared/domain/object-id.ts";
+import type { Remembered } from "#shared/domain/rows/sync-row.ts";
 
 /** The namespace of every parent object; Starling creates it and never deletes it. */
 export const parentNamespace = "starling-system";
@@ -23,6 +25,9 @@ const annotation = {
   syncUid: "starling.dev/sync-uid",
   generation: "starling.dev/generation",
   fence: "starling.dev/fence",
+  token: "starling.dev/token",
+  revision: "starling.dev/revision",
+  inventory: "starling.dev/inventory",
   renderDigest: "starling.dev/render-digest",
   attempted: "starling.dev/attempted",
 } as const;
@@ -30,6 +35,9 @@ const annotation = {
 /** More attempts than this without one clean inventory, and the oldest are forgotten: an annotation is not a log. */
 const maxAttempted = 20;
 
+const tokenForm = /^[0-9A-Za-z_-]{1,64}$/;
+const MAX_OWNER = 200;
+const MAX_REVISION = 300;
 const digestForm = /^sha256:[0-9a-f]{1,64}$/;
 
 /** Who works on which Sync, as of which assignment: written to the cluster before anything else is. */
@@ -46,6 +54,15 @@ export interface SyncClaim {
   readonly fence: number;
   /** Digest of the rendering about to be applied; absent when the Sync is to be deleted. */
   readonly renderDigest?: string;
+  readonly revision: string;
+  /** Of the assignment; nobody could have guessed it. */
+  readonly token: string;
+  /** Of the assignments before, and of one that somebody accepted: the cluster may remember any of these. */
+  readonly knownTokens: readonly string[];
+  /** Digest of the inventory that is stored; what is applied from now on is among `attempted`. */
+  readonly inventory?: string;
+  /** Whether the cluster may remember nothing: false when this table has written to it before. */
+  readonly mayBeNew: boolean;
 }
 
 /** What the parent in the cluster remembers. */
@@ -55,6 +72,9 @@ export interface ParentRecord {
   readonly generation: number;
   readonly fence: number;
   readonly renderDigest: string | undefined;
+  readonly revision: string | undefined;
+  readonly token: string | undefined;
+  readonly inventory: string | undefined;
   /** Renderings tried since the inventory was last stored complete: they may have left objects it does not know. */
   readonly attempted: readonly string[];
 }
@@ -77,7 +97,15 @@ export interface SetKnowledge {
 
 export type ParentDecision =
   | { readonly kind: "write"; readonly object: ManifestObject; readonly record: ParentRecord }
-  | { readonly kind: "refuse"; readonly reason: "ForeignOwner" | "ClusterAhead"; readonly message: string };
+  | ParentRefusal;
+
+export interface ParentRefusal {
+  readonly kind: "refuse";
+  readonly reason: "ForeignOwner" | "ClusterAhead" | "ParentMissing";
+  readonly message: string;
+  /** For people, who may accept it; absent when the parent is another tool's. */
+  readonly remembered?: Remembered;
+}
 
 /** Name of the ConfigMap of a Sync: readable, unique, and a DNS name of at most 253 characters. */
 export function parentName(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): string {
@@ -99,14 +127,15 @@ export function setIdOf(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): s
 
 /**
  * Decides what becomes of the parent at the start of an attempt, or that the attempt must not be: another tool's,
- * installation's or Sync's parent is `ForeignOwner`; a parent written under a newer (generation, fence) is
- * `ClusterAhead`: we are a worker that lost its lease, or our table was restored from a backup.
+ * installation's or Sync's parent is `ForeignOwner`; one of an assignment that these rows do not know, or of a newer
+ * worker, is `ClusterAhead`: we are a worker that lost its lease, or our table was restored from a backup. One that these
+ * rows have written, and that is gone, is `ParentMissing`.
  * The rendering's digest is added to what was attempted before a single object of it is written; what was attempted up
  * to the generation whose inventory is stored complete is no longer uncertain, and is forgotten.
  */
 export function nextParent(current: KubeObject | undefined, claim: SyncClaim, known: SetKnowledge): ParentDecision {
   const before = current === undefined ? undefined : readParent(current);
-  const refusal = current && before ? refuse(current, before, claim) : undefined;
+  const refusal = parentRefusal(current, claim);
   if (refusal) return refusal;
   const settled = before === undefined || before.generation <= (known.settledThrough ?? 0);
   const attempted = settled ? [] : before.attempted.filter((digest) => digest !== claim.renderDigest);
@@ -125,6 +154,7 @@ export function holdsClaim(current: KubeObject | undefined, claim: SyncClaim): b
   return (
     known.installationId === claim.installationId &&
     known.syncUid === claim.syncUid &&
+    known.token === claim.token &&
     known.generation === claim.generation &&
     known.fence === claim.fence
   );
@@ -142,6 +172,11 @@ export function memoryOf(parent: KubeObject | undefined, claim: SyncClaim): SetM
   return { renderings, groupKinds: containedKinds(parent).map(parseGroupKind) };
 }
 
+/** Whether the cluster remembers something that forbids the assignment, or nothing where it should. */
+export function parentRefusal(current: KubeObject | undefined, claim: SyncClaim): ParentRefusal | undefined {
+  return current === undefined ? missing(claim) : refuse(current, readParent(current), claim);
+}
+
 function readParent(parent: KubeObject): ParentRecord {
   const annotations = annotationsOf(parent);
   return {
@@ -150,35 +185,66 @@ function readParent(parent: KubeObject): ParentRecord {
     generation: numberFrom(annotations[annotation.generation]),
     fence: numberFrom(annotations[annotation.fence]),
     renderDigest: annotations[annotation.renderDigest],
+    revision: annotations[annotation.revision],
+    token: annotations[annotation.token],
+    inventory: annotations[annotation.inventory],
     attempted: digestsFrom(annotations[annotation.attempted]),
   };
 }
 
-function refuse(current: KubeObject, known: ParentRecord, claim: SyncClaim): ParentDecision | undefined {
+function refuse(current: KubeObject, known: ParentRecord, claim: SyncClaim): ParentRefusal | undefined {
   const name = `ConfigMap ${parentNamespace}/${stringAt(current, "metadata", "name")}`;
-  const remedy = `delete ${name} in the cluster to let this installation take the Sync over`;
   const tool = annotationsOf(current)[toolingAnnotation] ?? "";
   if (!tool.startsWith("starling/")) {
-    return foreign(`${name} exists and is not Starling's (tooling ${JSON.stringify(tool)}); rename or delete it`);
+    const message = `${name} exists and is not Starling's (tooling ${JSON.stringify(tool)}); rename or delete it`;
+    return { kind: "refuse", reason: "ForeignOwner", message };
   }
+  if (known.token !== undefined && claim.knownTokens.includes(known.token)) return undefined;
   if (known.installationId !== claim.installationId) {
-    return foreign(
-      `${name} belongs to the installation ${known.installationId}, this is ${claim.installationId}; ${remedy}`,
-    );
+    const owner = known.installationId;
+    return foreign(known, owner, `${name} belongs to the installation ${owner}, this is ${claim.installationId}`);
   }
   if (known.syncUid !== claim.syncUid) {
-    return foreign(`${name} belongs to the Sync with uid ${known.syncUid}, this one has ${claim.syncUid}; ${remedy}`);
+    const owner = known.syncUid;
+    return foreign(known, owner, `${name} belongs to the Sync with uid ${owner}, this one has ${claim.syncUid}`);
   }
-  const ahead = known.generation - claim.generation || known.fence - claim.fence;
-  if (ahead <= 0) return undefined;
-  const theirs = `generation ${known.generation}, fence ${known.fence}`;
-  const ours = `generation ${claim.generation}, fence ${claim.fence}`;
-  const message = `the cluster was given ${theirs}, this attempt is ${ours}: it is out of date, or the table was restored from a backup; in that case ${remedy}`;
-  return { kind: "refuse", reason: "ClusterAhead", message };
+  const isOurs = known.token === claim.token;
+  if (isOurs && known.fence <= claim.fence) return undefined;
+  const theirs = `the cluster was given generation ${known.generation}, fence ${known.fence}`;
+  const ours = `this attempt is generation ${claim.generation}, fence ${claim.fence}`;
+  const why = isOurs
+    ? "another worker is at it, or the table was restored from a backup; in that case"
+    : "by rows that this table does not have: it was restored from a backup or begun anew, or a second one is in use;";
+  const message = `${theirs}, ${ours}: ${why} ${recovery}`;
+  return { kind: "refuse", reason: "ClusterAhead", message, remembered: rememberedOf(known) };
 }
 
-function foreign(message: string): ParentDecision {
-  return { kind: "refuse", reason: "ForeignOwner", message };
+const recovery = "starling recover shows what the cluster has, and goes on from there";
+
+function foreign(known: ParentRecord, owner: string, message: string): ParentRefusal {
+  const remembered = { ...rememberedOf(known), owner: foreignText(owner, MAX_OWNER) };
+  const remedy = `if that one is gone: starling recover --from ${remembered.owner}`;
+  return { kind: "refuse", reason: "ForeignOwner", message: `${message}; ${remedy}`, remembered };
+}
+
+function missing(claim: SyncClaim): ParentRefusal | undefined {
+  if (claim.mayBeNew) return undefined;
+  const name = `ConfigMap ${parentNamespace}/${parentName(claim)}`;
+  const message = `${name}, by which the cluster remembers this Sync, is gone: the Sync was deleted by rows that this table does not have, the cluster was restored from a backup, or somebody deleted it; ${recovery}`;
+  return { kind: "refuse", reason: "ParentMissing", message, remembered: { generation: 0, fence: 0 } };
+}
+
+/** What goes into a row is in the form that Starling writes, or is left out. */
+function rememberedOf(known: ParentRecord): Remembered {
+  const { generation, fence, token, renderDigest, revision, inventory } = known;
+  return {
+    generation,
+    fence,
+    ...(token === undefined || !tokenForm.test(token) ? {} : { token }),
+    ...(renderDigest === undefined || !digestForm.test(renderDigest) ? {} : { renderDigest }),
+    ...(revision === undefined ? {} : { revision: foreignText(revision, MAX_REVISION) }),
+    ...(inventory === undefined || !digestForm.test(inventory) ? {} : { inventory }),
+  };
 }
 
 function write(
@@ -192,6 +258,9 @@ function write(
     generation: claim.generation,
     fence: claim.fence,
     renderDigest: claim.renderDigest,
+    revision: claim.revision,
+    token: claim.token,
+    inventory: claim.inventory,
     attempted,
   };
   const resourceVersion =
@@ -212,6 +281,9 @@ function write(
         [annotation.syncUid]: claim.syncUid,
         [annotation.generation]: String(claim.generation),
         [annotation.fence]: String(claim.fence),
+        [annotation.token]: claim.token,
+        [annotation.revision]: claim.revision,
+        ...(claim.inventory === undefined ? {} : { [annotation.inventory]: claim.inventory }),
         ...(claim.renderDigest === undefined ? {} : { [annotation.renderDigest]: claim.renderDigest }),
         [annotation.attempted]: stringifyJson(attempted),
       },

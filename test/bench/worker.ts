@@ -12,6 +12,7 @@ import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import { encodeRendering } from "#shared/domain/rendering.ts";
 import { keys, statePartition } from "#shared/domain/rows/keys.ts";
+import { tokensOf } from "#shared/domain/rows/lineage.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
@@ -91,6 +92,8 @@ export class BenchWorker {
       subject,
       desired: {
         action: "apply",
+        token: `token-${before?.version ?? 0}`,
+        ...(before === undefined ? {} : { earlier: tokensOf(before) }),
         attempt: (before?.desired.attempt ?? 0) + 1,
         revision: `main@${digest}`,
         renderDigest: digest,

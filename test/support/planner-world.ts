@@ -1,4 +1,5 @@
 import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { randomIds } from "#shared/adapters/system.ts";
 import { digestOf } from "#shared/domain/digest.ts";
 import { sourceSpec } from "#shared/domain/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
@@ -46,6 +47,7 @@ export class PlannerWorld {
       blobs: this.blobs,
       sender: this.sender,
       clock: { now: () => this.now },
+      ids: randomIds,
       log: silentLog,
       installation: "test",
     });

@@ -10,6 +10,7 @@ export function desiredOf(more: Partial<Desired>): Desired {
   return {
     action: "apply",
     attempt: 1,
+    token: "token-1",
     revision: "main@sha1:aaa",
     renderDigest: "sha256:aaa",
     apply: applyOptions.parse({}),

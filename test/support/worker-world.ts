@@ -6,6 +6,7 @@ import { blobKeys } from "#shared/domain/blob-keys.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { encodeRendering } from "#shared/domain/rendering.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
+import { nextDesired } from "#shared/domain/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/domain/rows/object-rows.ts";
 import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
@@ -63,15 +64,19 @@ export class WorkerWorld {
       name,
       uid: `uid-of-${name}`,
       subject: { namespace: "tests", kind: "Sync", name },
-      desired: {
-        action: "apply",
-        attempt: (before?.desired.attempt ?? 0) + 1,
-        revision: "main@sha1:1",
-        renderDigest: digest,
-        apply: { prune: true, drift: "correct", interval: "10m", ...apply },
-        rollout: 1,
-        assignedAt: this.clock.now().toISOString(),
-      },
+      desired: nextDesired(
+        {
+          action: "apply",
+          attempt: (before?.desired.attempt ?? 0) + 1,
+          revision: "main@sha1:1",
+          renderDigest: digest,
+          apply: { prune: true, drift: "correct", interval: "10m", ...apply },
+          rollout: 1,
+          assignedAt: this.clock.now().toISOString(),
+        },
+        before,
+        randomIds.unique(),
+      ),
     };
     await this.table.write([{ put: row }]);
   }
@@ -80,8 +85,9 @@ export class WorkerWorld {
   async assignDelete(name: string): Promise<void> {
     const before = await this.sync(name);
     if (before === undefined) throw new Error(`there is no Sync ${name}`);
-    const { renderDigest: _, ...desired } = before.desired;
-    const next = { ...desired, action: "delete" as const, attempt: desired.attempt + 1 };
+    const { renderDigest: _, token: _token, earlier: _earlier, anew: _anew, ...desired } = before.desired;
+    const assigned = { ...desired, action: "delete" as const, attempt: desired.attempt + 1 };
+    const next = nextDesired(assigned, before, randomIds.unique());
     await this.table.write([{ put: { ...before, version: before.version + 1, desired: next } as SyncRow }]);
   }
 

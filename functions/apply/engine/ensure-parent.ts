@@ -2,28 +2,32 @@ import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import { configMapKind, namespaceKind } from "#functions/apply/engine/core-kinds.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
-import { type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
+import { type KubeObject, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import {
   holdsClaim,
   memoryOf,
   nextParent,
   type ParentDecision,
   type ParentRecord,
+  type ParentRefusal,
   parentName,
   parentNamespace,
   type SetKnowledge,
   type SetMemory,
   type SyncClaim,
 } from "#shared/domain/parent-object.ts";
+import type { Remembered } from "#shared/domain/rows/sync-row.ts";
 
-export type ParentRefusal = "IdentityMismatch" | "ForeignOwner" | "ClusterAhead";
+type RefusalReason = "IdentityMismatch" | ParentRefusal["reason"];
 
 export type ParentResult =
   | { readonly kind: "written"; readonly record: ParentRecord; readonly clusterUid: string }
   | {
       readonly kind: "refused";
-      readonly reason: ParentRefusal;
+      readonly reason: RefusalReason;
       readonly message: string;
+      /** What the cluster remembers instead. */
+      readonly remembered?: Remembered;
       /** The uid of another cluster that answered. */
       readonly otherUid?: string;
     };
@@ -50,11 +54,10 @@ export async function ensureParent(client: ClusterClient, request: ParentRequest
     const other = clusterUid === "" ? {} : { otherUid: clusterUid };
     return { kind: "refused", reason: "IdentityMismatch", message, ...other };
   }
-  await ensureNamespace(client);
   const result = await writeParent(client, request.claim, (current) => nextParent(current, request.claim, request));
-  return result.kind === "refuse"
-    ? { kind: "refused", reason: result.reason, message: result.message }
-    : { kind: "written", record: result.record, clusterUid };
+  if (result.kind === "write") return { kind: "written", record: result.record, clusterUid };
+  const { kind: _kind, ...refusal } = result;
+  return { kind: "refused", ...refusal };
 }
 
 /** What the cluster remembers of the set: nothing when there is no parent, or it is not this Sync's. */
@@ -78,6 +81,11 @@ export async function deleteParent(client: ClusterClient, claim: SyncClaim): Pro
     if (error instanceof KubeError && (error.class === "notFound" || error.class === "replaced")) return;
     throw error;
   }
+}
+
+async function createParent(client: ClusterClient, parent: ManifestObject): Promise<void> {
+  await ensureNamespace(client);
+  await client.create(configMapKind, parent);
 }
 
 async function ensureNamespace(client: ClusterClient): Promise<void> {
@@ -105,7 +113,7 @@ async function writeParent(
     const decision = decide(current);
     if (decision.kind === "refuse") return decision;
     try {
-      if (current === undefined) await client.create(configMapKind, decision.object);
+      if (current === undefined) await createParent(client, decision.object);
       else await client.replace(configMapKind, decision.object);
       return decision;
     } catch (error) {

@@ -47,7 +47,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
   const groupKinds = [...rendering.map((object) => objectIdOf(object)), ...known];
   const parent = await claimParent(context, groupKinds);
   if (parent.kind === "refused") return refusedFinding(context, parent);
-  const { clusterUid } = parent;
+  const claimed = { clusterUid: parent.clusterUid, claimed: claim.token };
 
   const { defaultNamespace } = desired.apply;
   const begun = progressOf(before, row);
@@ -69,7 +69,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
   const warnings = warningsOf(result);
   if (result.outcome !== "applied") {
     const inventory = await saveInventory(context, applied);
-    return { ...unfinished(result), clusterUid, warnings, ...(inventory === undefined ? {} : { inventory }) };
+    return { ...unfinished(result), ...claimed, warnings, ...(inventory === undefined ? {} : { inventory }) };
   }
 
   const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
@@ -86,7 +86,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
   });
   const inventory = await saveInventory(context, after);
   const named = left.lost.length === 0 ? {} : { foreign: await findForeign(context, after) };
-  const stored = { clusterUid, warnings, ...(inventory === undefined ? {} : { inventory }), ...named };
+  const stored = { ...claimed, warnings, ...(inventory === undefined ? {} : { inventory }), ...named };
   if (pruned !== undefined && pruned.outcome !== "done") {
     return { ...pruneFinding(pruned, { waiting: "Pruning", failed: "PruneFailed" }), ...stored };
   }

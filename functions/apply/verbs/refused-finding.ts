@@ -1,4 +1,4 @@
-import type { ParentRefusal } from "#functions/apply/engine/ensure-parent.ts";
+import type { ParentResult } from "#functions/apply/engine/ensure-parent.ts";
 import { otherCluster } from "#functions/apply/verbs/identity-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 
@@ -8,8 +8,9 @@ import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
  */
 export function refusedFinding(
   context: Pick<VerbContext, "clusterUid" | "row">,
-  refusal: { readonly reason: ParentRefusal; readonly message: string; readonly otherUid?: string },
+  refusal: Omit<Extract<ParentResult, { kind: "refused" }>, "kind">,
 ): VerbResult {
   if (refusal.reason === "IdentityMismatch") return otherCluster(context, refusal.otherUid);
-  return { phase: "Failed", reason: refusal.reason, message: refusal.message };
+  const { reason, message, remembered } = refusal;
+  return { phase: "Failed", reason, message, ...(remembered === undefined ? {} : { remembered }) };
 }

@@ -22,7 +22,7 @@ import type {
 } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
-import type { Observed, PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Assigned, Observed, PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { type OutOfSync, syncState } from "#shared/domain/sync/sync-state.ts";
 
 export interface ObjectMeta {
@@ -73,7 +73,7 @@ export interface SyncStatus {
   readonly state: string;
   /** What is wanted instead of what was assigned, when the Sync is ready with the latter. */
   readonly wanted?: OutOfSync;
-  readonly desired?: Omit<SyncRow["desired"], "apply">;
+  readonly desired?: Omit<Assigned, "apply">;
   readonly observed?: Omit<Observed, "conditions" | "fence" | "handledPrune">;
   readonly conditions: readonly Condition[];
   /** The newest request to prune foreign members, and whether it was carried out. */
@@ -280,7 +280,7 @@ export function listOf<Item>(kind: string, items: readonly Item[], next: string 
 }
 
 function statusOf(row: SyncRow, about: Parameters<typeof syncState>[1]): SyncStatus {
-  const { apply: _apply, ...desired } = row.desired;
+  const { apply: _apply, token: _token, earlier: _earlier, anew: _anew, ...desired } = row.desired;
   const { behind } = about;
   const said = { state: syncState(row, about), desired, ...(behind === undefined ? {} : { wanted: behind }) };
   if (row.observed === undefined) return { ...said, conditions: [] };

@@ -8,7 +8,7 @@ import { deadlineOf, isChanging, isPreexisting, isUnchanged, judge } from "#shar
 import { RolloutDraft } from "#shared/domain/rollout/rollout-draft.ts";
 import { type Subject, syncName } from "#shared/domain/rows/keys.ts";
 import type { RenderingRow, RolloutRow, TargetInput, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
-import type { Desired, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Assigned, SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 /** Clusters a rollout names one by one in its row, which is written with every step: far below the row's 400 KB. */
 const MOST_NAMED = 1500;
@@ -280,7 +280,7 @@ function wantedBy(rollout: RolloutRow, wanting: Wanting): Assignment[] {
     const renderDigest = wanting.digests[index];
     if (renderDigest === undefined) throw new Error("a target was taken for rendered and is not");
     if (isUnchanged(previous(name), { renderDigest, apply: template.apply })) continue;
-    const desired: Desired = {
+    const desired: Assigned = {
       action: "apply",
       revision: template.revision,
       renderDigest,
@@ -295,13 +295,13 @@ function wantedBy(rollout: RolloutRow, wanting: Wanting): Assignment[] {
     const row = previous(name);
     if (row === undefined || row.desired.action === "orphan") continue;
     const action = rollout.plan.farewell ?? "delete";
-    const desired: Desired = { action, revision: row.desired.revision, apply: row.desired.apply, ...common(name) };
+    const desired: Assigned = { action, revision: row.desired.revision, apply: row.desired.apply, ...common(name) };
     assignments.push({ cluster: wanting.target.cluster, name, desired });
   }
   return assignments;
 }
 
-function madeFrom(input: TargetInput | undefined, source: string): Pick<Desired, "input" | "source"> {
+function madeFrom(input: TargetInput | undefined, source: string): Pick<Assigned, "input" | "source"> {
   return input === undefined || "problem" in input ? {} : { input: input.digest, source };
 }
 

@@ -1,7 +1,7 @@
 /** What the planner's decision is made from, and what it consists of. */
 import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
 import type { RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
-import type { Desired, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Assigned, SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 export interface PlannerState {
   readonly rollout: RolloutRow;
@@ -25,7 +25,7 @@ export interface Observations {
 export interface Assignment {
   readonly cluster: string;
   readonly name: string;
-  readonly desired: Desired;
+  readonly desired: Assigned;
 }
 
 export interface Advance {

@@ -11,7 +11,8 @@ import type { Subject } from "#shared/domain/rows/keys.ts";
 import type { Act, Condition } from "#shared/domain/rows/object-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
 
-export interface Desired {
+/** What the planner decides. */
+export interface Assigned {
   /** `apply` the rendering, `delete` every member and the parent, or `orphan`: forget it and leave the objects. */
   readonly action: "apply" | "delete" | "orphan";
   /** Number of this assignment: grows by one each time the planner assigns, never repeats. */
@@ -25,6 +26,16 @@ export interface Desired {
   readonly apply: ApplyOptions;
   readonly rollout: number;
   readonly assignedAt: string;
+}
+
+/** An assignment as the row holds it; see `lineage.ts`. */
+export interface Desired extends Assigned {
+  /** By what the cluster knows this assignment. */
+  readonly token: string;
+  /** Those of the assignments before, the newest first. */
+  readonly earlier?: readonly string[];
+  /** The cluster need not remember the Sync: it is new, or was to be deleted or forgotten before. */
+  readonly anew?: true;
 }
 
 /**
@@ -71,6 +82,20 @@ export interface PruneAct extends Act {
   readonly objects: readonly Pick<ForeignObject, "id" | "uid">[];
 }
 
+/** What a cluster remembers of a Sync, in words that may be anybody's. */
+export interface Remembered {
+  /** Absent when it remembers nothing. */
+  readonly token?: string;
+  readonly generation: number;
+  readonly fence: number;
+  readonly renderDigest?: string;
+  readonly revision?: string;
+  /** The inventory that was stored before the assignment was begun. */
+  readonly inventory?: string;
+  /** Whose it is, when it is not this Sync's: an installation's id, or the uid of another Sync. */
+  readonly owner?: string;
+}
+
 /** A rendering that the cluster holds whole, and whose inventory is stored. */
 export interface Applied {
   readonly renderDigest: string;
@@ -101,6 +126,10 @@ export interface Observed {
   readonly deniedAt?: string;
   /** uid of `kube-system` of the cluster that the rest is about, once that was asked. */
   readonly clusterUid?: string;
+  /** Token of the newest assignment that was begun in the cluster. */
+  readonly claimed?: string;
+  /** What the cluster remembers of other rows than these, which it was found to be given. */
+  readonly remembered?: Remembered;
   /** The rendering the cluster holds: set when every object of it was applied. */
   readonly applied?: Applied;
   /** When this attempt was last compared with what was applied; absent until it was. */
@@ -162,7 +191,7 @@ export interface SyncRow extends Row {
  * The assignment by which a Sync is forgotten and its objects stay: no worker carries it out. The row that holds it is
  * kept, because attempts must never repeat: the cluster remembers the highest, and refuses a lower one.
  */
-export function orphaning(before: Desired, at: { readonly rollout: number; readonly assignedAt: string }): Desired {
+export function orphaning(before: Desired, at: { readonly rollout: number; readonly assignedAt: string }): Assigned {
   const { revision, apply, attempt } = before;
   return { action: "orphan", attempt: attempt + 1, revision, apply, ...at };
 }

@@ -14,6 +14,7 @@ import {
   type ObjectWarning,
   type Observed,
   type Phase,
+  type Remembered,
   type SyncRow,
 } from "#shared/domain/rows/sync-row.ts";
 
@@ -56,6 +57,10 @@ export interface Finding {
   readonly handledPrune?: number;
   /** The uid of the cluster that answered, when it was asked and is the one it is to be. */
   readonly clusterUid?: string;
+  /** Token of the assignment that was begun in the cluster. */
+  readonly claimed?: string;
+  /** What forbids it: the cluster was given other assignments than these rows know. */
+  readonly remembered?: Remembered;
 }
 
 /** Writes a finding over what was observed before; `since`, `tries` and the next look follow from the two. */
@@ -96,6 +101,8 @@ export function observe(
     ...(next === undefined ? {} : { nextAt: later(at.now, next) }),
     ...defined({
       clusterUid: finding.clusterUid ?? before?.clusterUid,
+      claimed: finding.phase === "Gone" ? undefined : (finding.claimed ?? before?.claimed),
+      remembered: finding.remembered,
       applied: finding.applied ?? before?.applied,
       inventory: finding.inventory ?? before?.inventory,
       inspectedAt: finding.inspected ? now : sameAttempt ? before.inspectedAt : undefined,

@@ -1,13 +1,15 @@
 import { reportChanges } from "#functions/report/report-changes.ts";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
+import { randomIds } from "#shared/adapters/system.ts";
 import { digestOf } from "#shared/domain/digest.ts";
 import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
 import { dueAtOf } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
+import { forgotten } from "#shared/domain/rows/lineage.ts";
 import type { Operations } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
-import { isOutstanding, orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isOutstanding, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -93,6 +95,7 @@ export class PlannerModel {
       await planSubject(subject, {
         ...this.#ports(disturbance),
         blobs: this.world.blobs,
+        ids: randomIds,
         log: silentLog,
         installation: "test",
       });
@@ -164,11 +167,10 @@ export class PlannerModel {
     await this.world.removeCluster(name);
     for (const row of (await everyRow(this.table, keys.cluster(name))) as readonly SyncRow[]) {
       const { observed: _observed, dueShard: _shard, dueKey: _key, ...kept } = row;
-      const at = { rollout: row.desired.rollout, assignedAt: this.world.now.toISOString() };
       const next: SyncRow = {
         ...kept,
         version: row.version + 1,
-        desired: orphaning(row.desired, at),
+        desired: forgotten(row, this.world.now.toISOString()),
         stateSk: `Orphaned#${name}#${row.name}`,
       };
       await this.table.write([{ put: next, when: { version: row.version } }]);

@@ -29,6 +29,7 @@ export function syncRow(
     desired: {
       action: "apply",
       attempt: 2,
+      token: "token-2",
       revision: "main@sha1:9f2c1ab",
       renderDigest: "sha256:77ab",
       apply: { prune: true, drift: "correct", interval: "10m" },

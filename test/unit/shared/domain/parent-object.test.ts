@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
-import { holdsClaim, nextParent, parentName, type SyncClaim, setIdOf } from "#shared/domain/parent-object.ts";
+import {
+  holdsClaim,
+  nextParent,
+  parentName,
+  parentRefusal,
+  type SyncClaim,
+  setIdOf,
+} from "#shared/domain/parent-object.ts";
 
 const claim: SyncClaim = {
   installationId: "inst-1",
@@ -11,6 +18,10 @@ const claim: SyncClaim = {
   generation: 4,
   fence: 9,
   renderDigest: "sha256:new",
+  revision: "main@sha1:1",
+  token: "token-4",
+  knownTokens: ["token-3", "token-2"],
+  mayBeNew: true,
 };
 const configMap = { group: "", kind: "ConfigMap" };
 const deployment = { group: "apps", kind: "Deployment" };
@@ -231,9 +242,11 @@ describe("nextParent", () => {
   it.each<readonly [string, Partial<SyncClaim>, string]>([
     ["another installation", { installationId: "inst-2" }, "ForeignOwner"],
     ["another Sync of the same name", { syncUid: "uid-2" }, "ForeignOwner"],
-    ["a newer generation", { generation: 5 }, "ClusterAhead"],
+    ["a newer assignment", { generation: 5, token: "token-5" }, "ClusterAhead"],
     ["a newer fence", { fence: 10 }, "ClusterAhead"],
-    ["a newer generation under an older fence", { generation: 5, fence: 1 }, "ClusterAhead"],
+    ["a newer assignment under an older fence", { generation: 5, fence: 1, token: "token-5" }, "ClusterAhead"],
+    ["the same number in other rows", { token: "token-4-of-others" }, "ClusterAhead"],
+    ["an older number in other rows", { generation: 1, fence: 1, token: "token-1-of-others" }, "ClusterAhead"],
   ])("refuses %s", (_name, theirs, reason) => {
     const decision = nextParent(written(undefined, { ...claim, ...theirs }), claim, { groupKinds: [configMap] });
     expect(decision).toMatchObject({ kind: "refuse", reason });
@@ -241,12 +254,45 @@ describe("nextParent", () => {
 
   it.each<readonly [string, Partial<SyncClaim>]>([
     ["the same claim, after a crash", {}],
-    ["an older generation", { generation: 3, fence: 99 }],
+    ["an older assignment", { generation: 3, fence: 99, token: "token-3" }],
+    ["an assignment that somebody accepted, whoever's it was", { installationId: "inst-2", token: "token-2" }],
     ["an older fence", { fence: 8 }],
   ])("takes over %s", (_name, theirs) => {
     expect(nextParent(written(undefined, { ...claim, ...theirs }), claim, { groupKinds: [configMap] }).kind).toBe(
       "write",
     );
+  });
+
+  it("refuses to begin anew where these rows have written before", () => {
+    expect(nextParent(undefined, { ...claim, mayBeNew: false }, { groupKinds: [] })).toMatchObject({
+      reason: "ParentMissing",
+      remembered: { generation: 0, fence: 0 },
+    });
+  });
+
+  it("tells what it was refused for, in the form that Starling writes", () => {
+    const theirs = { generation: 9, fence: 20, token: "token-9", inventory: `sha256:${"a".repeat(64)}` };
+    const parent = written(undefined, { ...claim, ...theirs });
+    expect(parentRefusal(parent, claim)?.remembered).toEqual({
+      generation: 9,
+      fence: 20,
+      token: "token-9",
+      revision: "main@sha1:1",
+      inventory: `sha256:${"a".repeat(64)}`,
+    });
+    const metadata = parent.metadata as { annotations: JsonObject };
+    const annotations = {
+      ...metadata.annotations,
+      "starling.dev/inventory": "../../else",
+      "starling.dev/token": "x y",
+      "starling.dev/revision": "r\u001b[31m\n".repeat(400),
+    };
+    const remembered = parentRefusal({ metadata: { ...metadata, annotations } }, claim)?.remembered;
+    expect(remembered).toMatchObject({ generation: 9, fence: 20 });
+    expect(remembered?.inventory).toBeUndefined();
+    expect(remembered?.token).toBeUndefined();
+    expect(remembered?.revision?.length).toBeLessThanOrEqual(300);
+    expect(remembered?.revision).not.toContain("\n");
   });
 
   it("refuses a parent of another tool", () => {

@@ -1,0 +1,50 @@
+/**
+ * By what a cluster knows whose assignments it was given: each has a token that nobody could have guessed. Rows that were
+ * restored from a backup do not know the tokens that were given out after it, however far their numbers catch up.
+ */
+import { type Assigned, type Desired, orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+/** A cluster that was itself restored may be so many assignments behind. */
+const KEPT_TOKENS = 20;
+const TOKEN_LENGTH = 12;
+
+/**
+ * What is assigned next to a Sync, whatever it was given before.
+ * @param unique - that nothing was ever called.
+ */
+export function nextDesired(
+  assigned: Assigned,
+  before: Pick<SyncRow, "desired" | "observed"> | undefined,
+  unique: string,
+): Desired {
+  const earlier = before === undefined ? [] : tokensOf(before).slice(0, KEPT_TOKENS);
+  return {
+    ...assigned,
+    token: unique.slice(-TOKEN_LENGTH),
+    ...(earlier.length === 0 ? {} : { earlier }),
+    ...(mayBeGone(before) ? { anew: true } : {}),
+  };
+}
+
+/** The assignment by which all that was seen of a Sync is forgotten, but for what the cluster may remember of it. */
+export function forgotten(row: Pick<SyncRow, "desired" | "observed">, assignedAt: string): Desired {
+  const { token, rollout } = row.desired;
+  return { ...orphaning(row.desired, { rollout, assignedAt }), token, earlier: tokensOf(row), anew: true };
+}
+
+/** Every token that the cluster may remember of a Sync, the newest first. */
+export function tokensOf({ desired, observed }: Pick<SyncRow, "desired" | "observed">): readonly string[] {
+  const claimed = observed?.claimed === undefined ? [] : [observed.claimed];
+  return [...new Set([desired.token, ...claimed, ...(desired.earlier ?? [])])];
+}
+
+/** True when the cluster must remember something of the Sync: it was written there, and nobody has asked to delete it. */
+export function mustBeRemembered({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
+  if (desired.action !== "apply" || observed?.claimed === undefined) return false;
+  return desired.anew !== true || observed.claimed === desired.token;
+}
+
+function mayBeGone(before: Pick<SyncRow, "desired" | "observed"> | undefined): boolean {
+  if (before === undefined || before.desired.action !== "apply") return true;
+  return before.desired.anew === true && before.observed?.claimed !== before.desired.token;
+}

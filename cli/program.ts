@@ -8,6 +8,7 @@ import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
+import type { RecoverOptions } from "#cli/commands/recover.ts";
 import type { RolloutListOptions, RolloutStatusOptions } from "#cli/commands/rollout.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { exitCodes } from "#cli/failure.ts";
@@ -55,6 +56,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   changeVerbs(program, verb);
   rolloutVerbs(program, verb);
   clusterVerbs(program, verb);
+  recoverVerb(program, verb);
   runVerbs(program, verb);
   return program;
 }
@@ -199,6 +201,17 @@ function clusterVerbs(program: Command, verb: AddVerb): void {
     )
     .addArgument(new Argument("<name>"))
     .option("--uid <uid>", "of its kube-system namespace; the one that was seen last when left out");
+}
+
+function recoverVerb(program: Command, verb: AddVerb): void {
+  verb(program, "recover", async (session, args, options: RecoverOptions) =>
+    (await import("#cli/commands/recover.ts")).recover(session, args, options),
+  )
+    .description("After the table was restored or lost: go on from what the clusters remember, to what git has now.")
+    .addArgument(new Argument("[clusters...]", "only these"))
+    .option("--all", "every cluster")
+    .option("--dry-run", "only show what the rows have, and what the clusters remember")
+    .option("--from <owner>", "take over from an installation, or a Sync's uid, that is gone");
 }
 
 function runVerbs(program: Command, verb: AddVerb): void {

@@ -11,6 +11,7 @@ const statusOfCode = {
   InUse: 409,
   IdentityChanged: 409,
   ForeignChanged: 409,
+  SourceNotReady: 409,
   Deleting: 409,
   Suspended: 409,
   Conflict: 409,

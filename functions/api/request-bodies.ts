@@ -30,6 +30,21 @@ export const pruneBody = z.strictObject({
   confirm: z.boolean().default(false),
 });
 
+/** As many Syncs as a cluster may have rows for in the time a request has. */
+const MAX_RECOVERED = 1000;
+const name = boundedText(300).min(1);
+const number = z.number().int().nonnegative();
+
+export const recoverBody = z.strictObject({
+  reason,
+  syncs: boundedList(
+    z.strictObject({ namespace: name, name, generation: number, token: boundedText(64).optional() }),
+    MAX_RECOVERED,
+  ).min(1, "must have at least one Sync"),
+  sources: boundedList(z.strictObject({ namespace: name, name, number }), MAX_RECOVERED).default([]),
+  from: boundedText(300).optional(),
+});
+
 export const operateBody = z.strictObject({
   reason,
   withSource: z.boolean().default(false),

@@ -19,9 +19,17 @@ import {
   listTargets,
   targetStatesOf,
 } from "#functions/api/read-rollouts.ts";
+import { recoverCluster } from "#functions/api/recover-cluster.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { acceptBody, applyBody, deleteQuery, operateBody, pruneBody } from "#functions/api/request-bodies.ts";
+import {
+  acceptBody,
+  applyBody,
+  deleteQuery,
+  operateBody,
+  pruneBody,
+  recoverBody,
+} from "#functions/api/request-bodies.ts";
 import { listOf, rolloutObject } from "#shared/domain/api/objects.ts";
 import { excerpt } from "#shared/domain/excerpt.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
@@ -54,6 +62,7 @@ const routes: readonly Route[] = [
   { method: "DELETE", path: "/v1/clusters/:name", answer: (call) => remove(call, clusterOf(call.params)) },
   { method: "GET", path: "/v1/clusters/:name/syncs", answer: syncsOnCluster },
   { method: "POST", path: "/v1/clusters/:name/accept", answer: accept },
+  { method: "POST", path: "/v1/clusters/:name/recover", answer: recover },
 
   { method: "GET", path: "/v1/:plural", answer: lists },
   { method: "GET", path: `${ns}/:plural`, answer: lists },
@@ -156,6 +165,11 @@ function accept({ ports, request, params }: Call): Promise<unknown> {
     confirmed: body.confirm ? "confirmed" : "ask",
     caller: caller(request, body.reason),
   });
+}
+
+function recover({ ports, request, params }: Call): Promise<unknown> {
+  const { reason, ...body } = parseBody(recoverBody, request.body);
+  return recoverCluster(ports, { cluster: params.name ?? "", ...body, caller: caller(request, reason) });
 }
 
 function remove({ ports, request }: Call, reference: ObjectReference): Promise<unknown> {

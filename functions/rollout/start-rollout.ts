@@ -23,14 +23,20 @@ import { isOutstanding, type Phase, type SyncRow } from "#shared/domain/rows/syn
 export function isSuperseded(known: Known, rollout: RolloutRow): boolean {
   if (known.row.operations.suspended !== undefined || !known.desired.ok) return false;
   const newer = known.desired.plan.contentHash !== rollout.plan.contentHash;
-  if (rollout.phase === "Halted") return newer || isAskedAgain(known);
-  return newer && (rollout.stage === 0 || known.desired.plan.farewell !== undefined);
+  if (rollout.phase === "Halted" && !isRecovered(known)) return newer || isAskedAgain(known);
+  // What was planned before rows went on from what clusters remember may be older than what these have.
+  return isRecovered(known) || (newer && (rollout.stage === 0 || known.desired.plan.farewell !== undefined));
 }
 
 /** By number and not by time: the clock of whoever asked is another one. */
 function isAskedAgain({ row, head }: Known): boolean {
   const asked = row.operations.reconcile?.number;
   return asked !== undefined && asked !== head?.handledReconcile && asked !== head?.restartedFor;
+}
+
+function isRecovered({ row, head }: Known): boolean {
+  const { recovered } = row.operations;
+  return recovered?.number !== undefined && recovered.number !== head?.recoveredFor;
 }
 
 /** Ends the open rollout in favour of a new one; clusters it left changing keep their slots in the new one. */
@@ -61,7 +67,7 @@ export async function startRollout(known: Known, ports: PlannerPorts): Promise<S
   if (row.operations.suspended !== undefined || !desired.ok) return undefined;
   const { plan } = desired;
   const selection = await selectionOf(known, { plan, leaving: [] }, ports);
-  if (head?.contentHash !== plan.contentHash) {
+  if (head?.contentHash !== plan.contentHash || isRecovered(known)) {
     const moved = [...selection.readable, ...selection.leavers];
     return begin({ known, plan, trigger: triggerOf(plan, "plan"), superseded: undefined, selection, moved }, ports);
   }
@@ -256,6 +262,7 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
     ...(head?.completedAt === undefined ? {} : { completedAt: head.completedAt }),
     unassigned: (head?.unassigned ?? []).filter((cluster) => still.has(cluster)),
     ...reconcileMarks(beginning),
+    ...recoverMark(known),
   };
   await ports.table.write([
     { put: rollout, when: "absent" },
@@ -271,6 +278,11 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
       ? []
       : [{ to: "report" as const, about: { kind: "Rollout" as const, subject, number: superseded.number } }];
   return { messages: [...about, { to: "report", about: { kind: "Rollout", subject, number } }], again: true };
+}
+
+function recoverMark({ row }: Known): Pick<HeadRow, "recoveredFor"> {
+  const { recovered } = row.operations;
+  return recovered === undefined ? {} : { recoveredFor: recovered.number };
 }
 
 /** A `reconcile` that was passed on and is not answered yet is passed on again when the rollout is over. */

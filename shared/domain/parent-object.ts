@@ -12,6 +12,7 @@ import {
 import { parentLabel } from "#shared/domain/membership.ts";
 import { compareText, formatGroupKind, type GroupKind, parseGroupKind } from "#shared/domain/object-id.ts";
 import type { Remembered } from "#shared/domain/rows/sync-row.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
 
 /** The namespace of every parent object; Starling creates it and never deletes it. */
 export const parentNamespace = "starling-system";
@@ -219,11 +220,12 @@ function refuse(current: KubeObject, known: ParentRecord, claim: SyncClaim): Par
   return { kind: "refuse", reason: "ClusterAhead", message, remembered: rememberedOf(known) };
 }
 
-const recovery = "starling recover shows what the cluster has, and goes on from there";
+const recovery =
+  "starling recover --all --dry-run shows what the clusters have, and without --dry-run goes on from there";
 
 function foreign(known: ParentRecord, owner: string, message: string): ParentRefusal {
   const remembered = { ...rememberedOf(known), owner: foreignText(owner, MAX_OWNER) };
-  const remedy = `if that one is gone: starling recover --from ${remembered.owner}`;
+  const remedy = `if that one is gone: starling recover --all --from ${quoted(remembered.owner)}`;
   return { kind: "refuse", reason: "ForeignOwner", message: `${message}; ${remedy}`, remembered };
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { registerClusters } from "#local/register-clusters.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
@@ -103,37 +104,116 @@ async function pushOn(world: World): Promise<string> {
   }
 }
 
+/** One command: what it shows first, that nothing was written before it, and that everything is in sync after it. */
+async function recovers(world: World, commit: string): Promise<void> {
+  const cli = openWorldCli(world);
+  try {
+    const shown = await cli.run("recover --all --dry-run");
+    expect(shown.code).toBe(0);
+    const lines = shown.out.split("\n").map((line) => line.split(/ {2,}/).slice(0, 2));
+    for (const cluster of clusters) {
+      for (const name of parts) expect(lines).toContainEqual([cluster, `${namespace}/web.${name}`]);
+    }
+    expect(writes(world)).toEqual([]);
+    expect(await cli.run("recover --all --yes --reason restored")).toMatchObject({ code: 0 });
+    await world.untilInSync("web", commit, 240);
+    expect(await cli.run("recover --all --dry-run")).toMatchObject({ code: 0, out: "" });
+  } finally {
+    cli.close();
+  }
+}
+
+async function inOrder(world: World, changes: readonly (typeof later)[number][]): Promise<void> {
+  for (const files of changes) await world.untilInSync("web", await world.push("app", files));
+  await untilAtRest(world);
+}
+
+type Contents = Awaited<ReturnType<typeof contents>>;
+
+function uidsIn(found: Contents) {
+  return Object.fromEntries(Object.entries(found).map(([place, { uid }]) => [place, uid]));
+}
+
 describe("a table that was restored from a backup", () => {
   it.each([
     ["one revision behind", 1],
     ["three revisions behind", 3],
-  ] as const)("%s, changes nothing before somebody accepts it", { timeout: 300_000 }, async (_what, behind) => {
+  ] as const)("%s, changes nothing before somebody accepts it", { timeout: 500_000 }, async (_what, behind) => {
     const world = await startWorld();
-    const cli = openWorldCli(world);
     try {
       await begin(world);
-      let commit = "";
-      for (const files of later.slice(0, 3 - behind)) {
-        commit = await world.push("app", files);
-        await world.untilInSync("web", commit);
-      }
+      await inOrder(world, later.slice(0, 3 - behind));
+      const backup = await world.rows();
+      await inOrder(world, later.slice(3 - behind));
+      const before = await contents(world);
+
+      await restoreTable(world, backup);
+      world.fleet.clearRequests();
+      const commit = await pushOn(world);
+      expect(await contents(world)).toEqual(before);
+      await recovers(world, commit);
+      expect(uidsIn(await contents(world))).toEqual(uidsIn(before));
+    } finally {
+      await world.close();
+    }
+  });
+
+  it("another branch behind, goes on with the one that its documents name", { timeout: 500_000 }, async () => {
+    const world = await startWorld();
+    try {
+      await begin(world);
       await untilAtRest(world);
       const backup = await world.rows();
-      for (const files of later.slice(3 - behind)) {
-        commit = await world.push("app", files);
-        await world.untilInSync("web", commit);
-      }
+      const at = new Date(Date.UTC(2026, 1, 1));
+      const files = { ...later[0], "platform/only.yaml": configMap("only", { here: "yes" }) };
+      const release = await world.git.commitFiles("app", files, {
+        message: "Release",
+        at,
+        branch: "release",
+        onto: "main",
+      });
+      await world.apply(...documents(world, "release"));
+      await world.untilInSync("web", release);
       await untilAtRest(world);
       const before = await contents(world);
 
       await restoreTable(world, backup);
       world.fleet.clearRequests();
-      commit = await pushOn(world);
-      expect(writes(world)).toEqual([]);
+      // Of the branch that the restored rows follow: it would take away what is only on the other.
+      await pushOn(world);
+      expect(await contents(world)).toEqual(before);
+      await world.apply(...documents(world, "release"));
+      await recovers(world, release);
       expect(await contents(world)).toEqual(before);
     } finally {
-      cli.close();
       await world.close();
     }
   });
+});
+
+it("a table that was lost finds its objects again", { timeout: 500_000 }, async () => {
+  const world = await startWorld();
+  try {
+    await begin(world);
+    await inOrder(world, later);
+    const before = await contents(world);
+
+    await restoreTable(world, []);
+    world.fleet.clearRequests();
+    await registerClusters(
+      clusters.map((name) => ({ connection: world.fleet.connection(name) })),
+      world.machine,
+      world.session,
+    );
+    await world.apply(...documents(world));
+    await untilRefused(world);
+    expect(await contents(world)).toEqual(before);
+    // Meanwhile something left git: it is pruned, though no row ever knew it.
+    const commit = await world.push("app", { "app/d.yaml": null });
+    await recovers(world, commit);
+    const { "c1 d": _1, "c2 d": _2, "c3 d": _3, ...kept } = uidsIn(before);
+    expect(uidsIn(await contents(world))).toEqual(kept);
+  } finally {
+    await world.close();
+  }
 });

@@ -26,6 +26,8 @@ export type ParentResult =
       readonly kind: "refused";
       readonly reason: RefusalReason;
       readonly message: string;
+      /** Of the cluster that refuses, when it is the one it was. */
+      readonly clusterUid?: string;
       /** What the cluster remembers instead. */
       readonly remembered?: Remembered;
       /** The uid of another cluster that answered. */
@@ -57,7 +59,7 @@ export async function ensureParent(client: ClusterClient, request: ParentRequest
   const result = await writeParent(client, request.claim, (current) => nextParent(current, request.claim, request));
   if (result.kind === "write") return { kind: "written", record: result.record, clusterUid };
   const { kind: _kind, ...refusal } = result;
-  return { kind: "refused", ...refusal };
+  return { kind: "refused", ...refusal, clusterUid };
 }
 
 /** What the cluster remembers of the set: nothing when there is no parent, or it is not this Sync's. */

@@ -47,7 +47,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
   const groupKinds = [...rendering.map((object) => objectIdOf(object)), ...known];
   const parent = await claimParent(context, groupKinds);
   if (parent.kind === "refused") return refusedFinding(context, parent);
-  const claimed = { clusterUid: parent.clusterUid, claimed: claim.token };
+  const claimed = { clusterUid: parent.clusterUid, claimed: context.claim.token };
 
   const { defaultNamespace } = desired.apply;
   const begun = progressOf(before, row);

@@ -11,6 +11,12 @@ export function refusedFinding(
   refusal: Omit<Extract<ParentResult, { kind: "refused" }>, "kind">,
 ): VerbResult {
   if (refusal.reason === "IdentityMismatch") return otherCluster(context, refusal.otherUid);
-  const { reason, message, remembered } = refusal;
-  return { phase: "Failed", reason, message, ...(remembered === undefined ? {} : { remembered }) };
+  const { reason, message, remembered, clusterUid } = refusal;
+  return {
+    phase: "Failed",
+    reason,
+    message,
+    ...(remembered === undefined ? {} : { remembered }),
+    ...(clusterUid === undefined ? {} : { clusterUid }),
+  };
 }

@@ -2,7 +2,7 @@
  * By what a cluster knows whose assignments it was given: each has a token that nobody could have guessed. Rows that were
  * restored from a backup do not know the tokens that were given out after it, however far their numbers catch up.
  */
-import { type Assigned, type Desired, orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { type Assigned, type Desired, type Observed, orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 /** A cluster that was itself restored may be so many assignments behind. */
 const KEPT_TOKENS = 20;
@@ -30,6 +30,31 @@ export function nextDesired(
 export function forgotten(row: Pick<SyncRow, "desired" | "observed">, assignedAt: string): Desired {
   const { token, rollout } = row.desired;
   return { ...orphaning(row.desired, { rollout, assignedAt }), token, earlier: tokensOf(row), anew: true };
+}
+
+/**
+ * The row after somebody accepted what its cluster remembers of other rows. What was assigned is forgotten; the numbers
+ * go on above those of the cluster, its token is known, and the inventory that was stored when it was begun is this
+ * row's: with the renderings that the cluster remembers since, it has everything that was ever applied.
+ */
+export function accepted(
+  { desired, observed }: SyncRow,
+  act: { readonly by: string; readonly at: string; readonly reason?: string },
+): Pick<SyncRow, "desired" | "observed" | "recovered"> {
+  const { remembered, applied: _applied, claimed: _claimed, ...seen } = observed ?? {};
+  if (observed === undefined || remembered === undefined) throw new Error("there is nothing to accept");
+  const { token } = remembered;
+  const inventory = remembered.inventory ?? observed.inventory;
+  const next = forgotten({ desired, observed }, act.at);
+  return {
+    desired: {
+      ...next,
+      attempt: Math.max(next.attempt, remembered.generation + 1),
+      earlier: [...(token === undefined ? [] : [token]), ...(next.earlier ?? [])],
+    },
+    observed: { ...(seen as Observed), ...(inventory === undefined ? {} : { inventory }) },
+    recovered: { ...act, remembered },
+  };
 }
 
 /** Every token that the cluster may remember of a Sync, the newest first. */

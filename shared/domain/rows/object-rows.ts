@@ -35,6 +35,8 @@ export interface Operations {
   readonly resumed?: Act;
   /** The newest `reconcile`. */
   readonly reconcile?: Act;
+  /** The newest `recover` of any of its Syncs: what is open is replaced by what is wanted now. */
+  readonly recovered?: Act;
   readonly deletion?: Act & { readonly cascade: "delete" | "orphan" };
   /** Of a Cluster: whom somebody has said that it is, by the uid that was seen. */
   readonly accepted?: Act & {
@@ -205,8 +207,8 @@ export interface DirectoryRow extends Row {
 
 /** The number of the newest act, which is always kept; a half without acts has none. */
 export function newestAct(operations: Operations): number | undefined {
-  const { suspended, reconcile, deletion, resumed, accepted } = operations;
-  const acts = [suspended, ...(suspended?.again ?? []), reconcile, deletion, resumed, accepted];
+  const { suspended, reconcile, deletion, resumed, accepted, recovered } = operations;
+  const acts = [suspended, ...(suspended?.again ?? []), reconcile, deletion, resumed, accepted, recovered];
   // A row of before acts had numbers has acts without one.
   const numbers = acts.flatMap((act) => act?.number ?? []);
   return numbers.length === 0 ? undefined : Math.max(...numbers);

@@ -56,6 +56,8 @@ export interface HeadRow extends Row {
   readonly handledReconcile?: number;
   /** Number of the newest one that started a halted rollout over; it is passed on when that is complete. */
   readonly restartedFor?: number;
+  /** Number of the newest `recover` that a rollout was begun for. */
+  readonly recoveredFor?: number;
   /** That `reconcile`, while not every cluster has been looked at since. */
   readonly looking?: Looking;
 }

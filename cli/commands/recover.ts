@@ -1,0 +1,196 @@
+import { confirmConsequences } from "#cli/confirm.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
+import { formatTable } from "#cli/format/table.ts";
+import { objectPath } from "#cli/kind-names.ts";
+import { readList } from "#cli/read-list.ts";
+import type { Session } from "#cli/session.ts";
+import type { AnyObject, ClusterObject, SyncObject } from "#shared/domain/api/objects.ts";
+import type { Operations } from "#shared/domain/rows/object-rows.ts";
+import type { Remembered } from "#shared/domain/rows/sync-row.ts";
+import { quoted } from "#shared/domain/shell-word.ts";
+
+const POLL_MS = 500;
+const EVERYTHING = 100_000;
+
+export interface RecoverOptions {
+  readonly all?: boolean;
+  readonly dryRun?: boolean;
+  /** Who is gone, and whose Syncs are taken over. */
+  readonly from?: string;
+}
+
+/** A Sync whose cluster remembers other rows than these. */
+interface Refused {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly sync: SyncObject;
+  readonly remembered: Remembered;
+}
+
+interface RecoverAnswer {
+  readonly recovered: readonly string[];
+  readonly moved: readonly string[];
+}
+
+/**
+ * Goes on from what clusters remember of rows that were lost: shows it, asks, has every Source looked at, and lets the
+ * planner assign what is wanted now. Without it nothing is written to these clusters.
+ */
+export async function recover(
+  session: Session,
+  names: readonly string[],
+  options: RecoverOptions,
+): Promise<ExitReason> {
+  if ((names.length === 0) !== (options.all === true)) {
+    throw usageFailure("which clusters?", "starling recover CLUSTER... or starling recover --all");
+  }
+  session.announce();
+  const clusters = options.all === true ? await everyCluster(session) : names;
+  const refused = (await Promise.all(clusters.map((cluster) => refusedOn(session, cluster)))).flat();
+  const isTaken = ({ remembered }: Refused) => remembered.owner === undefined || remembered.owner === options.from;
+  const [taken, left] = [refused.filter(isTaken), refused.filter((one) => !isTaken(one))];
+  const owners = [...new Set(left.flatMap(({ remembered }) => remembered.owner ?? []))];
+  const command = commandOf(names, options);
+  if (refused.length > 0) session.io.out(tableOf(refused, isTaken, session.options.headers));
+  for (const owner of owners) {
+    session.note(`if ${owner} is gone: ${command} --from ${quoted(owner)}   (while it is not, both would write)`);
+  }
+  if (taken.length === 0) {
+    session.note("no cluster remembers anything that is to be recovered");
+    return left.length === 0 ? "done" : "no";
+  }
+  if (options.dryRun === true) {
+    session.note(`nothing was changed; next: ${command}`);
+    return "done";
+  }
+  const count = `${taken.length} ${taken.length === 1 ? "Sync" : "Syncs"}`;
+  const message = `${count} go on from what their clusters remember, to what their Sources have now; apply the documents of your fleet first, if these rows are older than them`;
+  await confirmConsequences(session, { message }, `${command} --yes`);
+  const sources = await lookAtSources(session, taken);
+  await accept(session, { taken, sources, options });
+  return left.length === 0 ? "done" : "no";
+}
+
+function commandOf(names: readonly string[], { all, from }: RecoverOptions): string {
+  const whom = all === true ? "--all" : names.map(quoted).join(" ");
+  return `starling recover ${whom}${from === undefined ? "" : ` --from ${quoted(from)}`}`;
+}
+
+async function everyCluster(session: Session): Promise<readonly string[]> {
+  const { items } = await readList<ClusterObject>(session, { path: "/v1/clusters", limit: EVERYTHING });
+  return items.map(({ metadata }) => metadata.name);
+}
+
+async function refusedOn(session: Session, cluster: string): Promise<readonly Refused[]> {
+  const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/syncs`;
+  const { items } = await readList<SyncObject>(session, { path, limit: EVERYTHING });
+  return items.flatMap((sync) => {
+    const remembered = sync.status.observed?.remembered;
+    const { namespace = "", name } = sync.metadata;
+    return remembered === undefined ? [] : [{ cluster, namespace, name, sync, remembered }];
+  });
+}
+
+function tableOf(
+  refused: readonly Refused[],
+  isTaken: (one: Refused) => boolean,
+  headers: boolean | undefined,
+): string {
+  const columns = ["CLUSTER", "SYNC", "ROWS HAVE", "CLUSTER HAS", "THEN"];
+  const rows = refused.map((one) => {
+    const { desired } = one.sync.status;
+    const ours = desired === undefined ? "nothing" : `${desired.revision} (${desired.attempt})`;
+    return [one.cluster, `${one.namespace}/${one.name}`, ours, theirs(one.remembered), fateOf(one, isTaken(one))];
+  });
+  return formatTable({ columns, rows }, { headers: headers === false ? "hide" : "show" });
+}
+
+function theirs({ token, revision, generation }: Remembered): string {
+  return token === undefined ? "nothing" : `${revision ?? "an unknown revision"} (${generation})`;
+}
+
+function fateOf({ sync, remembered }: Refused, isTaken: boolean): string {
+  if (!isTaken) return `stays ${remembered.owner}'s`;
+  if (sync.status.desired?.action === "delete") return "is forgotten, its objects stay";
+  return remembered.token === undefined ? "is applied anew" : "goes on from there to what its Source has";
+}
+
+type LookedSource = { readonly namespace: string; readonly name: string; readonly number: number };
+
+/** Asks for every Source of the subjects concerned, and waits until each has been looked at. */
+async function lookAtSources(session: Session, refused: readonly Refused[]): Promise<readonly LookedSource[]> {
+  const wanted = new Map<string, { readonly namespace: string; readonly name: string }>();
+  const ofSubject = new Map(refused.map((one) => [`${one.namespace}/${one.name}`, one]));
+  for (const one of ofSubject.values()) {
+    for (const name of await sourcesOf(session, one)) {
+      wanted.set(`${one.namespace}/${name}`, { namespace: one.namespace, name });
+    }
+  }
+  const looked: LookedSource[] = [];
+  for (const source of wanted.values()) {
+    const path = objectPath({ kind: "Source", name: source.name }, source.namespace);
+    const { reason } = session.options;
+    const body = reason === undefined ? {} : { reason };
+    const answer = await session.api.call<{ readonly operations: Operations }>({
+      method: "POST",
+      path: `${path}/reconcile`,
+      body,
+    });
+    looked.push({ ...source, number: answer.operations.reconcile?.number ?? 0 });
+  }
+  for (const { namespace, name, number } of looked) {
+    const path = objectPath({ kind: "Source", name }, namespace);
+    for (;;) {
+      const source = await session.api.call<AnyObject>({ method: "GET", path });
+      if (source.kind === "Source" && (source.status.handledReconcile ?? 0) >= number) break;
+      await session.pause(POLL_MS);
+    }
+  }
+  return looked;
+}
+
+/** Of the group, whose other templates are planned with it. A Sync of a subject that is gone has none. */
+async function sourcesOf(session: Session, { namespace, sync }: Refused): Promise<readonly string[]> {
+  const { group } = sync.status;
+  if (sync.spec.source === "") return [];
+  if (group === undefined) return [sync.spec.source];
+  const path = objectPath({ kind: "SyncGroup", name: group }, namespace);
+  const row = await session.api.call<AnyObject>({ method: "GET", path });
+  return row.kind === "SyncGroup" ? row.spec.templates.map(({ source }) => source) : [];
+}
+
+interface Accepting {
+  readonly taken: readonly Refused[];
+  readonly sources: readonly LookedSource[];
+  readonly options: RecoverOptions;
+}
+
+/** @throws CliFailure when some had moved on meanwhile; the others are recovered. */
+async function accept(session: Session, { taken, sources, options }: Accepting): Promise<void> {
+  const { reason } = session.options;
+  let left = 0;
+  for (const [cluster, syncs] of Map.groupBy(taken, (one) => one.cluster)) {
+    const body = {
+      syncs: syncs.map(({ namespace, name, remembered: { generation, token } }) => ({
+        namespace,
+        name,
+        generation,
+        ...(token === undefined ? {} : { token }),
+      })),
+      sources,
+      ...(options.from === undefined ? {} : { from: options.from }),
+      ...(reason === undefined ? {} : { reason }),
+    };
+    const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/recover`;
+    const { recovered, moved } = await session.api.call<RecoverAnswer>({ method: "POST", path, body });
+    session.io.out(`cluster/${cluster} ${recovered.length} recovered\n`);
+    for (const name of moved) session.note(`  ${name} has moved on meanwhile and was left alone`);
+    left += moved.length;
+  }
+  if (left === 0) return;
+  throw new CliFailure(`${left} have moved on since they were looked at`, {
+    exit: "no",
+    next: "starling recover --all --dry-run",
+  });
+}

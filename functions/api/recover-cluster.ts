@@ -1,0 +1,158 @@
+import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import { syncsOn } from "#functions/api/forget-syncs.ts";
+import { operationsChange, sourcesOf } from "#functions/api/object-change.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { audit } from "#functions/api/write-object.ts";
+import { keys, type Subject } from "#shared/domain/rows/keys.ts";
+import { accepted } from "#shared/domain/rows/lineage.ts";
+import { newestAct, type SourceRow, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isConflict } from "#shared/errors.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Write } from "#shared/ports.ts";
+
+/** The planner and the cluster's worker write the same rows, each a few times at most. */
+const TRIES = 10;
+/** Names in an error. */
+const NAMES_SHOWN = 10;
+
+/** A Sync, and what the caller has seen that its cluster remembers of it. */
+export interface SeenSync {
+  readonly namespace: string;
+  readonly name: string;
+  readonly generation: number;
+  /** Absent when nothing is remembered. */
+  readonly token?: string | undefined;
+}
+
+export interface RecoverRequest {
+  readonly cluster: string;
+  readonly syncs: readonly SeenSync[];
+  /** Sources that were asked to be looked at, and by which `reconcile`. */
+  readonly sources: readonly { readonly namespace: string; readonly name: string; readonly number: number }[];
+  /** An installation, or the uid of a Sync, that is gone, and whose Syncs are taken over. */
+  readonly from?: string | undefined;
+  readonly caller: Caller;
+}
+
+export interface RecoverAnswer {
+  readonly recovered: readonly string[];
+  /** What the cluster remembers of these is something else by now: they are left as they are. */
+  readonly moved: readonly string[];
+}
+
+/**
+ * Lets Syncs of a cluster go on from what the cluster remembers of them, though these rows never wrote it. What was
+ * assigned is forgotten, for it may be older than what is there, and the planner assigns what their Sources have now:
+ * these must have been looked at since. Of each subject everything is written in one transaction, so that a rollout which
+ * is open assigns nothing in between. Done again, it finds nothing to do.
+ * @throws StarlingError `NotFound`, `SourceNotReady`, `Conflict`.
+ */
+export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): Promise<RecoverAnswer> {
+  const { cluster, caller } = request;
+  if ((await ports.table.get(keys.cluster(cluster))) === undefined) {
+    throw refusal("NotFound", `Cluster ${cluster} does not exist`);
+  }
+  const done: string[] = [];
+  const messages: Message[] = [];
+  const { asSeen, moved } = sortOut(await syncsOn(ports.table, cluster), request);
+  const subjects = Map.groupBy(asSeen, ({ subject }) => JSON.stringify(subject));
+  for (const syncs of subjects.values()) {
+    const [first] = syncs;
+    if (first === undefined) continue;
+    messages.push(...(await recoverSubject(ports, { subject: first.subject, request })));
+    done.push(...syncs.map(nameOf));
+  }
+  if (done.length > 0) {
+    audit(ports, {
+      verb: `recover (${done.join(", ")})`,
+      caller,
+      reference: { kind: "Cluster", name: cluster },
+      before: undefined,
+      after: undefined,
+    });
+  }
+  await ports.sender.send(messages);
+  return { recovered: done, moved };
+}
+
+async function recoverSubject(
+  ports: ApiPorts,
+  { subject, request }: { readonly subject: Subject; readonly request: RecoverRequest },
+): Promise<readonly Message[]> {
+  const { caller, cluster } = request;
+  const now = ports.clock.now();
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const row = await ports.table.get<SubjectRow>(keys.object(subject.namespace, subject.kind, subject.name));
+    if (row !== undefined) await requireSources(ports, row, request);
+    const { asSeen } = sortOut(await syncsOn(ports.table, cluster), request);
+    const syncs = asSeen.filter((sync) => JSON.stringify(sync.subject) === JSON.stringify(subject));
+    if (syncs.length === 0) return [];
+    const act = {
+      by: caller.principal,
+      at: now.toISOString(),
+      ...(caller.reason === undefined ? {} : { reason: caller.reason }),
+    };
+    const writes: Write[] = syncs.map((sync) => ({
+      put: withoutTimer({
+        ...sync,
+        ...accepted(sync, act),
+        version: sync.version + 1,
+        stateSk: `Orphaned#${sync.cluster}#${sync.name}`,
+      }),
+      when: { version: sync.version },
+    }));
+    const number = row === undefined ? 1 : (newestAct(row.operations) ?? 0) + 1;
+    const change =
+      row === undefined ? undefined : operationsChange(row, { ...row.operations, recovered: { ...act, number } }, now);
+    try {
+      await ports.table.write([...(change?.writes ?? []), ...writes]);
+      return change?.messages ?? [];
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+  throw refusal("Conflict", `the Syncs of Cluster ${cluster} were being written by others; recover it once more`);
+}
+
+function withoutTimer(row: SyncRow): SyncRow {
+  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...kept } = row;
+  return kept;
+}
+
+/** What a caller has seen is what is written; an owner that is not named is left its Syncs. */
+function sortOut(rows: readonly SyncRow[], { syncs, from }: RecoverRequest) {
+  const asSeen: SyncRow[] = [];
+  const moved: string[] = [];
+  for (const seen of syncs) {
+    const row = rows.find(({ namespace, name }) => namespace === seen.namespace && name === seen.name);
+    const remembered = row?.observed?.remembered;
+    const isSame = remembered?.token === seen.token && remembered?.generation === seen.generation;
+    const isMine = remembered?.owner === undefined || remembered.owner === from;
+    if (row !== undefined && remembered !== undefined && isSame && isMine) asSeen.push(row);
+    else moved.push(`${seen.namespace}/${seen.name}`);
+  }
+  return { asSeen, moved };
+}
+
+function nameOf({ namespace, name }: SyncRow): string {
+  return `${namespace}/${name}`;
+}
+
+/** What a subject wants now is what its Sources have now, and not what they had when the rows were saved. */
+async function requireSources(ports: ApiPorts, row: SubjectRow, { sources }: RecoverRequest): Promise<void> {
+  if (row.operations.deletion !== undefined) return;
+  const names = [...sourcesOf(row)];
+  const found = await ports.table.getMany(names.map((name) => keys.object(row.namespace, "Source", name)));
+  const late = names.filter((name) => {
+    const source = (found as readonly SourceRow[]).find((candidate) => candidate.name === name);
+    const asked = sources.find((one) => one.namespace === row.namespace && one.name === name);
+    const handled = source?.status.handledReconcile;
+    const isSince = asked !== undefined && handled !== undefined && handled >= asked.number;
+    return !isSince || source?.status.failures !== undefined;
+  });
+  if (late.length === 0) return;
+  const shown = late.slice(0, NAMES_SHOWN).map((name) => `source/${name}`);
+  const message = `${shown.join(", ")} of namespace ${row.namespace} could not be looked at since: what is to be in the cluster is not known`;
+  throw refusal("SourceNotReady", `${message}; see starling describe ${shown[0]} -n ${row.namespace}`);
+}

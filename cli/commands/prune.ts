@@ -44,7 +44,7 @@ export async function prune(session: Session, args: readonly string[], options: 
 
 function listed(found: readonly ForeignObject[], others: number): string {
   const lines = found.map(({ id, uid }) => `${plainText(describeObject(id))}   uid ${plainText(uid)}\n`);
-  const rest = others === 0 ? "" : `${others} others stay: they only bear the label, or ask not to be deleted\n`;
+  const rest = others === 0 ? "" : `not pruned: ${others} (a copy of the label only, or it asks not to be deleted)\n`;
   return `${found.length === 0 ? "nothing to prune\n" : lines.join("")}${rest}`;
 }
 

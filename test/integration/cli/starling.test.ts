@@ -5,6 +5,7 @@ import { keys } from "#shared/domain/rows/keys.ts";
 import type { Condition, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutPhase, RolloutRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import type { RowKey } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -336,6 +337,44 @@ describe("verbs", () => {
     expect((await row())?.operations.deletion?.cascade).toBe("orphan");
     const cluster = await cli.run("delete cluster/c1 --yes");
     expect(cluster.err).toContain("next: starling delete cluster/c1 --cascade=orphan");
+  });
+
+  it("prunes what nobody recorded: shown by name and uid, after a question, and those only", async () => {
+    await applied();
+    const row = syncRow("c1", "shop.web");
+    const old = { id: { group: "", kind: "ConfigMap", namespace: "shop", name: "old" }, uid: "uid-1", member: true };
+    const copy = { ...old, id: { ...old.id, name: "copy" }, uid: "uid-2", member: false };
+    const see = (foreign: readonly unknown[]) =>
+      cli.table.write([{ put: { ...row, observed: { ...row.observed, foreign } } as SyncRow }]);
+    await see([old, copy]);
+    const stored = async () => (await cli.table.get<SyncRow>(keys.sync("c1", "payments", "shop.web")))?.operations;
+    const shown =
+      "ConfigMap shop/old   uid uid-1\nnot pruned: 1 (a copy of the label only, or it asks not to be deleted)\n";
+
+    expect((await cli.run("prune sync/shop.web")).code).toBe(2);
+    expect((await cli.run("prune sg/shop")).code).toBe(2);
+    expect(await cli.run("prune sync/shop.web --cluster c1 --dry-run")).toMatchObject({ code: 0, out: shown });
+    const refused = await cli.run("prune sync/shop.web --cluster c1");
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain("deletes 1 object that is not recorded from cluster c1: ConfigMap shop/old");
+    expect(refused.err).toContain("next: starling prune sync/shop.web --cluster c1 --yes");
+    expect((await cli.run("prune sync/shop.web --cluster c1", { answer: "n" })).code).toBe(1);
+    expect(await stored()).toBeUndefined();
+
+    const done = await cli.run(["prune", "sync/shop.web", "--cluster", "c1", "--reason", "restored", "--yes"]);
+    expect(done).toMatchObject({ code: 0, out: `${shown}sync/shop.web will be pruned on c1\n` });
+    expect((await stored())?.prune).toMatchObject({
+      by: PRINCIPAL,
+      reason: "restored",
+      number: 1,
+      objects: [{ uid: "uid-1" }],
+    });
+    const page = (await cli.run("describe sync/shop.web --cluster c1")).out;
+    expect(page).toContain("ConfigMap shop/old   applied by this Sync once, not recorded and not in git");
+    expect(page).toContain("Pruned:  1 object, not done yet: by ana: restored");
+
+    await see([]);
+    expect(await cli.run("prune sync/shop.web --cluster c1")).toMatchObject({ code: 0, out: "nothing to prune\n" });
   });
 });
 

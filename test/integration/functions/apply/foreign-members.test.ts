@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { KindInfo } from "#shared/domain/cluster-client.ts";
-import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import { annotationsOf, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import type { ForeignObject, Observed, PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
@@ -133,6 +133,11 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const found = await world.reconcile();
     expect(found.foreign?.map(({ id, member }) => [id.kind, id.name, member])).toEqual([["Secret", "s", true]]);
     expect((await world.lookLater()).foreign).toEqual(found.foreign);
+    // Another attempt forgets neither them nor where to look for them.
+    expect((await world.give(["a", "b"])).foreign).toEqual(found.foreign);
+    const kinds = "applyset.kubernetes.io/contains-group-kinds";
+    const after = await cluster.raw("GET", `${parent}/tests.${world.name}`);
+    expect(annotationsOf(after)[kinds]).toBe("ConfigMap,Namespace,Secret");
   });
 
   test.each<[string, (world: RestoredWorld) => Promise<unknown>]>([

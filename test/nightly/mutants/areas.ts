@@ -48,6 +48,11 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
       { mutate: domain("membership"), tests: domainTests("membership") },
       { mutate: domain("inventory"), tests: domainTests("inventory") },
       { mutate: domain("parent-object"), tests: domainTests("parent-object") },
+    ],
+  },
+  deletions: {
+    least: 90,
+    parts: [
       {
         mutate: engine("deletion-guards", "prune-set"),
         tests: [`${workerTests}/engine/prune-set.test.ts`, `${workerTests}/engine/deletion-guards.test.ts`],

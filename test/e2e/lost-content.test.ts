@@ -61,4 +61,23 @@ describe.each(proxiedEmbedded)("on $name", (fleet) => {
       await world.waitFor("it is there again", async () => (await stored(world, "artifacts")).length === lost.length);
       expect(await stored(world, "artifacts")).toEqual(lost);
     }));
+
+  test.each([
+    { what: "the rendering", folders: ["renderings"] },
+    { what: "the rendering and its artifact", folders: ["renderings", "artifacts"] },
+  ])("a revert to what has lost $what is rolled out all the same", ({ folders }) =>
+    withWebWorld(setup, async (world, first) => {
+      await world.untilInSync("web", first);
+      const second = await world.push("app", files("green"));
+      await world.untilInSync("web", second);
+      await lose(world, ...folders);
+      const third = await world.push("app", files("blue"));
+      await world.untilInSync("web", third);
+      for (const cluster of ["all-1", "all-2"]) {
+        const path = "/api/v1/namespaces/shop/configmaps/a";
+        const { object } = await world.kubectl(cluster, { method: "GET", path });
+        expect(object.data).toEqual({ color: "blue" });
+      }
+    }),
+  );
 });

@@ -88,7 +88,7 @@ export function objectPath(object: NamedObject, namespace: string): string {
 }
 
 /** @throws CliFailure for a name that would lead to another path, since URLs leave these segments out. */
-function pathSegment(name: string): string {
+export function pathSegment(name: string): string {
   if (name !== "." && name !== "..") return percentEncode(name);
   throw usageFailure(`"${name}" cannot be the name of an object or a namespace`, "starling get --help");
 }

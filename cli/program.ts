@@ -4,6 +4,7 @@ import type { ApplyOptions } from "#cli/commands/apply.ts";
 import type { AcceptOptions } from "#cli/commands/cluster.ts";
 import type { DeleteOptions } from "#cli/commands/delete.ts";
 import type { DescribeOptions } from "#cli/commands/describe.ts";
+import type { FreezeOptions } from "#cli/commands/freeze.ts";
 import type { GetOptions } from "#cli/commands/get.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
@@ -54,6 +55,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
 
   lookVerbs(program, verb);
   changeVerbs(program, verb);
+  freezeVerbs(program, verb);
   rolloutVerbs(program, verb);
   clusterVerbs(program, verb);
   recoverVerb(program, verb);
@@ -85,7 +87,9 @@ function lookVerbs(program: Command, verb: AddVerb): void {
     (await import("#cli/commands/get.ts")).get(session, args, options),
   )
     .description("List objects, worst first.")
-    .addArgument(new Argument("<kind>", "source, cluster, syncgroup, sync or rollout; plural and short names too"))
+    .addArgument(
+      new Argument("<kind>", "source, cluster, syncgroup, sync, rollout or freezes; plural and short names too"),
+    )
     .addArgument(new Argument("[names...]", "only these"))
     .option("-l, --selector <labels>", "by label: env=prod,ring in (a,b),!legacy")
     .option("--state <word>", "by state: Ready, Failed, Halted, ...")
@@ -168,6 +172,20 @@ function changeVerbs(program: Command, verb: AddVerb): void {
     .addArgument(new Argument("<object...>", kindArgument))
     .option("--with-source", "ask its Sources first")
     .option("--wait", "until it is done; fails unless all is well");
+}
+
+function freezeVerbs(program: Command, verb: AddVerb): void {
+  verb(program, "freeze", async (session, args, options: FreezeOptions) =>
+    (await import("#cli/commands/freeze.ts")).freeze(session, args[0], options),
+  )
+    .description("The brake: nothing is written to any cluster that it covers. Needs --reason.")
+    .addArgument(new Argument("[name]", "to thaw it by; freeze when left out"))
+    .option("--clusters <labels>", "only clusters with these labels: env=prod,ring in (a,b); all when left out")
+    .option("--until <time>", "ends by itself: 2026-11-22T18:00:00Z, or after 2h");
+
+  verb(program, "thaw", async (session, args) => (await import("#cli/commands/freeze.ts")).thaw(session, args[0]))
+    .description("Lift a freeze; what it held goes on at once.")
+    .addArgument(new Argument("[name]", "which one; the only one when left out"));
 }
 
 function rolloutVerbs(program: Command, verb: AddVerb): void {

@@ -66,13 +66,14 @@ export class Wiring extends Construct {
       env: apiEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [...whatPeopleWrite, "USES#*", "ROLL#*", "REND#*", "EVT#*"],
-          put: [...whatPeopleWrite, "USES#*", "REPO#*"],
+          read: [...whatPeopleWrite, "USES#*", "BRAKE", "ROLL#*", "REND#*", "EVT#*"],
+          put: [...whatPeopleWrite, "USES#*", "REPO#*", "BRAKE"],
           delete: ["NS#*#Source", "CL#*", "FLEET", "SOURCES", "USES#*", "REPO#*"],
           indexes: ["state"],
         }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
+        STARLING_QUEUE_APPLY: toApply.send(),
         STARLING_INSTALLATION: plain(installationId),
       },
       // What people did is remembered for longer than the stack may live.
@@ -150,7 +151,7 @@ export class Wiring extends Construct {
       env: rolloutEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [...objects, "CL#*", "FLEET", "ROLL#*", "REND#*"],
+          read: [...objects, "CL#*", "FLEET", "BRAKE", "ROLL#*", "REND#*"],
           put: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
           update: ["CL#*"],
           delete: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "SUBJECTS", "USES#*"],
@@ -211,8 +212,8 @@ export class Wiring extends Construct {
       env: applyEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          // The subjects, because a suspend holds back what was queued before it.
-          read: ["CL#*", "NS#*#SyncGroup", "NS#*#Sync"],
+          // The subjects and the brake, because a suspend or a freeze holds back what was queued before it.
+          read: ["CL#*", "NS#*#SyncGroup", "NS#*#Sync", "BRAKE"],
           put: ["CL#*"],
           update: ["CL#*"],
           check: ["CL#*"],

@@ -23,6 +23,7 @@ import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 import { type Deployment, deploy, only, roleArnOf, sessionArnOf } from "#local/deployment.ts";
 import { functionMaker, type RunOptions } from "#local/machine-functions.ts";
 import { defaultTickEveryMs, overridePlan } from "#local/plan-overrides.ts";
+import { releaseLeases } from "#local/release-leases.ts";
 import { allowsSecrets } from "#local/secret-access.ts";
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
 import { readPlan } from "#local/template/read-plan.ts";
@@ -161,6 +162,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const aws = awsClients({ region: localRegion, credentials: accessKey, endpoints });
   const secret = randomBytes(24).toString("base64url");
   const deployment = await deploy(aws, plan, { rate, secretValue: JSON.stringify([secret]) });
+  if (options.stateDir !== undefined) await releaseLeases(aws.dynamo, deployment.table);
   const functionAccess = plan.functions.map((each) => ({
     principalArn: sessionArnOf(each),
     readable: deployment.readableSecrets(each),

@@ -36,7 +36,7 @@ export const renderMessage = z.strictObject({
   lost: z.string().optional(),
 });
 
-/** rollout, apply, tick -> apply: the cluster has work. */
+/** api, rollout, apply, tick -> apply: the cluster has work. */
 export const applyMessage = z.strictObject({ to: z.literal("apply"), cluster: z.string() });
 
 /** rollout, apply -> report: the state of a Sync on a cluster, or of a rollout, changed. */

@@ -32,6 +32,12 @@ interface Query {
 
 export async function get(session: Session, args: readonly string[], options: GetOptions): Promise<ExitReason> {
   const [first = "", ...rest] = args;
+  const [word = "", freezeName] = first.toLowerCase().split("/");
+  // The brake is no kind: nobody applies, describes or suspends a freeze.
+  if (word === "freeze" || word === "freezes") {
+    const { getFreezes } = await import("#cli/commands/freeze.ts");
+    return getFreezes(session, freezeName === undefined ? rest : [freezeName, ...rest]);
+  }
   const named = first.includes("/") || rest.length > 0 ? parseNamed(args, "get") : [];
   const query = {
     kind: named[0]?.kind ?? parseKind(first),

@@ -15,6 +15,7 @@ const endWords = new Set([
   "Degraded",
   "Waiting",
   "Suspended",
+  "Frozen",
   "Deleting",
   "NoClusters",
   "ClusterNotFound",

@@ -1,7 +1,7 @@
 import { formatAge, formatTime } from "#cli/format/age.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
-import { actText, objectState } from "#cli/format/object-state.ts";
+import { actText, frozenText, objectState } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable, shorten } from "#cli/format/table.ts";
 import type {
@@ -76,6 +76,7 @@ export function describeCluster({
       ["Token", endpoint === undefined ? undefined : `secret ${endpoint.token.secret}`],
       ["Identity", cluster.status.uid === undefined ? "not seen yet" : `kube-system uid ${cluster.status.uid}`],
       ["Answers", mismatch === undefined ? undefined : `another cluster, kube-system uid ${mismatch}`],
+      ["Frozen", cluster.status.frozen === undefined ? undefined : frozenText(cluster.status.frozen)],
       ["Kubernetes", cluster.status.version],
       ["Values", pairsText(values)],
     ]),

@@ -1,7 +1,7 @@
 import { formatAge, formatTime } from "#cli/format/age.ts";
 import { conditionsText, eventsText, fieldsText, nextText, sectionText } from "#cli/format/describe-text.ts";
 import { digestText } from "#cli/format/get-table.ts";
-import { actText, objectState, reasonText } from "#cli/format/object-state.ts";
+import { actText, frozenText, objectState, reasonText } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { EventItem, SyncObject } from "#shared/domain/api/objects.ts";
@@ -29,6 +29,7 @@ export function describeSync({ sync, events, now }: DescribedSync): string {
       ["Cluster", spec.cluster],
       ["From", spec.source === "" ? undefined : `source/${spec.source}   path ${spec.path}`],
       ["Suspended", operations?.suspended === undefined ? undefined : actText(operations.suspended)],
+      ["Frozen", status.frozen === undefined ? undefined : frozenText(status.frozen)],
       ["Wanted", wantedText(sync)],
       ["Desired", desiredText(sync, now)],
       ["Applied", appliedText(sync, now)],
@@ -134,6 +135,7 @@ function nextCommands({ metadata, status, spec }: SyncObject, word: string): rea
     return [`starling rollout status ${rollout} ${namespace}     how far it went, and where it failed`];
   }
   if (word === "Retrying") return [`starling reconcile ${subject} ${namespace}     try now instead of later`];
+  if (word === "Frozen" && status.frozen !== undefined) return [`starling thaw ${status.frozen.name}`];
   if ((status.observed?.leftAlone ?? []).length > 0) {
     return [`starling reconcile ${subject} ${namespace}     put back what is left alone, once more`];
   }

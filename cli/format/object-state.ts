@@ -1,6 +1,6 @@
 import { revisionText } from "#cli/format/revision-text.ts";
 import { isGood, needsSomebody, stateRank } from "#cli/format/state-words.ts";
-import type { AnyObject, ClusterObject, SyncStatus } from "#shared/domain/api/objects.ts";
+import type { AnyObject, ClusterObject, FrozenBy, SyncStatus } from "#shared/domain/api/objects.ts";
 import { type Condition, newestAct, type SubjectStatus, type Suspension } from "#shared/domain/rows/object-rows.ts";
 
 /** One word for an object, since when, when it was last looked at, and what to add. */
@@ -91,8 +91,15 @@ function fromSubject(status: {
   };
 }
 
-function fromSync({ observed, state, desired, plan, wanted }: SyncStatus): ObjectState {
+/** By whom, why, and the verb that ends it. */
+export function frozenText({ name, by, reason, until }: FrozenBy): string {
+  const end = until === undefined ? "" : `, until ${until}`;
+  return `by ${shortPrincipal(by)}: ${reason}${end}; starling thaw ${name}`;
+}
+
+function fromSync({ observed, state, desired, plan, wanted, frozen }: SyncStatus): ObjectState {
   const seen = optional("seenAt", observed?.at);
+  if (frozen !== undefined) return { word: "Frozen", since: frozen.since, ...seen, remark: frozenText(frozen) };
   if (plan !== undefined && state === plan.state) return { ...fromSubject(plan), ...seen };
   const current = observed !== undefined && observed.attempt === desired?.attempt;
   const behind =
@@ -119,7 +126,14 @@ function driftText(observed: SyncStatus["observed"]): string {
 }
 
 /** A cluster nothing was ever assigned to was never asked; one that answers is as good as the worst of its Syncs. */
-function fromCluster({ conditions, lastSeenAt, syncs }: ClusterObject["status"]): ObjectState {
+function fromCluster(status: ClusterObject["status"]): ObjectState {
+  const state = unfrozenState(status);
+  const { frozen } = status;
+  if (frozen === undefined || needsSomebody(state.word)) return state;
+  return { ...state, word: "Frozen", remark: frozenText(frozen) };
+}
+
+function unfrozenState({ conditions, lastSeenAt, syncs }: ClusterObject["status"]): ObjectState {
   const reachable = conditions.find((condition) => condition.type === "Reachable");
   if (reachable === undefined) return { word: "Pending", remark: "" };
   const seen = { since: reachable.since, ...optional("seenAt", lastSeenAt) };

@@ -11,6 +11,7 @@ const ranked: readonly string[] = [
   "Degraded",
   "OutOfSync",
   "NoClusters",
+  "Frozen",
   "Suspended",
   "Deleting",
   "Waiting",

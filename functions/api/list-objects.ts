@@ -1,4 +1,5 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
+import { readBrake } from "#functions/api/freezes.ts";
 import { assignedTo, syncObjects } from "#functions/api/list-syncs.ts";
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
@@ -11,6 +12,7 @@ import {
   sourceObject,
   syncGroupObject,
 } from "#shared/domain/api/objects.ts";
+import { freezeOver } from "#shared/domain/rows/brake-row.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
 import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
@@ -21,7 +23,7 @@ import type { Page, Table } from "#shared/ports.ts";
 const CLUSTERS_AT_ONCE = 16;
 
 /** The installation is what the external ids of Clusters begin with. */
-type Ports = Pick<ApiPorts, "table" | "installation">;
+type Ports = Pick<ApiPorts, "table" | "installation" | "clock">;
 
 /** Sources of one namespace, or of all. */
 export function listSources(
@@ -71,14 +73,19 @@ export async function listClusters(ports: Ports, page: PageRequest): Promise<Lis
   return { ...found, items: await withSyncs(ports, found.items) };
 }
 
-async function withSyncs({ table, installation }: Ports, clusters: readonly ClusterRow[]) {
+async function withSyncs({ table, installation, clock }: Ports, clusters: readonly ClusterRow[]) {
   const rows: SyncRow[] = [];
   for (let start = 0; start < clusters.length; start += CLUSTERS_AT_ONCE) {
     const part = clusters.slice(start, start + CLUSTERS_AT_ONCE);
     rows.push(...(await Promise.all(part.map(({ name }) => assignedTo(table, name)))).flat());
   }
   const byCluster = Map.groupBy(await syncObjects(table, rows), (sync) => sync.spec.cluster);
-  return clusters.map((row) => clusterObject(row, installation, byCluster.get(row.name)));
+  const reading = await readBrake({ table });
+  const now = clock.now();
+  return clusters.map((row) => {
+    const freeze = reading === undefined ? undefined : freezeOver(reading, row.labels, now);
+    return clusterObject(row, installation, { syncs: byCluster.get(row.name) ?? [], freeze });
+  });
 }
 
 /** @throws StarlingError `NotFound` */

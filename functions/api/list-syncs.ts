@@ -128,8 +128,8 @@ async function syncsOf(
     const object = row === undefined ? undefined : await userSync(table, row);
     return { items: object === undefined || !isListed(object, state) ? [] : [object] };
   }
-  // Who is behind is ready with something else: the index knows no better.
-  const indexed = state === "OutOfSync" ? "Ready" : state;
+  // Who is behind is ready with something else, and what a freeze holds may be in any state: the index knows no better.
+  const indexed = state === "OutOfSync" ? "Ready" : state === "Frozen" ? undefined : state;
   const page = await table.queryIndex({
     index: "state",
     pk: statePartition(subject),

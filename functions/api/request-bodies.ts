@@ -45,6 +45,12 @@ export const recoverBody = z.strictObject({
   from: boundedText(300).optional(),
 });
 
+export const freezeBody = z.strictObject({
+  reason: boundedText(500).min(1, "says why, for whoever finds it"),
+  clusters: boundedText(1000).min(1, "is a label selector; leave it out for every cluster").optional(),
+  until: z.iso.datetime({ error: "must be a time in UTC, such as 2026-11-22T18:00:00Z" }).optional(),
+});
+
 export const operateBody = z.strictObject({
   reason,
   withSource: z.boolean().default(false),

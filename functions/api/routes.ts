@@ -4,6 +4,7 @@ import { fittingItems } from "#functions/api/answer-size.ts";
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { applyDocuments } from "#functions/api/apply-documents.ts";
 import { deleteObject } from "#functions/api/delete-object.ts";
+import { freeze, listFreezes, thaw } from "#functions/api/freezes.ts";
 import type { HttpRequest } from "#functions/api/http-event.ts";
 import { listEvents } from "#functions/api/list-events.ts";
 import { getObject, listClusters, listSources, listSyncGroups } from "#functions/api/list-objects.ts";
@@ -26,6 +27,7 @@ import {
   acceptBody,
   applyBody,
   deleteQuery,
+  freezeBody,
   operateBody,
   pruneBody,
   recoverBody,
@@ -64,6 +66,14 @@ const routes: readonly Route[] = [
   { method: "POST", path: "/v1/clusters/:name/accept", answer: accept },
   { method: "POST", path: "/v1/clusters/:name/recover", answer: recover },
 
+  {
+    method: "GET",
+    path: "/v1/freezes",
+    answer: async ({ ports }) => listOf("Freeze", await listFreezes(ports), undefined),
+  },
+  { method: "POST", path: "/v1/freezes/:freeze", answer: putFreeze },
+  { method: "DELETE", path: "/v1/freezes/:freeze", answer: liftFreeze },
+
   { method: "GET", path: "/v1/:plural", answer: lists },
   { method: "GET", path: `${ns}/:plural`, answer: lists },
   { method: "GET", path: `${ns}/:plural/:name`, answer: one },
@@ -91,6 +101,7 @@ const paramRules: Readonly<Record<string, RegExp>> = {
   verb: /^(suspend|resume|reconcile)$/,
   number: /^([1-9]\d{0,7}|newest)$/,
   namespace: objectName,
+  freeze: /^.+$/s,
   name: /^[a-z0-9][-a-z0-9.]{0,127}$/,
 };
 
@@ -170,6 +181,24 @@ function accept({ ports, request, params }: Call): Promise<unknown> {
 function recover({ ports, request, params }: Call): Promise<unknown> {
   const { reason, ...body } = parseBody(recoverBody, request.body);
   return recoverCluster(ports, { cluster: params.name ?? "", ...body, caller: caller(request, reason) });
+}
+
+function putFreeze({ ports, request, params }: Call): Promise<unknown> {
+  const { reason, clusters, until } = parseBody(freezeBody, request.body);
+  const name = freezeName(params);
+  const at = until === undefined ? undefined : new Date(until).toISOString();
+  return freeze(ports, { name, clusters, until: at, caller: { principal: request.principal, reason } });
+}
+
+function liftFreeze({ ports, request, params }: Call): Promise<unknown> {
+  const { reason } = parseBody(deleteQuery, request.query);
+  return thaw(ports, { name: freezeName(params), caller: caller(request, reason) });
+}
+
+/** It is typed in a hurry, and printed as a command. */
+function freezeName({ freeze: name = "" }: Call["params"]): string {
+  if (objectName.test(name)) return name;
+  throw refusal("BadRequest", `a freeze cannot be called "${excerpt(name)}"; use a-z, 0-9 and -, at most 63 of them`);
 }
 
 function remove({ ports, request }: Call, reference: ObjectReference): Promise<unknown> {

@@ -10,7 +10,11 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 export function wireApi(env: ApiEnv, aws: CoreClients, { clock = systemClock }: WireOptions = {}): ApiHandler {
   return apiHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
-    sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE, rollout: env.STARLING_QUEUE_ROLLOUT }),
+    sender: new SqsSender(aws.sqs, {
+      resolve: env.STARLING_QUEUE_RESOLVE,
+      rollout: env.STARLING_QUEUE_ROLLOUT,
+      apply: env.STARLING_QUEUE_APPLY,
+    }),
     clock,
     ids: randomIds,
     log: powertoolsLog("api"),

@@ -53,7 +53,7 @@ function tooLarge(reference: ObjectReference): StarlingError {
 export interface AuditEntry {
   readonly verb: string;
   readonly caller: Caller;
-  readonly reference: ObjectReference;
+  readonly reference: ObjectReference | { readonly kind: "Freeze"; readonly name: string };
   readonly before: number | undefined;
   readonly after: number | undefined;
 }

@@ -3,23 +3,18 @@
  * are due, writes what it saw, and lets go. It never waits: what is not ready is looked at again by a delayed message
  * or the tick.
  */
-import {
-  abandonLease,
-  acquireLease,
-  type Lease,
-  leaseCheck,
-  leaseRelease,
-  renewWanted,
-} from "#functions/apply/lease.ts";
+import { HeldLease, leaseEnd } from "#functions/apply/held-lease.ts";
+import { abandonLease, acquireLease, type Lease, leaseCheck, leaseRelease } from "#functions/apply/lease.ts";
 import { smallerTruth } from "#functions/apply/smaller-truth.ts";
 import { endOfTurn, inTurn } from "#functions/apply/turns.ts";
 import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
+import { brakeAmong, freezeOver } from "#shared/domain/rows/brake-row.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import { type ClusterRow, identityOf, incarnationOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
-import { isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { heldBy, isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/errors.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -43,24 +38,28 @@ export async function workCluster(
   const started = ports.clock.now();
   const until = new Date(started.getTime() + budget.remainingMs);
   const deadline = new Date(until.getTime() - Math.min(RESERVE_MS, budget.remainingMs / 2));
-  let lease = await acquireLease(cluster, { owner: ports.ids.unique(), now: started, until }, ports.table);
+  const wish = { owner: ports.ids.unique(), now: started, until: leaseEnd(started, until) };
+  const given = await acquireLease(cluster, wish, ports.table);
+  if (given === undefined) return;
+  const lease = new HeldLease(given, until, ports);
   const messages: Message[] = [];
   try {
-    for (let pass = 1; lease !== undefined; pass++) {
+    for (let pass = 1; pass === 1 || (await lease.again()); pass++) {
       const done = await onePass(cluster, { lease, deadline, ports, messages });
       const last = done.released || pass === MAX_PASSES || ports.clock.now() >= deadline;
-      if (last && !done.released) await abandonLease(lease, ports.table);
+      if (last && !done.released) await abandonLease(lease.lease, ports.table);
       if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
-      lease = last ? undefined : await renewWanted(lease, ports.table);
+      if (last) break;
     }
   } finally {
+    lease.stop();
     // Also of a pass that failed half way: what it wrote by then would not be told by the next one.
     await ports.sender.send(distinct(messages));
   }
 }
 
 interface Pass {
-  readonly lease: Lease;
+  readonly lease: HeldLease;
   readonly deadline: Date;
   readonly ports: WorkerPorts;
   /** To be sent in the end. Those about a row that was not written after all are harmless: who gets one reads the row. */
@@ -78,9 +77,9 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   const { ports, lease, messages } = pass;
   const rows = await readCluster(cluster, ports.table);
   const meta = rows.find((row): row is ClusterRow => row.type === "Cluster");
-  const due = rows
-    .filter((row): row is SyncRow => row.type === "SyncOnCluster")
-    .filter((row) => isDue(row, { now: ports.clock.now(), cluster: meta }));
+  const syncs = rows.filter((row): row is SyncRow => row.type === "SyncOnCluster");
+  const released = meta !== undefined && (await isReleased(syncs, meta, ports));
+  const due = syncs.filter((row) => isDue(row, { now: ports.clock.now(), cluster: meta, released }));
   const { subjects, unread } = await readSubjects(due, ports.table);
   tellOfNewer(cluster, [...rows, ...unread].filter(isNewer), ports);
   const skipped = new Set(unread.map(keyText));
@@ -98,13 +97,12 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
     const deadline = endOfTurn(row, { now, deadline: pass.deadline, waiting: 1 + behind.length });
     const outcome = await workSync(row, { ...pass, cluster: known, subject, deadline });
     if (outcome === undefined) continue;
-    await commit(pending, lease, ports.table);
-    pending = writesOf(row, outcome, { cluster: known, now: ports.clock.now() });
-    known = outcome.cluster ?? known;
-    messages.push(...messagesOf(row, outcome, ports.clock.now()));
+    await commit(pending, lease.lease, ports.table);
+    pending = writesOf(outcome);
+    known = outcome.cluster?.row ?? known;
+    messages.push(...messagesOf(outcome, ports.clock.now()));
   }
-  const released = await commitAndRelease(pending, lease, ports.table);
-  return { released, unfinished };
+  return { released: await commitAndRelease(pending, lease.lease, ports.table), unfinished };
 }
 
 async function readCluster(cluster: string, table: Table): Promise<readonly Row[]> {
@@ -150,41 +148,51 @@ function tellOfNewer(cluster: string, newer: readonly NewerRow[], { log }: Worke
   if (newer.length > 0) log.error(newerRowText(newer), { code: "NewerRow", cluster, rows: newer.length });
 }
 
-/** What was observed on another cluster is looked at again at once. */
-function isDue(
-  row: SyncRow,
-  { now, cluster }: { readonly now: Date; readonly cluster: ClusterRow | undefined },
-): boolean {
+/** Whether a freeze that holds Syncs of the cluster is over: whoever was told of that has no other way to know. */
+async function isReleased(syncs: readonly SyncRow[], cluster: ClusterRow, ports: WorkerPorts): Promise<boolean> {
+  if (syncs.every((row) => heldBy(row) === undefined)) return false;
+  const reading = brakeAmong(await ports.table.getMany([keys.brake]));
+  return reading.ok && freezeOver(reading.brake, cluster.labels, ports.clock.now()) === undefined;
+}
+
+interface DueContext {
+  readonly now: Date;
+  readonly cluster: ClusterRow | undefined;
+  /** No freeze holds the cluster any more. */
+  readonly released: boolean;
+}
+
+/** What was observed on another cluster is looked at again at once, and so is what a freeze has let go. */
+function isDue(row: SyncRow, { now, cluster, released }: DueContext): boolean {
+  if (released && heldBy(row) !== undefined) return true;
   if (cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster))) return true;
   const at = nextWork(row);
   return at !== undefined && at <= later(now, SLACK_SECONDS);
 }
 
-function writesOf(
-  row: SyncRow,
-  outcome: SyncOutcome,
-  at: { readonly cluster: ClusterRow; readonly now: Date },
-): Write[] {
-  const { dueShard: _shard, dueKey: _key, ...kept } = row;
+function writesOf(outcome: SyncOutcome): Write[] {
+  const { row, observed = row.observed, held } = outcome;
+  const { dueShard: _shard, dueKey: _key, held: _held, ...kept } = row;
   const next: SyncRow = {
     ...kept,
-    observed: outcome.observed,
+    ...(observed === undefined ? {} : { observed }),
+    ...(held === undefined ? {} : { held }),
     version: row.version + 1,
     dispatches: 0,
-    stateSk: `${outcome.observed.phase}#${row.cluster}#${row.name}`,
+    ...(outcome.observed === undefined ? {} : { stateSk: `${outcome.observed.phase}#${row.cluster}#${row.name}` }),
   };
-  const at_ = nextWork(next);
-  const polled = outcome.observed.nextAt;
-  const dueAt = polled === undefined ? at_ : later(polled, WATCHDOG_SECONDS);
+  const polled = held === undefined ? outcome.observed?.nextAt : undefined;
+  const dueAt = polled === undefined ? nextWork(next) : later(polled, WATCHDOG_SECONDS);
   const timed =
     dueAt === undefined ? next : { ...next, ...dueAttributes(keys.sync(row.cluster, row.namespace, row.name), dueAt) };
   const writes: Write[] = [{ put: timed, when: { version: row.version } }];
-  if (outcome.cluster !== undefined) writes.push({ put: outcome.cluster, when: { version: at.cluster.version } });
+  const { cluster } = outcome;
+  if (cluster !== undefined) writes.push({ put: cluster.row, when: { version: cluster.version } });
   return writes;
 }
 
-function messagesOf(row: SyncRow, outcome: SyncOutcome, now: Date): Message[] {
-  const { observed } = outcome;
+function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] {
+  if (observed === undefined) return [];
   const messages: Message[] = [];
   const before = row.observed;
   const changed =
@@ -202,7 +210,7 @@ function messagesOf(row: SyncRow, outcome: SyncOutcome, now: Date): Message[] {
   }
   const asked = lostRendering(row, observed);
   if (asked !== undefined) messages.push(asked);
-  if (observed.nextAt !== undefined) {
+  if (observed.nextAt !== undefined && held === undefined) {
     const seconds = Math.ceil((new Date(observed.nextAt).getTime() - now.getTime()) / 1000);
     messages.push({ to: "apply", cluster: row.cluster, delaySeconds: Math.min(Math.max(seconds, 0), 900) });
   }
@@ -285,8 +293,9 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     if (fresh === undefined || mine.observed === undefined || (fresh.observed?.fence ?? 0) > fence) continue;
     const isForgotten = fresh.desired.action === "orphan" && fresh.observed === undefined;
     if (isForgotten) continue;
-    const { dueShard: _shard, dueKey: _key, ...kept } = fresh;
-    const next: SyncRow = { ...kept, observed: mine.observed, version: fresh.version + 1 };
+    const { dueShard: _shard, dueKey: _key, held: _held, ...kept } = fresh;
+    const held = mine.held === undefined ? {} : { held: mine.held };
+    const next: SyncRow = { ...kept, observed: mine.observed, ...held, version: fresh.version + 1 };
     const dueAt = nextWork(next);
     const due = dueAt === undefined ? {} : dueAttributes({ pk: next.pk, sk: next.sk }, dueAt);
     rebased.push({ put: { ...next, ...due } as SyncRow, when: { version: fresh.version } });

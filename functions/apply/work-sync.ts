@@ -1,6 +1,7 @@
 /** One look at one Sync on one cluster: which of the verbs it needs, and what came of it. */
 import { isCutOff, outOfTime } from "#functions/apply/engine/own-deadline.ts";
-import type { Lease } from "#functions/apply/lease.ts";
+import { guardedClient } from "#functions/apply/guarded-client.ts";
+import { type HeldLease, LeaseLost } from "#functions/apply/held-lease.ts";
 import { applySync } from "#functions/apply/verbs/apply-sync.ts";
 import { deleteSync } from "#functions/apply/verbs/delete-sync.ts";
 import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
@@ -8,12 +9,17 @@ import { probeSync } from "#functions/apply/verbs/probe-sync.ts";
 import { pruneForeign } from "#functions/apply/verbs/prune-foreign.ts";
 import type { Verb, VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
+import { withheldFinding } from "#functions/apply/verbs/withheld-finding.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
+import { WriteGate, WriteWithheld } from "#functions/apply/write-gate.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
+import { type Freeze, freezeOver } from "#shared/domain/rows/brake-row.ts";
 import { mustBeRemembered, tokensOf } from "#shared/domain/rows/lineage.ts";
 import { type ClusterRow, givesTurns, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import {
+  type Held,
+  heldBy,
   isInspectionDue,
   isOfAnother,
   isParkedDeletion,
@@ -28,35 +34,63 @@ import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
 export interface SyncContext {
   readonly cluster: ClusterRow;
   readonly subject: SubjectRow | undefined;
-  readonly lease: Lease;
+  readonly lease: HeldLease;
   readonly deadline: Date;
   readonly ports: WorkerPorts;
 }
 
 export interface SyncOutcome {
-  readonly observed: Observed;
-  /** The cluster's row, when what is known of the cluster changed. */
-  readonly cluster?: ClusterRow;
+  /** The row that was worked on: a newer one than was given, where there was one. */
+  readonly row: SyncRow;
+  /** Absent: nothing was looked at. */
+  readonly observed?: Observed;
+  /** A freeze kept it from writing. */
+  readonly held?: Held;
+  /** The cluster's row, when what is known of the cluster changed, and the version that was read. */
+  readonly cluster?: { readonly row: ClusterRow; readonly version: number };
 }
+
+/** What a look begins with. */
+type Basis = Pick<SyncContext, "cluster" | "subject"> & { readonly row: SyncRow };
 
 /** @returns undefined when there is nothing to do now: the subject is suspended, and the look might change its cluster. */
 export async function workSync(stored: SyncRow, context: SyncContext): Promise<SyncOutcome | undefined> {
-  const { cluster, ports, lease, deadline, subject } = context;
+  const { ports, lease } = context;
+  const gate = new WriteGate(stored, lease, ports);
+  const given: Basis = { row: stored, cluster: context.cluster, subject: context.subject };
+  if (!writesAtOnce(verbOf(given, ports.clock.now()))) return look(given, gate, context);
+  try {
+    const standing = await gate.read();
+    const { row, subject, brake } = standing;
+    if (row === undefined || standing.cluster === undefined || row.desired.action === "orphan") return undefined;
+    const cluster = newerOf(context.cluster, standing.cluster);
+    const now = ports.clock.now();
+    const freeze = freezeOver(brake, cluster.labels, now);
+    const basis: Basis = { row, cluster, subject };
+    if (freeze === undefined || !writesAtOnce(verbOf(basis, now))) return look(basis, gate, context);
+    return isSuspended(subject) ? undefined : { row, held: heldFor(row, freeze, now) };
+  } catch (error) {
+    if (!(error instanceof StarlingError)) throw error;
+    const result: VerbResult = { phase: "Retrying", reason: error.code, message: error.message };
+    return { row: stored, observed: observe(stored, result, { now: ports.clock.now(), fence: lease.lease.fence }) };
+  }
+}
+
+async function look(basis: Basis, gate: WriteGate, context: SyncContext): Promise<SyncOutcome | undefined> {
+  const { cluster, subject } = basis;
+  const { ports, lease, deadline } = context;
+  const verb = verbOf(basis, ports.clock.now());
+  if (isSuspended(subject) && mayWrite(verb)) return undefined;
   const clusterUid = identityOf(cluster);
-  // What another cluster held is forgotten; an attempt that was about that one is not begun here out of turn.
-  const stray = isOfAnother(stored, clusterUid);
-  const row = stray ? withoutObserved(stored) : stored;
-  const begun = stray && stored.observed?.attempt === stored.desired.attempt;
-  const isSuspended = subject?.operations.suspended !== undefined;
-  const verb = begun ? probeSync : verbFor(row, { subject, isSuspended, now: ports.clock.now() });
-  if (isSuspended && mayWrite(verb)) return undefined;
+  const row = isOfAnother(basis.row, clusterUid) ? withoutObserved(basis.row) : basis.row;
+  const { fence } = lease.lease;
   const claim: SyncClaim = {
     installationId: ports.installation,
     syncNamespace: row.namespace,
     syncName: row.name,
     syncUid: row.uid,
     generation: row.desired.attempt,
-    fence: lease.fence,
+    fence,
     revision: row.desired.revision,
     token: row.desired.token,
     knownTokens: tokensOf(row).filter((token) => token !== row.desired.token),
@@ -64,16 +98,49 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     ...(row.observed?.inventory === undefined ? {} : { inventory: row.observed.inventory }),
     ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),
   };
-  const asked = { row, claim, clusterUid, deadline, ports, isSuspended };
+  const asked = { row, claim, clusterUid, deadline, ports, isSuspended: isSuspended(subject), gate };
   const { result, contact } = await run(verb, asked, cluster);
   const now = ports.clock.now();
-  const observed = observe(row, result, { now, fence: lease.fence });
   const seen = seenCluster(cluster, { result, now, ...(contact === undefined ? {} : { contact }) });
-  return { observed, ...(seen === undefined ? {} : { cluster: seen }) };
+  return {
+    row: basis.row,
+    observed: observe(row, result, { now, fence }),
+    ...(result.withheld?.reason === "Frozen" ? { held: heldFor(row, result.withheld.freeze, now) } : {}),
+    ...(seen === undefined ? {} : { cluster: { row: seen, version: cluster.version } }),
+  };
+}
+
+/** What this worker saw of the cluster is in the one that it has, though not written yet. */
+function newerOf(known: ClusterRow, read: ClusterRow): ClusterRow {
+  return read.version > known.version ? read : known;
+}
+
+function heldFor(row: SyncRow, { name, by, reason, until }: Freeze, now: Date): Held {
+  const at = now.toISOString();
+  const before = heldBy(row);
+  const since = before?.name === name ? before.since : at;
+  return { name, by, reason, ...(until === undefined ? {} : { until }), attempt: row.desired.attempt, since, at };
+}
+
+function isSuspended(subject: SubjectRow | undefined): boolean {
+  return subject?.operations.suspended !== undefined;
 }
 
 function withoutObserved({ observed: _observed, ...row }: SyncRow): SyncRow {
   return row;
+}
+
+/** What another cluster held is forgotten; an attempt that was about that one is not begun here out of turn. */
+function verbOf(basis: Basis, now: Date): Verb {
+  const { row, cluster } = basis;
+  if (!isOfAnother(row, identityOf(cluster))) return verbFor(basis, now);
+  const begun = row.observed?.attempt === row.desired.attempt;
+  return begun ? probeSync : verbFor({ ...basis, row: withoutObserved(row) }, now);
+}
+
+/** These write whatever they find; a look that finds nothing to correct costs no more than it did. */
+function writesAtOnce(verb: Verb): boolean {
+  return verb === applySync || verb === deleteSync || verb === pruneForeign;
 }
 
 /** Whether a look may change the cluster: then a suspend holds it back. */
@@ -86,13 +153,7 @@ function isLook(verb: Verb): boolean {
   return verb === inspectSync || !mayWrite(verb);
 }
 
-interface VerbQuestion {
-  readonly subject: SubjectRow | undefined;
-  readonly isSuspended: boolean;
-  readonly now: Date;
-}
-
-function verbFor(row: SyncRow, { subject, isSuspended, now }: VerbQuestion): Verb {
+function verbFor({ row, subject }: Basis, now: Date): Verb {
   const { desired, observed } = row;
   if (desired.action === "delete") return isParkedDeletion(row) && givesTurns(subject) ? probeSync : deleteSync;
   if (observed?.attempt !== desired.attempt) return applySync;
@@ -100,9 +161,11 @@ function verbFor(row: SyncRow, { subject, isSuspended, now }: VerbQuestion): Ver
   if (observed.phase === "Unreachable") return holds ? inspectSync : probeSync;
   // Once everything was applied and pruned, there is no more to do than to put back what changes.
   if (observed.applied?.attempt !== desired.attempt) return applySync;
+  // What drifted under a freeze is compared again, and put back when that is over.
+  if (heldBy(row) !== undefined) return inspectSync;
   if (isPruneAsked(row)) return pruneForeign;
   if (observed.phase !== "Verifying") return inspectSync;
-  return isSuspended || !isInspectionDue(row, now) ? verifySync : inspectSync;
+  return isSuspended(subject) || !isInspectionDue(row, now) ? verifySync : inspectSync;
 }
 
 /** What a verb came to, and what the cluster said of itself meanwhile. */
@@ -117,12 +180,15 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
   const { clock } = context.ports;
   try {
     const client = await context.ports.connector.connect(cluster, context.deadline);
-    const result = await verb({ ...context, client });
+    const permit = () => context.gate.permit(context.row.desired.attempt);
+    const result = await verb({ ...context, client: guardedClient(client, permit) });
     if (result.reason === "IdentityMismatch") context.ports.connector.distrust(cluster);
     if (result.phase === "Unreachable") return { result };
     const version = isSeenLongAgo(cluster, clock.now()) ? await client.serverVersion() : undefined;
     return { result, contact: { uid: result.clusterUid, version } };
   } catch (error) {
+    if (error instanceof LeaseLost) throw error;
+    if (error instanceof WriteWithheld) return { result: withheldFinding("cut off", error.why), contact: {} };
     if (error instanceof KubeError) {
       if (isCutOff(error, { clock, deadline: context.deadline })) return { result: cutOff(verb, context.row) };
       const result = unansweredFinding(error, cluster);

@@ -6,7 +6,9 @@ import { digestOf } from "#shared/domain/digest.ts";
 import { selects } from "#shared/domain/kinds/cluster-selection.ts";
 import { advance, nextDeadline } from "#shared/domain/rollout/advance.ts";
 import type { Assignment } from "#shared/domain/rollout/decision.ts";
+import { type Hold, holdsOf } from "#shared/domain/rollout/holds.ts";
 import { relationOf } from "#shared/domain/rollout/plan.ts";
+import { type Freeze, freezeOfAll, isReleased } from "#shared/domain/rows/brake-row.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
 import { clusterOf, keys, statePartition, syncName, targetRange } from "#shared/domain/rows/keys.ts";
 import { nextDesired } from "#shared/domain/rows/lineage.ts";
@@ -37,10 +39,17 @@ const PARKED_SECONDS = 60;
 export async function advanceRollout(known: Known, stored: RolloutRow, ports: PlannerPorts): Promise<Step> {
   const now = ports.clock.now();
   const rollout = stored.phase === "Sealed" ? running(stored, now) : stored;
-  const targets = await readTargets(rollout, ports.table);
-  const observations = await readObservations(known, { rollout, targets }, ports.table);
+  const freeze = freezeOfAll(known.brake, now);
+  const targets = await readTargets(rollout, { freeze, table: ports.table });
+  const observations = await readObservations(known, { rollout, targets, now }, ports.table);
   const decision = advance(
-    { rollout, suspended: known.row.operations.suspended !== undefined, completed: known.head?.completed, targets },
+    {
+      rollout,
+      suspended: known.row.operations.suspended !== undefined,
+      freeze,
+      completed: known.head?.completed,
+      targets,
+    },
     observations,
     { now, room: ROOM },
   );
@@ -50,7 +59,8 @@ export async function advanceRollout(known: Known, stored: RolloutRow, ports: Pl
   const given = new Map(targets.map((target) => [target.order, target]));
   const after = merged(given, decision.targets);
   const same = decision.rollout === stored && seen;
-  const next = same ? onTime(stored, after) : timed(decision.rollout, after, now);
+  const deadline = deadlineAmong(decision.rollout, after, observations.holds);
+  const next = same ? onTime(stored, deadline) : timed(decision.rollout, deadline, now);
   if (next === stored) return { messages: requested, again: false };
 
   await ports.table.write([
@@ -94,13 +104,16 @@ function running(rollout: RolloutRow, now: Date): RolloutRow {
 }
 
 /** Everything outstanding, parked and returned, and the next of the stage in order. */
-async function readTargets(rollout: RolloutRow, table: Table): Promise<readonly TargetRow[]> {
+async function readTargets(
+  rollout: RolloutRow,
+  { freeze, table }: { readonly freeze: Freeze | undefined; readonly table: Table },
+): Promise<readonly TargetRow[]> {
   const refs = [...rollout.outstanding, ...rollout.parked, ...rollout.returned];
   const [held, next] = await Promise.all([
     refs.length === 0
       ? []
       : table.getMany(refs.map((ref: TargetRef) => keys.target(rollout.subject, rollout.number, ref))),
-    readNext(rollout, table),
+    freeze === undefined ? readNext(rollout, table) : [],
   ]);
   const byOrder = new Map([...(held as TargetRow[]), ...next].map((target) => [target.order, target]));
   return [...byOrder.values()].sort((a, b) => a.order - b.order);
@@ -115,7 +128,7 @@ async function readNext(rollout: RolloutRow, table: Table): Promise<readonly Tar
   const next: TargetRow[] = [];
   let waiting = 0;
   let after: string | undefined;
-  // Those in front that still wait for their renderings may have others behind them whose turn has come and gone.
+  // Those in front that still wait for their renderings, or are frozen, may have others behind them whose turn has come and gone.
   do {
     const page = await table.query({
       pk: keys.head(rollout.subject).pk,
@@ -124,7 +137,7 @@ async function readNext(rollout: RolloutRow, table: Table): Promise<readonly Tar
       ...(after === undefined ? {} : { after }),
     });
     next.push(...(page.items as readonly TargetRow[]));
-    waiting = next.filter((target) => target.state === "Waiting").length;
+    waiting = next.filter((target) => target.state === "Waiting" && target.frozen === undefined).length;
     after = page.next;
   } while (after !== undefined && waiting < wanted);
   return next;
@@ -133,10 +146,11 @@ async function readNext(rollout: RolloutRow, table: Table): Promise<readonly Tar
 interface Looking {
   readonly rollout: RolloutRow;
   readonly targets: readonly TargetRow[];
+  readonly now: Date;
 }
 
 /** Syncs of everything open or carried, and of what waits or does not answer its renderings and whether it is selected. */
-async function readObservations(known: Known, { rollout, targets }: Looking, table: Table) {
+async function readObservations(known: Known, { rollout, targets, now }: Looking, table: Table) {
   const names = [...rollout.plan.templates.map((template) => template.name), ...rollout.plan.removed].map((name) =>
     syncName(rollout.subject, name),
   );
@@ -150,10 +164,12 @@ async function readObservations(known: Known, { rollout, targets }: Looking, tab
   );
   const parked = targets.filter((target) => target.state === "Unreachable");
   const asked = [...waiting, ...parked].filter((target) => target.leaving !== true).map((target) => target.cluster);
+  // What a freeze covers is said by labels.
+  const braked = isReleased(known.brake) ? [] : [...rollout.outstanding, ...rollout.carried].map((one) => one.cluster);
   const wanted: RowKey[] = [
     ...[...clusters].flatMap((cluster) => names.map((name) => keys.sync(cluster, rollout.subject.namespace, name))),
     ...[...inputs].map((input) => keys.rendering(input)),
-    ...asked.map((cluster) => keys.fleet(cluster)),
+    ...[...asked, ...braked].map((cluster) => keys.fleet(cluster)),
   ];
   const rows: readonly Row[] = wanted.length === 0 ? [] : await table.getMany(wanted, { newer: "kept" });
   const selection = relationOf(known.row).clusters;
@@ -163,6 +179,7 @@ async function readObservations(known: Known, { rollout, targets }: Looking, tab
   return {
     syncs: rows.filter((row): row is SyncRow => row.type === "SyncOnCluster"),
     fleet,
+    holds: holdsOf(known.brake, fleet, now),
     selected: new Map(asked.map((cluster) => [cluster, selected.has(cluster)])),
     unreadable: unreadable(rows.filter(isNewer), waiting),
     renderings: new Map(
@@ -285,10 +302,9 @@ function merged(given: ReadonlyMap<number, TargetRow>, changed: readonly TargetR
 }
 
 /** The one timer of a rollout: its nearest deadline, and a watchdog while somebody's word is awaited. */
-function timed(rollout: RolloutRow, targets: readonly TargetRow[], now: Date): RolloutRow {
+function timed(rollout: RolloutRow, deadline: string | undefined, now: Date): RolloutRow {
   const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = rollout;
   if (rollout.phase === "Complete") return rest;
-  const deadline = deadlineAmong(rollout, targets);
   const watchdog =
     rollout.phase === "Halted" && rollout.outstanding.length === 0 ? later(now, 600) : watchdogAt(now, 0);
   const parked = rollout.parked.length > 0 ? [later(now, PARKED_SECONDS)] : [];
@@ -297,19 +313,23 @@ function timed(rollout: RolloutRow, targets: readonly TargetRow[], now: Date): R
 }
 
 /** A watchdog that has grown past the nearest deadline, or that was lost, is put back; else the row stays as it is. */
-function onTime(rollout: RolloutRow, targets: readonly TargetRow[]): RolloutRow {
-  const deadline = deadlineAmong(rollout, targets);
+function onTime(rollout: RolloutRow, deadline: string | undefined): RolloutRow {
   const due = rollout.dueKey === undefined ? undefined : dueAtOf(rollout.dueKey);
   if (due !== undefined && (deadline === undefined || due <= deadline)) return rollout;
   const at = deadline ?? rollout.createdAt;
   return { ...rollout, ...dueAttributes(keys.rollout(rollout.subject, rollout.number), at) };
 }
 
-function deadlineAmong(rollout: RolloutRow, targets: readonly TargetRow[]): string | undefined {
+function deadlineAmong(
+  rollout: RolloutRow,
+  targets: readonly TargetRow[],
+  holds: ReadonlyMap<string, Hold>,
+): string | undefined {
   const outstanding = new Set(rollout.outstanding.map((ref) => ref.order));
   return nextDeadline(
     rollout,
     targets.filter((target) => outstanding.has(target.order)),
+    holds,
   );
 }
 

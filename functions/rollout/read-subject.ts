@@ -1,8 +1,10 @@
 import { type DesiredPlan, desiredPlan, relationOf } from "#shared/domain/rollout/plan.ts";
+import { type Brake, brakeAmong } from "#shared/domain/rows/brake-row.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import type { SourceRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
+import { StarlingError } from "#shared/errors.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** Everything about a subject that does not depend on the size of its fleet. */
@@ -13,9 +15,10 @@ export interface Known {
   /** The open rollout. */
   readonly rollout: RolloutRow | undefined;
   readonly desired: DesiredPlan;
+  readonly brake: Brake;
 }
 
-/** @returns undefined when the subject does not exist. */
+/** @returns undefined when the subject does not exist. @throws StarlingError `BrakeUnreadable` */
 export async function readSubject(subject: Subject, ports: { readonly table: Table }): Promise<Known | undefined> {
   const first = await ports.table.getMany([
     keys.object(subject.namespace, subject.kind, subject.name),
@@ -28,13 +31,17 @@ export async function readSubject(subject: Subject, ports: { readonly table: Tab
   const second = await ports.table.getMany([
     ...[...sources].map((name) => keys.object(subject.namespace, "Source", name)),
     ...(head?.open === undefined ? [] : [keys.rollout(subject, head.open)]),
+    keys.brake,
   ]);
+  const reading = brakeAmong(second);
+  if (!reading.ok) throw new StarlingError(reading.message, { code: "BrakeUnreadable", retry: "transient" });
   const found = second.filter((candidate): candidate is SourceRow => candidate.type === "Source");
   return {
     subject,
     row,
     head,
     rollout: second.find((candidate): candidate is RolloutRow => candidate.type === "Rollout"),
+    brake: reading.brake,
     desired: desiredPlan(row, new Map(found.map((source) => [source.name, source])), head),
   };
 }

@@ -27,6 +27,7 @@ export type Partition =
   | "NS#*#Sync"
   | "CL#*"
   | "FLEET"
+  | "BRAKE"
   | "SUBJECTS"
   | "SOURCES"
   | "USES#*"

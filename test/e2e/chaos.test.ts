@@ -28,8 +28,8 @@ const patienceSeconds = long ? 900 : 120;
 const rate = 20;
 /** The waits of clients that repeat throttled calls are no shorter where the clock runs faster. */
 const patientTimeouts = { rollout: 300, report: 300, render: 300, resolve: 300, apply: 300 };
-/** Shorter than the first watchdog, so that a death costs one. */
-const shortLeases = { apply: 28, rollout: 28, report: 28, resolve: 28, render: 28 };
+/** Shorter than the first watchdog, so that a death costs one. A worker's lease is short by itself. */
+const shortClaims = { apply: 300, rollout: 28, report: 28, resolve: 28, render: 28 };
 
 /** Much more than the clocks of a cloud are off. */
 const mostOffMs = 3000;
@@ -208,7 +208,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       mortal = mortals;
       const plans = new Map(names.map((name) => [name, pointsOf(name, spreads[name] ?? 0)]));
       const plan = planDeaths(mortals, plans);
-      const made = await open({ timeoutSeconds: shortLeases, sandboxes: mortals.sandboxes });
+      const made = await open({ timeoutSeconds: shortClaims, sandboxes: mortals.sandboxes });
       await tellStory(made, story);
       mortals.judgeBy(undefined);
       await expectQuietEnd(made, "some");

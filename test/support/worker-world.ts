@@ -5,6 +5,7 @@ import { randomIds } from "#shared/adapters/system.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { encodeRendering } from "#shared/domain/rendering.ts";
+import type { BrakeRow } from "#shared/domain/rows/brake-row.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import { nextDesired } from "#shared/domain/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/domain/rows/object-rows.ts";
@@ -111,6 +112,26 @@ export class WorkerWorld {
       ...half,
     };
     await this.table.write([{ put: subject }]);
+  }
+
+  async suspend(name: string): Promise<void> {
+    await this.setSubject(name, {
+      operations: { suspended: { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 } },
+    });
+  }
+
+  /** What the brake's row says from now on. */
+  async setBrake(brake: Partial<Pick<BrakeRow, "freezes" | "lifted">>): Promise<void> {
+    const row: BrakeRow = {
+      ...keys.brake,
+      type: "Brake",
+      schema: ROW_SCHEMA,
+      version: 1,
+      freezes: [],
+      lifted: [],
+      ...brake,
+    };
+    await this.table.write([{ put: row }]);
   }
 
   async sync(name: string): Promise<SyncRow | undefined> {

@@ -36,6 +36,7 @@ test.each([
   [keys.sync("c1", "shop", "web").pk, "CL#*"],
   [keys.lease("c1").pk, "CL#*"],
   [keys.fleet("c1").pk, "FLEET"],
+  [keys.brake.pk, "BRAKE"],
   [keys.subject(subject).pk, "SUBJECTS"],
   [keys.sourceEntry(source).pk, "SOURCES"],
   [keys.uses(source, subject).pk, "USES#*"],

@@ -278,7 +278,7 @@ describe("who may do what", () => {
   test.each<[Folder, readonly string[]]>([
     ["webhook", ["NS#*#Source", "REPO#*"]],
     ["render", ["REND#*"]],
-    ["apply", ["CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
+    ["apply", ["BRAKE", "CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
   ])("%s reads these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);
   });

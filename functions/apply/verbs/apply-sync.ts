@@ -15,12 +15,14 @@ import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { withheldFinding } from "#functions/apply/verbs/withheld-finding.ts";
 import { worstOf } from "#shared/domain/health/status.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { objectIdOf } from "#shared/domain/kube-object.ts";
 import { type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 import type { Applied } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
+import type { Withheld } from "#shared/domain/sync/withheld.ts";
 
 /**
  * Takes the cluster to the rendering that is desired: claims the parent object, applies, and only when every object was
@@ -87,6 +89,9 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
   const inventory = await saveInventory(context, after);
   const named = left.lost.length === 0 ? {} : { foreign: await findForeign(context, after) };
   const stored = { ...claimed, warnings, ...(inventory === undefined ? {} : { inventory }), ...named };
+  if (pruned?.outcome === "withheld") {
+    return { ...withheldFinding("everything was applied; nothing is pruned", pruned.why), ...stored };
+  }
   if (pruned !== undefined && pruned.outcome !== "done") {
     return { ...pruneFinding(pruned, { waiting: "Pruning", failed: "PruneFailed" }), ...stored };
   }
@@ -121,11 +126,17 @@ interface Pruning {
   readonly setId: string;
 }
 
-async function prune(context: VerbContext, pruning: Pruning): Promise<PruneResult | undefined> {
+/** Deleting is a turn of its own: what was read before all was applied may be long ago. */
+async function prune(
+  context: VerbContext,
+  pruning: Pruning,
+): Promise<PruneResult | { readonly outcome: "withheld"; readonly why: Withheld } | undefined> {
   const { client, claim, ports, deadline } = context;
   const isDesired = (id: ObjectId) => pruning.kept.has(objectIdKey(id));
   const candidates = pruning.applied.entries.filter((entry) => !isDesired(entry.id));
   if (candidates.length === 0 && pruning.unrecorded.length === 0) return undefined;
+  const why = await context.gate.ask(context.row.desired.attempt);
+  if (why !== undefined) return { outcome: "withheld", why };
   const keepUids = new Set(pruning.applied.entries.filter((entry) => isDesired(entry.id)).map((entry) => entry.uid));
   return pruneSet(client, {
     setId: pruning.setId,

@@ -68,9 +68,11 @@ async function inspectOver({ context, inventory: before }: Recalled): Promise<Ve
     const health = counted(await withHealth(context, seen, report.live));
     return { ...health, ...(await stored(context, seen)), ...newlyLeft(context, leftAlone) };
   }
-  if (row.desired.apply.drift === "report") {
+  const why = row.desired.apply.drift === "report" ? undefined : await context.gate.ask(row.desired.attempt);
+  if (row.desired.apply.drift === "report" || why !== undefined) {
     const found = { drift: driftOf(report, { at: ports.clock.now(), corrected: false }) };
-    return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)), ...found };
+    const withheld = why === undefined ? {} : { withheld: why };
+    return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)), ...found, ...withheld };
   }
   return counted(await correct(context, { report: { ...report, drifted: toCorrect }, seen, before }));
 }

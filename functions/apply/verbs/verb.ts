@@ -1,8 +1,10 @@
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
+import type { WriteGate } from "#functions/apply/write-gate.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Finding } from "#shared/domain/sync/observe.ts";
+import type { Withheld } from "#shared/domain/sync/withheld.ts";
 
 /** What a verb works with. */
 export interface VerbContext {
@@ -13,12 +15,16 @@ export interface VerbContext {
   readonly deadline: Date;
   /** Nothing is written, whatever is found. */
   readonly isSuspended: boolean;
+  /** To be asked at each turn of the verb to something that writes. */
+  readonly gate: WriteGate;
   readonly ports: WorkerPorts;
 }
 
 export interface VerbResult extends Finding {
   /** The uid of another cluster that answered instead. */
   readonly otherUid?: string;
+  /** Why something was not written that should be. */
+  readonly withheld?: Withheld;
 }
 
 /** One kind of look at a Sync: apply, delete, verify, inspect or probe. */

@@ -5,6 +5,7 @@ import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/domain/kinds/source.ts";
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/domain/kinds/sync-template.ts";
+import { type Freeze, freezeText } from "#shared/domain/rows/brake-row.ts";
 import type { EventRow } from "#shared/domain/rows/event-row.ts";
 import { type Subject, syncName } from "#shared/domain/rows/keys.ts";
 import type {
@@ -22,7 +23,7 @@ import type {
 } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
-import type { Assigned, Observed, PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { type Assigned, heldBy, type Observed, type PruneAct, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { type OutOfSync, syncState } from "#shared/domain/sync/sync-state.ts";
 
 export interface ObjectMeta {
@@ -54,9 +55,14 @@ export type ClusterObject = ApiObject<
     readonly syncs?: SyncCounts;
     /** What its role is assumed with, for the role's trust policy. */
     readonly externalId?: string;
+    /** That holds it now: nothing is written to it. */
+    readonly frozen?: FrozenBy;
   }
 >;
 export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, SubjectStatus>;
+
+/** What is frozen says by whom, why, until when, and the name to thaw. */
+export type FrozenBy = Pick<Freeze, "name" | "by" | "reason" | "until">;
 
 /** The Syncs of one cluster; those that are not ready by their state, with the name of one of them. */
 export interface SyncCounts {
@@ -78,6 +84,8 @@ export interface SyncStatus {
   readonly conditions: readonly Condition[];
   /** The newest request to prune foreign members, and whether it was carried out. */
   readonly prune?: PruneAct & { readonly handled: boolean };
+  /** That keeps its worker from writing what the cluster lacks. */
+  readonly frozen?: FrozenBy & { readonly since: string };
   /** What the planner says about a Sync that a user wrote. */
   readonly plan?: SubjectStatus;
 }
@@ -144,10 +152,20 @@ export function sourceObject(row: SourceRow): SourceObject {
   return { ...head("Source", row), spec: row.spec, ...operationsOf(row), status: row.status };
 }
 
-export function clusterObject(row: ClusterRow, installation: string, syncs: readonly SyncObject[] = []): ClusterObject {
+export function clusterObject(
+  row: ClusterRow,
+  installation: string,
+  seen: { readonly syncs?: readonly SyncObject[]; readonly freeze?: Freeze | undefined } = {},
+): ClusterObject {
+  const { syncs = [], freeze } = seen;
+  const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
   const access = row.spec.access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
-  const status = { ...row.status, ...access, syncs: countSyncs(syncs) };
+  const status = { ...row.status, ...access, ...frozen, syncs: countSyncs(syncs) };
   return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
+}
+
+function frozenBy({ name, by, reason, until }: FrozenBy): FrozenBy {
+  return { name, by, reason, ...(until === undefined ? {} : { until }) };
 }
 
 function countSyncs(syncs: readonly SyncObject[]): SyncCounts {
@@ -251,13 +269,14 @@ export function targetItem(row: TargetRow, rollout: RolloutRow, syncs: readonly 
   const behind = syncs.find((sync) => sync.observed?.phase !== "Ready") ?? syncs[0];
   const revision = behind?.observed?.applied?.revision;
   const assigned = syncs.filter((sync) => row.attempts[sync.name] === sync.desired.attempt);
+  const held = assigned.map(heldBy).find((one) => one !== undefined);
   const troubled = assigned.find((sync) => sync.observed?.phase !== "Ready") ?? assigned[0];
   return {
     cluster: row.cluster,
     order: row.order,
     stage: rollout.stages[row.stage]?.name ?? String(row.stage),
     state: row.state,
-    reason: row.reason,
+    reason: held === undefined || isDone(row.state) ? row.reason : freezeText(held),
     ...(revision === undefined ? {} : { revision }),
     ...(row.assignedAt === undefined ? {} : { assignedAt: row.assignedAt }),
     ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
@@ -282,7 +301,13 @@ export function listOf<Item>(kind: string, items: readonly Item[], next: string 
 function statusOf(row: SyncRow, about: Parameters<typeof syncState>[1]): SyncStatus {
   const { apply: _apply, token: _token, earlier: _earlier, anew: _anew, ...desired } = row.desired;
   const { behind } = about;
-  const said = { state: syncState(row, about), desired, ...(behind === undefined ? {} : { wanted: behind }) };
+  const held = heldBy(row);
+  const said = {
+    state: syncState(row, about),
+    desired,
+    ...(behind === undefined ? {} : { wanted: behind }),
+    ...(held === undefined ? {} : { frozen: { ...frozenBy(held), since: held.since } }),
+  };
   if (row.observed === undefined) return { ...said, conditions: [] };
   const { conditions, fence: _fence, handledPrune, ...observed } = row.observed;
   const asked = row.operations?.prune;

@@ -4,8 +4,10 @@
  */
 import { resolveCount } from "#shared/domain/kinds/quantities.ts";
 import type { Advance, Assignment, Observations, PlannerState } from "#shared/domain/rollout/decision.ts";
+import { deadlinesUnder, type Hold } from "#shared/domain/rollout/holds.ts";
 import { deadlineOf, isChanging, isPreexisting, isUnchanged, judge } from "#shared/domain/rollout/judge.ts";
 import { RolloutDraft } from "#shared/domain/rollout/rollout-draft.ts";
+import { type Freeze, freezeText } from "#shared/domain/rows/brake-row.ts";
 import { type Subject, syncName } from "#shared/domain/rows/keys.ts";
 import type { RenderingRow, RolloutRow, TargetInput, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import type { Assigned, SyncRow } from "#shared/domain/rows/sync-row.ts";
@@ -13,6 +15,7 @@ import type { Assigned, SyncRow } from "#shared/domain/rows/sync-row.ts";
 /** Clusters a rollout names one by one in its row, which is written with every step: far below the row's 400 KB. */
 const MOST_NAMED = 1500;
 const STALLED = "TooManyUnreachable";
+const FROZEN = "Frozen";
 
 /**
  * One step of a rollout that is Running or Halted.
@@ -29,6 +32,10 @@ export function advance(
   if (!observe(draft, state, known)) return draft.result({ again: true });
   settleCarried(draft, known);
   if (state.suspended || draft.phase !== "Running") return draft.result({ again: false });
+  if (state.freeze !== undefined && draft.unfinished() > 0) {
+    tellFrozen(draft, state.freeze);
+    return draft.result({ again: false });
+  }
 
   if (overBudget(draft)) {
     const word = draft.failures() === 1 ? "cluster" : "clusters";
@@ -43,9 +50,12 @@ export function advance(
   if (filled === "more" || overBudget(draft)) return draft.result({ again: true });
   if (draft.unfinished() > 0) {
     const away = draft.count("Unreachable");
-    if (draft.changing() === 0 && draft.named() >= MOST_NAMED) {
+    const freeze = freezeThatBlocks(draft, state, known);
+    if (freeze !== undefined) {
+      tellFrozen(draft, freeze);
+    } else if (draft.changing() === 0 && draft.named() >= MOST_NAMED) {
       draft.explain(STALLED, `stage ${draft.stage().name} waits: ${away} unreachable, a rollout bears ${MOST_NAMED}`);
-    } else if (draft.rollout.reason === STALLED) {
+    } else if (draft.rollout.reason === STALLED || draft.rollout.reason === FROZEN) {
       draft.explain("StageStarted", `stage ${draft.stage().name} goes on`);
     }
     return draft.result({ again: false });
@@ -83,6 +93,22 @@ function isFarewellOver(draft: RolloutDraft): boolean {
   return away === 0;
 }
 
+function tellFrozen(draft: RolloutDraft, freeze: Freeze): void {
+  draft.explain(FROZEN, `stage ${draft.stage().name} waits: ${freezeText(freeze)}`);
+}
+
+/** Of the clusters that are looked at, those that change or could change next are all frozen: the first one's freeze. */
+function freezeThatBlocks(draft: RolloutDraft, state: PlannerState, { holds }: Known): Freeze | undefined {
+  if (holds === undefined || holds.size === 0) return undefined;
+  const freezeOf = (target: TargetRow) => holds.get(target.cluster)?.freeze;
+  const changing = state.targets.filter((target) => draft.isOutstanding(target));
+  const waiting = draft.inTurn(state.targets);
+  if (changing.some((target) => freezeOf(target) === undefined)) return undefined;
+  const canGoOn = freeSlots(draft, state.rollout) > 0 && waiting.some((target) => freezeOf(target) === undefined);
+  const [first] = [...changing, ...waiting].flatMap((target) => freezeOf(target) ?? []);
+  return canGoOn || draft.carriedCount() > 0 ? undefined : first;
+}
+
 function overBudget(draft: RolloutDraft): boolean {
   return draft.failures() > resolveCount(draft.rollout.strategy.maxFailures, draft.rollout.selected);
 }
@@ -99,6 +125,7 @@ interface Known {
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
   readonly renderings: ReadonlyMap<string, RenderingRow>;
   readonly selected: ReadonlyMap<string, boolean>;
+  readonly holds?: ReadonlyMap<string, Hold>;
   readonly now: Date;
 }
 
@@ -107,7 +134,6 @@ interface Known {
  * @returns whether there was room for all of it.
  */
 function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolean {
-  const clock = { ...draft.rollout, now: known.now };
   for (const target of state.targets) {
     const syncs = known.syncs.get(target.cluster) ?? [];
     if (draft.room() < 1 + syncs.length) return false;
@@ -115,7 +141,8 @@ function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolea
     if (unread !== undefined) {
       if (draft.isOutstanding(target)) draft.move(target, { state: "Unreachable", reason: `NewerRow: ${unread}` });
     } else if (draft.isOutstanding(target)) {
-      const verdict = judge(target, syncs, clock);
+      const deadlines = deadlinesUnder(draft.rollout, known.holds?.get(target.cluster));
+      const verdict = judge(target, syncs, { ...deadlines, now: known.now });
       draft.move(target, verdict);
       if (verdict.state === "Succeeded") draft.removeGone(target, syncs);
     } else if (draft.isParked(target)) {
@@ -132,12 +159,13 @@ function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolea
 
 /**
  * A cluster an earlier rollout left changing gives its slot back when it settles or its deadline is over; while the
- * subject is suspended no deadline runs, because the cluster's worker stands still and will go on.
+ * subject is suspended, or the cluster frozen, no deadline runs, because the cluster's worker stands still and will go on.
  */
 function settleCarried(draft: RolloutDraft, known: Known): void {
   const { pausedAt } = draft.rollout;
   draft.keepCarried((carried) => {
-    if (pausedAt === undefined && carried.until <= known.now.toISOString()) return false;
+    const isHeld = pausedAt !== undefined || known.holds?.get(carried.cluster)?.freeze !== undefined;
+    if (!isHeld && carried.until <= known.now.toISOString()) return false;
     return (known.syncs.get(carried.cluster) ?? []).some(isChanging);
   });
 }
@@ -154,6 +182,7 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
   const names = namesOf(state.rollout);
   for (const target of draft.inTurn(state.targets)) {
     const current = draft.current(target);
+    const freeze = supplies.holds?.get(current.cluster)?.freeze;
     const syncs = supplies.syncs.get(current.cluster) ?? [];
     if (draft.room() < 1 + syncs.length) return "more";
     const unread = supplies.unreadable?.get(current.cluster);
@@ -196,6 +225,10 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
       draft.settle(current, wanted);
       continue;
     }
+    if (freeze !== undefined) {
+      draft.hold(current, freeze);
+      continue;
+    }
     // A carried cluster brings its slot along, unless a stricter bound has taken it away.
     if (needsSlot ? slots <= 0 : slots < 0) {
       full = true;
@@ -203,7 +236,7 @@ function fillSlots(draft: RolloutDraft, state: PlannerState, supplies: Known): "
     }
     if (needsSlot) slots--;
     const preexisting = syncs.some((sync) => isPreexisting(sync, state.completed));
-    draft.assign(current, { assignments: wanted, preexisting });
+    draft.assign(draft.release(current), { assignments: wanted, preexisting });
   }
   const unseen = draft.count("Waiting") > 0 && freeSlots(draft, state.rollout) > 0;
   return unseen && draft.progressed() ? "more" : "enough";
@@ -305,12 +338,23 @@ function madeFrom(input: TargetInput | undefined, source: string): Pick<Assigned
   return input === undefined || "problem" in input ? {} : { input: input.digest, source };
 }
 
-/** When the planner must look again although nobody calls it: the nearest deadline; none runs while it is suspended. */
-export function nextDeadline(rollout: RolloutRow, targets: readonly TargetRow[]): string | undefined {
+/**
+ * When the planner must look again although nobody calls it: the nearest deadline, or the end of a freeze. No deadline
+ * runs while it is suspended, nor that of a frozen cluster.
+ */
+export function nextDeadline(
+  rollout: RolloutRow,
+  targets: readonly TargetRow[],
+  holds: ReadonlyMap<string, Hold> = new Map(),
+): string | undefined {
   if (rollout.pausedAt !== undefined) return undefined;
+  const frozen = (cluster: string) => holds.get(cluster)?.freeze !== undefined;
   const deadlines = [
-    ...targets.flatMap((target) => deadlineOf(target, rollout) ?? []),
-    ...rollout.carried.map((carried) => carried.until),
+    ...targets
+      .filter((target) => !frozen(target.cluster))
+      .flatMap((target) => deadlineOf(target, deadlinesUnder(rollout, holds.get(target.cluster))) ?? []),
+    ...rollout.carried.filter(({ cluster }) => !frozen(cluster)).map((carried) => carried.until),
+    ...[...holds.values()].flatMap(({ freeze }) => freeze?.until ?? []),
   ];
   return deadlines.sort()[0];
 }

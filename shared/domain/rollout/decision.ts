@@ -1,11 +1,15 @@
 /** What the planner's decision is made from, and what it consists of. */
 import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
+import type { Hold } from "#shared/domain/rollout/holds.ts";
+import type { Freeze } from "#shared/domain/rows/brake-row.ts";
 import type { RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
 import type { Assigned, SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 export interface PlannerState {
   readonly rollout: RolloutRow;
   readonly suspended: boolean;
+  /** Holds every cluster: then those that wait are not even looked at. */
+  readonly freeze?: Freeze | undefined;
   /** Number of the subject's last completed rollout. */
   readonly completed: number | undefined;
   /** Everything outstanding and parked, and the next targets of the stage in order. */
@@ -20,6 +24,8 @@ export interface Observations {
   readonly selected: ReadonlyMap<string, boolean>;
   /** Clusters of which a row cannot be read, and why: nothing is decided about them but that they are away. */
   readonly unreadable?: ReadonlyMap<string, string>;
+  /** What the brake says of them. */
+  readonly holds?: ReadonlyMap<string, Hold>;
 }
 
 export interface Assignment {

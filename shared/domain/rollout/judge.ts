@@ -10,7 +10,8 @@ export interface Verdict {
   readonly reason: string;
 }
 
-type Deadlines = Pick<RolloutRow, "strategy" | "pausedAt" | "resumedAt">;
+/** What says until when a target has time. */
+export type Deadlines = Pick<RolloutRow, "strategy" | "pausedAt" | "resumedAt">;
 
 /**
  * What an assigned target has come to. Observations about other attempts are ignored: numbers, not clocks, decide what

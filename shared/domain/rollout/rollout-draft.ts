@@ -1,5 +1,6 @@
 import type { Advance, Assignment, PlannerState, RenderingRequest } from "#shared/domain/rollout/decision.ts";
 import { deadlineOf, type Verdict } from "#shared/domain/rollout/judge.ts";
+import { type Freeze, freezeText } from "#shared/domain/rows/brake-row.ts";
 import type {
   RolloutPhase,
   RolloutRow,
@@ -142,6 +143,22 @@ export class RolloutDraft {
     if (from.state === to.state) return;
     this.#replace({ ...from, state: to.state, reason: to.reason, ...(isEnd(to.state) ? { endedAt: this.#now } : {}) });
     if (to.state === "Failed" && from.state !== "Failed") this.#recordFailure(from, to.reason);
+  }
+
+  /** Its cluster is frozen: it keeps its place, and what it waits for is told. */
+  hold(target: TargetRow, freeze: Freeze): void {
+    const from = this.current(target);
+    if (from.frozen === freeze.name) return;
+    this.#replace({ ...from, state: "Waiting", reason: freezeText(freeze), frozen: freeze.name });
+  }
+
+  /** No freeze holds it any more. */
+  release(target: TargetRow): TargetRow {
+    const { frozen, ...from } = this.current(target);
+    if (frozen === undefined) return from;
+    const released = { ...from, reason: "" };
+    this.#replace(released);
+    return released;
   }
 
   /** Suspended time spends no deadline: what was assigned before starts its deadline anew, and so does what is carried. */

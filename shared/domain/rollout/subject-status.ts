@@ -59,6 +59,7 @@ function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   if (facts.waiting !== undefined) return "Waiting";
   if (rollout !== undefined) {
     if (rollout.phase === "Halted") return "Halted";
+    if (rollout.phase !== "Complete" && rollout.reason === "Frozen") return "Frozen";
     return rollout.phase !== "Complete" && rollout.reason === "TooManyUnreachable" ? "Stalled" : "Rolling";
   }
   if (settled === undefined) return reconcile === undefined ? "Waiting" : "Reconciling";
@@ -118,6 +119,7 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
       return facts.waiting?.message ?? "nothing was rolled out yet";
     case "Halted":
     case "Stalled":
+    case "Frozen":
       return rollout?.message ?? "";
     case "Deleting":
       return rollout === undefined ? counts : deletionText(rollout);

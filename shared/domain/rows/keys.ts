@@ -20,6 +20,7 @@ export const keys = {
     sk: `SYNC#${namespace}#${name}`,
   }),
   lease: (cluster: string): RowKey => ({ pk: `CL#${cluster}`, sk: "LEASE" }),
+  brake: { pk: "BRAKE", sk: "META" } satisfies RowKey,
   fleet: (cluster: string): RowKey => ({ pk: "FLEET", sk: cluster }),
   subject: (subject: Subject): RowKey => ({
     pk: "SUBJECTS",

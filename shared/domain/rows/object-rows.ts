@@ -187,6 +187,7 @@ export type SubjectState =
   | "Waiting"
   | "Halted"
   | "Suspended"
+  | "Frozen"
   | "Stalled"
   | "Deleting";
 
@@ -197,7 +198,7 @@ export type SubjectRow = SyncGroupRow | UserSyncRow;
 /** Whether a rollout of the subject is open, in which clusters that answer again wait for their turn. */
 export function givesTurns(subject: SubjectRow | undefined): boolean {
   const state = subject?.status.state;
-  return state === "Rolling" || state === "Halted" || state === "Stalled" || state === "Deleting";
+  return state === "Rolling" || state === "Halted" || state === "Stalled" || state === "Frozen" || state === "Deleting";
 }
 
 /** A directory entry: its key says all. */

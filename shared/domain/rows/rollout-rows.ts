@@ -111,6 +111,8 @@ export interface TargetRow extends Row {
   readonly attempts: Readonly<Record<string, number>>;
   readonly assignedAt?: string;
   readonly endedAt?: string;
+  /** Name of the freeze that it waits for. */
+  readonly frozen?: string;
   /** Not ready before it was assigned: shown, against no budget. */
   readonly preexisting?: true;
 }

@@ -6,6 +6,7 @@
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
 import type { ApplyOptions } from "#shared/domain/kinds/sync-template.ts";
 import type { ObjectId } from "#shared/domain/object-id.ts";
+import type { Freeze } from "#shared/domain/rows/brake-row.ts";
 import { jittered, later } from "#shared/domain/rows/due.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
 import type { Act, Condition } from "#shared/domain/rows/object-rows.ts";
@@ -192,6 +193,24 @@ export interface SyncRow extends Row {
     readonly reason?: string;
     readonly remembered: Remembered;
   };
+  readonly held?: Held;
+}
+
+/** Written by the worker: a freeze kept it from writing what the cluster lacks. */
+export interface Held extends Pick<Freeze, "name" | "by" | "reason" | "until"> {
+  /** The attempt this is about. */
+  readonly attempt: number;
+  readonly since: string;
+  /** When the worker found it so last. */
+  readonly at: string;
+}
+
+/** How often is looked whether a freeze still holds, for messages that were lost. */
+const HELD_SECONDS = 300;
+
+/** What holds the newest assignment, as far as the worker knows. */
+export function heldBy({ held, desired }: Pick<SyncRow, "held" | "desired">): Held | undefined {
+  return held?.attempt === desired.attempt && desired.action !== "orphan" ? held : undefined;
 }
 
 /**
@@ -277,11 +296,26 @@ export function intervalOf({ apply }: Pick<Desired, "apply">): number {
 
 /**
  * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
- * A new assignment is due at once; a settled one after its interval, for drift and health.
+ * A new assignment is due at once; a settled one after its interval, for drift and health. What a freeze holds is due when
+ * that ends; who is told of a thaw looks at once.
  */
 export function nextWork(
-  row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations">,
+  row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations" | "held">,
 ): string | undefined {
+  const held = heldBy(row);
+  if (held === undefined) return nextLook(row);
+  const look = isLookedAt(row) ? nextLook(row) : undefined;
+  const times = [later(held.at, HELD_SECONDS), held.until, look];
+  return times.filter((time) => time !== undefined).sort()[0];
+}
+
+/** Looks that write nothing go on under a freeze; what is only begun waits. */
+function isLookedAt({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
+  if (observed?.attempt !== desired.attempt) return false;
+  return observed.phase !== "Applying" && observed.phase !== "Retrying";
+}
+
+function nextLook(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations">): string | undefined {
   const { desired, observed } = row;
   if (desired.action === "orphan") return undefined;
   if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;

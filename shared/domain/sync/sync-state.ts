@@ -3,7 +3,7 @@ import { canonicalJson } from "#shared/domain/json.ts";
 import type { ApplyOptions } from "#shared/domain/kinds/sync-template.ts";
 import type { SubjectState, SubjectStatus } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutPhase } from "#shared/domain/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { heldBy, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 /** What the newest rollout of the subject wants on the cluster. */
 export interface WantedRendering {
@@ -57,10 +57,11 @@ export function syncState(
   const planned = about.plan?.state;
   if (row === undefined) return planned === undefined || planned === "Complete" ? "Pending" : planned;
   if (row.desired.action === "orphan") return "Orphaned";
+  if (heldBy(row) !== undefined) return "Frozen";
   if (row.observed?.attempt !== row.desired.attempt) return "Assigned";
   if (!isReady(row)) return row.observed.phase;
   if (planned !== undefined && stuck.has(planned)) return planned;
   return about.behind === undefined ? "Ready" : "OutOfSync";
 }
 
-const stuck: ReadonlySet<SubjectState> = new Set(["Halted", "Stalled", "Waiting"]);
+const stuck: ReadonlySet<SubjectState> = new Set(["Halted", "Stalled", "Frozen", "Waiting"]);

@@ -132,6 +132,9 @@ describe("a role lets its function do its work", () => {
     await until("the end of it", async () => (await state()) === "Complete");
 
     const post = (path: string) => api.call("POST", path, { reason: "a test" });
+    await post("/v1/freezes/brake");
+    await api.call("GET", "/v1/freezes");
+    await api.call("DELETE", "/v1/freezes/brake");
     await post(`${ns}/syncgroups/web/suspend`);
     await post(`${ns}/syncgroups/web/resume`);
     await post(`${ns}/syncgroups/web/reconcile`);

@@ -226,7 +226,7 @@ test("a cluster is well when it answers, is the one it was, and so are its Syncs
       for (const late of [undefined, behind]) {
         const ready = groupSyncObject(rowIn("Ready", "apply", "newest"), group);
         const other = phase === undefined ? [] : [groupSyncObject(rowIn(phase, "apply", "newest"), group, late)];
-        const said = objectState(clusterObject({ ...row, status }, "starling", [ready, ...other]));
+        const said = objectState(clusterObject({ ...row, status }, "starling", { syncs: [ready, ...other] }));
         const well = phase === undefined || (phase === "Ready" && late === undefined);
         const legend = `${what}, with ${phase ?? "nothing"}${late === undefined ? "" : ", behind"} beside what is ready`;
         wrong.push(...wordOf(said, { good: what === "there" && well, legend }));

@@ -1,0 +1,152 @@
+import { ApiFailure } from "#cli/api-client.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
+import { formatAge } from "#cli/format/age.ts";
+import { actText } from "#cli/format/object-state.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { formatTable } from "#cli/format/table.ts";
+import { pathSegment } from "#cli/kind-names.ts";
+import type { Session } from "#cli/session.ts";
+import type { FreezeObject } from "#shared/domain/api/freeze-object.ts";
+import type { ApiList } from "#shared/domain/api/objects.ts";
+import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
+import { later } from "#shared/domain/rows/due.ts";
+
+/** Of a freeze that nobody named: who is in a hurry needs none. */
+const DEFAULT_NAME = "freeze";
+
+export interface FreezeOptions {
+  readonly clusters?: string;
+  readonly until?: string;
+}
+
+interface FreezeAnswer {
+  readonly outcome: "created" | "configured" | "unchanged" | "deleted";
+  readonly freeze: FreezeObject;
+}
+
+/** The brake: nothing is written to any cluster that it covers, until it is thawed or its time is over. */
+export async function freeze(session: Session, name: string | undefined, options: FreezeOptions): Promise<ExitReason> {
+  const { reason } = session.options;
+  if (reason === undefined) {
+    const hint = `starling freeze${name === undefined ? "" : ` ${name}`} --reason "why"`;
+    throw usageFailure("everybody who finds it will want to know why: --reason TEXT", hint);
+  }
+  session.announce();
+  const { outcome, freeze: made } = await refusedByHand(() =>
+    session.api.call<FreezeAnswer>({
+      method: "POST",
+      path: pathOf(name ?? DEFAULT_NAME),
+      body: {
+        reason,
+        ...(options.clusters === undefined ? {} : { clusters: options.clusters }),
+        ...(options.until === undefined ? {} : { until: timeOf(options.until, session.io.now()) }),
+      },
+    }),
+  );
+  const said = outcome === "unchanged" ? "was on already" : outcome === "created" ? "on" : "changed";
+  session.io.out(`freeze/${made.metadata.name} ${said}: ${coverText(made)}${untilText(made)}\n`);
+  if (made.status.clusters === 0)
+    session.note("warning: no registered cluster matches now; see: starling get clusters");
+  session.note(`  next: starling thaw ${made.metadata.name}     to let them go on`);
+  return "done";
+}
+
+/** Lifts a freeze; without a name the only one there is. */
+export async function thaw(session: Session, name: string | undefined): Promise<ExitReason> {
+  session.announce();
+  const { freeze: lifted } = await refusedByHand(async () =>
+    session.api.call<FreezeAnswer>({
+      method: "DELETE",
+      path: pathOf(name ?? (await onlyOne(session))),
+      query: { reason: session.options.reason },
+    }),
+  );
+  session.io.out(`freeze/${lifted.metadata.name} thawed: ${clustersText(lifted)} may go on\n`);
+  return "done";
+}
+
+/** `get freezes`: those that are on. */
+export async function getFreezes(session: Session, names: readonly string[]): Promise<ExitReason> {
+  const list = await readFreezes(session);
+  const missing = names.find((name) => !list.items.some(({ metadata }) => metadata.name === name));
+  if (missing !== undefined)
+    throw new CliFailure(`there is no freeze ${missing}`, { exit: "no", next: "starling get freezes" });
+  const items = list.items.filter(({ metadata }) => names.length === 0 || names.includes(metadata.name));
+  const { output, headers } = session.options;
+  if (output === "json" || output === "yaml") {
+    session.io.out(serialise(names.length === 1 ? items[0] : { ...list, items }, output));
+    return "done";
+  }
+  if (output === "name") {
+    for (const { metadata } of items) session.io.out(`freeze/${metadata.name}\n`);
+    return "done";
+  }
+  if (items.length === 0) {
+    session.note("nothing is frozen");
+    return "done";
+  }
+  const now = session.io.now();
+  const rows = items.map(({ metadata, spec, status }) => [
+    metadata.name,
+    spec.clusters ?? "all",
+    String(status.clusters),
+    formatAge(metadata.creationTimestamp, now),
+    spec.until ?? "thawed",
+    actText({ by: status.by, at: metadata.creationTimestamp, number: 0, reason: spec.reason }),
+  ]);
+  const columns = ["NAME", "CLUSTERS", "COVERS", "FOR", "UNTIL", ""];
+  session.io.out(formatTable({ columns, rows }, { headers: headers === false ? "hide" : "show" }));
+  return "done";
+}
+
+function readFreezes(session: Session): Promise<ApiList<FreezeObject>> {
+  return session.api.call<ApiList<FreezeObject>>({ method: "GET", path: "/v1/freezes" });
+}
+
+async function onlyOne(session: Session): Promise<string> {
+  const { items } = await readFreezes(session);
+  const [first, ...more] = items;
+  if (first === undefined) throw new CliFailure("nothing is frozen", { exit: "no", next: "starling get freezes" });
+  if (more.length === 0) return first.metadata.name;
+  const names = items.map(({ metadata }) => metadata.name).join(", ");
+  throw usageFailure(`which one? there are ${names}`, `starling thaw ${first.metadata.name}`);
+}
+
+/** What stands in the way is a no, and the list says more. */
+async function refusedByHand<Answer>(call: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof ApiFailure) || (error.code !== "NotFound" && error.code !== "Conflict")) throw error;
+    throw new CliFailure(error.message, { exit: "no", next: "starling get freezes" });
+  }
+}
+
+/** A time, or how long from now. */
+function timeOf(text: string, now: Date): string {
+  const seconds = durationSeconds(text);
+  if (seconds !== undefined) return later(now, seconds);
+  const time = Date.parse(text);
+  if (/^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(time)) return new Date(time).toISOString();
+  throw usageFailure(
+    `--until is "${text}"; expected a time or a duration`,
+    "--until 2026-11-22T18:00:00Z, or --until 2h",
+  );
+}
+
+function coverText(freeze: FreezeObject): string {
+  return `nothing is written to ${clustersText(freeze)}`;
+}
+
+function clustersText({ spec, status }: FreezeObject): string {
+  const word = status.clusters === 1 ? "cluster" : "clusters";
+  return `${status.clusters} ${word} (${spec.clusters ?? "all"})`;
+}
+
+function untilText({ spec: { until } }: FreezeObject): string {
+  return until === undefined ? "" : `, until ${until}`;
+}
+
+function pathOf(name: string): string {
+  return `/v1/freezes/${pathSegment(name)}`;
+}

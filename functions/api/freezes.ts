@@ -1,0 +1,212 @@
+/** The brake: freezes are put on and lifted here, in one row that every worker reads before it writes to a cluster. */
+import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { audit, everySubject } from "#functions/api/write-object.ts";
+import { type FreezeObject, freezeObject } from "#shared/domain/api/freeze-object.ts";
+import { matchesSelector } from "#shared/domain/kinds/cluster-selection.ts";
+import { parseSelectorText } from "#shared/domain/kinds/selector-text.ts";
+import { type BrakeRow, brakeAmong, type Freeze, isInForce, type LiftedFreeze } from "#shared/domain/rows/brake-row.ts";
+import { later } from "#shared/domain/rows/due.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
+import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
+import { isConflict, StarlingError } from "#shared/errors.ts";
+import type { Message } from "#shared/messages.ts";
+
+/** Every worker reads all of them before each write. */
+const MAX_FREEZES = 50;
+/** Deadlines that began before one are longer than its end is ago; longer ones than this are nobody's. */
+const KEPT_DAYS = 7;
+const TRIES = 6;
+/** Clusters are told of a thaw so many batches at once. */
+const SENDERS = 8;
+
+export interface FreezeAnswer {
+  readonly outcome: "created" | "configured" | "unchanged" | "deleted";
+  readonly freeze: FreezeObject;
+}
+
+export interface FreezeRequest {
+  readonly name: string;
+  /** A label selector in text; absent: every cluster. */
+  readonly clusters: string | undefined;
+  readonly until: string | undefined;
+  readonly caller: Caller & { readonly reason: string };
+}
+
+/** @throws StarlingError `BadRequest`, `Conflict` where one of that name covers other clusters. */
+export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<FreezeAnswer> {
+  const { name, until, caller } = request;
+  const now = ports.clock.now();
+  const clusters = selectionOf(request.clusters);
+  if (until !== undefined && until <= now.toISOString()) {
+    throw refusal("BadRequest", `until is ${until}, which has passed; name a time to come, or none`);
+  }
+  const wanted: Freeze = {
+    name,
+    ...(clusters === undefined ? {} : { clusters }),
+    by: caller.principal,
+    at: now.toISOString(),
+    reason: caller.reason,
+    ...(until === undefined ? {} : { until }),
+  };
+  const { before, after } = await change(ports, { verb: "freeze", name, caller }, (row) => {
+    const { kept, lifted } = settled(row, now);
+    const same = kept.find((one) => one.name === name);
+    if (same === undefined && kept.length >= MAX_FREEZES) {
+      throw refusal("Conflict", `${MAX_FREEZES} freezes are in force, which is the most; thaw one: ${namesOf(kept)}`);
+    }
+    if (same !== undefined && same.clusters?.text !== clusters?.text) {
+      const covers = same.clusters === undefined ? "every cluster" : same.clusters.text;
+      throw refusal("Conflict", `freeze ${name} covers ${covers} already; give this one another name`);
+    }
+    if (same !== undefined && same.until === until) return undefined;
+    // Who froze it first stays, whoever says until when.
+    const next = same === undefined ? wanted : withUntil(same, until);
+    return { freezes: [...kept.filter((one) => one !== same), next], lifted };
+  });
+  const now_ = after.freezes.find((one) => one.name === name) ?? wanted;
+  const was = before?.freezes.find((one) => one.name === name && isInForce(one, now));
+  const covered = await clustersUnder(ports, [now_]);
+  const answer = freezeObject(now_, { row: after, clusters: covered.get(name)?.length ?? 0, now });
+  if (after === before) return { outcome: "unchanged", freeze: answer };
+  // Those who wait for a shorter one look again.
+  await tell(ports, was === undefined ? [] : (covered.get(name) ?? []));
+  return { outcome: was === undefined ? "created" : "configured", freeze: answer };
+}
+
+/** Lifts a freeze: what it held is begun at once. @throws StarlingError `NotFound` */
+export async function thaw(
+  ports: ApiPorts,
+  { name, caller }: { readonly name: string; readonly caller: Caller },
+): Promise<FreezeAnswer> {
+  const now = ports.clock.now();
+  let gone: Freeze | undefined;
+  const { after } = await change(ports, { verb: "thaw", name, caller }, (row) => {
+    const { kept, lifted } = settled(row, now);
+    gone = kept.find((one) => one.name === name);
+    if (gone === undefined) {
+      const known = kept.length === 0 ? "nothing is frozen" : `there are ${namesOf(kept)}`;
+      throw refusal("NotFound", `there is no freeze ${name}; ${known}`);
+    }
+    const ended: LiftedFreeze = { ...gone, lifted: { by: caller.principal, at: now.toISOString() } };
+    return { freezes: kept.filter((one) => one !== gone), lifted: [...lifted, ended] };
+  });
+  if (gone === undefined) throw new Error("a freeze was lifted that nobody found");
+  const covered = (await clustersUnder(ports, [gone])).get(name) ?? [];
+  await tell(ports, covered);
+  return { outcome: "deleted", freeze: freezeObject(gone, { row: after, clusters: covered.length, now }) };
+}
+
+/** Those in force, the oldest first. */
+export async function listFreezes(ports: ApiPorts): Promise<readonly FreezeObject[]> {
+  const now = ports.clock.now();
+  const row = await readBrake(ports);
+  const freezes = (row?.freezes ?? []).filter((one) => isInForce(one, now));
+  if (row === undefined || freezes.length === 0) return [];
+  const covered = await clustersUnder(ports, freezes);
+  return freezes
+    .sort((a, b) => (a.at < b.at ? -1 : 1))
+    .map((one) => freezeObject(one, { row, clusters: covered.get(one.name)?.length ?? 0, now }));
+}
+
+/** @throws StarlingError `BrakeUnreadable` */
+export async function readBrake({ table }: Pick<ApiPorts, "table">): Promise<BrakeRow | undefined> {
+  const row = await table.get<Row>(keys.brake);
+  if (row === undefined) return undefined;
+  const reading = brakeAmong([row]);
+  if (!reading.ok) throw new StarlingError(reading.message, { code: "BrakeUnreadable", retry: "transient" });
+  return { ...row, type: "Brake", ...reading.brake };
+}
+
+type Halves = Pick<BrakeRow, "freezes" | "lifted">;
+
+/** Reads, decides and writes under the version that was read; leaves the audit line. */
+async function change(
+  ports: ApiPorts,
+  act: { readonly verb: string; readonly name: string; readonly caller: Caller },
+  decide: (row: BrakeRow | undefined) => Halves | undefined,
+): Promise<{ readonly before: BrakeRow | undefined; readonly after: BrakeRow }> {
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const before = await readBrake(ports);
+    const halves = decide(before);
+    if (halves === undefined && before !== undefined) return { before, after: before };
+    const version = (before?.version ?? 0) + 1;
+    const after: BrakeRow = {
+      ...keys.brake,
+      type: "Brake",
+      schema: ROW_SCHEMA,
+      version,
+      freezes: halves?.freezes ?? [],
+      lifted: halves?.lifted ?? [],
+    };
+    try {
+      await ports.table.write([{ put: after, when: before === undefined ? "absent" : { version: before.version } }]);
+    } catch (error) {
+      if (isConflict(error)) continue;
+      throw error;
+    }
+    const { verb, name, caller } = act;
+    audit(ports, { verb, caller, reference: { kind: "Freeze", name }, before: before?.version, after: version });
+    return { before, after };
+  }
+  throw refusal("Conflict", `the freezes were being written by others ${TRIES} times in a row; try again`);
+}
+
+/** Those whose time has passed have ended by themselves; what ended long ago is forgotten. */
+function settled(row: BrakeRow | undefined, now: Date): { kept: readonly Freeze[]; lifted: readonly LiftedFreeze[] } {
+  const freezes = row?.freezes ?? [];
+  const over = freezes
+    .filter((one) => !isInForce(one, now))
+    .map((one): LiftedFreeze => ({ ...one, lifted: { by: one.by, at: one.until ?? one.at } }));
+  const since = later(now, -KEPT_DAYS * 24 * 3600);
+  const lifted = [...(row?.lifted ?? []), ...over].filter((one) => one.lifted.at > since).slice(-MAX_FREEZES);
+  return { kept: freezes.filter((one) => isInForce(one, now)), lifted };
+}
+
+function withUntil({ until: _until, ...freeze }: Freeze, until: string | undefined): Freeze {
+  return until === undefined ? freeze : { ...freeze, until };
+}
+
+function selectionOf(text: string | undefined): Freeze["clusters"] {
+  if (text === undefined) return undefined;
+  const parsed = parseSelectorText(text);
+  if (!parsed.ok) throw refusal("BadRequest", `clusters: ${parsed.message}`);
+  return { text, selector: parsed.selector };
+}
+
+function namesOf(freezes: readonly Freeze[]): string {
+  return freezes.map(({ name }) => name).join(", ");
+}
+
+/** The registered clusters that each freeze covers now. */
+async function clustersUnder(
+  { table }: ApiPorts,
+  freezes: readonly Freeze[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const covered = new Map<string, string[]>(freezes.map(({ name }) => [name, []]));
+  let after: string | undefined;
+  do {
+    const page = await table.query({ pk: "FLEET", ...(after === undefined ? {} : { after }) });
+    for (const { name, labels } of page.items as readonly FleetRow[]) {
+      for (const { name: freezeName, clusters } of freezes) {
+        if (clusters === undefined || matchesSelector(clusters.selector, labels)) covered.get(freezeName)?.push(name);
+      }
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return covered;
+}
+
+/** Hints: whoever misses one finds the brake changed when his row is due. */
+async function tell(ports: ApiPorts, clusters: readonly string[]): Promise<void> {
+  const messages: Message[] = [
+    ...(await everySubject(ports)),
+    ...clusters.map((cluster) => ({ to: "apply", cluster }) as const),
+  ];
+  const share = Math.max(10, Math.ceil(messages.length / SENDERS));
+  const parts = Array.from({ length: Math.ceil(messages.length / share) }, (_, part) =>
+    messages.slice(part * share, (part + 1) * share),
+  );
+  await Promise.all(parts.map((part) => ports.sender.send(part)));
+}

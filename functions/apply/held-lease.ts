@@ -1,0 +1,116 @@
+import { type Lease, renewLease } from "#functions/apply/lease.ts";
+import type { Clock, Log, Table } from "#shared/ports.ts";
+
+/** A cluster whose worker died waits for so long. */
+const LEASE_SECONDS = 45;
+/** Renewed when less is left. */
+const RENEW_SECONDS = 30;
+/**
+ * With less left nothing is begun in the cluster: clocks that are 3 s off to either side disagree by 6 s, and what was
+ * begun has to end.
+ */
+const QUIET_SECONDS = 15;
+/** By the machine's clock, whatever pace ours has. */
+const LOOK_EVERY_MS = 250;
+
+export interface HoldingPorts {
+  readonly table: Table;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Another worker has the lease, or may have it before what is begun has ended: this one is to do nothing more. */
+export class LeaseLost extends Error {
+  constructor({ key, fence }: Lease, cause?: unknown) {
+    const what = `the lease of ${key.pk} with fence ${fence} was lost, or not renewed in time`;
+    super(`${what}; nothing more is written under it`, cause === undefined ? {} : { cause });
+    this.name = "LeaseLost";
+  }
+}
+
+/** When a lease that is taken or renewed now ends: never long after the invocation that holds it. */
+export function leaseEnd(now: Date, invocationEnd: Date): Date {
+  return new Date(Math.min(now.getTime() + LEASE_SECONDS * 1000, invocationEnd.getTime() + QUIET_SECONDS * 1000));
+}
+
+/**
+ * A lease that is renewed while its holder works, also while that one waits for a cluster's answer. `stop` ends that; an
+ * invocation that was killed renews nothing after its end.
+ */
+export class HeldLease {
+  readonly #ports: HoldingPorts;
+  readonly #invocationEnd: Date;
+  readonly #timer: NodeJS.Timeout;
+  #lease: Lease;
+  #renewing: Promise<void> | undefined;
+  #isLost = false;
+
+  constructor(lease: Lease, invocationEnd: Date, ports: HoldingPorts) {
+    this.#lease = lease;
+    this.#invocationEnd = invocationEnd;
+    this.#ports = ports;
+    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  get lease(): Lease {
+    return this.#lease;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** To be called before anything is begun in the cluster. @throws LeaseLost */
+  async ensure(): Promise<void> {
+    if (this.#has(QUIET_SECONDS)) return;
+    await this.#renew("keep").catch((cause: unknown) => {
+      throw new LeaseLost(this.#lease, cause);
+    });
+    if (this.#has(QUIET_SECONDS)) return;
+    throw new LeaseLost(this.#lease);
+  }
+
+  /** Looks for what was wanted meanwhile, and holds on. @returns false when the lease is no longer ours. */
+  async again(): Promise<boolean> {
+    await this.#renew("again");
+    return !this.#isLost;
+  }
+
+  #has(seconds: number): boolean {
+    const left = this.#lease.until.getTime() - this.#ports.clock.now().getTime();
+    return !this.#isLost && left > seconds * 1000;
+  }
+
+  #look(): void {
+    if (this.#isLost || this.#ports.clock.now() >= this.#invocationEnd) {
+      this.stop();
+      return;
+    }
+    if (this.#has(RENEW_SECONDS) || this.#renewing !== undefined) return;
+    // Told, and no more: whoever wants to write finds out by himself.
+    this.#renew("keep").catch((error: unknown) => this.#ports.log.warn("a lease was not renewed", { error }));
+  }
+
+  /** One at a time. Who only keeps it does not take note of who wanted it: that is for whoever looks again. */
+  #renew(why: "keep" | "again"): Promise<void> {
+    const earlier = this.#renewing ?? Promise.resolve();
+    const renewing = earlier
+      .catch(() => {})
+      .then(() => this.#write(why))
+      .finally(() => {
+        if (this.#renewing === renewing) this.#renewing = undefined;
+      });
+    this.#renewing = renewing;
+    return renewing;
+  }
+
+  async #write(why: "keep" | "again"): Promise<void> {
+    if (this.#isLost) return;
+    const until = leaseEnd(this.#ports.clock.now(), this.#invocationEnd);
+    if (why === "keep" && until <= this.#lease.until) return;
+    const renewed = await renewLease(this.#lease, until, this.#ports.table);
+    this.#isLost = renewed === undefined;
+    if (renewed !== undefined) this.#lease = why === "again" ? renewed : { ...renewed, wanted: this.#lease.wanted };
+  }
+}

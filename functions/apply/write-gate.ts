@@ -1,0 +1,97 @@
+import type { HeldLease } from "#functions/apply/held-lease.ts";
+import { brakeAmong } from "#shared/domain/rows/brake-row.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { type Standing, type Withheld, withheldFrom } from "#shared/domain/sync/withheld.ts";
+import { StarlingError } from "#shared/errors.ts";
+import type { Clock, Table } from "#shared/ports.ts";
+
+/** In a phase that writes for longer, the rows are read again after so long. */
+const STALE_SECONDS = 15;
+
+/** Thrown at the door of a cluster at whoever wants to write there all the same. */
+export class WriteWithheld extends Error {
+  readonly why: Withheld;
+
+  constructor(why: Withheld) {
+    super(why.message);
+    this.name = "WriteWithheld";
+    this.why = why;
+  }
+}
+
+export interface GatePorts {
+  readonly table: Table;
+  readonly clock: Clock;
+}
+
+/** Stands before everything that one look at a Sync may write to its cluster. */
+export class WriteGate {
+  readonly #row: SyncRow;
+  readonly #lease: HeldLease;
+  readonly #ports: GatePorts;
+  #readAt: Date | undefined;
+
+  constructor(row: SyncRow, lease: HeldLease, ports: GatePorts) {
+    this.#row = row;
+    this.#lease = lease;
+    this.#ports = ports;
+  }
+
+  /**
+   * The Sync, its subject, its cluster and the brake as they are now, in one batch.
+   * @throws StarlingError when they cannot be read: then nothing may be written.
+   */
+  async read(): Promise<Standing> {
+    const { cluster, namespace, name, subject } = this.#row;
+    const now = this.#ports.clock.now();
+    const wanted = [
+      keys.sync(cluster, namespace, name),
+      keys.object(subject.namespace, subject.kind, subject.name),
+      keys.cluster(cluster),
+      keys.brake,
+    ];
+    const rows = await this.#ports.table.getMany(wanted);
+    const reading = brakeAmong(rows);
+    if (!reading.ok) throw new StarlingError(reading.message, { code: "BrakeUnreadable", retry: "transient" });
+    const standing = {
+      row: rows.find((row): row is SyncRow => row.type === "SyncOnCluster"),
+      subject: rows.find(isSubject),
+      cluster: rows.find((row): row is ClusterRow => row.type === "Cluster"),
+      brake: reading.brake,
+    };
+    this.#readAt = now;
+    return standing;
+  }
+
+  /**
+   * For each turn from one thing to the next within a verb: from applying to pruning, from looking to correcting.
+   * @param attempt - that the verb is about.
+   */
+  async ask(attempt: number): Promise<Withheld | undefined> {
+    try {
+      return withheldFrom(attempt, await this.read(), this.#ports.clock.now());
+    } catch (error) {
+      if (!(error instanceof StarlingError)) throw error;
+      return { reason: "Unreadable", message: error.message };
+    }
+  }
+
+  /**
+   * For each single write: the lease must hold, and what was read must not be old.
+   * @throws WriteWithheld, LeaseLost
+   */
+  async permit(attempt: number): Promise<void> {
+    await this.#lease.ensure();
+    const now = this.#ports.clock.now().getTime();
+    if (this.#readAt !== undefined && now - this.#readAt.getTime() < STALE_SECONDS * 1000) return;
+    const withheld = await this.ask(attempt);
+    if (withheld !== undefined) throw new WriteWithheld(withheld);
+  }
+}
+
+function isSubject(row: Row): row is SubjectRow {
+  return row.type === "SyncGroup" || row.type === "Sync";
+}

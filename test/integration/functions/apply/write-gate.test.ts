@@ -1,0 +1,335 @@
+import { describe, expect, test } from "vitest";
+import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { nextWork, orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { StarlingError } from "#shared/errors.ts";
+import type { Table } from "#shared/ports.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { type ClientCall, isWrite, watchedClient } from "#test/support/watched-client.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+const freeze = { name: "inc-4711", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-4711" };
+const frozenText = "frozen by ana (INC-4711); starling thaw inc-4711";
+
+describe.each(clusterTargets)("what is read again before a worker writes on $name", ({ start }) => {
+  const cluster = forAllTests(async () => clusterFixture(await start()));
+
+  interface Watched {
+    readonly world: WorkerWorld;
+    readonly calls: readonly ClientCall[];
+    /** Done before the first call that fits. */
+    readonly at: (fits: (call: ClientCall) => boolean, act: () => Promise<void>) => void;
+    /** Done when a worker opens a client for the n-th time. */
+    readonly atConnect: (n: number, act: () => Promise<void>) => void;
+  }
+
+  async function begin(): Promise<Watched> {
+    const calls: ClientCall[] = [];
+    let fits: (call: ClientCall) => boolean = () => false;
+    let act = async () => {};
+    let connects = 0;
+    let connectsLeft = 0;
+    const connector: ClusterConnector = {
+      async connect() {
+        connects += 1;
+        if (connects === connectsLeft) await act();
+        return watchedClient(cluster.client, async (call) => {
+          calls.push(call);
+          if (!fits(call)) return;
+          fits = () => false;
+          await act();
+        });
+      },
+      distrust() {},
+    };
+    return {
+      world: await new WorkerWorld(connector).begin(),
+      calls,
+      at(wanted, wish) {
+        fits = wanted;
+        act = wish;
+      },
+      atConnect(n, wish) {
+        connectsLeft = connects + n;
+        act = wish;
+      },
+    };
+  }
+
+  const configs = (name: string) => `/api/v1/namespaces/${name}/configmaps`;
+  const writes = (name: string) => (call: ClientCall) => isWrite(call) && call.name === name;
+
+  test("a suspend holds what starts later in the same run", async () => {
+    const { world, atConnect } = await begin();
+    await world.assign("gate-a", [namespace("gate-a")]);
+    await world.assign("gate-b", [namespace("gate-b")]);
+    atConnect(1, () => world.suspend("gate-b"));
+    await world.work();
+    expect(await world.phase("gate-a")).toBe("Ready");
+    expect(await world.sync("gate-b")).not.toHaveProperty("observed");
+    expect(await cluster.statusOf("/api/v1/namespaces/gate-b")).toBe(404);
+    await world.setSubject("gate-b", {});
+    await world.work();
+    expect(await world.phase("gate-b")).toBe("Ready");
+  });
+
+  test("a suspend that comes while objects are applied holds what would be pruned", async () => {
+    const { world, at } = await begin();
+    const kept = [namespace("gate-prune"), configMap("gate-prune/kept")];
+    await world.assign("gate-prune", [...kept, configMap("gate-prune/left")]);
+    await world.work();
+    await world.assign("gate-prune", kept);
+    at(writes("kept"), () => world.suspend("gate-prune"));
+    await world.work();
+    expect(await cluster.statusOf(`${configs("gate-prune")}/left`)).toBe(200);
+    expect((await world.sync("gate-prune"))?.observed).toMatchObject({
+      phase: "Applying",
+      reason: "Suspended",
+      message: "everything was applied; nothing is pruned: suspended by ana",
+    });
+    world.aheadMs += 60_000;
+    await world.work();
+    expect(await cluster.statusOf(`${configs("gate-prune")}/left`)).toBe(200);
+    await world.setSubject("gate-prune", {});
+    await world.work();
+    expect(await world.phase("gate-prune")).toBe("Ready");
+    expect(await cluster.statusOf(`${configs("gate-prune")}/left`)).toBe(404);
+  });
+
+  test("a suspend that comes while a cluster is looked at holds the correction; what drifted is told", async () => {
+    const { world, at, calls } = await begin();
+    await world.assign("gate-drift", [namespace("gate-drift"), configMap("gate-drift/c")]);
+    await world.work();
+    await cluster.raw("DELETE", `${configs("gate-drift")}/c`);
+    world.aheadMs += 700_000;
+    at(
+      ({ method }) => method === "list",
+      () => world.suspend("gate-drift"),
+    );
+    const before = calls.filter(isWrite).length;
+    await world.work();
+    expect(calls.filter(isWrite)).toHaveLength(before);
+    expect((await world.sync("gate-drift"))?.observed?.drift).toMatchObject({ objects: 1, corrected: false });
+    await world.setSubject("gate-drift", {});
+    for (let look = 0; look < 2; look++) {
+      world.aheadMs += 60_000;
+      await world.work();
+    }
+    expect(await cluster.statusOf(`${configs("gate-drift")}/c`)).toBe(200);
+  });
+
+  test("a suspend that comes while a long set is applied holds the rest of it", async () => {
+    const { world, at, calls } = await begin();
+    const objects = Array.from({ length: 120 }, (_, index) => configMap(`gate-long/c${index}`));
+    await world.assign("gate-long", [namespace("gate-long"), ...objects]);
+    at(writes("c10"), async () => {
+      await world.suspend("gate-long");
+      world.aheadMs += 20_000;
+    });
+    await world.work();
+    // Those that were on their way when it was read again.
+    expect(calls.filter(({ method }) => method === "apply").length).toBeLessThan(40);
+    expect((await world.sync("gate-long"))?.observed).toMatchObject({ phase: "Applying", reason: "Suspended" });
+    await world.setSubject("gate-long", {});
+    world.aheadMs += 60_000;
+    await world.work();
+    expect(await world.phase("gate-long")).toBe("Ready");
+  });
+
+  test("a newer assignment is taken up instead of the one that the run began with", async () => {
+    const { world, atConnect } = await begin();
+    await world.assign("gate-new-a", [namespace("gate-new-a")]);
+    await world.assign("gate-new-b", [namespace("gate-new"), configMap("gate-new/old")]);
+    atConnect(1, () => world.assign("gate-new-b", [namespace("gate-new"), configMap("gate-new/new")]));
+    await world.work();
+    expect((await world.sync("gate-new-b"))?.observed).toMatchObject({ attempt: 2, phase: "Ready" });
+    expect(await cluster.statusOf(`${configs("gate-new")}/new`)).toBe(200);
+    expect(await cluster.statusOf(`${configs("gate-new")}/old`)).toBe(404);
+  });
+
+  test("what was forgotten while others were worked on is not begun", async () => {
+    const { world, atConnect } = await begin();
+    await world.assign("gate-kept", [namespace("gate-kept")]);
+    await world.assign("gate-lost", [namespace("gate-lost")]);
+    atConnect(1, async () => {
+      const row = await world.sync("gate-lost");
+      if (row === undefined) throw new Error("it was assigned");
+      const desired = orphaning(row.desired, { rollout: 2, assignedAt: row.desired.assignedAt });
+      await world.table.write([{ put: { ...row, version: row.version + 1, desired } as SyncRow }]);
+    });
+    await world.work();
+    expect(await world.sync("gate-lost")).not.toHaveProperty("observed");
+    expect(await cluster.statusOf("/api/v1/namespaces/gate-lost")).toBe(404);
+  });
+
+  test("a deletion is held like everything else, and begun when it is resumed", async () => {
+    const { world, atConnect } = await begin();
+    await world.assign("gate-going", [namespace("gate-going"), configMap("gate-going/c")]);
+    await world.work();
+    await world.assign("gate-first", [namespace("gate-first")]);
+    await world.assignDelete("gate-going");
+    const going = await world.sync("gate-going");
+    if (going === undefined) throw new Error("it was assigned");
+    // Who waits longest comes first.
+    world.aheadMs += 1000;
+    const desired = { ...going.desired, assignedAt: world.clock.now().toISOString() };
+    await world.table.write([{ put: { ...going, version: going.version + 1, desired } as SyncRow }]);
+    atConnect(1, () => world.suspend("gate-going"));
+    await world.work();
+    expect(await cluster.statusOf(`${configs("gate-going")}/c`)).toBe(200);
+    await world.setSubject("gate-going", {});
+    await world.work();
+    expect(await cluster.statusOf(`${configs("gate-going")}/c`)).toBe(404);
+  });
+
+  test("a look that finds nothing reads nothing more, one that corrects reads once", async () => {
+    const { world } = await begin();
+    let batches = 0;
+    const table = new Proxy(world.table, {
+      get(inner, name: keyof Table) {
+        if (name === "getMany") batches += 1;
+        const member = inner[name] as unknown;
+        return typeof member === "function" ? member.bind(inner) : member;
+      },
+    });
+    const work = async () => {
+      batches = 0;
+      await world.work({ table });
+      return batches;
+    };
+    await world.assign("gate-cost", [namespace("gate-cost"), configMap("gate-cost/c")]);
+    // One for the subjects of all that is due in the run.
+    expect(await work()).toBe(1 + 1);
+    world.aheadMs += 700_000;
+    expect(await work()).toBe(1);
+    await cluster.raw("DELETE", `${configs("gate-cost")}/c`);
+    world.aheadMs += 700_000;
+    expect(await work()).toBe(1 + 1);
+  });
+
+  describe("under a freeze", () => {
+    test("nothing is begun, and a thaw lets it go on at once", async () => {
+      const { world, calls } = await begin();
+      await world.setBrake({ freezes: [freeze] });
+      await world.assign("ice-new", [namespace("ice-new")]);
+      await world.work();
+      expect(calls).toEqual([]);
+      const row = await world.sync("ice-new");
+      expect(row).not.toHaveProperty("observed");
+      expect(row?.held).toMatchObject({ name: "inc-4711", by: "ana", reason: "INC-4711", attempt: 1 });
+      await world.work();
+      expect((await world.sync("ice-new"))?.version).toBe(row?.version);
+      await world.setBrake({ lifted: [{ ...freeze, lifted: { by: "bo", at: world.clock.now().toISOString() } }] });
+      await world.work();
+      expect(await world.phase("ice-new")).toBe("Ready");
+      expect(await world.sync("ice-new")).not.toHaveProperty("held");
+    });
+
+    test("the row is due when the freeze ends by itself", async () => {
+      const { world } = await begin();
+      const until = new Date(world.clock.now().getTime() + 120_000).toISOString();
+      await world.setBrake({ freezes: [{ ...freeze, until }] });
+      await world.assign("ice-until", [namespace("ice-until")]);
+      await world.work();
+      const row = await world.sync("ice-until");
+      if (row === undefined) throw new Error("it was assigned");
+      expect(nextWork(row)).toBe(until);
+      expect(row.dueKey).toMatch(until);
+      world.aheadMs += 121_000;
+      await world.work();
+      expect(await world.phase("ice-until")).toBe("Ready");
+    });
+
+    test("drift is told and not corrected, health is looked at, and a thaw corrects at once", async () => {
+      const { world, calls } = await begin();
+      await world.assign("ice-drift", [namespace("ice-drift"), configMap("ice-drift/c")]);
+      await world.work();
+      await cluster.raw("DELETE", `${configs("ice-drift")}/c`);
+      await world.setBrake({ freezes: [freeze] });
+      const before = calls.filter(isWrite).length;
+      world.aheadMs += 700_000;
+      await world.work();
+      expect(calls.filter(isWrite)).toHaveLength(before);
+      const frozen = await world.sync("ice-drift");
+      expect(frozen?.observed?.drift).toMatchObject({ objects: 1, corrected: false });
+      expect(frozen?.observed?.phase).not.toBe("Ready");
+      expect(frozen?.held).toMatchObject({ name: "inc-4711" });
+      await world.setBrake({});
+      await world.work();
+      expect(await cluster.statusOf(`${configs("ice-drift")}/c`)).toBe(200);
+    });
+
+    test("nothing is pruned, and nothing is deleted", async () => {
+      const { world, at } = await begin();
+      const kept = [namespace("ice-prune"), configMap("ice-prune/kept")];
+      await world.assign("ice-prune", [...kept, configMap("ice-prune/left")]);
+      await world.work();
+      await world.assign("ice-prune", kept);
+      at(writes("kept"), () => world.setBrake({ freezes: [freeze] }));
+      await world.work();
+      expect(await cluster.statusOf(`${configs("ice-prune")}/left`)).toBe(200);
+      expect((await world.sync("ice-prune"))?.observed).toMatchObject({
+        phase: "Applying",
+        reason: "Frozen",
+        message: `everything was applied; nothing is pruned: ${frozenText}`,
+      });
+      await world.assignDelete("ice-prune");
+      await world.work();
+      expect(await cluster.statusOf(`${configs("ice-prune")}/kept`)).toBe(200);
+      await world.setBrake({});
+      await world.work();
+      expect(await cluster.statusOf(`${configs("ice-prune")}/kept`)).toBe(404);
+      expect(await cluster.statusOf(`${configs("ice-prune")}/left`)).toBe(404);
+    });
+
+    test("of other clusters everything goes on", async () => {
+      const { world } = await begin();
+      const clusters = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
+      await world.setBrake({ freezes: [{ ...freeze, clusters }] });
+      await world.assign("ice-other", [namespace("ice-other")]);
+      await world.work();
+      expect(await world.phase("ice-other")).toBe("Ready");
+    });
+
+    test("that cannot be read nothing is written, and that is told", async () => {
+      const { world, calls } = await begin();
+      const broken = { ...keys.brake, type: "Brake", schema: 1, version: 1, freezes: [{ name: "x" }], lifted: [] };
+      await world.table.write([{ put: broken }]);
+      await world.assign("ice-broken", [namespace("ice-broken")]);
+      await world.work();
+      expect(calls).toEqual([]);
+      expect((await world.sync("ice-broken"))?.observed).toMatchObject({
+        phase: "Retrying",
+        reason: "BrakeUnreadable",
+        message: expect.stringContaining("nothing is written to any cluster"),
+      });
+      await world.setBrake({});
+      world.aheadMs += 60_000;
+      await world.work();
+      expect(await world.phase("ice-broken")).toBe("Ready");
+    });
+
+    test("nor where a newer version wrote it", async () => {
+      const { world, calls } = await begin();
+      const table = new Proxy(world.table, {
+        get(inner, name: keyof Table) {
+          if (name === "getMany")
+            return async (wanted: Parameters<Table["getMany"]>[0]) => {
+              if (wanted.some(({ pk }) => pk === keys.brake.pk)) {
+                throw new StarlingError("row BRAKE/META has schema 9", { code: "NewerRow", retry: "permanent" });
+              }
+              return inner.getMany(wanted);
+            };
+          const member = inner[name] as unknown;
+          return typeof member === "function" ? member.bind(inner) : member;
+        },
+      });
+      await world.assign("ice-newer", [namespace("ice-newer")]);
+      await world.work({ table });
+      expect(calls).toEqual([]);
+      expect((await world.sync("ice-newer"))?.observed).toMatchObject({ phase: "Retrying", reason: "NewerRow" });
+    });
+  });
+});

@@ -1,0 +1,33 @@
+import type { ClusterClient } from "#shared/domain/cluster-client.ts";
+
+export interface ClientCall {
+  readonly method: string;
+  /** Of the object or kind that it is about, as far as the call names one: `c`, `configmaps`. */
+  readonly name: string;
+}
+
+const writing = new Set(["apply", "create", "replace", "patch", "delete"]);
+
+/** A client that tells of each call before it is made, and waits until it was heard. */
+export function watchedClient(client: ClusterClient, hear: (call: ClientCall) => Promise<void>): ClusterClient {
+  return new Proxy(client, {
+    get(inner, method: keyof ClusterClient) {
+      const member = inner[method] as ((...args: unknown[]) => unknown) | undefined;
+      // A promise that resolves to it asks for `then`.
+      if (member === undefined) return undefined;
+      return async (...args: unknown[]) => {
+        await hear({ method, name: nameIn(args) });
+        return member.apply(inner, args);
+      };
+    },
+  });
+}
+
+export function isWrite({ method }: ClientCall): boolean {
+  return writing.has(method);
+}
+
+function nameIn([kind, about]: readonly unknown[]): string {
+  const { metadata, name } = (about ?? {}) as { readonly metadata?: { readonly name: string }; readonly name?: string };
+  return metadata?.name ?? name ?? (kind as { readonly plural?: string } | undefined)?.plural ?? "";
+}

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import type { BrakeRow } from "#shared/domain/rows/brake-row.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+
+async function withFleet() {
+  const api = apiFixture();
+  await api.call("POST", "/v1/apply", {
+    documents: [
+      source("app"),
+      cluster("c1", { env: "prod" }),
+      cluster("c2", { env: "dev" }),
+      syncGroup("shop", [{ name: "web", source: "app" }]),
+    ],
+  });
+  api.takeMessages();
+  api.setNow("2026-11-20T08:05:00Z");
+  return api;
+}
+
+const path = "/v1/freezes/inc-4711";
+const planner = { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } };
+
+describe("the brake", () => {
+  it("keeps who, why, until when and what it covers, and tells the planners", async () => {
+    const api = await withFleet();
+    const body = { reason: "INC-4711", clusters: "env=prod", until: "2026-11-20T18:00:00Z" };
+    const answer = await api.call("POST", path, body);
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { outcome: "created", freeze: { kind: "Freeze", status: { clusters: 1, inForce: true } } },
+    });
+    const row = await api.table.get<BrakeRow>(keys.brake);
+    expect(row?.freezes).toEqual([
+      {
+        name: "inc-4711",
+        clusters: { text: "env=prod", selector: expect.anything() },
+        by: PRINCIPAL,
+        at: "2026-11-20T08:05:00.000Z",
+        reason: "INC-4711",
+        until: "2026-11-20T18:00:00.000Z",
+      },
+    ]);
+    expect(api.takeMessages()).toEqual([planner]);
+    expect(api.log).toContainEqual(
+      expect.objectContaining({
+        audit: true,
+        verb: "freeze",
+        principal: PRINCIPAL,
+        reason: "INC-4711",
+        name: "inc-4711",
+      }),
+    );
+  });
+
+  it("changes nothing the second time, and keeps who froze it first when the time is another", async () => {
+    const api = await withFleet();
+    await api.call("POST", path, { reason: "INC-4711" });
+    api.takeMessages();
+    const rows = api.table.all();
+    api.setNow("2026-11-20T08:06:00Z");
+    expect((await api.call("POST", path, { reason: "again" })).body.outcome).toBe("unchanged");
+    expect(api.table.all()).toEqual(rows);
+    expect(api.takeMessages()).toEqual([]);
+    const longer = await api.call("POST", path, { reason: "again", until: "2026-11-20T09:00:00Z" });
+    expect(longer.body).toMatchObject({
+      outcome: "configured",
+      freeze: { metadata: { creationTimestamp: "2026-11-20T08:05:00.000Z" }, spec: { reason: "INC-4711" } },
+    });
+  });
+
+  it("wakes the clusters that a thaw lets go, and no others", async () => {
+    const api = await withFleet();
+    await api.call("POST", path, { reason: "INC-4711", clusters: "env=prod" });
+    api.takeMessages();
+    const answer = await api.call("DELETE", `${path}?reason=mended`);
+    expect(answer.body).toMatchObject({ outcome: "deleted", freeze: { status: { clusters: 1 } } });
+    expect(api.takeMessages()).toEqual([planner, { to: "apply", cluster: "c1" }]);
+    const row = await api.table.get<BrakeRow>(keys.brake);
+    expect(row).toMatchObject({ freezes: [], lifted: [{ name: "inc-4711", lifted: { by: PRINCIPAL } }] });
+    expect((await api.call("GET", "/v1/freezes")).body.items).toEqual([]);
+    expect(await api.call("DELETE", path)).toMatchObject({
+      status: 404,
+      body: { code: "NotFound", message: "there is no freeze inc-4711; nothing is frozen" },
+    });
+  });
+
+  it("is in the list, and on the clusters that it covers, until its time has passed", async () => {
+    const api = await withFleet();
+    await api.call("POST", path, { reason: "INC-4711", clusters: "env=prod", until: "2026-11-20T09:00:00Z" });
+    const frozen = async () =>
+      (await api.call("GET", "/v1/clusters")).body.items.map(
+        (one: { metadata: { name: string }; status: { frozen?: unknown } }) => [one.metadata.name, one.status.frozen],
+      );
+    const by = { name: "inc-4711", by: PRINCIPAL, reason: "INC-4711", until: "2026-11-20T09:00:00.000Z" };
+    expect(await frozen()).toEqual([
+      ["c1", by],
+      ["c2", undefined],
+    ]);
+    expect((await api.call("GET", "/v1/freezes")).body.items).toMatchObject([{ metadata: { name: "inc-4711" } }]);
+    api.setNow("2026-11-20T09:00:01Z");
+    expect((await api.call("GET", "/v1/freezes")).body.items).toEqual([]);
+    expect(await frozen()).toEqual([
+      ["c1", undefined],
+      ["c2", undefined],
+    ]);
+    expect((await api.call("POST", path, { reason: "again" })).body.outcome).toBe("created");
+  });
+
+  it.each([
+    ["no reason", "inc-4711", {}, "reason"],
+    ["a time that has passed", "inc-4711", { reason: "r", until: "2026-11-20T08:00:00Z" }, "which has passed"],
+    ["no time", "inc-4711", { reason: "r", until: "tomorrow" }, "until: must be a time"],
+    ["no selector", "inc-4711", { reason: "r", clusters: "env=prod,," }, "clusters:"],
+    ["a name that is no name", "INC 4711", { reason: "r" }, "a freeze cannot be called"],
+  ])("refuses %s", async (_what, name, body, message) => {
+    const api = await withFleet();
+    const answer = await api.call("POST", `/v1/freezes/${encodeURIComponent(name)}`, body);
+    expect(answer.body.message ?? answer.body).toContain(message);
+    expect(await api.table.get(keys.brake)).toBeUndefined();
+  });
+
+  it("does not let one of the same name cover something else", async () => {
+    const api = await withFleet();
+    await api.call("POST", path, { reason: "INC-4711" });
+    expect(await api.call("POST", path, { reason: "r", clusters: "env=dev" })).toMatchObject({
+      status: 409,
+      body: { message: "freeze inc-4711 covers every cluster already; give this one another name" },
+    });
+  });
+});

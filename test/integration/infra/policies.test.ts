@@ -61,7 +61,11 @@ const mayGoUnused = new Set([
   "apply s3:GetObject <starling-state-blobs-arn>/inventories/*",
   `apply secretsmanager:GetSecretValue ${secrets}:starling/clusters/*`,
   // Asked for only by S3 itself, when a key does not exist.
-  ...["apply", "render", "rollout"].map((name) => `${name} s3:ListBucket <starling-state-blobs-arn>`),
+  ...["apply", "render", "resolve", "rollout"].map((name) => `${name} s3:ListBucket <starling-state-blobs-arn>`),
+  // Only for what is lost from the bucket.
+  "apply sqs:SendMessage <WiringToRenderQueue>",
+  "render s3:GetObject <starling-state-blobs-arn>/renderings/*",
+  "render sqs:SendMessage <WiringToResolveQueue>",
   "apply sqs:SendMessage <WiringToApplyQueue>",
   // Clusters of Starling's own account are reached as itself, unless they name a role.
   "apply sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",
@@ -188,7 +192,7 @@ describe("a role lets its function do its work", () => {
 test.each([
   ["render", { action: "secretsmanager:GetSecretValue", resource: "arn:x:secret:starling/git/shop-AbCdEf" }],
   ["render", { action: "dynamodb:GetItem", resource: "<starling-state-table-arn>", partition: "CL#c1" }],
-  ["render", { action: "s3:GetObject", resource: "<starling-state-blobs-arn>/renderings/0.json" }],
+  ["render", { action: "s3:GetObject", resource: "<starling-state-blobs-arn>/inventories/c1/0.json" }],
   ["webhook", { action: "dynamodb:PutItem", resource: "<starling-state-table-arn>", partition: "REPO#a" }],
   ["api", { action: "dynamodb:Scan", resource: "<starling-state-table-arn>", partition: "NS#shop#Source" }],
   ["resolve", { action: "dynamodb:PutItem", resource: "<starling-state-table-arn>", partition: "NS#shop#SyncGroup" }],

@@ -13,13 +13,11 @@ const world = await new WorkerWorld({
   connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),
   distrust() {},
 }).begin();
-// Of each run: the cluster remembers those of earlier worlds.
-const name = `web-${process.pid}`;
-await world.assign(name, objects);
+await world.assign("web", objects);
 await world.work();
 // And the look that follows: at what changed.
 world.aheadMs += 700_000;
 await world.work();
 kube.close();
-const observed = (await world.sync(name))?.observed;
+const observed = (await world.sync("web"))?.observed;
 console.log(JSON.stringify({ observed, peakMiB: Math.ceil(process.resourceUsage().maxRSS / 1024) }));

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "vitest";
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { configMap } from "#test/support/cluster-fixture.ts";
-import { forAllTests } from "#test/support/for-tests.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
 import { type Attack, pour, startHostileApi } from "#test/support/hostile-api.ts";
 import { ranTo, startNode } from "#test/support/started-process.ts";
 
@@ -10,7 +10,7 @@ import { ranTo, startNode } from "#test/support/started-process.ts";
 const functionMiB = 1_024;
 const heapMiB = Math.floor(functionMiB * 0.9);
 
-const api = forAllTests(async () => {
+const api = forEachTest(async () => {
   const host = await startClusterHost({ controllers: "off" });
   host.addCluster("c1");
   const hostile = await startHostileApi(await host.openPort("c1"));

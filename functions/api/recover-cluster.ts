@@ -8,7 +8,7 @@ import { accepted } from "#shared/domain/rows/lineage.ts";
 import { newestAct, type SourceRow, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
-import type { Message } from "#shared/messages.ts";
+import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** The planner and the cluster's worker write the same rows, each a few times at most. */
@@ -56,12 +56,11 @@ export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): 
   const done: string[] = [];
   const messages: Message[] = [];
   const { asSeen, moved } = sortOut(await syncsOn(ports.table, cluster), request);
-  const subjects = Map.groupBy(asSeen, ({ subject }) => JSON.stringify(subject));
-  for (const syncs of subjects.values()) {
-    const [first] = syncs;
-    if (first === undefined) continue;
-    messages.push(...(await recoverSubject(ports, { subject: first.subject, request })));
-    done.push(...syncs.map(nameOf));
+  const subjects = new Map(asSeen.map(({ subject }) => [subjectKey(subject), subject]));
+  for (const subject of subjects.values()) {
+    const recovered = await recoverSubject(ports, { subject, request });
+    messages.push(...recovered.messages);
+    done.push(...recovered.names);
   }
   if (done.length > 0) {
     audit(ports, {
@@ -73,21 +72,22 @@ export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): 
     });
   }
   await ports.sender.send(messages);
-  return { recovered: done, moved };
+  const left = asSeen.map(nameOf).filter((name) => !done.includes(name));
+  return { recovered: done, moved: [...moved, ...left] };
 }
 
 async function recoverSubject(
   ports: ApiPorts,
   { subject, request }: { readonly subject: Subject; readonly request: RecoverRequest },
-): Promise<readonly Message[]> {
+): Promise<{ readonly names: readonly string[]; readonly messages: readonly Message[] }> {
   const { caller, cluster } = request;
   const now = ports.clock.now();
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const row = await ports.table.get<SubjectRow>(keys.object(subject.namespace, subject.kind, subject.name));
     if (row !== undefined) await requireSources(ports, row, request);
     const { asSeen } = sortOut(await syncsOn(ports.table, cluster), request);
-    const syncs = asSeen.filter((sync) => JSON.stringify(sync.subject) === JSON.stringify(subject));
-    if (syncs.length === 0) return [];
+    const syncs = asSeen.filter((sync) => subjectKey(sync.subject) === subjectKey(subject));
+    if (syncs.length === 0) return { names: [], messages: [] };
     const act = {
       by: caller.principal,
       at: now.toISOString(),
@@ -107,7 +107,7 @@ async function recoverSubject(
       row === undefined ? undefined : operationsChange(row, { ...row.operations, recovered: { ...act, number } }, now);
     try {
       await ports.table.write([...(change?.writes ?? []), ...writes]);
-      return change?.messages ?? [];
+      return { names: syncs.map(nameOf), messages: change?.messages ?? [] };
     } catch (error) {
       if (!isConflict(error)) throw error;
     }

@@ -104,6 +104,7 @@ export async function followReconcile(
   const isLate = later(before.since, seconds) <= now.toISOString();
   const names = everySyncName(known);
   const wantedNames = new Set(syncNames(known));
+  const unassigned = new Set(known.head?.unassigned);
   let looking = before;
   while (looking.looked < members.length) {
     const page = members.slice(looking.looked, looking.looked + PAGE);
@@ -117,7 +118,7 @@ export async function followReconcile(
       const state = stateSince(rows.get(cluster) ?? [], { number: before.number, names: wantedNames });
       // Who waits longer than a cluster may take waits for nobody; the time begins anew with every one that is done.
       if (state === undefined && !isLate) return looking === before ? before : { ...looking, since: now.toISOString() };
-      const counted = state ?? "changing";
+      const counted = unassigned.has(cluster) ? "failed" : (state ?? "changing");
       const counts = { ...looking.counts, [counted]: looking.counts[counted] + 1 };
       looking = { ...looking, looked: looking.looked + 1, counts };
     }

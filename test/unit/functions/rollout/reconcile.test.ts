@@ -73,6 +73,24 @@ describe("a reconcile", () => {
     });
   });
 
+  test("counts who could be assigned nothing as failed, in the look that ends it, too", async () => {
+    const made = new PlannerWorld();
+    for (const name of ["a", "b"]) await made.addCluster(name, "all");
+    await made.setSource("aaa");
+    const template = { name: "app", source: "app", path: "clusters/{{ cluster.name }}" };
+    await made.setGroup({ maxConcurrent: 10, maxFailures: 10 }, [template]);
+    await made.plan();
+    await made.renderAll("no kind", (row) => row.path === "clusters/a");
+    await made.rollOut();
+    await made.plan();
+    await asked(made, 1);
+    await made.observe("b", "Ready");
+    for (let look = 0; look < 3; look++) {
+      await made.plan();
+      expect(await status(made)).toMatchObject({ reconciled: 1, clusters: { ready: 1, failed: 1, waiting: 0 } });
+    }
+  });
+
   test("says what was seen, although the index still has what was before", async () => {
     const made = await settled("a");
     await asked(made, 1);

@@ -94,6 +94,7 @@ async function look(basis: Basis, gate: WriteGate, context: SyncContext): Promis
     revision: row.desired.revision,
     token: row.desired.token,
     knownTokens: tokensOf(row).filter((token) => token !== row.desired.token),
+    acceptedToken: row.recovered?.remembered.token,
     mayBeNew: !mustBeRemembered(row),
     ...(row.observed?.inventory === undefined ? {} : { inventory: row.observed.inventory }),
     ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),

@@ -58,8 +58,10 @@ export interface SyncClaim {
   readonly revision: string;
   /** Of the assignment; nobody could have guessed it. */
   readonly token: string;
-  /** Of the assignments before, and of one that somebody accepted: the cluster may remember any of these. */
+  /** Of the assignments before: the cluster may remember any of these. */
   readonly knownTokens: readonly string[];
+  /** Of an assignment that somebody accepted, whoever's it was. */
+  readonly acceptedToken?: string | undefined;
   /** Digest of the inventory that is stored; what is applied from now on is among `attempted`. */
   readonly inventory?: string;
   /** Whether the cluster may remember nothing: false when this table has written to it before. */
@@ -200,22 +202,25 @@ function refuse(current: KubeObject, known: ParentRecord, claim: SyncClaim): Par
     const message = `${name} exists and is not Starling's (tooling ${JSON.stringify(tool)}); rename or delete it`;
     return { kind: "refuse", reason: "ForeignOwner", message };
   }
-  if (known.token !== undefined && claim.knownTokens.includes(known.token)) return undefined;
-  if (known.installationId !== claim.installationId) {
+  const isAccepted = known.token !== undefined && known.token === claim.acceptedToken;
+  if (!isAccepted && known.installationId !== claim.installationId) {
     const owner = known.installationId;
     return foreign(known, owner, `${name} belongs to the installation ${owner}, this is ${claim.installationId}`);
   }
-  if (known.syncUid !== claim.syncUid) {
+  if (!isAccepted && known.syncUid !== claim.syncUid) {
     const owner = known.syncUid;
     return foreign(known, owner, `${name} belongs to the Sync with uid ${owner}, this one has ${claim.syncUid}`);
   }
   const isOurs = known.token === claim.token;
-  if (isOurs && known.fence <= claim.fence) return undefined;
+  const isKnown = isAccepted || (known.token !== undefined && claim.knownTokens.includes(known.token));
+  const isInOrder = known.generation <= claim.generation && (!isOurs || known.fence <= claim.fence);
+  if ((isOurs || isKnown) && isInOrder) return undefined;
   const theirs = `the cluster was given generation ${known.generation}, fence ${known.fence}`;
   const ours = `this attempt is generation ${claim.generation}, fence ${claim.fence}`;
-  const why = isOurs
-    ? "another worker is at it, or the table was restored from a backup; in that case"
-    : "by rows that this table does not have: it was restored from a backup or begun anew, or a second one is in use;";
+  const why =
+    isOurs || isKnown
+      ? "another worker is at it, or the table was restored from a backup; in that case"
+      : "by rows that this table does not have: it was restored from a backup or begun anew, or a second one is in use;";
   const message = `${theirs}, ${ours}: ${why} ${recovery}`;
   return { kind: "refuse", reason: "ClusterAhead", message, remembered: rememberedOf(known) };
 }

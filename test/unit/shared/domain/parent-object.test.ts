@@ -244,6 +244,8 @@ describe("nextParent", () => {
     ["another Sync of the same name", { syncUid: "uid-2" }, "ForeignOwner"],
     ["a newer assignment", { generation: 5, token: "token-5" }, "ClusterAhead"],
     ["a newer fence", { fence: 10 }, "ClusterAhead"],
+    ["a number that an assignment of ours cannot have", { generation: 99 }, "ClusterAhead"],
+    ["another installation with a token of ours", { installationId: "inst-2", token: "token-3" }, "ForeignOwner"],
     ["a newer assignment under an older fence", { generation: 5, fence: 1, token: "token-5" }, "ClusterAhead"],
     ["the same number in other rows", { token: "token-4-of-others" }, "ClusterAhead"],
     ["an older number in other rows", { generation: 1, fence: 1, token: "token-1-of-others" }, "ClusterAhead"],
@@ -255,10 +257,11 @@ describe("nextParent", () => {
   it.each<readonly [string, Partial<SyncClaim>]>([
     ["the same claim, after a crash", {}],
     ["an older assignment", { generation: 3, fence: 99, token: "token-3" }],
-    ["an assignment that somebody accepted, whoever's it was", { installationId: "inst-2", token: "token-2" }],
+    ["an assignment that somebody accepted, whoever's it was", { installationId: "inst-2", token: "token-of-theirs" }],
     ["an older fence", { fence: 8 }],
   ])("takes over %s", (_name, theirs) => {
-    expect(nextParent(written(undefined, { ...claim, ...theirs }), claim, { groupKinds: [configMap] }).kind).toBe(
+    const ours = { ...claim, acceptedToken: "token-of-theirs" };
+    expect(nextParent(written(undefined, { ...claim, ...theirs }), ours, { groupKinds: [configMap] }).kind).toBe(
       "write",
     );
   });

@@ -10,6 +10,11 @@ const canary = "hunter2-%%";
 describe.each(clusterTargets)("values that $name cannot decode", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
+  /** One for all: the cluster remembers who wrote last, and answers no other table. */
+  const world = forAllTests(async () =>
+    Object.assign(await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin(), { stop() {} }),
+  );
+
   const secret = (content: object) =>
     manifest({ apiVersion: "v1", kind: "Secret", metadata: { name: "s", namespace: "unfit" }, ...content });
   const unfitDeployment = () => {
@@ -39,7 +44,6 @@ describe.each(clusterTargets)("values that $name cannot decode", ({ start }) => 
     ],
     ["of a Deployment", unfitDeployment(), "Deployment unfit/d", "quantities must match the regular expression"],
   ])("%s are final, and the object and the field are named", async (_what, object, name, told) => {
-    const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
     await world.assign("unfit", [namespace("unfit"), object]);
     await world.work();
     const row = await world.sync("unfit");

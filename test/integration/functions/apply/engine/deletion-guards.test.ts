@@ -86,14 +86,15 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
   });
 
   test.each([
-    [3, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2; it is deleted when they are gone"],
-    [4, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; it is deleted when they are gone"],
-    [9, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; it is deleted when they are gone"],
+    [3, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2; it is deleted when they are gone:"],
+    [4, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; it is deleted when they are gone:"],
+    [9, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; it is deleted when they are gone:"],
   ])("of %i objects the first three are named", async (count, expected) => {
     const ns = `holds-${count}`;
     await begun(ns);
     for (let index = 0; index < count; index++) await put(ns, "configmaps", configMap(`${ns}/a${index}`));
-    expect((await guard(ns))?.message).toBe(`Namespace ${ns} still holds ${expected.replaceAll("%", ns)}`);
+    const wanted = `Namespace ${ns} still holds ${expected.replaceAll("%", ns)}`;
+    expect((await guard(ns))?.message.slice(0, wanted.length)).toBe(wanted);
   });
 
   test("what is in another Namespace holds nobody", async () => {

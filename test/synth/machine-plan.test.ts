@@ -23,7 +23,7 @@ describe("the plan of the machine", () => {
       ["api", 29, 512, "terminate"],
       ["webhook", 10, 512, "terminate"],
       ["tick", 55, 512, "terminate"],
-      ["resolve", 180, 2048, "terminate"],
+      ["resolve", 180, 2048, "allow"],
       ["rollout", 60, 1024, "allow"],
       ["build", 100, 1769, "terminate"],
       ["render", 120, 512, "allow"],

@@ -1,6 +1,7 @@
 import { readFleet, readMembers, type StoredMember } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { type Subject, statePartition } from "#shared/domain/rows/keys.ts";
+import { stateEntries } from "#functions/rollout/state-entries.ts";
+import type { Subject } from "#shared/domain/rows/keys.ts";
 import { errorCode } from "#shared/errors.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -23,19 +24,10 @@ export async function recallMembers(key: string, subject: Subject, ports: Planne
 
 async function membersWithSyncs(subject: Subject, table: Table): Promise<readonly StoredMember[]> {
   const clusters = new Set<string>();
-  let after: string | undefined;
-  do {
-    const page = await table.queryIndex({
-      index: "state",
-      pk: statePartition(subject),
-      ...(after === undefined ? {} : { after }),
-    });
-    for (const { sort } of page.items) {
-      const [state, cluster = ""] = sort.split("#");
-      if (state !== "Orphaned" && state !== "Gone") clusters.add(cluster);
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for (const { sort } of await stateEntries(subject, table)) {
+    const [state, cluster = ""] = sort.split("#");
+    if (state !== "Orphaned" && state !== "Gone") clusters.add(cluster);
+  }
   const uids = new Map((await readFleet(table)).clusters.map(({ name, uid }) => [name, uid]));
   return [...clusters].sort().map((cluster) => ({ cluster, uid: uids.get(cluster) ?? "", stage: 0, inputs: [] }));
 }

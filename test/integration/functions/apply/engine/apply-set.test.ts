@@ -3,7 +3,6 @@ import type { AppliedObject } from "#functions/apply/engine/apply-object.ts";
 import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
@@ -18,6 +17,7 @@ import {
   namespace,
   widget,
 } from "#test/support/cluster-fixture.ts";
+import { cutOffClient } from "#test/support/cut-off-client.ts";
 import { applyRequest, engineWorld, recorded } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 
@@ -369,28 +369,13 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
 
   it("an apply that its own deadline cut off is tried again, and no failure", async () => {
     const deadline = inSeconds(60);
-    let now = new Date();
-    const client = new Proxy(cluster.client, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name);
-        if (typeof member !== "function") return member;
-        return async (...given: unknown[]) => {
-          const answer: unknown = await Reflect.apply(member, target, given);
-          if (name !== "apply" || Reflect.get(Object(given[0]), "kind") !== "ConfigMap") return answer;
-          now = deadline;
-          const facts = { message: "no answer within 24 ms", causes: [], code: "ETIMEDOUT" };
-          throw new KubeError(
-            { method: "PATCH", path: "/api/v1/namespaces/cut-off/configmaps/c", secret: false },
-            facts,
-          );
-        };
-      },
-    });
+    const path = "/api/v1/namespaces/cut-off/configmaps/c";
+    const { client, clock } = cutOffClient(cluster.client, { verb: "apply", kind: "ConfigMap", path, deadline });
     const objects = [namespace("cut-off"), configMap("cut-off/c")];
-    const result = await applySet(client, applyRequest("cut-off", objects, { deadline, clock: { now: () => now } }));
+    const result = await applySet(client, applyRequest("cut-off", objects, { deadline, clock }));
     expect(result.outcome).toBe("waiting");
     expect(result.objects[1]).toMatchObject({ outcome: "waiting", reason: "OutOfTime" });
-    expect(await cluster.statusOf("/api/v1/namespaces/cut-off/configmaps/c")).toBe(200);
+    expect(await cluster.statusOf(path)).toBe(200);
     expect((await cluster.apply("cut-off", objects)).outcome).toBe("applied");
   });
 

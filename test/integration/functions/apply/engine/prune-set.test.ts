@@ -4,7 +4,6 @@ import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import { type PruneRequest, type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
 import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
 import { parentName, type SyncClaim } from "#shared/domain/parent-object.ts";
@@ -19,6 +18,7 @@ import {
   namespace,
   widget,
 } from "#test/support/cluster-fixture.ts";
+import { cutOffClient } from "#test/support/cut-off-client.ts";
 import { engineWorld, pruneRequest } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 
@@ -251,21 +251,9 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     const keep = [namespace("cut")];
     const set = await applied("cut", [...keep, configMap("cut/c")]);
     const deadline = inSeconds(60);
-    let now = new Date();
-    const client = new Proxy(cluster.client, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name);
-        if (typeof member !== "function") return member;
-        return async (...given: unknown[]) => {
-          const answer: unknown = await Reflect.apply(member, target, given);
-          if (name !== "delete") return answer;
-          now = deadline;
-          const facts = { message: "no answer within 24 ms", causes: [], code: "ETIMEDOUT" };
-          throw new KubeError({ method: "DELETE", path: configPath("cut"), secret: false }, facts);
-        };
-      },
-    });
-    const request = pruneRequest(set, keep, { deadline, clock: { now: () => now } });
+    const asked = { verb: "delete", kind: "ConfigMap", path: configPath("cut"), deadline } as const;
+    const { client, clock } = cutOffClient(cluster.client, asked);
+    const request = pruneRequest(set, keep, { deadline, clock });
     const result = await pruneSet(client, request);
     expect(result.outcome).toBe("waiting");
     expect(outcomes(result)).toEqual({ "ConfigMap c": "waiting" });

@@ -4,9 +4,10 @@
  * `calls`: a reference run, over and over, until each of its calls has failed in every way. Prints what repeats that
  * which fails, and exits with 1 then.
  *
- * `npm run nightly -- mutants [AREA...] [--processes N] [--changed] [--write]`: the sources with one mistake at a time,
- * and the tests below e2e that should see it. `--changed` runs only mutants whose code or tests have changed since the
- * last run; `--write` puts the counts into docs/testing.md. Exits with 1 when too few mutants die.
+ * `npm run nightly -- mutants [AREA|AREA/PART...] [--processes N] [--changed] [--write]`: the sources with one mistake at
+ * a time, and the tests below e2e that should see it. `--changed` runs only mutants whose code or tests have changed since
+ * the last run, or to which it did not come before a signal ended it; `--write` puts the counts into docs/testing.md.
+ * Exits with 1 when too few mutants die.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,21 +1,24 @@
 /** One run of the mutation tool: the files that are changed, and the tests that should see it. */
 export interface MutationPart {
   readonly mutate: readonly string[];
+  /** In the order in which they are asked: the cheap ones first. */
   readonly tests: readonly string[];
-  /** Every n-th mutant only, where all of them would take hours. */
+  /** About every n-th mutant only, where all of them would take hours. */
   readonly every?: number;
 }
 
 export interface MutationArea {
   /** Percent of the mutants that have to die, those not counted whose survival is explained. */
   readonly least: number;
-  readonly parts: readonly MutationPart[];
+  readonly parts: Readonly<Record<string, MutationPart>>;
 }
 
 const domain = (...names: readonly string[]) => names.map((name) => `shared/domain/${name}.ts`);
 const domainTests = (...names: readonly string[]) => names.map((name) => `test/unit/shared/domain/${name}.test.ts`);
 const adapters = (...names: readonly string[]) => names.map((name) => `shared/adapters/${name}.ts`);
 const engine = (...names: readonly string[]) => names.map((name) => `functions/apply/engine/${name}.ts`);
+const times = ["rows/due", "rows/sync-row", "rows/object-rows", "next-resolve"];
+const members = ["membership", "inventory", "parent-object"];
 const workerTests = "test/integration/functions/apply";
 
 /**
@@ -25,91 +28,97 @@ const workerTests = "test/integration/functions/apply";
 export const mutationAreas: Readonly<Record<string, MutationArea>> = {
   timer: {
     least: 90,
-    parts: [
-      { mutate: ["functions/tick/claim-due.ts"], tests: ["test/unit/functions/tick/*.test.ts"] },
-      {
-        mutate: domain("rows/due", "rows/sync-row", "rows/object-rows", "next-resolve"),
-        tests: domainTests("rows/due", "rows/sync-row", "rows/object-rows", "next-resolve"),
+    parts: {
+      timer: {
+        mutate: ["functions/tick/claim-due.ts", ...domain(...times)],
+        tests: [...domainTests(...times), "test/unit/functions/tick/*.test.ts"],
       },
-    ],
+    },
   },
   rows: {
     least: 90,
-    parts: [
-      {
+    parts: {
+      rows: {
         mutate: domain("rows/row", "rows/keys", "rows/row-size", "rows/event-row", "rows/revision-row"),
         tests: domainTests("rows/keys", "rows/row-size", "rows/event-row", "rows/revision-row"),
       },
-    ],
+    },
   },
   membership: {
     least: 90,
-    parts: [
-      { mutate: domain("membership"), tests: domainTests("membership") },
-      { mutate: domain("inventory"), tests: domainTests("inventory") },
-      { mutate: domain("parent-object"), tests: domainTests("parent-object") },
-    ],
+    parts: {
+      membership: { mutate: domain(...members), tests: domainTests(...members) },
+    },
   },
   deletions: {
     least: 90,
-    parts: [
-      {
+    parts: {
+      deletions: {
         mutate: engine("deletion-guards", "prune-set"),
         tests: [`${workerTests}/engine/prune-set.test.ts`, `${workerTests}/engine/deletion-guards.test.ts`],
         every: 3,
       },
-    ],
+    },
   },
   worker: {
     least: 90,
-    parts: [
-      {
+    parts: {
+      passes: {
         mutate: ["functions/apply/*.ts", "!functions/apply/{wire,handler,env}.ts"],
-        tests: [`${workerTests}/*.test.ts`, "test/unit/functions/apply/*.test.ts"],
+        tests: ["test/unit/functions/apply/*.test.ts", `${workerTests}/*.test.ts`],
         every: 20,
       },
-      { mutate: ["functions/apply/verbs/*.ts"], tests: [`${workerTests}/*.test.ts`], every: 20 },
-      {
+      verbs: { mutate: ["functions/apply/verbs/*.ts"], tests: [`${workerTests}/*.test.ts`], every: 20 },
+      engine: {
         mutate: ["functions/apply/engine/*.ts", "!functions/apply/engine/{prune-set,deletion-guards}.ts"],
-        tests: [`${workerTests}/engine/*.test.ts`, "test/unit/functions/apply/engine/*.test.ts"],
+        tests: [
+          "test/unit/functions/apply/engine/*.test.ts",
+          `${workerTests}/engine/!(crash-safety|lost-answers).test.ts`,
+          `${workerTests}/engine/*.test.ts`,
+        ],
         every: 20,
       },
-    ],
+    },
   },
   api: {
     least: 90,
-    parts: [
-      {
+    parts: {
+      api: {
         mutate: ["functions/api/*.ts", "!functions/api/{wire,handler,env}.ts"],
         tests: ["test/unit/functions/api/*.test.ts", "test/unit/functions/two-writers.test.ts"],
         every: 5,
       },
-    ],
+    },
   },
   adapters: {
     least: 90,
-    parts: [
-      {
+    parts: {
+      table: {
         mutate: adapters("dynamo-table", "readable-row", "row-limit"),
         tests: ["test/contract/adapters/table.test.ts"],
         every: 3,
       },
-      {
+      blobs: {
         mutate: adapters("s3-blob-store", "blob-too-large", "byte-collector"),
         tests: ["test/contract/adapters/blob-store.test.ts"],
         every: 3,
       },
-      { mutate: adapters("sqs-sender"), tests: ["test/contract/adapters/sqs-sender.test.ts"], every: 3 },
-      {
+      queue: { mutate: adapters("sqs-sender"), tests: ["test/contract/adapters/sqs-sender.test.ts"], every: 3 },
+      kube: {
         mutate: adapters("kube/*"),
         tests: ["test/contract/kube/*.test.ts", `${workerTests}/{hostile-answers,silent-apis}.test.ts`],
         every: 20,
       },
-      {
+      edges: {
         mutate: adapters("address-*", "eks-token", "artifact-archive", "git/*"),
         tests: ["test/unit/shared/adapters/**/*.test.ts"],
         every: 10,
       },
-    ],
+    },
   },
 };
+
+/** What one run is called: an area of one part by the area's name. */
+export function partId(area: string, part: string): string {
+  return Object.keys(mutationAreas[area]?.parts ?? {}).length === 1 ? area : `${area}/${part}`;
+}

@@ -2,12 +2,15 @@
  * A checker for Stryker, which loads it by its path: says which mutants are not run. Texts for people, of which tests
  * check the code and the words that matter and never the whole, and what is not in the sample.
  */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { RunMutant } from "#test/nightly/mutants/mutant-text.ts";
+import { fileURLToPath } from "node:url";
+import { mutantText, type RunMutant, textKey } from "#test/nightly/mutants/mutant-text.ts";
 
 export const everySetting = "STARLING_MUTANTS_EVERY";
 export const testsSetting = "STARLING_MUTANTS_TESTS";
 
+const root = fileURLToPath(new URL("../../..", import.meta.url));
 /** Two words, or a word and a value, with a space between. */
 const severalWords = /[\p{L}\d,;:.)}] [\p{L}\d($"`]|[\p{L}\d,;:.)}] \$\{|^["`][ ,;:.]+[\p{L}$]/u;
 /** Where expressions and protocols have words, too: there only what stands in an error is for people. */
@@ -28,8 +31,13 @@ function textForPeople(mutant: RunMutant): boolean {
 
 function reasonToLeaveOut(mutant: RunMutant): string | undefined {
   if (textForPeople(mutant)) return "text";
-  const every = Number(process.env[everySetting] ?? 1);
-  return Number(mutant.id) % every === 0 ? undefined : "sample";
+  return inSample(mutant) ? undefined : "sample";
+}
+
+/** By what the mutant says, not by its number: a line that is added must not give all later ones another sample. */
+function inSample(mutant: RunMutant): boolean {
+  const hash = createHash("sha256").update(textKey(mutantText(mutant, root)));
+  return hash.digest().readUInt32BE() % Number(process.env[everySetting] ?? 1) === 0;
 }
 
 async function check(mutants: readonly RunMutant[]) {

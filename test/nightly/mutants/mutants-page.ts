@@ -1,30 +1,24 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { explainedMutants } from "#test/nightly/mutants/explained.ts";
+import { countsTable, recordedCounts } from "#test/nightly/mutants/mutant-counts.ts";
 
 const page = new URL("../../../docs/testing.md", import.meta.url);
 const counts = /(?<=<!-- mutants: [^>]*-->\n\n)[\s\S]*?(?=\n\n<!-- end of mutants -->)/;
 const living = /(?<=<!-- living mutants: [^>]*-->\n\n)[\s\S]*?(?=\n\n<!-- end of living mutants -->)/;
 
-export const mutantsTableHead = [
-  "| area | mutants | killed | timed out | refused by types | survived | not covered | explained | score | net |",
-  "|---|---|---|---|---|---|---|---|---|---|",
-].join("\n");
-
-/** Puts the rows of areas into the table of docs/testing.md, and the explanations below it. */
-export function writeMutantsPage(rows: readonly string[]): void {
+/** Puts the recorded counts into docs/testing.md, and the explanations below them. */
+export function writeMutantsPage(): void {
   const text = readFileSync(page, "utf8");
-  const before = (counts.exec(text)?.[0] ?? "").split("\n").slice(2);
-  const byArea = new Map([...before, ...rows].map((row) => [row.split(" | ")[0], row]));
-  const table = [mutantsTableHead, ...byArea.values()].join("\n");
   writeFileSync(
     page,
-    text.replace(counts, () => table).replace(living, () => explanations()),
+    text.replace(counts, () => countsTable(recordedCounts())).replace(living, () => explanations()),
   );
 }
 
-/** What docs/testing.md says of mutants that live. */
-export function explanationsOnPage(): string | undefined {
-  return living.exec(readFileSync(page, "utf8"))?.[0];
+/** What docs/testing.md says of mutants. */
+export function mutantsOnPage() {
+  const text = readFileSync(page, "utf8");
+  return { counts: counts.exec(text)?.[0], explanations: living.exec(text)?.[0] };
 }
 
 export function explanations(): string {

@@ -20,11 +20,14 @@ export interface PartResult {
 export interface RunOptions {
   readonly root: string;
   readonly concurrency: number;
-  /** Where what is known of mutants is kept: those whose code and tests did not change are not run again. */
-  readonly known?: string;
+  /** Where what is known of mutants is kept, also when the run is interrupted by a signal. */
+  readonly known: string;
+  /** `changed`: only mutants whose code or tests have changed, and those that are not known. */
+  readonly again: "all" | "changed";
 }
 
 const checker = fileURLToPath(new URL("left-out-checker.ts", import.meta.url));
+const reporter = fileURLToPath(new URL("living-reporter.ts", import.meta.url));
 
 export async function runPart(part: MutationPart, options: RunOptions): Promise<PartResult> {
   // Checkers and tests run in processes of Stryker's, which get no other word of ours.
@@ -34,22 +37,30 @@ export async function runPart(part: MutationPart, options: RunOptions): Promise<
   process.env.STARLING_EMBEDDED_ONLY = "1";
   const results = await new Stryker({
     testRunner: "vitest",
-    plugins: ["@stryker-mutator/vitest-runner", checker],
+    plugins: ["@stryker-mutator/vitest-runner", checker, reporter],
     checkers: ["left-out"],
     vitest: { configFile: "test/nightly/mutants/vitest.config.ts", related: false },
     mutate: [...part.mutate],
     coverageAnalysis: "perTest",
     concurrency: options.concurrency,
-    timeoutMS: 10_000,
+    // A machine that is busy with something else is no reason to count a mutant as dead: tests give up by themselves.
+    timeoutMS: 90_000,
+    timeoutFactor: 4,
+    dryRunTimeoutMinutes: 30,
     // Sources and tests are copied, and the copies are changed.
     inPlace: false,
     disableTypeChecks: false,
+    // Stryker's own way overlooks one that is a link itself, as in a second work tree.
+    symlinkNodeModules: false,
+    buildCommand: "ln -s ../../../../node_modules node_modules",
     tempDirName: ".starling/mutants/sandboxes",
     ignorePatterns: ["/cdk.out", "/.starling", "/coverage", "/docs"],
     // Stryker rewrites it by an API that TypeScript 7 does not have, and Vitest does not read it.
     tsconfigFile: "none",
-    reporters: [],
-    ...(options.known === undefined ? {} : { incremental: true, incrementalFile: options.known }),
+    reporters: ["progress-append-only", "living"],
+    incremental: true,
+    incrementalFile: options.known,
+    force: options.again === "all",
   }).runMutationTest();
   const mutants = results.map((mutant) => ({ ...mutant, location: fromZero(mutant.location) }));
   const by = (status: string) => mutants.filter((mutant) => mutant.status === status);

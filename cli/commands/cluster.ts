@@ -2,6 +2,7 @@ import { ApiFailure } from "#cli/api-client.ts";
 import { confirmConsequences } from "#cli/confirm.ts";
 import { CliFailure, type ExitReason } from "#cli/failure.ts";
 import { objectPath } from "#cli/kind-names.ts";
+import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
 import type { ClusterObject } from "#shared/domain/api/objects.ts";
 
@@ -27,7 +28,7 @@ export async function clusterAccept(session: Session, name: string, options: Acc
 }
 
 async function seenUid(session: Session, path: string, name: string): Promise<string> {
-  const { mismatch } = (await session.api.call<ClusterObject>({ method: "GET", path })).status;
+  const { mismatch } = requireReadable(await session.api.call<ClusterObject>({ method: "GET", path })).status;
   if (mismatch !== undefined) return mismatch;
   throw new CliFailure(`no other cluster has answered as ${name}; there is nothing to accept`, {
     exit: "no",

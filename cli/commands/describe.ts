@@ -1,5 +1,5 @@
 import { type ExitReason, usageFailure } from "#cli/failure.ts";
-import { describeCluster, describeGroup, describeSource } from "#cli/format/describe-object.ts";
+import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
 import { formatRolloutStatus, MANY_CLUSTERS } from "#cli/format/rollout-status.ts";
 import { type NamedObject, objectPath, parseOne } from "#cli/kind-names.ts";
@@ -14,6 +14,7 @@ import type {
   SyncObject,
   TargetItem,
 } from "#shared/domain/api/objects.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
 
 /** Syncs in trouble on the page of a group; the list has them all. */
 const FAILING_SHOWN = 10;
@@ -40,15 +41,18 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
   switch (object.kind) {
     case "Source": {
       const source = await read<SourceObject>(session, path);
+      if (isUnreadable(source)) return describeUnreadable(source, now);
       return describeSource({ object: source, events: await events(session, path, options), now });
     }
     case "Cluster": {
       const cluster = await read<ClusterObject>(session, path);
+      if (isUnreadable(cluster)) return describeUnreadable(cluster, now);
       const syncs = await readList<SyncObject>(session, { path: `${path}/syncs`, limit: SYNCS_OF_CLUSTER });
       return describeCluster({ object: cluster, syncs: syncs.items, now });
     }
     case "SyncGroup": {
       const group = await read<SyncGroupObject>(session, path);
+      if (isUnreadable(group)) return describeUnreadable(group, now);
       const failing = await troubled(session, path);
       return describeGroup({ object: group, events: await events(session, path, options), failing, now });
     }
@@ -68,12 +72,14 @@ async function syncPage(
     throw usageFailure(`sync/${object.name} is on many clusters; say which one with --cluster`, next);
   }
   const sync = await read<SyncObject>(session, path, { cluster: options.cluster });
+  if (isUnreadable(sync)) return describeUnreadable(sync, session.io.now());
   const found = await events(session, path, { ...options, cluster: sync.spec.cluster });
   return describeSync({ sync, events: found, now: session.io.now() });
 }
 
 async function rolloutPage(session: Session, path: string): Promise<string> {
   const rollout = await read<RolloutObject>(session, path);
+  if (isUnreadable(rollout)) return describeUnreadable(rollout, session.io.now());
   const { subject, number } = rollout.spec;
   const small = rollout.status.size <= MANY_CLUSTERS;
   const targets = await readList<TargetItem>(session, {
@@ -102,6 +108,10 @@ async function events(session: Session, path: string, options: DescribeOptions):
   return (await readList<EventItem>(session, { path: `${path}/events`, query, limit: options.events })).items;
 }
 
-function read<T>(session: Session, path: string, query: Readonly<Record<string, string | undefined>> = {}): Promise<T> {
-  return session.api.call<T>({ method: "GET", path, query });
+function read<T>(
+  session: Session,
+  path: string,
+  query: Readonly<Record<string, string | undefined>> = {},
+): Promise<T | UnreadableObject> {
+  return session.api.call<T | UnreadableObject>({ method: "GET", path, query });
 }

@@ -7,7 +7,8 @@ import { formatTable } from "#cli/format/table.ts";
 import { type KindName, listPath, objectPath, parseKind, parseNamed, shortName } from "#cli/kind-names.ts";
 import { readList } from "#cli/read-list.ts";
 import type { Session } from "#cli/session.ts";
-import { type AnyObject, type ApiList, listOf } from "#shared/domain/api/objects.ts";
+import { type ApiList, listOf } from "#shared/domain/api/objects.ts";
+import { isUnreadable, type ListedObject } from "#shared/domain/api/unreadable-object.ts";
 
 const WATCH_MS = 2000;
 /** Objects named in the remark below a list. */
@@ -60,15 +61,15 @@ function canonicalState(text: string | undefined): { state?: string } {
   throw usageFailure(`--state is "${text}"; expected one of ${stateWords().join(", ")}`, "--state Failed");
 }
 
-async function read(session: Session, query: Query): Promise<ApiList<AnyObject>> {
+async function read(session: Session, query: Query): Promise<ApiList<ListedObject>> {
   const { kind, names, options } = query;
   const groupSyncs = kind === "Sync" && names.some((name) => name.includes("."));
   if (names.length > 0 && !(groupSyncs && options.cluster === undefined)) {
-    const items: AnyObject[] = [];
+    const items: ListedObject[] = [];
     for (const name of names) items.push(await readOne(session, { kind, name, cluster: options.cluster }));
     return listOf(kind, items, undefined);
   }
-  const list = await readList<AnyObject>(session, {
+  const list = await readList<ListedObject>(session, {
     ...listRequest(session, query),
     limit: groupSyncs ? EVERYTHING : options.limit,
     ...(options.continue === undefined ? {} : { after: options.continue }),
@@ -108,12 +109,12 @@ function listRequest(
 function readOne(
   session: Session,
   { kind, name, cluster }: { readonly kind: KindName; readonly name: string; readonly cluster: string | undefined },
-): Promise<AnyObject> {
+): Promise<ListedObject> {
   const path = objectPath({ kind, name }, kind === "Cluster" ? "" : session.namespace());
-  return session.api.call<AnyObject>({ method: "GET", path, query: { cluster } });
+  return session.api.call<ListedObject>({ method: "GET", path, query: { cluster } });
 }
 
-function print(session: Session, query: Query, list: ApiList<AnyObject>): void {
+function print(session: Session, query: Query, list: ApiList<ListedObject>): void {
   const { io, options } = session;
   const { output } = options;
   if (output === "json" || output === "yaml") {
@@ -139,7 +140,7 @@ function print(session: Session, query: Query, list: ApiList<AnyObject>): void {
 }
 
 /** Its state says so, or it waits for what is not going to come by itself. */
-function needsYou(object: AnyObject): boolean {
+function needsYou(object: ListedObject): boolean {
   const lacks = planOf(object)?.conditions.some(({ reason }) => reason === "SourceNotFound") === true;
   const { word } = objectState(object);
   return needsSomebody(word) || (lacks && word === "Waiting");
@@ -147,7 +148,7 @@ function needsYou(object: AnyObject): boolean {
 
 function tableText(
   session: Session,
-  table: { readonly kind: KindName; readonly items: readonly AnyObject[]; readonly headers: "show" | "hide" },
+  table: { readonly kind: KindName; readonly items: readonly ListedObject[]; readonly headers: "show" | "hide" },
 ): string {
   const { io, options } = session;
   const contents = getTable(table.kind, table.items, {
@@ -159,14 +160,15 @@ function tableText(
   return formatTable(contents, { headers: table.headers, ...(coloured ? { paint: paintState } : {}) });
 }
 
-function troubleText(troubled: readonly AnyObject[]): string {
+function troubleText(troubled: readonly ListedObject[]): string {
   const named = troubled.slice(0, NAMED_BELOW).map((object) => {
-    const where = object.kind === "Sync" ? ` on ${object.spec.cluster}` : "";
+    const where = object.kind === "Sync" && object.spec.cluster !== undefined ? ` on ${object.spec.cluster}` : "";
     return `${object.metadata.name}${where} ${objectState(object).word.toLowerCase()}`;
   });
   const rest = troubled.length > NAMED_BELOW ? ` and ${troubled.length - NAMED_BELOW} more` : "";
-  const first = troubled[0] as AnyObject;
-  const where = first.kind === "Sync" && first.status.group !== undefined ? ` --cluster ${first.spec.cluster}` : "";
+  const first = troubled[0] as ListedObject;
+  // A group's Sync is named after both.
+  const where = first.kind === "Sync" && first.metadata.name.includes(".") ? ` --cluster ${first.spec.cluster}` : "";
   const target = shortName({ kind: first.kind, name: first.metadata.name });
   const namespace = first.metadata.namespace === undefined ? "" : ` -n ${first.metadata.namespace}`;
   return `${troubled.length} need you: ${named.join(", ")}${rest}\n  next: starling describe ${target}${where}${namespace}`;
@@ -185,8 +187,9 @@ async function watch(session: Session, query: Query): Promise<ExitReason> {
     const items = worstFirst(list.items).filter((object) => {
       const where = object.kind === "Sync" ? object.spec.cluster : "";
       const key = `${object.metadata.namespace}/${object.metadata.name}/${where}`;
-      const isNew = shown.get(key) !== object.metadata.resourceVersion;
-      shown.set(key, object.metadata.resourceVersion);
+      const version = isUnreadable(object) ? object.status.state : object.metadata.resourceVersion;
+      const isNew = shown.get(key) !== version;
+      shown.set(key, version);
       return isNew;
     });
     if (items.length > 0) {

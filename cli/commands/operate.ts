@@ -1,6 +1,7 @@
 import { type ExitReason, usageFailure } from "#cli/failure.ts";
 import { actText, objectState, planOf } from "#cli/format/object-state.ts";
 import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/kind-names.ts";
+import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
 import type { AnyObject } from "#shared/domain/api/objects.ts";
 import type { Operations } from "#shared/domain/rows/object-rows.ts";
@@ -106,24 +107,29 @@ interface Asked {
 
 /** Until every Source the object comes from has been looked at since. */
 async function waitForSources(session: Session, object: NamedObject): Promise<"none" | "found" | "failed"> {
-  const current = await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, object) });
+  const current = await readObject(session, object);
   if (current.kind !== "SyncGroup" && current.kind !== "Sync") return "none";
   const templates = current.kind === "Sync" ? [current.spec] : current.spec.templates;
   let outcome: "found" | "failed" = "found";
   for (const name of new Set(templates.map((template) => template.source))) {
     const source: NamedObject = { kind: "Source", name };
-    const { operations } = await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, source) });
+    const { operations } = await readObject(session, source);
     const number = operations?.reconcile?.number ?? 0;
     if ((await waitAnswered(session, { object: source, number })) === "no") outcome = "failed";
   }
   return outcome;
 }
 
+/** @throws CliFailure when nobody will see how it ends. */
+async function readObject(session: Session, object: NamedObject): Promise<AnyObject> {
+  return requireReadable(await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, object) }));
+}
+
 /** Until what was asked for was done, by numbers and not by clocks, or something stands in its way. */
 async function waitAnswered(session: Session, asked: Asked): Promise<ExitReason> {
   const { object } = asked;
   for (;;) {
-    const current = await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, object) });
+    const current = await readObject(session, object);
     const { word, remark } = objectState(current);
     const good = goodWords.has(word);
     if (good ? isAnswered(current, asked.number) : endWords.has(word) && isEnd(current, asked.number)) {

@@ -2,6 +2,7 @@ import { ApiFailure } from "#cli/api-client.ts";
 import { confirmConsequences } from "#cli/confirm.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { objectPath, parseOne, shortName } from "#cli/kind-names.ts";
+import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
 import type { SyncObject } from "#shared/domain/api/objects.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
@@ -23,7 +24,8 @@ export async function prune(session: Session, args: readonly string[], options: 
   }
   session.announce();
   const path = objectPath(object, session.namespace());
-  const sync = await session.api.call<SyncObject>({ method: "GET", path, query: { cluster: options.cluster } });
+  const query = { cluster: options.cluster };
+  const sync = requireReadable(await session.api.call<SyncObject>({ method: "GET", path, query }));
   const { cluster } = sync.spec;
   const foreign = sync.status.observed?.foreign ?? [];
   const found = foreign.filter(({ member, keep }) => member && keep === undefined);

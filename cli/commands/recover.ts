@@ -1,10 +1,13 @@
 import { confirmConsequences } from "#cli/confirm.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
+import { objectState } from "#cli/format/object-state.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { objectPath } from "#cli/kind-names.ts";
 import { readList } from "#cli/read-list.ts";
+import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
 import type { AnyObject, ClusterObject, SyncObject } from "#shared/domain/api/objects.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
 import type { Operations } from "#shared/domain/rows/object-rows.ts";
 import type { Remembered } from "#shared/domain/rows/sync-row.ts";
 import { quoted } from "#shared/domain/shell-word.ts";
@@ -47,7 +50,15 @@ export async function recover(
   }
   session.announce();
   const clusters = options.all === true ? await everyCluster(session) : names;
-  const refused = (await Promise.all(clusters.map((cluster) => refusedOn(session, cluster)))).flat();
+  const listed = await Promise.all(clusters.map((cluster) => syncsOn(session, cluster)));
+  const refused = listed.flatMap((syncs) => syncs.flatMap((sync) => (isUnreadable(sync) ? [] : refusedOf(sync))));
+  const unread = listed.flatMap((syncs) => syncs.filter(isUnreadable));
+  for (const sync of unread) {
+    const { metadata, spec } = sync;
+    session.note(
+      `${metadata.namespace}/${metadata.name} on ${spec.cluster} cannot be read, and is left alone: ${objectState(sync).remark}`,
+    );
+  }
   const isTaken = ({ remembered }: Refused) => remembered.owner === undefined || remembered.owner === options.from;
   const [taken, left] = [refused.filter(isTaken), refused.filter((one) => !isTaken(one))];
   const owners = [...new Set(left.flatMap(({ remembered }) => remembered.owner ?? []))];
@@ -58,7 +69,7 @@ export async function recover(
   }
   if (taken.length === 0) {
     session.note("no cluster remembers anything that is to be recovered");
-    return left.length === 0 ? "done" : "no";
+    return left.length + unread.length === 0 ? "done" : "no";
   }
   if (options.dryRun === true) {
     session.note(`nothing was changed; next: ${command}`);
@@ -69,7 +80,7 @@ export async function recover(
   await confirmConsequences(session, { message }, `${command} --yes`);
   const sources = await lookAtSources(session, taken);
   await accept(session, { taken, sources, options });
-  return left.length === 0 ? "done" : "no";
+  return left.length + unread.length === 0 ? "done" : "no";
 }
 
 function commandOf(names: readonly string[], { all, from }: RecoverOptions): string {
@@ -82,14 +93,15 @@ async function everyCluster(session: Session): Promise<readonly string[]> {
   return items.map(({ metadata }) => metadata.name);
 }
 
-async function refusedOn(session: Session, cluster: string): Promise<readonly Refused[]> {
+async function syncsOn(session: Session, cluster: string): Promise<readonly (SyncObject | UnreadableObject)[]> {
   const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/syncs`;
-  const { items } = await readList<SyncObject>(session, { path, limit: EVERYTHING });
-  return items.flatMap((sync) => {
-    const remembered = sync.status.observed?.remembered;
-    const { namespace = "", name } = sync.metadata;
-    return remembered === undefined ? [] : [{ cluster, namespace, name, sync, remembered }];
-  });
+  return (await readList<SyncObject | UnreadableObject>(session, { path, limit: EVERYTHING })).items;
+}
+
+function refusedOf(sync: SyncObject): readonly Refused[] {
+  const remembered = sync.status.observed?.remembered;
+  const { namespace = "", name } = sync.metadata;
+  return remembered === undefined ? [] : [{ cluster: sync.spec.cluster, namespace, name, sync, remembered }];
 }
 
 function tableOf(
@@ -142,7 +154,7 @@ async function lookAtSources(session: Session, refused: readonly Refused[]): Pro
   for (const { namespace, name, number } of looked) {
     const path = objectPath({ kind: "Source", name }, namespace);
     for (;;) {
-      const source = await session.api.call<AnyObject>({ method: "GET", path });
+      const source = requireReadable(await session.api.call<AnyObject>({ method: "GET", path }));
       if (source.kind === "Source" && (source.status.handledReconcile ?? 0) >= number) break;
       await session.pause(POLL_MS);
     }
@@ -156,7 +168,7 @@ async function sourcesOf(session: Session, { namespace, sync }: Refused): Promis
   if (sync.spec.source === "") return [];
   if (group === undefined) return [sync.spec.source];
   const path = objectPath({ kind: "SyncGroup", name: group }, namespace);
-  const row = await session.api.call<AnyObject>({ method: "GET", path });
+  const row = requireReadable(await session.api.call<AnyObject>({ method: "GET", path }));
   return row.kind === "SyncGroup" ? row.spec.templates.map(({ source }) => source) : [];
 }
 

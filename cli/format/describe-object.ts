@@ -11,6 +11,7 @@ import type {
   SyncGroupObject,
   SyncObject,
 } from "#shared/domain/api/objects.ts";
+import type { UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
 import { selectionText } from "#shared/domain/kinds/cluster-selection.ts";
 import type { Operations } from "#shared/domain/rows/object-rows.ts";
 
@@ -21,6 +22,20 @@ interface Described<O> {
   readonly object: O;
   readonly events: readonly EventItem[];
   readonly now: Date;
+}
+
+/** What its place tells, and what to do. */
+export function describeUnreadable(object: UnreadableObject, now: Date): string {
+  const { metadata, spec, status } = object;
+  return [
+    fieldsText([
+      ["Name", metadata.name],
+      ["Namespace", metadata.namespace],
+      ["Cluster", spec.cluster],
+      ["Status", status.state],
+    ]),
+    sectionText("Conditions", conditionsText(status.conditions, now)),
+  ].join("");
 }
 
 export function describeSource({ object: source, events, now }: Described<SourceObject>): string {

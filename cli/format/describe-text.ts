@@ -18,12 +18,18 @@ export function sectionText(title: string, body: string): string {
   return body === "" ? "" : `\n${title}:\n${body}`;
 }
 
-export function conditionsText(conditions: readonly Condition[], now: Date): string {
+/** Of what cannot be read nobody knows since when. */
+export function conditionsText(
+  conditions: readonly (Omit<Condition, "since"> & { readonly since?: string })[],
+  now: Date,
+): string {
   const rows = conditions.map((condition) => [
     condition.type,
     condition.status,
     condition.reason,
-    `since ${formatTime(condition.since, now)} (${formatAge(condition.since, now)})`,
+    condition.since === undefined
+      ? ""
+      : `since ${formatTime(condition.since, now)} (${formatAge(condition.since, now)})`,
     condition.message,
   ]);
   return formatTable({ columns: ["", "", "", "", ""], rows }, { headers: "hide", indent: "  " });

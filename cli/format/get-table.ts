@@ -12,6 +12,7 @@ import type {
   SyncGroupObject,
   SyncObject,
 } from "#shared/domain/api/objects.ts";
+import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
 import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
 
 /** Remarks of a row; `-o wide` shows them whole. */
@@ -30,20 +31,30 @@ interface Column<O> {
 }
 
 /** The table of `get`, one line an object, in the order given. */
-export function getTable(kind: KindName, objects: readonly AnyObject[], options: TableOptions): Table {
+export function getTable(kind: KindName, objects: readonly ListedObject[], options: TableOptions): Table {
   const columns = columnsOf[kind].filter((column) => column.wideOnly !== true || options.width === "wide");
   const namespace = kind !== "Cluster" && options.namespaces === "all";
   return {
     columns: [...(namespace ? ["NAMESPACE"] : []), ...columns.map((column) => column.name)],
     rows: objects.map((object) => [
       ...(namespace ? [object.metadata.namespace ?? ""] : []),
-      ...columns.map((column) => column.cell(object, options)),
+      ...columns.map((column) =>
+        isUnreadable(object) ? unreadableCell(column, object, options) : column.cell(object, options),
+      ),
     ]),
   };
 }
 
+/** Its place says what it is called, and where; the rest is the newer version's to read. */
+function unreadableCell({ name: column }: Column<AnyObject>, object: UnreadableObject, options: TableOptions): string {
+  if (column === name.name) return object.metadata.name;
+  if (column === "CLUSTER") return object.spec.cluster ?? "-";
+  if (column === state.name) return objectState(object).word;
+  return column === remark.name ? remark.cell(object, options) : "-";
+}
+
 /** Worst state first, then by namespace and name. */
-export function worstFirst<O extends AnyObject>(objects: readonly O[]): readonly O[] {
+export function worstFirst<O extends ListedObject>(objects: readonly O[]): readonly O[] {
   const place = (object: O) =>
     `${object.metadata.namespace ?? ""}/${object.metadata.name}/${object.kind === "Sync" ? object.spec.cluster : ""}`;
   return [...objects].sort(
@@ -65,7 +76,7 @@ const seen = {
 };
 const remark = {
   name: "",
-  cell: (object: AnyObject, { width }: TableOptions) => {
+  cell: (object: ListedObject, { width }: TableOptions) => {
     const text = objectState(object).remark;
     return width === "wide" ? text : shorten(text, REMARK_WIDTH);
   },

@@ -1,6 +1,7 @@
 import { revisionText } from "#cli/format/revision-text.ts";
 import { isGood, needsSomebody, stateRank } from "#cli/format/state-words.ts";
 import type { AnyObject, ClusterObject, FrozenBy, SyncStatus } from "#shared/domain/api/objects.ts";
+import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
 import { type Condition, newestAct, type SubjectStatus, type Suspension } from "#shared/domain/rows/object-rows.ts";
 
 /** One word for an object, since when, when it was last looked at, and what to add. */
@@ -12,7 +13,8 @@ export interface ObjectState {
   readonly remark: string;
 }
 
-export function objectState(object: AnyObject): ObjectState {
+export function objectState(object: ListedObject): ObjectState {
+  if (isUnreadable(object)) return { word: object.status.state, remark: unreadableText(object) };
   const { deletion, suspended } = object.operations ?? {};
   if (deletion !== undefined) {
     const held = suspended === undefined ? obstacleOf(object) : `it waits while suspended ${actText(suspended)}`;
@@ -24,6 +26,10 @@ export function objectState(object: AnyObject): ObjectState {
   const state = stateOfKind(object);
   const unseen = isGood(state.word) ? unseenText(object) : "";
   return unseen === "" ? state : { ...state, word: "Reconciling", remark: unseen };
+}
+
+function unreadableText({ status }: UnreadableObject): string {
+  return status.conditions.map(({ reason, message }) => reasonText(reason, message)).join("; ");
 }
 
 /** What was asked for since the status was written: that is about what was before. */
@@ -41,7 +47,8 @@ function unseenText(object: AnyObject): string {
 }
 
 /** The planner's half of what a user wrote. */
-export function planOf(object: AnyObject): SubjectStatus | undefined {
+export function planOf(object: ListedObject): SubjectStatus | undefined {
+  if (isUnreadable(object)) return undefined;
   return object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
 }
 

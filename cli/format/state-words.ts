@@ -3,6 +3,7 @@ const ranked: readonly string[] = [
   "Failed",
   "Halted",
   "Stalled",
+  "Unreadable",
   "Unreachable",
   "NotReady",
   "Reachable",
@@ -36,7 +37,16 @@ const ranked: readonly string[] = [
   "Ready",
 ];
 
-const bad = new Set(["Failed", "Halted", "Stalled", "Unreachable", "NotReady", "ClusterNotFound", "Degraded"]);
+const bad = new Set([
+  "Failed",
+  "Halted",
+  "Stalled",
+  "Unreadable",
+  "Unreachable",
+  "NotReady",
+  "ClusterNotFound",
+  "Degraded",
+]);
 const good = new Set(["Unchanged", "Succeeded", "Complete", "Ready"]);
 
 /** Smaller is worse; a word nobody knows stands between. */

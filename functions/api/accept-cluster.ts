@@ -1,5 +1,5 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
-import { forgetSyncs, isAssigned, syncsOn } from "#functions/api/forget-syncs.ts";
+import { forgetSyncs, isAssigned, requireForgettable, syncsOn } from "#functions/api/forget-syncs.ts";
 import { type ObjectChange, operationsChange, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
@@ -23,11 +23,12 @@ export interface AcceptAnswer {
  * Says that the cluster which answers now, of this uid, is the one that is meant. What is on it begins anew, as after a
  * registration: its Syncs are forgotten and assigned again by the planner, and nothing that is recorded of the cluster
  * before is deleted here. Only a uid that a worker has seen there can be accepted. Done again, it ends what broke off.
- * @throws StarlingError `NotFound`, `IdentityChanged`, `ConfirmationRequired` with what begins anew.
+ * @throws StarlingError `NotFound`, `IdentityChanged`, `NewerRow`, `ConfirmationRequired` with what begins anew.
  */
 export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Promise<AcceptAnswer> {
   const { name, uid, caller } = request;
   if (request.confirmed === "ask") await ask(ports, request);
+  await requireForgettable(ports.table, name);
   const now = ports.clock.now();
   const write = (decide: (row: ClusterRow) => ObjectChange) =>
     writeObject(ports, {

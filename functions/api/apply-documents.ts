@@ -8,7 +8,7 @@ import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/domain/kinds/document.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
-import { keyText } from "#shared/domain/rows/row.ts";
+import { isNewer, keyText, newerRowText } from "#shared/domain/rows/row.ts";
 
 /** Transactions at once; one table serves everybody. */
 const WRITES_AT_ONCE = 8;
@@ -101,7 +101,10 @@ async function readCurrent(
   documents: readonly Document[],
 ): Promise<readonly (WrittenRow | undefined)[]> {
   const rowKeys = documents.map((document) => objectKey(documentReference(document)));
-  const rows = new Map((await ports.table.getMany(rowKeys)).map((row) => [keyText(row), row as WrittenRow]));
+  const found = await ports.table.getMany(rowKeys, { newer: "kept" });
+  const [newer, ...others] = found.filter(isNewer);
+  if (newer !== undefined) throw refusal("NewerRow", `nothing was applied: ${newerRowText(newer, others.length)}`);
+  const rows = new Map(found.map((row) => [keyText(row), row as WrittenRow]));
   return rowKeys.map((key) => rows.get(keyText(key)));
 }
 
@@ -136,7 +139,7 @@ async function sourceWarnings(
   const rowKeys = documents.map((document, index) =>
     (names[index] ?? []).map((name) => keys.object(namespaceOf(document), "Source", name)),
   );
-  const present = new Set((await ports.table.getMany(rowKeys.flat())).map(keyText));
+  const present = new Set((await ports.table.getMany(rowKeys.flat(), { newer: "kept" })).map(keyText));
   for (const document of documents) {
     if (document.kind === "Source") present.add(keyText(objectKey(documentReference(document))));
   }

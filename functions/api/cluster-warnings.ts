@@ -50,7 +50,8 @@ async function missingOf(
     (selection?.names ?? []).filter((name) => !own.has(name) && selection?.notNames?.includes(name) !== true),
   );
   const distinct = [...new Set(wanted.flat())];
-  const rows = distinct.length === 0 ? [] : await table.getMany(distinct.map((name) => keys.fleet(name)));
+  const fleetKeys = distinct.map((name) => keys.fleet(name));
+  const rows = distinct.length === 0 ? [] : await table.getMany(fleetKeys, { newer: "kept" });
   const registered = new Set(rows.map((row) => row.sk));
   return wanted.map((names) => names.filter((name) => !registered.has(name)));
 }
@@ -74,8 +75,8 @@ async function emptyOf(
   settle(own);
   let after: string | undefined;
   while (open.size > 0) {
-    const page = await table.query({ pk: "FLEET", ...(after === undefined ? {} : { after }) });
-    settle(page.items as readonly FleetRow[]);
+    const page = await table.query({ pk: "FLEET", newer: "kept", ...(after === undefined ? {} : { after }) });
+    settle(page.items.filter((row): row is FleetRow => row.type === "Fleet"));
     after = page.next;
     if (after === undefined) break;
   }

@@ -1,6 +1,6 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { type Consequences, countSyncs, countText } from "#functions/api/consequences.ts";
-import { forgetSyncs, isAssigned, syncsOn } from "#functions/api/forget-syncs.ts";
+import { forgetSyncs, isAssigned, requireForgettable } from "#functions/api/forget-syncs.ts";
 import { operationsChange, repositoryOf, subjectOf, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
 import { firstRows } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
@@ -80,7 +80,7 @@ async function deleteSource(
   const reference = { namespace: row.namespace, name: row.name };
   const object = objectText(request.reference);
   const pk = `USES#${row.namespace}#${row.name}`;
-  const users = await firstRows(ports.table, { pk, limit: NAMES_SHOWN + 1 });
+  const users = await firstRows(ports.table, { pk, limit: NAMES_SHOWN + 1, newer: "kept" });
   if (users.length > 0) {
     const names = users.map((user) => user.sk.replace("#", "/"));
     const shown = `${names.slice(0, NAMES_SHOWN).join(", ")}${names.length > NAMES_SHOWN ? " and more" : ""}`;
@@ -105,7 +105,7 @@ async function deleteCluster(
   { row, request }: { readonly row: ClusterRow; readonly request: DeleteRequest },
 ): Promise<DeleteAnswer> {
   const object = objectText(request.reference);
-  const syncs = (await syncsOn(ports.table, row.name)).filter(isAssigned);
+  const syncs = (await requireForgettable(ports.table, row.name)).filter(isAssigned);
   const consequences = {
     syncs: syncs.length,
     clusters: 1,

@@ -12,14 +12,22 @@ const TRANSACTION_WRITES = 100;
 /** The planner and the cluster's worker write the same rows, each a few times at most. */
 const FORGET_TRIES = 10;
 
-/** The rows of a cluster's Syncs, also of those that were forgotten. */
-export async function syncsOn(table: Table, cluster: string): Promise<readonly SyncRow[]> {
+/**
+ * The rows of a cluster's Syncs, also of those that were forgotten.
+ * @throws StarlingError `NewerRow`, unless the caller can do without such rows.
+ */
+export async function syncsOn(
+  table: Table,
+  cluster: string,
+  newer: "refused" | "left out" = "refused",
+): Promise<readonly SyncRow[]> {
   const found: SyncRow[] = [];
   let after: string | undefined;
   do {
     const { pk } = keys.cluster(cluster);
-    const page = await table.query({ pk, prefix: "SYNC#", ...(after === undefined ? {} : { after }) });
-    found.push(...(page.items as readonly SyncRow[]));
+    const reading = newer === "left out" ? { newer: "kept" as const } : {};
+    const page = await table.query({ pk, prefix: "SYNC#", ...reading, ...(after === undefined ? {} : { after }) });
+    found.push(...page.items.filter((row): row is SyncRow => row.type === "SyncOnCluster"));
     after = page.next;
   } while (after !== undefined);
   return found;
@@ -27,6 +35,15 @@ export async function syncsOn(table: Table, cluster: string): Promise<readonly S
 
 export function isAssigned(row: SyncRow): boolean {
   return row.desired.action !== "orphan";
+}
+
+/**
+ * All that `forgetSyncs` is to write, and the entry of the fleet: asked before anything else is written.
+ * @returns the rows of its Syncs. @throws StarlingError `NewerRow`
+ */
+export async function requireForgettable(table: Table, cluster: string): Promise<readonly SyncRow[]> {
+  await table.getMany([keys.fleet(cluster), keys.lease(cluster)]);
+  return syncsOn(table, cluster);
 }
 
 /**

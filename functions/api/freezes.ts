@@ -9,7 +9,7 @@ import { type BrakeRow, brakeAmong, type Freeze, isInForce, type LiftedFreeze } 
 import { later } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
-import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
+import { isNewer, ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import { isConflict, StarlingError } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
 
@@ -187,11 +187,12 @@ async function clustersUnder(
   const covered = new Map<string, string[]>(freezes.map(({ name }) => [name, []]));
   let after: string | undefined;
   do {
-    const page = await table.query({ pk: "FLEET", ...(after === undefined ? {} : { after }) });
-    for (const { name, labels } of page.items as readonly FleetRow[]) {
-      for (const { name: freezeName, clusters } of freezes) {
-        if (clusters === undefined || matchesSelector(clusters.selector, labels)) covered.get(freezeName)?.push(name);
-      }
+    const page = await table.query({ pk: "FLEET", newer: "kept", ...(after === undefined ? {} : { after }) });
+    for (const row of page.items) {
+      // Nobody knows the labels of one that cannot be read.
+      const covers = ({ clusters }: Freeze) =>
+        clusters === undefined || (!isNewer(row) && matchesSelector(clusters.selector, (row as FleetRow).labels));
+      for (const one of freezes) if (covers(one)) covered.get(one.name)?.push(row.sk);
     }
     after = page.next;
   } while (after !== undefined);

@@ -1,6 +1,7 @@
 import { collect, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import type { EventItem } from "#shared/domain/api/objects.ts";
 import type { EventRow } from "#shared/domain/rows/event-row.ts";
+import { isNewer, type NewerRow, newerRowText } from "#shared/domain/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
 export interface EventQuery {
@@ -15,12 +16,23 @@ export function listEvents(table: Table, query: EventQuery): Promise<ListPage<Ev
   const { about, cluster, page } = query;
   return collect(page, {
     read: (part) =>
-      table.query({ pk: `EVT#${about.namespace}#${about.kind}#${about.name}`, newestFirst: true, ...part }),
+      table.query({
+        pk: `EVT#${about.namespace}#${about.kind}#${about.name}`,
+        newestFirst: true,
+        newer: "kept",
+        ...part,
+      }),
     keep: (row) => {
+      if (isNewer(row)) return unreadableEvent(row);
       const event = row as EventRow;
       return cluster === undefined || event.cluster === cluster ? eventItem(event) : undefined;
     },
   });
+}
+
+/** Its key says when; on which cluster, nobody knows. */
+function unreadableEvent(row: NewerRow): EventItem {
+  return { at: row.sk.split("#")[0] ?? "", severity: "error", reason: "NewerRow", message: newerRowText(row) };
 }
 
 function eventItem({ at, severity, reason, message, cluster, rollout, revision }: EventRow): EventItem {

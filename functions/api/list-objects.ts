@@ -1,6 +1,5 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
-import { readBrake } from "#functions/api/freezes.ts";
-import { assignedTo, syncObjects } from "#functions/api/list-syncs.ts";
+import { assignedTo, type StoredSync, syncObjects } from "#functions/api/list-syncs.ts";
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
@@ -12,11 +11,12 @@ import {
   sourceObject,
   syncGroupObject,
 } from "#shared/domain/api/objects.ts";
-import { freezeOver } from "#shared/domain/rows/brake-row.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
+import { type UnreadableObject, unreadableObject } from "#shared/domain/api/unreadable-object.ts";
+import type { WritableKind } from "#shared/domain/kinds/document.ts";
+import { brakeAmong, freezeOver } from "#shared/domain/rows/brake-row.ts";
+import { clusterOf, keys } from "#shared/domain/rows/keys.ts";
 import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
-import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isNewer, keyText, type NewerRow, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import type { Page, Table } from "#shared/ports.ts";
 
 /** Clusters whose Syncs are read at once. */
@@ -29,7 +29,7 @@ type Ports = Pick<ApiPorts, "table" | "installation" | "clock">;
 export function listSources(
   table: Table,
   { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
-): Promise<ListPage<SourceObject>> {
+): Promise<ListPage<SourceObject | UnreadableObject<"Source">>> {
   return collect(page, {
     read: readNamespaced(table, {
       kind: "Source",
@@ -40,7 +40,10 @@ export function listSources(
         return keys.object(ns, "Source", name);
       },
     }),
-    keep: (row) => (keepsLabels(page, row as SourceRow) ? sourceObject(row as SourceRow) : undefined),
+    keep(row) {
+      if (isNewer(row)) return unreadable(row, "Source");
+      return keepsLabels(page, row as SourceRow) ? sourceObject(row as SourceRow) : undefined;
+    },
   });
 }
 
@@ -48,7 +51,7 @@ export function listSources(
 export function listSyncGroups(
   table: Table,
   { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
-): Promise<ListPage<SyncGroupObject>> {
+): Promise<ListPage<SyncGroupObject | UnreadableObject<"SyncGroup">>> {
   return collect(page, {
     read: readNamespaced(table, {
       kind: "SyncGroup",
@@ -59,31 +62,46 @@ export function listSyncGroups(
         return kind === "SyncGroup" ? keys.object(ns, "SyncGroup", name) : undefined;
       },
     }),
-    keep: (row) => (keepsLabels(page, row as SyncGroupRow) ? syncGroupObject(row as SyncGroupRow) : undefined),
+    keep(row) {
+      if (isNewer(row)) return unreadable(row, "SyncGroup");
+      return keepsLabels(page, row as SyncGroupRow) ? syncGroupObject(row as SyncGroupRow) : undefined;
+    },
   });
 }
 
 /** Clusters, each with how its Syncs are: one that answers and runs nothing as it should is not well. */
-export async function listClusters(ports: Ports, page: PageRequest): Promise<ListPage<ClusterObject>> {
+export async function listClusters(
+  ports: Ports,
+  page: PageRequest,
+): Promise<ListPage<ClusterObject | UnreadableObject<"Cluster">>> {
   const { table } = ports;
   const found = await collect(page, {
     read: (part) => readThroughDirectory(table, { pk: "FLEET", target: (entry) => keys.cluster(entry.sk) }, part),
-    keep: (row) => (keepsLabels(page, row as ClusterRow) ? (row as ClusterRow) : undefined),
+    keep: (row) => (isNewer(row) || keepsLabels(page, row as ClusterRow) ? (row as ClusterRow | NewerRow) : undefined),
   });
   return { ...found, items: await withSyncs(ports, found.items) };
 }
 
-async function withSyncs({ table, installation, clock }: Ports, clusters: readonly ClusterRow[]) {
-  const rows: SyncRow[] = [];
+/** Nobody knows the labels of what cannot be read: it is in every list, where it would else look as if it had others. */
+function unreadable<Kind extends WritableKind>(row: NewerRow, kind: Kind): UnreadableObject<Kind> {
+  if (kind === "Cluster") return unreadableObject(row, { kind, name: clusterOf(row) });
+  return unreadableObject(row, { kind, namespace: row.pk.split("#")[1] ?? "", name: row.sk });
+}
+
+async function withSyncs({ table, installation, clock }: Ports, found: readonly (ClusterRow | NewerRow)[]) {
+  const clusters = found.filter((row) => !isNewer(row));
+  const rows: StoredSync[] = [];
   for (let start = 0; start < clusters.length; start += CLUSTERS_AT_ONCE) {
     const part = clusters.slice(start, start + CLUSTERS_AT_ONCE);
     rows.push(...(await Promise.all(part.map(({ name }) => assignedTo(table, name)))).flat());
   }
   const byCluster = Map.groupBy(await syncObjects(table, rows), (sync) => sync.spec.cluster);
-  const reading = await readBrake({ table });
+  // Of freezes that cannot be read those tell who ask for them, and every worker.
+  const reading = brakeAmong(await table.getMany([keys.brake], { newer: "kept" }));
   const now = clock.now();
-  return clusters.map((row) => {
-    const freeze = reading === undefined ? undefined : freezeOver(reading, row.labels, now);
+  return found.map((row) => {
+    if (isNewer(row)) return unreadable(row, "Cluster");
+    const freeze = reading.ok ? freezeOver(reading.brake, row.labels, now) : undefined;
     return clusterObject(row, installation, { syncs: byCluster.get(row.name) ?? [], freeze });
   });
 }
@@ -92,9 +110,11 @@ async function withSyncs({ table, installation, clock }: Ports, clusters: readon
 export async function getObject(
   ports: Ports,
   reference: ObjectReference,
-): Promise<SourceObject | ClusterObject | SyncGroupObject> {
-  const row = await ports.table.get<SourceRow | ClusterRow | SyncGroupRow>(objectKey(reference));
-  if (row === undefined) throw refusal("NotFound", `${objectText(reference)} does not exist`);
+): Promise<SourceObject | ClusterObject | SyncGroupObject | UnreadableObject> {
+  const [found] = await ports.table.getMany([objectKey(reference)], { newer: "kept" });
+  if (found === undefined) throw refusal("NotFound", `${objectText(reference)} does not exist`);
+  if (isNewer(found)) return unreadable(found, reference.kind);
+  const row = found as SourceRow | ClusterRow | SyncGroupRow;
   if (row.type === "Source") return sourceObject(row);
   if (row.type === "SyncGroup") return syncGroupObject(row);
   const [cluster] = await withSyncs(ports, [row]);
@@ -116,14 +136,14 @@ function readNamespaced(
 ): (part: Part) => Promise<Page<Row>> {
   const { kind, namespace } = list;
   if (namespace === undefined) return (part) => readThroughDirectory(table, list, part);
-  return (part) => table.query({ pk: keys.object(namespace, kind, "").pk, ...part });
+  return (part) => table.query({ pk: keys.object(namespace, kind, "").pk, newer: "kept", ...part });
 }
 
 /** The rows a directory's entries stand for, in the directory's order. */
 async function readThroughDirectory(table: Table, directory: Directory, part: Part): Promise<Page<Row>> {
-  const page = await table.query({ pk: directory.pk, ...part });
+  const page = await table.query({ pk: directory.pk, newer: "kept", ...part });
   const targets = page.items.flatMap((entry) => directory.target(entry) ?? []);
-  const rows = new Map((await table.getMany(targets)).map((row) => [keyText(row), row]));
+  const rows = new Map((await table.getMany(targets, { newer: "kept" })).map((row) => [keyText(row), row]));
   const items = targets.flatMap((key) => rows.get(keyText(key)) ?? []);
   return page.next === undefined ? { items } : { items, next: page.next };
 }

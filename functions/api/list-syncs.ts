@@ -2,14 +2,19 @@ import { decodeCursor, encodeCursor, firstRows, type ListPage, type PageRequest 
 import { refusal } from "#functions/api/refusal.ts";
 import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/domain/api/objects.ts";
-import { keys, type Subject, statePartition } from "#shared/domain/rows/keys.ts";
+import { type UnreadableObject, unreadableObject } from "#shared/domain/api/unreadable-object.ts";
+import { clusterOf, keys, type Subject, statePartition } from "#shared/domain/rows/keys.ts";
 import type { SubjectRow, UserSyncRow } from "#shared/domain/rows/object-rows.ts";
-import { keyText, type RowKey } from "#shared/domain/rows/row.ts";
+import { isNewer, keyText, type NewerRow, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
+export type StoredSync = SyncRow | NewerRow;
+
 /** Subjects looked at for one answer; more is the next page's work. */
 const SUBJECTS_PER_ANSWER = 50;
+
+export type ListedSync = SyncObject | UnreadableObject<"Sync">;
 
 export interface SyncFilter {
   /** Absent: all namespaces. */
@@ -22,8 +27,8 @@ export interface SyncFilter {
 }
 
 /** Syncs on clusters, subject by subject, by state within one. The state index may be a moment behind. */
-export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListPage<SyncObject>> {
-  const items: SyncObject[] = [];
+export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListPage<ListedSync>> {
+  const items: ListedSync[] = [];
   let cursor = filter.page.after === undefined ? undefined : decodeCursor(filter.page.after);
   for (let looked = 0; looked < SUBJECTS_PER_ANSWER; looked++) {
     const subject = await subjectFrom(table, { filter, from: cursor?.subject });
@@ -55,14 +60,21 @@ export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListP
 export async function listSyncsOnCluster(
   table: Table,
   filter: Omit<SyncFilter, "subject"> & { readonly cluster: string },
-): Promise<ListPage<SyncObject>> {
+): Promise<ListPage<ListedSync>> {
   const key = keys.cluster(filter.cluster);
   const prefix = filter.namespace === undefined ? "SYNC#" : `SYNC#${filter.namespace}#`;
   const { limit, after } = filter.page;
-  if ((await table.get(key)) === undefined) throw refusal("NotFound", `Cluster ${filter.cluster} does not exist`);
-  const page = await table.query({ pk: key.pk, prefix, limit, ...(after === undefined ? {} : { after }) });
-  const rows = (page.items as readonly SyncRow[]).filter(
-    ({ desired }) => desired.action !== "orphan" || filter.state === "Orphaned",
+  const [cluster] = await table.getMany([key], { newer: "kept" });
+  if (cluster === undefined) throw refusal("NotFound", `Cluster ${filter.cluster} does not exist`);
+  const page = await table.query({
+    pk: key.pk,
+    prefix,
+    limit,
+    newer: "kept",
+    ...(after === undefined ? {} : { after }),
+  });
+  const rows = (page.items as readonly StoredSync[]).filter(
+    (row) => isNewer(row) || row.desired.action !== "orphan" || filter.state === "Orphaned",
   );
   const items = (await syncObjects(table, rows)).filter((object) => isListed(object, filter.state));
   return page.next === undefined ? { items } : { items, next: page.next };
@@ -75,31 +87,40 @@ export async function listSyncsOnCluster(
 export async function getSync(
   table: Table,
   reference: { readonly namespace: string; readonly name: string; readonly cluster?: string },
-): Promise<SyncObject> {
+): Promise<ListedSync> {
   const { namespace, name, cluster } = reference;
   if (!name.includes(".")) {
-    const row = await table.get<UserSyncRow>(keys.object(namespace, "Sync", name));
-    if (row === undefined) throw refusal("NotFound", `Sync ${namespace}/${name} does not exist`);
-    return userSync(table, row);
+    const sync = await userSync(table, { namespace, name });
+    if (sync === undefined) throw refusal("NotFound", `Sync ${namespace}/${name} does not exist`);
+    return sync;
   }
   if (cluster === undefined) {
     throw refusal("BadRequest", `Sync ${namespace}/${name} belongs to a group and is on many clusters; say which one`);
   }
-  const row = await table.get<SyncRow>(keys.sync(cluster, namespace, name));
-  const [object] = row === undefined ? [] : await syncObjects(table, [row]);
+  const found = await table.getMany([keys.sync(cluster, namespace, name)], { newer: "kept" });
+  const [object] = await syncObjects(table, found as readonly StoredSync[]);
   if (object === undefined) throw refusal("NotFound", `Sync ${namespace}/${name} is not on cluster ${cluster}`);
   return object;
 }
 
-async function userSync(table: Table, row: UserSyncRow): Promise<SyncObject> {
-  const onCluster = await table.get<SyncRow>(keys.sync(row.spec.cluster, row.namespace, row.name));
-  if (onCluster === undefined) return userSyncObject(row, undefined);
+async function userSync(
+  table: Table,
+  { namespace, name }: Pick<Subject, "namespace" | "name">,
+): Promise<ListedSync | undefined> {
+  const [written] = await table.getMany([keys.object(namespace, "Sync", name)], { newer: "kept" });
+  if (written === undefined) return undefined;
+  if (isNewer(written)) return unreadableObject(written, { kind: "Sync", namespace, name });
+  const row = written as UserSyncRow;
+  const [there] = await table.getMany([keys.sync(row.spec.cluster, namespace, name)], { newer: "kept" });
+  if (there === undefined) return userSyncObject(row, undefined);
+  if (isNewer(there)) return unreadableSync(there);
+  const onCluster = there as SyncRow;
   const behind = await findOutOfSync(table, [onCluster], new Map([[keyText(row), row]]));
   return userSyncObject(row, onCluster, behind.get(keyText(onCluster)));
 }
 
 /** What was forgotten is kept for its numbers, and listed only when it is asked for by its state. */
-function isListed({ status }: SyncObject, state: string | undefined): boolean {
+function isListed({ status }: ListedSync, state: string | undefined): boolean {
   return state === undefined ? status.state !== "Orphaned" : status.state === state;
 }
 
@@ -112,7 +133,7 @@ async function subjectFrom(
   const first = filter.namespace === undefined ? "" : `${filter.namespace}#`;
   const last = filter.namespace === undefined ? "\uffff" : `${filter.namespace}#\uffff`;
   const start = from ?? (first === "" ? " " : first);
-  const [entry] = await firstRows(table, { pk: "SUBJECTS", between: [start, last], limit: 1 });
+  const [entry] = await firstRows(table, { pk: "SUBJECTS", between: [start, last], limit: 1, newer: "kept" });
   if (entry === undefined) return undefined;
   const [namespace = "", kind, name = ""] = entry.sk.split("#");
   return { namespace, kind: kind === "Sync" ? "Sync" : "SyncGroup", name };
@@ -121,15 +142,15 @@ async function subjectFrom(
 async function syncsOf(
   table: Table,
   query: { readonly subject: Subject; readonly limit: number; readonly after?: string; readonly state?: string },
-): Promise<ListPage<SyncObject>> {
+): Promise<ListPage<ListedSync>> {
   const { subject, state } = query;
   if (subject.kind === "Sync") {
-    const row = await table.get<UserSyncRow>(keys.object(subject.namespace, "Sync", subject.name));
-    const object = row === undefined ? undefined : await userSync(table, row);
+    const object = await userSync(table, subject);
     return { items: object === undefined || !isListed(object, state) ? [] : [object] };
   }
-  // Who is behind is ready with something else, and what a freeze holds may be in any state: the index knows no better.
-  const indexed = state === "OutOfSync" ? "Ready" : state === "Frozen" ? undefined : state;
+  // Who is behind is ready with something else, and what a freeze holds, or nobody can read, may be in any state: the
+  // index knows no better.
+  const indexed = state === "OutOfSync" ? "Ready" : state === "Frozen" || state === "Unreadable" ? undefined : state;
   const page = await table.queryIndex({
     index: "state",
     pk: statePartition(subject),
@@ -146,33 +167,47 @@ async function syncsOf(
 }
 
 /** The rows of everything that is assigned to a cluster. */
-export async function assignedTo(table: Table, cluster: string): Promise<readonly SyncRow[]> {
+export async function assignedTo(table: Table, cluster: string): Promise<readonly StoredSync[]> {
   const { pk } = keys.cluster(cluster);
-  const rows: SyncRow[] = [];
+  const rows: StoredSync[] = [];
   let after: string | undefined;
   do {
-    const page = await table.query({ pk, prefix: "SYNC#", ...(after === undefined ? {} : { after }) });
-    rows.push(...(page.items as readonly SyncRow[]).filter(({ desired }) => desired.action !== "orphan"));
+    const page = await table.query({ pk, prefix: "SYNC#", newer: "kept", ...(after === undefined ? {} : { after }) });
+    const found = page.items as readonly StoredSync[];
+    rows.push(...found.filter((row) => isNewer(row) || row.desired.action !== "orphan"));
     after = page.next;
   } while (after !== undefined);
   return rows;
 }
 
 /** Rows as people see them, each with what its subject says of it. */
-export async function syncObjects(table: Table, rows: readonly SyncRow[]): Promise<readonly SyncObject[]> {
+export async function syncObjects(table: Table, stored: readonly StoredSync[]): Promise<readonly ListedSync[]> {
+  const rows = stored.filter((row) => !isNewer(row));
   const wanted = new Map(rows.map((row) => [keyText(subjectRowKey(row.subject)), subjectRowKey(row.subject)]));
-  const found = wanted.size === 0 ? [] : await table.getMany([...wanted.values()]);
-  const subjects = new Map(found.map((row) => [keyText(row), row as SubjectRow]));
+  const found = wanted.size === 0 ? [] : await table.getMany([...wanted.values()], { newer: "kept" });
+  const unread = new Map(found.filter(isNewer).map((row) => [keyText(row), row]));
+  const read = found.filter((row): row is SubjectRow => !isNewer(row));
+  const subjects = new Map(read.map((row) => [keyText(row), row]));
   const behind = await findOutOfSync(table, rows, subjects);
-  return rows.map((row) => {
+  return stored.map((row) => {
+    if (isNewer(row)) return unreadableSync(row);
+    const newer = unread.get(keyText(subjectRowKey(row.subject)));
+    // A group's Sync is known without its group; a user's is what the user wrote.
+    if (newer !== undefined && row.subject.kind === "Sync") return unreadableObject(newer, { ...row, kind: "Sync" });
     const subject = subjects.get(keyText(subjectRowKey(row.subject)));
     const late = behind.get(keyText(row));
     return subject?.type === "Sync" ? userSyncObject(subject, row, late) : groupSyncObject(row, subject, late);
   });
 }
 
-async function rowsInOrder(table: Table, rowKeys: readonly RowKey[]): Promise<readonly SyncRow[]> {
-  const rows = new Map((await table.getMany(rowKeys)).map((row) => [keyText(row), row as SyncRow]));
+function unreadableSync(row: NewerRow): UnreadableObject<"Sync"> {
+  const [, namespace = "", name = ""] = row.sk.split("#");
+  return unreadableObject(row, { kind: "Sync", namespace, name, cluster: clusterOf(row) });
+}
+
+async function rowsInOrder(table: Table, rowKeys: readonly RowKey[]): Promise<readonly StoredSync[]> {
+  const found: readonly Row[] = await table.getMany(rowKeys, { newer: "kept" });
+  const rows = new Map(found.map((row) => [keyText(row), row as StoredSync]));
   return rowKeys.flatMap((key) => rows.get(keyText(key)) ?? []);
 }
 

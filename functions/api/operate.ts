@@ -11,6 +11,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { DELETION_FAILED } from "#shared/domain/rollout/subject-status.ts";
 import { type Act, newestAct, type Operations, type Suspension } from "#shared/domain/rows/object-rows.ts";
+import { isNewer, newerRowText } from "#shared/domain/rows/row.ts";
 
 /** Suspends that came on top of the first: the newest, as a row is not a log. */
 const KEPT_SUSPENDS = 10;
@@ -111,8 +112,10 @@ async function reconcileSource(
   ports: ApiPorts,
   { source, caller, act, at }: { source: ObjectReference; caller: Caller; act: Omit<Act, "number">; at: Date },
 ): Promise<ObjectChange | string> {
-  const row = await ports.table.get<WrittenRow>(objectKey(source));
-  if (row === undefined) return `${objectText(source)} does not exist and was not asked`;
+  const [found] = await ports.table.getMany([objectKey(source)], { newer: "kept" });
+  if (found === undefined) return `${objectText(source)} does not exist and was not asked`;
+  if (isNewer(found)) return `${objectText(source)} was not asked: ${newerRowText(found)}`;
+  const row = found as WrittenRow;
   if (row.operations.suspended !== undefined) return `${objectText(source)} is suspended and was not asked`;
   const request = { reference: source, verb: "reconcile" } as const;
   return writeObject(ports, {

@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { type RolloutObject, rolloutObject, type TargetItem, targetItem } from "#shared/domain/api/objects.ts";
+import { type UnreadableObject, unreadableObject } from "#shared/domain/api/unreadable-object.ts";
 import { excerpt } from "#shared/domain/excerpt.ts";
 import { keys, type Subject, syncName, targetRange } from "#shared/domain/rows/keys.ts";
 import {
@@ -10,7 +11,7 @@ import {
   type TargetState,
   targetStates,
 } from "#shared/domain/rows/rollout-rows.ts";
-import { keyText } from "#shared/domain/rows/row.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, type Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -19,21 +20,28 @@ const READS_PER_ANSWER = 10;
 const TARGETS_PER_READ = 500;
 const SUBJECTS_PER_ANSWER = 100;
 
-/** Rollouts of a subject, newest first. */
+export type ListedRollout = RolloutObject | UnreadableObject<"Rollout">;
+
+/** Rollouts of a subject, newest first. @throws StarlingError `NewerRow` when nobody knows how many there are. */
 export async function listRollouts(
   table: Table,
   { subject, page }: { readonly subject: Subject; readonly page: PageRequest },
-): Promise<ListPage<RolloutObject>> {
+): Promise<ListPage<ListedRollout>> {
   const head = await table.get<HeadRow>(keys.head(subject));
   const from = page.after === undefined ? (head?.last ?? 0) : Number(decodeCursor(page.after).number);
   const to = Math.max(1, from - page.limit + 1);
   const wanted = Array.from({ length: Math.max(0, from - to + 1) }, (_, index) => from - index);
   const rows = new Map(
-    (await table.getMany(wanted.map((number) => keys.rollout(subject, number)))).map((row) => [keyText(row), row]),
+    (
+      await table.getMany(
+        wanted.map((number) => keys.rollout(subject, number)),
+        { newer: "kept" },
+      )
+    ).map((row) => [keyText(row), row]),
   );
   const items = wanted.flatMap((number) => {
     const row = rows.get(keyText(keys.rollout(subject, number)));
-    return row === undefined ? [] : [rolloutObject(row as RolloutRow)];
+    return row === undefined ? [] : [listedRollout(row, subject)];
   });
   return to > 1 && from > 0 ? { items, next: encodeCursor({ number: String(to - 1) }) } : { items };
 }
@@ -42,10 +50,11 @@ export async function listRollouts(
 export async function listNewestRollouts(
   table: Table,
   { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
-): Promise<ListPage<RolloutObject>> {
+): Promise<ListPage<ListedRollout>> {
   const entries = await table.query({
     pk: "SUBJECTS",
     limit: Math.min(page.limit, SUBJECTS_PER_ANSWER),
+    newer: "kept",
     ...(namespace === undefined ? {} : { prefix: `${namespace}#` }),
     ...(page.after === undefined ? {} : { after: page.after }),
   });
@@ -53,14 +62,40 @@ export async function listNewestRollouts(
     const [ns = "", kind, name = ""] = entry.sk.split("#");
     return { namespace: ns, kind: kind === "Sync" ? "Sync" : "SyncGroup", name };
   });
-  const heads = (await table.getMany(subjects.map(keys.head))) as readonly HeadRow[];
-  const newest = heads.filter((head) => head.last > 0).map((head) => keys.rollout(head.subject, head.last));
-  const rows = (await table.getMany(newest)) as readonly RolloutRow[];
-  const items = [...rows].sort((a, b) => (keyText(a) < keyText(b) ? -1 : 1)).map(rolloutObject);
+  const ofHead = new Map(subjects.map((subject) => [keyText(keys.head(subject)), subject]));
+  const heads = await table.getMany(subjects.map(keys.head), { newer: "kept" });
+  const newest = heads.filter((head): head is HeadRow => head.type === "Head" && (head as HeadRow).last > 0);
+  const ofRollout = new Map(newest.map((head) => [keyText(keys.rollout(head.subject, head.last)), head.subject]));
+  const found = await table.getMany(
+    newest.map((head) => keys.rollout(head.subject, head.last)),
+    { newer: "kept" },
+  );
+  const rows = [...heads.filter(isNewer), ...found].sort((a, b) => (keyText(a) < keyText(b) ? -1 : 1));
+  const items = rows.flatMap((row) => {
+    const subject = ofHead.get(keyText(row)) ?? ofRollout.get(keyText(row));
+    return subject === undefined ? [] : [listedRollout(row, subject)];
+  });
   return entries.next === undefined ? { items } : { items, next: entries.next };
 }
 
-/** `number` absent: the newest. @throws StarlingError `NotFound` */
+/** A head that cannot be read stands for the newest rollout of its subject, whose number it knows. */
+function listedRollout(row: Row, subject: Subject): ListedRollout {
+  if (!isNewer(row)) return rolloutObject(row as RolloutRow);
+  const { namespace, name } = subject;
+  const number = row.sk === keys.head(subject).sk ? "" : `-${Number(row.sk)}`;
+  return unreadableObject(row, { kind: "Rollout", namespace, name: `${name}${number}` });
+}
+
+/** As it is listed. @throws StarlingError `NotFound` */
+export async function showRollout(
+  table: Table,
+  { subject, number }: { readonly subject: Subject; readonly number: number },
+): Promise<ListedRollout> {
+  const [row] = await table.getMany([keys.rollout(subject, number)], { newer: "kept" });
+  return row === undefined ? rolloutObject(await getRollout(table, { subject, number })) : listedRollout(row, subject);
+}
+
+/** `number` absent: the newest. @throws StarlingError `NotFound`, `NewerRow` */
 export async function getRollout(
   table: Table,
   { subject, number }: { readonly subject: Subject; readonly number?: number },
@@ -93,25 +128,37 @@ export async function listTargets(table: Table, filter: TargetFilter): Promise<L
   const first = stages[0];
   const last = stages.at(-1);
   if (first === undefined || last === undefined) return { items: [] };
-  const found: TargetRow[] = [];
+  const found: (TargetRow | NewerRow)[] = [];
   const [from, to] = targetRange(rollout.number, { from: first.first, to: last.last });
   let after = page.after;
   for (let reads = 0; reads < READS_PER_ANSWER; reads++) {
     const part = await table.query({
       pk: rollout.pk,
       between: [from, to],
+      newer: "kept",
       limit: filter.states === undefined ? page.limit : Math.min(TARGETS_PER_READ, page.limit - found.length),
       ...(after === undefined ? {} : { after }),
     });
-    for (const row of part.items as readonly TargetRow[]) {
-      if (filter.states === undefined || filter.states.includes(row.state)) found.push(row);
+    for (const row of part.items as readonly (TargetRow | NewerRow)[]) {
+      if (filter.states === undefined || (!isNewer(row) && filter.states.includes(row.state))) found.push(row);
     }
     after = part.next;
     if (after === undefined || found.length >= page.limit) break;
   }
-  const syncs = await syncsOfTargets(table, { rollout, targets: found });
-  const items = found.map((row) => targetItem(row, rollout, syncs.get(row.cluster) ?? []));
+  const syncs = await syncsOfTargets(table, { rollout, targets: found.filter((row) => !isNewer(row)) });
+  const items = found.map((row) =>
+    isNewer(row) ? unreadableTarget(row, rollout) : targetItem(row, rollout, syncs.get(row.cluster) ?? []),
+  );
   return after === undefined ? { items } : { items, next: after };
+}
+
+/** Its key says where it stands. */
+function unreadableTarget(row: NewerRow, { stages }: RolloutRow): TargetItem {
+  const [, , order = "", cluster = ""] = row.sk.split("#");
+  const place = Number(order);
+  const stage = stages.find(({ first, last }) => first <= place && place <= last);
+  const reason = `NewerRow: ${newerRowText(row)}`;
+  return { cluster, order: place, stage: stage?.name ?? "", state: "Unreadable", reason };
 }
 
 /** @throws StarlingError `BadRequest` naming the state that is none. */
@@ -133,6 +180,7 @@ async function syncsOfTargets(
   const wanted = touched.flatMap((target) =>
     names.map((name) => keys.sync(target.cluster, rollout.subject.namespace, name)),
   );
-  const rows = (await table.getMany(wanted)) as readonly SyncRow[];
+  const found = await table.getMany(wanted, { newer: "kept" });
+  const rows = found.filter((row): row is SyncRow => row.type === "SyncOnCluster");
   return Map.groupBy(rows, (row) => row.cluster);
 }

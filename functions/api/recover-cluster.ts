@@ -6,6 +6,7 @@ import { audit } from "#functions/api/write-object.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import { accepted } from "#shared/domain/rows/lineage.ts";
 import { newestAct, type SourceRow, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { isNewer } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
@@ -50,12 +51,11 @@ export interface RecoverAnswer {
  */
 export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): Promise<RecoverAnswer> {
   const { cluster, caller } = request;
-  if ((await ports.table.get(keys.cluster(cluster))) === undefined) {
-    throw refusal("NotFound", `Cluster ${cluster} does not exist`);
-  }
+  const [known] = await ports.table.getMany([keys.cluster(cluster)], { newer: "kept" });
+  if (known === undefined) throw refusal("NotFound", `Cluster ${cluster} does not exist`);
   const done: string[] = [];
   const messages: Message[] = [];
-  const { asSeen, moved } = sortOut(await syncsOn(ports.table, cluster), request);
+  const { asSeen, moved } = sortOut(await syncsOn(ports.table, cluster, "left out"), request);
   const subjects = new Map(asSeen.map(({ subject }) => [subjectKey(subject), subject]));
   for (const subject of subjects.values()) {
     const recovered = await recoverSubject(ports, { subject, request });
@@ -83,9 +83,12 @@ async function recoverSubject(
   const { caller, cluster } = request;
   const now = ports.clock.now();
   for (let attempt = 1; attempt <= TRIES; attempt++) {
-    const row = await ports.table.get<SubjectRow>(keys.object(subject.namespace, subject.kind, subject.name));
+    const key = keys.object(subject.namespace, subject.kind, subject.name);
+    const [found] = await ports.table.getMany([key], { newer: "kept" });
+    if (found !== undefined && isNewer(found)) return { names: [], messages: [] };
+    const row = found as SubjectRow | undefined;
     if (row !== undefined) await requireSources(ports, row, request);
-    const { asSeen } = sortOut(await syncsOn(ports.table, cluster), request);
+    const { asSeen } = sortOut(await syncsOn(ports.table, cluster, "left out"), request);
     const syncs = asSeen.filter((sync) => subjectKey(sync.subject) === subjectKey(subject));
     if (syncs.length === 0) return { names: [], messages: [] };
     const act = {
@@ -143,9 +146,12 @@ function nameOf({ namespace, name }: SyncRow): string {
 async function requireSources(ports: ApiPorts, row: SubjectRow, { sources }: RecoverRequest): Promise<void> {
   if (row.operations.deletion !== undefined) return;
   const names = [...sourcesOf(row)];
-  const found = await ports.table.getMany(names.map((name) => keys.object(row.namespace, "Source", name)));
+  const found = await ports.table.getMany(
+    names.map((name) => keys.object(row.namespace, "Source", name)),
+    { newer: "kept" },
+  );
   const late = names.filter((name) => {
-    const source = (found as readonly SourceRow[]).find((candidate) => candidate.name === name);
+    const source = found.find((one): one is SourceRow => one.type === "Source" && one.sk === name);
     const asked = sources.find((one) => one.namespace === row.namespace && one.name === name);
     const handled = source?.status.handledReconcile;
     const isSince = asked !== undefined && handled !== undefined && handled >= asked.number;

@@ -15,6 +15,7 @@ const statusOfCode = {
   Deleting: 409,
   Suspended: 409,
   Conflict: 409,
+  NewerRow: 409,
   BodyTooLarge: 413,
   AnswerTooLarge: 422,
   RowTooLarge: 422,

@@ -18,6 +18,7 @@ import {
   listNewestRollouts,
   listRollouts,
   listTargets,
+  showRollout,
   targetStatesOf,
 } from "#functions/api/read-rollouts.ts";
 import { recoverCluster } from "#functions/api/recover-cluster.ts";
@@ -241,13 +242,10 @@ async function one({ ports, request, params }: Call): Promise<unknown> {
   const [, subjectName, number] = /^(.+)-([1-9]\d{0,7})$/.exec(name) ?? [];
   if (subjectName === undefined) throw refusal("NotFound", `${name} is no rollout's name; expected NAME-NUMBER`);
   for (const subjectKind of ["SyncGroup", "Sync"] as const) {
-    const newest = await listRollouts(ports.table, {
-      subject: { namespace, kind: subjectKind, name: subjectName },
-      page: { limit: 1 },
-    });
-    if (newest.items.length === 0) continue;
     const subject: Subject = { namespace, kind: subjectKind, name: subjectName };
-    return rolloutObject(await getRollout(ports.table, { subject, number: Number(number) }));
+    const newest = await listRollouts(ports.table, { subject, page: { limit: 1 } });
+    if (newest.items.length === 0) continue;
+    return showRollout(ports.table, { subject, number: Number(number) });
   }
   throw refusal("NotFound", `Rollout ${namespace}/${name} does not exist`);
 }

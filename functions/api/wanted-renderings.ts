@@ -2,7 +2,7 @@ import { inputDigest, inputOf } from "#shared/domain/rollout/plan.ts";
 import { keys, type Subject, syncName } from "#shared/domain/rows/keys.ts";
 import type { FleetRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { PlannedTemplate, RenderingRow, RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
-import { keyText, type RowKey } from "#shared/domain/rows/row.ts";
+import { isNewer, keyText, type RowKey } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isReady, type OutOfSync, outOfSync, type WantedRendering } from "#shared/domain/sync/sync-state.ts";
 import type { Table } from "#shared/ports.ts";
@@ -69,8 +69,8 @@ function partsOf(row: RenderingRow | undefined): Pick<WantedRendering, "renderDi
 
 async function readDistinct(table: Table, wanted: readonly RowKey[]) {
   const distinct = [...new Map(wanted.map((key) => [keyText(key), { pk: key.pk, sk: key.sk }])).values()];
-  const rows = distinct.length === 0 ? [] : await table.getMany(distinct);
-  return new Map(rows.map((row) => [keyText(row), row]));
+  const rows = distinct.length === 0 ? [] : await table.getMany(distinct, { newer: "kept" });
+  return new Map(rows.filter((row) => !isNewer(row)).map((row) => [keyText(row), row]));
 }
 
 /** The row of what a user wrote, that a Sync on a cluster comes from. */

@@ -2,6 +2,8 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import type { ObjectChange, WrittenRow } from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { keyText } from "#shared/domain/rows/row.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
 
@@ -18,9 +20,8 @@ export interface ObjectWrite {
 
 /** Reads, decides and writes under the version that was read; leaves the audit line. Sends nothing. */
 export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<ObjectChange> {
-  const key = objectKey(write.reference);
   for (let attempt = 1; attempt <= TRIES; attempt++) {
-    const before = await ports.table.get<WrittenRow>(key);
+    const before = await readWritten(ports, write.reference);
     const change = write.decide(before);
     if (change.writes.length === 0) return change;
     try {
@@ -43,6 +44,17 @@ export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<
     "Conflict",
     `${objectText(write.reference)} was being written by others ${TRIES} times in a row; try again`,
   );
+}
+
+/**
+ * The row of an object that is to be written. With a Cluster goes its entry in the fleet's directory.
+ * @throws StarlingError `NewerRow` for either.
+ */
+async function readWritten({ table }: ApiPorts, reference: ObjectReference): Promise<WrittenRow | undefined> {
+  const key = objectKey(reference);
+  const entries = reference.kind === "Cluster" ? [keys.fleet(reference.name)] : [];
+  const rows = await table.getMany([key, ...entries]);
+  return rows.find((row) => keyText(row) === keyText(key)) as WrittenRow | undefined;
 }
 
 function tooLarge(reference: ObjectReference): StarlingError {
@@ -84,7 +96,7 @@ export async function everySubject(ports: ApiPorts): Promise<readonly Message[]>
   const messages: Message[] = [];
   let after: string | undefined;
   do {
-    const page = await ports.table.query({ pk: "SUBJECTS", ...(after === undefined ? {} : { after }) });
+    const page = await ports.table.query({ pk: "SUBJECTS", newer: "kept", ...(after === undefined ? {} : { after }) });
     for (const row of page.items) {
       const [namespace = "", kind, name = ""] = row.sk.split("#");
       messages.push({ to: "rollout", subject: { namespace, kind: kind === "Sync" ? "Sync" : "SyncGroup", name } });

@@ -145,7 +145,9 @@ function subjectRowKey({ namespace, kind, name }: Subject): RowKey {
 
 /** What a newer version wrote waits for the stack to be updated; the others of the cluster go on. */
 function tellOfNewer(cluster: string, newer: readonly NewerRow[], { log }: WorkerPorts): void {
-  if (newer.length > 0) log.error(newerRowText(newer), { code: "NewerRow", cluster, rows: newer.length });
+  const [first, ...others] = newer;
+  if (first === undefined) return;
+  log.error(newerRowText(first, others.length), { code: "NewerRow", cluster, rows: newer.length });
 }
 
 /** Whether a freeze that holds Syncs of the cluster is over: whoever was told of that has no other way to know. */

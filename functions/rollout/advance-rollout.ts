@@ -193,11 +193,11 @@ function unreadable(newer: readonly NewerRow[], waiting: readonly TargetRow[]): 
   const reasons = new Map<string, string>();
   if (newer.length === 0) return reasons;
   const rows = new Map(newer.map((row) => [keyText(row), row]));
-  for (const row of newer) if (!row.pk.startsWith("REND#")) reasons.set(clusterOf(row), newerRowText([row]));
+  for (const row of newer) if (!row.pk.startsWith("REND#")) reasons.set(clusterOf(row), newerRowText(row));
   for (const { cluster, inputs } of waiting) {
     const keysOfInputs = inputs.flatMap((input) => ("digest" in input ? [keyText(keys.rendering(input.digest))] : []));
     const row = keysOfInputs.flatMap((key) => rows.get(key) ?? [])[0];
-    if (row !== undefined) reasons.set(cluster, newerRowText([row]));
+    if (row !== undefined) reasons.set(cluster, newerRowText(row));
   }
   return reasons;
 }

@@ -70,8 +70,9 @@ async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Prom
 
 /** They are nobody's to claim before the stack is updated: each minute they cost an index entry and a read. */
 function tellOfNewer(newer: readonly NewerRow[], { log, metrics }: TickPorts): void {
-  if (newer.length === 0) return;
-  log.error(newerRowText(newer), { code: "NewerRow", rows: newer.length });
+  const [first, ...others] = newer;
+  if (first === undefined) return;
+  log.error(newerRowText(first, others.length), { code: "NewerRow", rows: newer.length });
   metrics.count("NewerRows", newer.length);
 }
 

@@ -1,4 +1,4 @@
-import { type NewerRow, ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
+import { type NewerRow, newerRowText, ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import { StarlingError } from "#shared/errors.ts";
 import type { Reading } from "#shared/ports.ts";
 
@@ -9,12 +9,9 @@ import type { Reading } from "#shared/ports.ts";
 export function readableRow(item: Row | Readonly<Record<string, unknown>>, { newer }: Reading = {}): Row {
   const { pk, sk, schema } = item;
   if (typeof schema === "number" && schema > ROW_SCHEMA) {
-    if (newer === "kept")
-      return { pk: String(pk), sk: String(sk), type: "Newer", schema, version: 0 } satisfies NewerRow;
-    throw new StarlingError(
-      `row ${pk}/${sk} has schema ${schema}, this version knows up to ${ROW_SCHEMA}: update the stack to the version that wrote it`,
-      { code: "NewerRow", retry: "permanent", data: { pk, sk, schema } },
-    );
+    const row: NewerRow = { pk: String(pk), sk: String(sk), type: "Newer", schema, version: 0 };
+    if (newer === "kept") return row;
+    throw new StarlingError(newerRowText(row), { code: "NewerRow", retry: "permanent", data: { pk, sk, schema } });
   }
   return item as Row;
 }

@@ -127,7 +127,8 @@ export interface TargetItem {
   readonly cluster: string;
   readonly order: number;
   readonly stage: string;
-  readonly state: TargetState;
+  /** `Unreadable`: a newer version of Starling wrote the row. */
+  readonly state: TargetState | "Unreadable";
   readonly reason: string;
   readonly revision?: string;
   readonly assignedAt?: string;
@@ -135,6 +136,12 @@ export interface TargetItem {
   readonly preexisting?: true;
   /** The Sync that the reason is about, where one was assigned: the first that is not ready. */
   readonly sync?: string;
+}
+
+/** A Sync, or what stands for one. */
+interface CountedSync {
+  readonly metadata: Pick<ObjectMeta, "name" | "namespace">;
+  readonly status: { readonly state: string };
 }
 
 export type EventItem = Omit<EventRow, keyof Row>;
@@ -155,7 +162,7 @@ export function sourceObject(row: SourceRow): SourceObject {
 export function clusterObject(
   row: ClusterRow,
   installation: string,
-  seen: { readonly syncs?: readonly SyncObject[]; readonly freeze?: Freeze | undefined } = {},
+  seen: { readonly syncs?: readonly CountedSync[]; readonly freeze?: Freeze | undefined } = {},
 ): ClusterObject {
   const { syncs = [], freeze } = seen;
   const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
@@ -168,7 +175,7 @@ function frozenBy({ name, by, reason, until }: FrozenBy): FrozenBy {
   return { name, by, reason, ...(until === undefined ? {} : { until }) };
 }
 
-function countSyncs(syncs: readonly SyncObject[]): SyncCounts {
+function countSyncs(syncs: readonly CountedSync[]): SyncCounts {
   const byState = Map.groupBy(syncs, (sync) => sync.status.state);
   const ready = byState.get("Ready")?.length ?? 0;
   const others = [...byState].flatMap(([state, those]) => {
@@ -285,7 +292,7 @@ export function targetItem(row: TargetRow, rollout: RolloutRow, syncs: readonly 
   };
 }
 
-export function isDone(state: TargetState): boolean {
+export function isDone(state: TargetItem["state"]): boolean {
   return state === "Succeeded" || state === "Unchanged";
 }
 

@@ -33,12 +33,10 @@ export function isNewer(row: Row): row is NewerRow {
   return row.type === "Newer";
 }
 
-/** What people are told of rows that cannot be read. */
-export function newerRowText(keys: readonly RowKey[]): string {
-  const [first] = keys;
-  const more = keys.length > 1 ? ` and ${keys.length - 1} more` : "";
-  const row = first === undefined ? "a row" : `the row ${keyText(first)}${more}`;
-  return `${row} was written by a newer version of Starling, and is left alone: update the stack to that version`;
+/** What people are told of a row that cannot be read, and how many others there are. */
+export function newerRowText(row: Pick<Row, keyof RowKey | "schema">, others = 0): string {
+  const more = others === 0 ? "" : ` (and ${others} more)`;
+  return `the row ${keyText(row)}${more} has schema ${row.schema}, and this version of Starling reads up to ${ROW_SCHEMA}; it is left alone: update the stack to the version that wrote it`;
 }
 
 export function keyText(key: RowKey): string {

@@ -1,0 +1,14 @@
+import { CliFailure } from "#cli/failure.ts";
+import { objectState } from "#cli/format/object-state.ts";
+import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
+
+/** The object, for who cannot go on without it. @throws CliFailure when only a newer version can read it. */
+export function requireReadable<O extends ListedObject>(object: O | UnreadableObject): O {
+  if (!isUnreadable(object)) return object;
+  const { namespace, name } = object.metadata;
+  const what = `${object.kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+  throw new CliFailure(`${what} cannot be read: ${objectState(object).remark}`, {
+    exit: "no",
+    next: "starling version",
+  });
+}

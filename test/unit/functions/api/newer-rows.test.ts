@@ -1,0 +1,378 @@
+/** Rows that a newer version wrote, after its deployment was rolled back: listed as what they are, changed by nobody. */
+import { beforeEach, describe, expect, it } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { keyText, ROW_SCHEMA, type RowKey } from "#shared/domain/rows/row.ts";
+import { type ApiFixture, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+
+let api: ApiFixture;
+
+const documents = [
+  source("app"),
+  source("lib"),
+  cluster("c1", { env: "prod" }),
+  cluster("c2", { env: "prod" }),
+  syncGroup("shop", [{ name: "web", source: "app" }]),
+  syncGroup("tools", [{ name: "web", source: "lib" }]),
+  sync("extra", { cluster: "c1", source: "lib" }),
+];
+
+beforeEach(async () => {
+  api = apiFixture();
+  await api.call("POST", "/v1/apply", { documents });
+  await api.table.write([
+    { put: syncRow("c1", "shop.web") },
+    { put: syncRow("c2", "shop.web") },
+    { put: syncRow("c1", "extra") },
+    { put: headRow(2) },
+    { put: rolloutRow(1, ["Succeeded", "Succeeded"]) },
+    { put: rolloutRow(2, ["Succeeded", "Failed"]) },
+    { put: targetRow(2, { order: 0, state: "Succeeded" }) },
+    { put: targetRow(2, { order: 1, state: "Failed" }) },
+  ]);
+  api.takeMessages();
+});
+
+/** With a shape that this version knows nothing of. */
+async function makeNewer(key: RowKey): Promise<void> {
+  const remove = ["spec", "status", "labels", "operations", "desired", "observed", "subject", "stages", "state"];
+  await api.table.write([{ update: key, set: { schema: ROW_SCHEMA + 1 }, remove }]);
+}
+
+const object = (kind: string, name: string) => keys.object("payments", kind, name);
+const get = async (path: string) => (await api.call("GET", path)).body;
+
+/** A list with the items of all its pages. */
+async function list(path: string) {
+  const separator = path.includes("?") ? "&" : "?";
+  let page = await get(path);
+  const items = [...page.items];
+  while (page.metadata.continue !== undefined) {
+    page = await get(`${path}${separator}continue=${page.metadata.continue}`);
+    items.push(...page.items);
+  }
+  return { ...page, items };
+}
+
+/** `name cluster state`, as far as there is one. */
+function lines(body: { readonly items?: readonly unknown[] }): readonly string[] {
+  return (body.items ?? []).map((item) => {
+    const { metadata, spec, status } = item as {
+      metadata: { name: string };
+      spec: { cluster?: string };
+      status: { state?: string };
+    };
+    return [metadata.name, spec.cluster, status.state].filter((part) => part !== undefined).join(" ");
+  });
+}
+
+describe("what a newer version wrote is listed beside the others, and shown alone", () => {
+  const ns = "/v1/namespaces/payments";
+  const cases: readonly (readonly [string, RowKey, string, string, readonly string[]])[] = [
+    ["a Source", object("Source", "app"), `${ns}/sources`, `${ns}/sources/app`, ["app Unreadable", "lib"]],
+    [
+      "a Source of any namespace",
+      object("Source", "app"),
+      "/v1/sources",
+      `${ns}/sources/app`,
+      ["app Unreadable", "lib"],
+    ],
+    ["a Cluster", keys.cluster("c1"), "/v1/clusters", "/v1/clusters/c1", ["c1 Unreadable", "c2"]],
+    [
+      "a Cluster, whatever labels are asked for",
+      keys.cluster("c1"),
+      "/v1/clusters?labelSelector=env%3Dprod",
+      "/v1/clusters/c1",
+      ["c1 Unreadable", "c2"],
+    ],
+    [
+      "a SyncGroup",
+      object("SyncGroup", "shop"),
+      `${ns}/syncgroups`,
+      `${ns}/syncgroups/shop`,
+      ["shop Unreadable", "tools"],
+    ],
+    [
+      "a Sync that a user wrote",
+      object("Sync", "extra"),
+      `${ns}/syncs`,
+      `${ns}/syncs/extra`,
+      ["extra Unreadable", "shop.web c1 Ready", "shop.web c2 Ready"],
+    ],
+    [
+      "a user's Sync on its cluster",
+      keys.sync("c1", "payments", "extra"),
+      `${ns}/syncs`,
+      `${ns}/syncs/extra`,
+      ["extra c1 Unreadable", "shop.web c1 Ready", "shop.web c2 Ready"],
+    ],
+    [
+      "a group's Sync",
+      keys.sync("c1", "payments", "shop.web"),
+      `${ns}/syncs`,
+      `${ns}/syncs/shop.web?cluster=c1`,
+      ["extra c1 Ready", "shop.web c1 Unreadable", "shop.web c2 Ready"],
+    ],
+    [
+      "a Sync of a group, in the list of its cluster",
+      keys.sync("c1", "payments", "shop.web"),
+      "/v1/clusters/c1/syncs",
+      `${ns}/syncs/shop.web?cluster=c1`,
+      ["extra c1 Ready", "shop.web c1 Unreadable"],
+    ],
+    [
+      "a Sync of a group, in the list of the group",
+      keys.sync("c2", "payments", "shop.web"),
+      `${ns}/syncgroups/shop/syncs`,
+      `${ns}/syncs/shop.web?cluster=c2`,
+      ["shop.web c1 Ready", "shop.web c2 Unreadable"],
+    ],
+    [
+      "a Sync that is asked for by that state",
+      keys.sync("c2", "payments", "shop.web"),
+      `${ns}/syncs?state=Unreadable`,
+      `${ns}/syncs/shop.web?cluster=c2`,
+      ["shop.web c2 Unreadable"],
+    ],
+    [
+      "a rollout",
+      keys.rollout(shop, 1),
+      `${ns}/syncgroups/shop/rollouts`,
+      `${ns}/rollouts/shop-1`,
+      ["shop-2", "shop-1 Unreadable"],
+    ],
+    ["the newest rollout", keys.rollout(shop, 2), "/v1/rollouts", `${ns}/rollouts/shop-2`, ["shop-2 Unreadable"]],
+  ];
+
+  it.each(cases)("%s", async (_, key, path, one, expected) => {
+    await makeNewer(key);
+    const rows = api.table.all();
+    const listed = await list(path);
+    expect(lines(listed)).toEqual(expected);
+    const item = listed.items.find(
+      (candidate: { status: { state?: string } }) => candidate.status.state === "Unreadable",
+    );
+    expect(item).toMatchObject({ apiVersion: "starling.dev/v1alpha1", kind: listed.kind.replace(/List$/, "") });
+    const [condition] = item.status.conditions;
+    expect(condition).toMatchObject({ type: "Ready", status: "Unknown", reason: "NewerRow" });
+    expect(condition.message).toBe(
+      `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1; it is left alone: update the stack to the version that wrote it`,
+    );
+    expect(await get(one)).toEqual(item);
+    expect(api.table.all()).toEqual(rows);
+  });
+
+  it("a Sync that was readable keeps its state when only its group is newer", async () => {
+    await makeNewer(object("SyncGroup", "shop"));
+    expect(lines(await list("/v1/clusters/c1/syncs"))).toEqual(["extra c1 Ready", "shop.web c1 Ready"]);
+    await makeNewer(object("Sync", "extra"));
+    expect(lines(await list("/v1/clusters/c1/syncs"))).toEqual(["extra c1 Unreadable", "shop.web c1 Ready"]);
+  });
+
+  it("a Cluster counts its Syncs that cannot be read", async () => {
+    await makeNewer(keys.sync("c1", "payments", "shop.web"));
+    const counted = { total: 2, ready: 1, others: [{ state: "Unreadable", count: 1, example: "payments/shop.web" }] };
+    expect((await get("/v1/clusters")).items[0].status.syncs).toEqual(counted);
+    expect((await get("/v1/clusters/c1")).status.syncs).toEqual(counted);
+  });
+
+  it("the head of a group's rollouts stands for the newest one", async () => {
+    await makeNewer(keys.head(shop));
+    expect(lines(await list("/v1/rollouts"))).toEqual(["shop Unreadable"]);
+    const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollouts");
+    expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
+  });
+
+  it("a target of a rollout has its place, and nothing else", async () => {
+    await makeNewer(keys.target(shop, 2, { order: 1, cluster: "c2" }));
+    const { items } = await get("/v1/namespaces/payments/syncgroups/shop/rollouts/2/targets");
+    expect(items).toMatchObject([
+      { cluster: "c1", state: "Succeeded" },
+      {
+        cluster: "c2",
+        order: 1,
+        stage: "rest",
+        state: "Unreadable",
+        reason: expect.stringMatching(/^NewerRow: the row/),
+      },
+    ]);
+    const failed = await get("/v1/namespaces/payments/syncgroups/shop/rollouts/2/targets?state=Failed");
+    expect(failed.items).toEqual([]);
+  });
+
+  it("an event has its time", async () => {
+    const about = { namespace: "payments", kind: "SyncGroup", name: "shop" };
+    const event = (at: string, schema: number) =>
+      ({
+        ...keys.event(about, at, "1"),
+        type: "Event",
+        schema,
+        version: 1,
+        at,
+        severity: "info",
+        reason: "RolloutComplete",
+        message: "",
+      }) as const;
+    await api.table.write([
+      { put: event("2026-11-20T07:00:00.000Z", ROW_SCHEMA) },
+      { put: event("2026-11-20T07:10:00.000Z", ROW_SCHEMA + 1) },
+    ]);
+    expect((await get("/v1/namespaces/payments/syncgroups/shop/events")).items).toMatchObject([
+      { at: "2026-11-20T07:10:00.000Z", severity: "error", reason: "NewerRow" },
+      { at: "2026-11-20T07:00:00.000Z", reason: "RolloutComplete" },
+    ]);
+  });
+});
+
+describe("rows beside an object that only a newer version can read keep nobody from it", () => {
+  const beside: Readonly<Record<string, RowKey>> = {
+    "the fleet's entry": keys.fleet("c2"),
+    "the entry of a subject": keys.subject(shop),
+    "the entry of a Source": keys.sourceEntry({ namespace: "payments", name: "app" }),
+    "the wanted rollout": keys.rollout(shop, 2),
+    "the brake": keys.brake,
+  };
+
+  it.each(Object.entries(beside))("%s", async (_, key) => {
+    // Behind its rollout, so that this and the fleet are asked what is wanted.
+    const status = { conditions: [], state: "Rolling", rollout: 2 };
+    await api.table.write([{ update: object("SyncGroup", "shop"), set: { status } }]);
+    await makeNewer(key);
+    const named = async (path: string) =>
+      (await list(path)).items.map((item: { metadata: { name: string } }) => item.metadata.name);
+    expect(await named("/v1/clusters")).toEqual(["c1", "c2"]);
+    expect(await named("/v1/syncs")).toEqual(["extra", "shop.web", "shop.web"]);
+    expect(await named("/v1/sources")).toEqual(["app", "lib"]);
+    expect(await named("/v1/syncgroups")).toEqual(["shop", "tools"]);
+    const path = "/v1/namespaces/payments/syncs/shop.web?cluster=c2";
+    expect(["Ready", "OutOfSync"]).toContain((await get(path)).status.state);
+  });
+
+  it("an apply says what it says of others", async () => {
+    await makeNewer(object("Source", "app"));
+    await makeNewer(keys.fleet("c2"));
+    await makeNewer(keys.subject({ namespace: "payments", kind: "SyncGroup", name: "tools" }));
+    const answer = await api.call("POST", "/v1/apply", {
+      documents: [
+        syncGroup("new", [{ name: "web", source: "app" }]),
+        sync("named", { cluster: "c2", source: "app" }),
+        cluster("c3", { env: "prod" }),
+      ],
+    });
+    expect(answer).toMatchObject({ status: 200, body: { items: [{ warnings: [] }, { warnings: [] }, {}] } });
+    expect(api.takeMessages()).toContainEqual({
+      to: "rollout",
+      subject: { namespace: "payments", kind: "SyncGroup", name: "tools" },
+    });
+  });
+
+  it("a reconcile with its Sources asks those that can be read, and names the other", async () => {
+    await api.call("POST", "/v1/apply", {
+      documents: [
+        syncGroup("both", [
+          { name: "a", source: "app" },
+          { name: "b", source: "lib" },
+        ]),
+      ],
+    });
+    await makeNewer(object("Source", "app"));
+    api.takeMessages();
+    const answer = await api.call("POST", "/v1/namespaces/payments/syncgroups/both/reconcile", { withSource: true });
+    expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
+    expect(answer.body.warnings).toEqual([
+      expect.stringMatching(/^Source payments\/app was not asked: the row .* has schema 2/),
+    ]);
+    expect(api.takeMessages()).toContainEqual({ to: "resolve", source: { namespace: "payments", name: "lib" } });
+  });
+
+  it("a freeze covers a cluster whose entry cannot be read, when it covers all", async () => {
+    await makeNewer(keys.fleet("c2"));
+    const all = await api.call("POST", "/v1/freezes/all", { reason: "x" });
+    expect(all).toMatchObject({ status: 200, body: { freeze: { status: { clusters: 2 } } } });
+    const some = await api.call("POST", "/v1/freezes/some", { reason: "x", clusters: "env=prod" });
+    expect(some).toMatchObject({ status: 200, body: { freeze: { status: { clusters: 1 } } } });
+  });
+});
+
+describe("nobody changes what a newer version wrote", () => {
+  const ns = "/v1/namespaces/payments";
+  const reason = { reason: "x" };
+  const verbs: readonly (readonly [string, RowKey, string, string, object | undefined])[] = [
+    [
+      "apply, with everything in the request",
+      object("Source", "app"),
+      "POST",
+      "/v1/apply",
+      { documents: [source("new"), source("app")] },
+    ],
+    ["a dry run", object("Source", "app"), "POST", "/v1/apply", { documents: [source("app")], dryRun: true }],
+    [
+      "apply a Cluster whose entry is newer",
+      keys.fleet("c1"),
+      "POST",
+      "/v1/apply",
+      { documents: [cluster("c1", { env: "dev" })] },
+    ],
+    ["delete a Source", object("Source", "app"), "DELETE", `${ns}/sources/app?confirm=true`, undefined],
+    ["delete a SyncGroup", object("SyncGroup", "shop"), "DELETE", `${ns}/syncgroups/shop?confirm=true`, undefined],
+    ["delete a Sync", object("Sync", "extra"), "DELETE", `${ns}/syncs/extra?confirm=true`, undefined],
+    ["delete a Cluster", keys.cluster("c1"), "DELETE", "/v1/clusters/c1?confirm=true&cascade=orphan", undefined],
+    [
+      "delete a Cluster whose entry is newer",
+      keys.fleet("c1"),
+      "DELETE",
+      "/v1/clusters/c1?confirm=true&cascade=orphan",
+      undefined,
+    ],
+    [
+      "delete a Cluster whose lease is newer",
+      keys.lease("c1"),
+      "DELETE",
+      "/v1/clusters/c1?confirm=true&cascade=orphan",
+      undefined,
+    ],
+    [
+      "delete a Cluster of which a Sync is newer",
+      keys.sync("c1", "payments", "shop.web"),
+      "DELETE",
+      "/v1/clusters/c1?confirm=true&cascade=orphan",
+      undefined,
+    ],
+    ["accept a Cluster", keys.cluster("c1"), "POST", "/v1/clusters/c1/accept", { uid: "b", confirm: true }],
+    [
+      "accept a Cluster of which a Sync is newer",
+      keys.sync("c1", "payments", "shop.web"),
+      "POST",
+      "/v1/clusters/c1/accept",
+      { uid: "b", confirm: true },
+    ],
+    ["suspend", object("SyncGroup", "shop"), "POST", `${ns}/syncgroups/shop/suspend`, reason],
+    ["resume", object("SyncGroup", "shop"), "POST", `${ns}/syncgroups/shop/resume`, reason],
+    ["reconcile", object("Source", "app"), "POST", `${ns}/sources/app/reconcile`, reason],
+    [
+      "prune",
+      keys.sync("c1", "payments", "shop.web"),
+      "POST",
+      `${ns}/syncs/shop.web/prune`,
+      { cluster: "c1", uids: ["u"] },
+    ],
+    ["freeze", keys.brake, "POST", "/v1/freezes/x", reason],
+    ["thaw", keys.brake, "DELETE", "/v1/freezes/x", undefined],
+  ];
+
+  it.each([...verbs])("%s", async (_, key, method, path, body) => {
+    await api.table.write([
+      { update: keys.cluster("c1"), set: { status: { conditions: [], uid: "a", mismatch: "b" } } },
+    ]);
+    await makeNewer(key);
+    const rows = api.table.all();
+    const answer = await api.call(method, path, body);
+    expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
+    expect(answer.body.message).toContain(
+      `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1`,
+    );
+    expect(answer.body.message).toMatch(/update the stack to the version that wrote it$/);
+    expect(api.table.all()).toEqual(rows);
+    expect(api.takeMessages()).toEqual([]);
+  });
+});

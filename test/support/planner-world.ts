@@ -14,6 +14,7 @@ import type { Log, Metrics, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { decidedTable } from "#test/support/versioned-table.ts";
 
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
 export const silentMetrics: Metrics = { count: () => {} };
@@ -43,7 +44,7 @@ export class PlannerWorld {
   /** @param table - as the planner sees it. */
   async plan(table: Table = this.table): Promise<void> {
     await planSubject(subject, {
-      table,
+      table: decidedTable(table, this.table, keys.object(subject.namespace, subject.kind, subject.name)),
       blobs: this.blobs,
       sender: this.sender,
       clock: { now: () => this.now },

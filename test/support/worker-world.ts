@@ -17,6 +17,7 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { silentLog } from "#test/support/planner-world.ts";
+import { versionedTable } from "#test/support/versioned-table.ts";
 
 interface WorkOptions {
   readonly table?: Table;
@@ -148,9 +149,9 @@ export class WorkerWorld {
 
   /** @param options.remainingMs - of the invocation; five minutes by default. */
   async work(options: WorkOptions = {}): Promise<void> {
-    const { remainingMs = 300_000, ...instead } = options;
+    const { remainingMs = 300_000, table = this.table, ...instead } = options;
     const ports: WorkerPorts = {
-      table: this.table,
+      table: versionedTable(table, this.table),
       blobs: this.blobs,
       sender: this.sender,
       clock: this.clock,

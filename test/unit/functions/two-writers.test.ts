@@ -1,5 +1,6 @@
 /** Two functions write one row: whatever one of them writes between the other's read and its write is still there. */
 import { describe, expect, test } from "vitest";
+import { acquireLease } from "#functions/apply/lease.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
@@ -127,9 +128,14 @@ describe("api", () => {
       let attempt = 0;
       const key = keys.sync("c1", "payments", "shop.web");
       const api = await requests(gap, async (other) => {
-        // As the planner may: only where the cluster is registered.
         const [row, fleet] = [await other.table.get<SyncRow>(key), await other.table.get(keys.fleet("c1"))];
-        if (row === undefined || fleet === undefined) return;
+        if (row === undefined) return;
+        if (fleet === undefined) {
+          // Passed on by a planner that knew it.
+          await other.table.update({ update: key, set: { reconcile: 7 }, add: { version: 1 } });
+          return;
+        }
+        // As the planner may: only where the cluster is registered.
         attempt = row.desired.attempt + 1;
         const next: SyncRow = { ...row, version: row.version + 1, desired: { ...row.desired, attempt } };
         await other.table.write([{ put: next, when: { version: row.version } }]);
@@ -140,6 +146,24 @@ describe("api", () => {
       expect(row?.desired.action).toBe("orphan");
       expect(row?.desired.attempt).toBeGreaterThan(attempt);
       expect(row).not.toHaveProperty("observed");
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("the fence of who takes the lease of a Cluster that is forgotten is not taken back", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      let fence = 0;
+      const key = keys.lease("c1");
+      const [long, ago] = [new Date("2026-11-20T07:00:00Z"), new Date("2026-11-20T07:01:00Z")];
+      const api = await requests(gap, async ({ table }) => {
+        const now = new Date("2026-11-20T08:00:00Z");
+        fence =
+          (await acquireLease("c1", { owner: "second", now, until: new Date("2026-11-20T08:00:45Z") }, table))?.fence ??
+          0;
+      });
+      await acquireLease("c1", { owner: "first", now: long, until: ago }, api.table);
+      expect(await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).toMatchObject({ status: 200 });
+      expect(await api.table.get(key)).toMatchObject({ fence: Math.max(fence, 1) });
     });
     expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
   });

@@ -3,6 +3,7 @@ import type { Message } from "#shared/messages.ts";
 import type { Clock, Ids, Table } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { versionedTable } from "#test/support/versioned-table.ts";
 
 const installation = "starling.111122223333.eu-west-1";
 export const PRINCIPAL = "arn:aws:sts::111122223333:assumed-role/sre/ana";
@@ -33,7 +34,7 @@ export function apiFixture(table = new MemoryTable(), through: Table = table): A
   const ids: Ids = { unique: () => `uid-${++count}` };
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
   const handler = apiHandler({
-    table: through,
+    table: versionedTable(through, table),
     sender,
     clock,
     ids,

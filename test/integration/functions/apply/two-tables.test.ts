@@ -1,0 +1,263 @@
+/**
+ * Two tables in use at once: one was restored to another place while workers of the first still run. Whatever its rows
+ * say, it writes nothing to what the first has assigned since, until somebody accepts that it goes on.
+ */
+import { describe, expect, test } from "vitest";
+import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import { accepted } from "#shared/domain/rows/lineage.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { inEveryGap } from "#test/support/every-gap.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { isWrite, watchedClient } from "#test/support/watched-client.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+/** The lease, the rows, what is written. */
+const FEWEST_GAPS = 3;
+/** Longer than an interval, and than a lease. */
+const LATER_MS = 700_000;
+
+describe.each(clusterTargets)("on $name", (target) => {
+  const cluster = forAllTests(async () => clusterFixture(await target.start()));
+  let told = 0;
+
+  async function begin() {
+    const name = `tables-${++told}`;
+    const blobs = new MemoryBlobStore();
+    const writes: string[] = [];
+    /** Called before each write; a worker that it throws at writes nothing any more. */
+    let hear = async (_write: string): Promise<void> => {};
+    const worldOf = (by: string) =>
+      new WorkerWorld(
+        {
+          connect: async () =>
+            watchedClient(cluster.client, async (call) => {
+              if (!isWrite(call)) return;
+              const write = `${by} ${call.method} ${call.name}`;
+              await hear(write);
+              writes.push(write);
+            }),
+          distrust() {},
+        },
+        blobs,
+      );
+    const path = `/api/v1/namespaces/${name}/configmaps`;
+    const old = await worldOf("old").begin();
+    return {
+      name,
+      old,
+      /** What one of them has sent to the cluster. */
+      writesOf: (by: "old" | "copy") => writes.filter((write) => write.startsWith(`${by} `)),
+      onWrite(listener: typeof hear) {
+        hear = listener;
+      },
+      /** The table restored to another place, as it is now, and a worker of that one. */
+      async copy(): Promise<WorkerWorld> {
+        const copy = worldOf("copy");
+        copy.aheadMs = old.aheadMs;
+        await copy.table.write(old.table.all().map((row) => ({ put: row })));
+        return copy;
+      },
+      /** The namespace and ConfigMaps of these names with one value in each. */
+      set(value: string, ...names: readonly string[]): readonly ManifestObject[] {
+        return [namespace(name), ...names.map((each) => configMap(`${name}/${each}`, { k: value }))];
+      },
+      /** `<name> -> value, uid` of each that is there. */
+      async contents() {
+        const { items } = (await cluster.raw("GET", path)) as { items?: readonly ManifestObject[] };
+        const found = (items ?? []).filter((item) => item.metadata.name !== "kube-root-ca.crt");
+        return Object.fromEntries(
+          found.map((item) => [
+            item.metadata.name,
+            { k: stringAt(item, "data", "k"), uid: stringAt(item, "metadata", "uid") },
+          ]),
+        );
+      },
+      byHand: (object: string, value: string) =>
+        cluster.raw("PATCH", `${path}/${object}`, { as: "merge-patch", body: { data: { k: value } } }),
+    };
+  }
+
+  async function timePasses(world: WorkerWorld): Promise<void> {
+    for (let look = 0; look < 3; look++) {
+      world.aheadMs += LATER_MS;
+      await world.work();
+    }
+  }
+
+  async function reasonOf(world: WorkerWorld, name: string): Promise<string | undefined> {
+    return (await world.sync(name))?.observed?.reason;
+  }
+
+  /** As `starling recover` leaves the row. */
+  async function accept(world: WorkerWorld, name: string): Promise<void> {
+    const row = await world.sync(name);
+    if (row === undefined) throw new Error(`there is no Sync ${name}`);
+    const act = { by: "ana", at: world.clock.now().toISOString() };
+    const next: SyncRow = { ...row, ...accepted(row, act), version: row.version + 1 };
+    await world.table.write([{ put: next, when: { version: row.version } }]);
+  }
+
+  test("a copy writes nothing to what was assigned something since, whatever it is told", async () => {
+    const { name, old, writesOf, copy: copied, set, contents, byHand } = await begin();
+    await old.assign(name, set("1", "a", "b"));
+    await old.work();
+    const copy = await copied();
+    await old.assign(name, set("2", "a", "c"));
+    await old.work();
+    expect(await old.phase(name)).toBe("Ready");
+    const before = await contents();
+
+    await timePasses(copy);
+    for (const value of ["3", "4", "5"]) {
+      await copy.assign(name, set(value, "a", "d"));
+      await timePasses(copy);
+      expect(await reasonOf(copy, name)).toBe("ClusterAhead");
+    }
+    await byHand("a", "by hand");
+    await timePasses(copy);
+    await copy.assignDelete(name);
+    await timePasses(copy);
+    expect(writesOf("copy")).toEqual([]);
+
+    await timePasses(old);
+    expect(await old.phase(name)).toBe("Ready");
+    expect(await contents()).toEqual(before);
+  });
+
+  test("of two that know the same, the one that assigns first goes on, and the other one writes nothing", async () => {
+    const { name, old, writesOf, copy: copied, set, contents } = await begin();
+    await old.assign(name, set("1", "a", "b"));
+    await old.work();
+    const copy = await copied();
+    const { a } = await contents();
+    await copy.assign(name, set("2", "a", "c"));
+    await copy.work();
+    expect(await copy.phase(name)).toBe("Ready");
+    const before = writesOf("old");
+
+    await old.assign(name, set("3", "a", "b"));
+    await timePasses(old);
+    expect(await reasonOf(old, name)).toBe("ClusterAhead");
+    expect(writesOf("old")).toEqual(before);
+    expect(await contents()).toMatchObject({ a: { k: "2", uid: a?.uid }, c: { k: "2" } });
+    expect(await contents()).not.toHaveProperty("b");
+  });
+
+  test("workers of both at once come to the end of one of them, and it stays", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const { name, old, writesOf, copy: copied, set, contents } = await begin();
+      await old.assign(name, set("1", "a", "b"));
+      await old.work();
+      const { a } = await contents();
+      const copy = await copied();
+      await old.assign(name, set("old", "a", "c"));
+      await copy.assign(name, set("copy", "a", "d"));
+      await old.work({ table: gap(old.table, () => copy.work()) });
+      await timePasses(old);
+      await timePasses(copy);
+      const end = await contents();
+      const [winner, loser] = end.a?.k === "old" ? ([old, copy] as const) : ([copy, old] as const);
+      expect(await winner.phase(name)).toBe("Ready");
+      expect(await reasonOf(loser, name)).toBe("ClusterAhead");
+      expect(end).toEqual({
+        a: { k: winner === old ? "old" : "copy", uid: a?.uid },
+        [winner === old ? "c" : "d"]: expect.objectContaining({ k: winner === old ? "old" : "copy" }),
+      });
+      const lost = writesOf(loser === old ? "old" : "copy");
+      await timePasses(old);
+      await timePasses(copy);
+      expect(writesOf(loser === old ? "old" : "copy")).toEqual(lost);
+      expect(await contents()).toEqual(end);
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("after somebody has accepted it the copy goes on, and the rows of before write nothing any more", async () => {
+    const { name, old, writesOf, copy: copied, set, contents, byHand } = await begin();
+    await old.assign(name, set("1", "a", "b"));
+    await old.work();
+    const copy = await copied();
+    await old.assign(name, set("2", "a", "c"));
+    await old.work();
+    const before = await contents();
+    await copy.assign(name, set("3", "a", "c"));
+    await copy.work();
+    expect(await reasonOf(copy, name)).toBe("ClusterAhead");
+
+    await accept(copy, name);
+    await copy.assign(name, set("4", "a", "c"));
+    await copy.work();
+    expect(await copy.phase(name)).toBe("Ready");
+    expect(await contents()).toEqual({ a: { k: "4", uid: before.a?.uid }, c: { k: "4", uid: before.c?.uid } });
+
+    const sent = writesOf("old");
+    await timePasses(old);
+    await old.assign(name, set("5", "a"));
+    await timePasses(old);
+    await byHand("a", "by hand");
+    await timePasses(old);
+    expect(await reasonOf(old, name)).toBe("ClusterAhead");
+    expect(writesOf("old")).toEqual(sent);
+    await timePasses(copy);
+    expect((await contents()).a?.k).toBe("4");
+  });
+
+  describe("restored in the middle of an attempt", () => {
+    /** The worker of the old table dies when it is about to write this. */
+    async function diesAt(object: string) {
+      const made = await begin();
+      await made.old.assign(made.name, made.set("1", "a", "b", "z"));
+      await made.old.work();
+      const before = await made.copy();
+      let during: WorkerWorld | undefined;
+      made.onWrite(async (write) => {
+        if (write !== `old apply ${object}`) return;
+        during ??= await made.copy();
+        throw new Error("the worker dies");
+      });
+      await made.old.assign(made.name, made.set("2", "a", "c", "z"));
+      await made.old.work().catch(() => {});
+      made.onWrite(async () => {});
+      if (during === undefined) throw new Error("the worker came to its end");
+      return { ...made, before, during };
+    }
+
+    test("the rows that know it end it, and nothing is made again", async () => {
+      const { name, during, set, contents } = await diesAt("z");
+      const half = await contents();
+      expect(half).toMatchObject({ a: { k: "2" }, b: { k: "1" }, c: { k: "2" }, z: { k: "1" } });
+      await timePasses(during);
+      expect(await during.phase(name)).toBe("Ready");
+      expect(await contents()).toEqual({ a: half.a, c: half.c, z: { k: "2", uid: half.z?.uid } });
+      await during.assign(name, set("3", "a", "c", "z"));
+      await timePasses(during);
+      expect(await contents()).toMatchObject({ a: { k: "3", uid: half.a?.uid } });
+    });
+
+    test("rows from before it write nothing until they are accepted, and then know what it has made", async () => {
+      const { name, before, writesOf, set, contents } = await diesAt("z");
+      const half = await contents();
+      await timePasses(before);
+      await before.assign(name, set("3", "a", "b", "z"));
+      await timePasses(before);
+      expect(await reasonOf(before, name)).toBe("ClusterAhead");
+      expect(writesOf("copy")).toEqual([]);
+      expect(await contents()).toEqual(half);
+
+      await accept(before, name);
+      await before.assign(name, set("4", "a", "b", "z"));
+      await timePasses(before);
+      expect(await before.phase(name)).toBe("Ready");
+      const { a, b, z } = half;
+      expect(await contents()).toEqual({
+        a: { k: "4", uid: a?.uid },
+        b: { k: "4", uid: b?.uid },
+        z: { k: "4", uid: z?.uid },
+      });
+      expect(writesOf("copy").filter((write) => write.includes(" delete "))).toEqual(["copy delete c"]);
+    });
+  });
+});

@@ -1,7 +1,9 @@
 /** Between a worker's read and its write the planner, people and other workers write the same rows. */
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/domain/rows/keys.ts";
+import { forgotten } from "#shared/domain/rows/lineage.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { type Gap, inEveryGap } from "#test/support/every-gap.ts";
@@ -17,18 +19,31 @@ describe("while a worker works", () => {
   const cluster = forAllTests(async () => clusterFixture(await embedded.start()));
   let told = 0;
 
-  /** One look, with another's write right before one of the worker's calls. @returns whether that one had its turn. */
+  /**
+   * One look, with another's write right before one of the worker's calls.
+   * @returns whether that one had its turn, and whether the worker had begun to look at the cluster by then.
+   */
   async function works(gap: Gap, rival: (world: WorkerWorld, name: string) => Promise<void>) {
     const name = `two-${++told}`;
-    const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
+    let looks = false;
+    const connector = {
+      async connect() {
+        looks = true;
+        return cluster.client;
+      },
+      distrust() {},
+    };
+    const world = await new WorkerWorld(connector).begin();
     await world.assign(name, [namespace(name), configMap(`${name}/first`)]);
     let took = false;
+    let late = false;
     const table = gap(world.table, async () => {
       took = true;
+      late = looks;
       await rival(world, name);
     });
     await world.work({ table });
-    return { world, name, took };
+    return { world, name, took, late };
   }
 
   test("the planner's newer assignment is not reverted, and what was applied is remembered", async () => {
@@ -39,6 +54,7 @@ describe("while a worker works", () => {
       const row = await world.sync(name);
       expect(row?.desired.attempt).toBe(took ? 2 : 1);
       expect(row?.observed?.inventory).toBeDefined();
+      expect(row?.dueKey).toBeDefined();
       await world.work();
       const settled = await world.sync(name);
       expect(settled?.observed).toMatchObject({ attempt: took ? 2 : 1, phase: "Ready" });
@@ -61,6 +77,44 @@ describe("while a worker works", () => {
       expect(row?.labels.changed).toBe(took ? "meanwhile" : undefined);
     });
     expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  test("what is forgotten is not remembered again", async () => {
+    const gaps = await inEveryGap(async (gap) => {
+      const { world, name, took } = await works(gap, async (other, sync) => {
+        const row = await other.sync(sync);
+        if (row === undefined) throw new Error(`there is no Sync ${sync}`);
+        const { observed: _observed, ...kept } = row;
+        const desired = forgotten(row, other.clock.now().toISOString());
+        const next: SyncRow = { ...kept, desired, version: row.version + 1 };
+        await other.table.write([{ put: next, when: { version: row.version } }]);
+      });
+      const row = await world.sync(name);
+      expect(row?.desired.action).toBe(took ? "orphan" : "apply");
+      expect(row?.observed?.phase).toBe(took ? undefined : "Ready");
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  const accepted = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1, uid: "another" };
+  test.each([
+    ["registered anew", { uid: "another" }],
+    ["another one by now", { operations: { accepted } }],
+  ] as const)("what was seen of a Cluster is not said of one that is %s", async (_what, half) => {
+    let lateOnes = 0;
+    const gaps = await inEveryGap(async (gap) => {
+      const { world, late } = await works(gap, async ({ table }) => {
+        const row = await table.get<ClusterRow>(keys.cluster("c1"));
+        if (row === undefined) throw new Error("there is no Cluster");
+        const next: ClusterRow = { ...row, ...half, status: { conditions: [] }, version: row.version + 1 };
+        await table.write([{ put: next, when: { version: row.version } }]);
+      });
+      if (!late) return;
+      lateOnes++;
+      expect((await world.table.get<ClusterRow>(keys.cluster("c1")))?.status).toEqual({ conditions: [] });
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(lateOnes).toBeGreaterThan(0);
   });
 
   test("a reconcile that was passed on is not lost", async () => {

@@ -4,10 +4,10 @@
  * `calls`: a reference run, over and over, until each of its calls has failed in every way. Prints what repeats that
  * which fails, and exits with 1 then.
  *
- * `npm run nightly -- mutants [AREA|AREA/PART...] [--processes N] [--changed] [--write]`: the sources with one mistake at
- * a time, and the tests below e2e that should see it. `--changed` runs only mutants whose code or tests have changed since
- * the last run, or to which it did not come before a signal ended it; `--write` puts the counts into docs/testing.md.
- * Exits with 1 when too few mutants die.
+ * `npm run nightly -- mutants [AREA|AREA/PART...] [--processes N] [--every N] [--changed] [--write]`: the sources with
+ * one mistake at a time, and the tests below e2e that should see it. `--every` makes another sample than the part says;
+ * `--changed` runs only mutants whose code or tests have changed since the last run, or to which it did not come before a
+ * signal ended it; `--write` puts the counts into docs/testing.md. Exits with 1 when too few mutants die.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -35,6 +35,7 @@ const { values, positionals } = parseArgs({
     /** Of a child: it does every `processes`-th piece of the work, from this one. */
     share: { type: "string" },
     /** Of mutants. */
+    every: { type: "string" },
     changed: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
   },
@@ -49,7 +50,9 @@ type SuiteName = keyof typeof suites;
 
 const [suite, ...areas] = positionals;
 if (suite === "mutants") {
-  process.exit(await playMutants(areas, { concurrency: processes, changed: values.changed, write: values.write }));
+  const every = values.every === undefined ? {} : { every: Number(values.every) };
+  const { changed, write } = values;
+  process.exit(await playMutants(areas, { concurrency: processes, changed, write, ...every }));
 }
 const names = (positionals.length > 0 ? positionals : Object.keys(suites)) as SuiteName[];
 const unknown = names.filter((name) => !Object.hasOwn(suites, name));

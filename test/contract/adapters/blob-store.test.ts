@@ -59,6 +59,12 @@ function blobStoreContract(made: () => BlobStore): void {
     expect(text(await blobs.get(key))).toBe("abc");
   });
 
+  test("more bytes than the reader takes are refused, just as many are not", async () => {
+    await blobs.putOnce(key, Buffer.from("12345"));
+    expect(text(await blobs.get(key, { maxBytes: 5 }))).toBe("12345");
+    await expect(blobs.get(key, { maxBytes: 4 })).rejects.toMatchObject({ code: "BlobTooLarge", retry: "permanent" });
+  });
+
   test("a key that was never stored is named", async () => {
     await expect(blobs.get(key)).rejects.toMatchObject({
       code: "BlobNotFound",

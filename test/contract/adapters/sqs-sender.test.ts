@@ -124,7 +124,8 @@ describe("SqsSender, when SQS takes a part of a batch", () => {
   let calls: string[][];
   /** Whether the n-th call (from 0) takes the entry with this body. */
   let takes: (call: number, body: string) => boolean;
-  let senderFault: boolean;
+  /** Whether it is the fault of the entry with this body that it is not taken. */
+  let atFault: (body: string) => boolean;
 
   beforeAll(async () => {
     server = createServer(async (request, response) => {
@@ -135,10 +136,10 @@ describe("SqsSender, when SQS takes a part of a batch", () => {
         MessageId: Id,
         MD5OfMessageBody: createHash("md5").update(MessageBody).digest("hex"),
       }));
-      const Failed = Entries.filter((entry) => !takes(call, entry.MessageBody)).map(({ Id }) => ({
+      const Failed = Entries.filter((entry) => !takes(call, entry.MessageBody)).map(({ Id, MessageBody }) => ({
         Id,
-        Code: senderFault ? "InvalidParameterValue" : "InternalError",
-        SenderFault: senderFault,
+        Code: atFault(MessageBody) ? "InvalidParameterValue" : "InternalError",
+        SenderFault: atFault(MessageBody),
       }));
       response.writeHead(200, { "content-type": "application/x-amz-json-1.0" });
       response.end(JSON.stringify({ Successful, Failed }));
@@ -157,7 +158,7 @@ describe("SqsSender, when SQS takes a part of a batch", () => {
   });
   beforeEach(() => {
     calls = [];
-    senderFault = false;
+    atFault = () => false;
   });
   const send = (count: number) => new SqsSender(client, { apply: "http://127.0.0.1/apply" }).send(apply(count));
   const bodies = (count: number) => apply(count).map((message) => JSON.stringify(message));
@@ -175,12 +176,24 @@ describe("SqsSender, when SQS takes a part of a batch", () => {
   });
 
   test("an entry that is at fault itself is not sent again", async () => {
-    senderFault = true;
+    atFault = () => true;
     takes = (_call, body) => !body.includes("c01");
     await expect(send(3)).rejects.toMatchObject({
       code: "SendFailed",
       retry: "permanent",
       message: "SQS refused 1 of 3 messages to apply: InvalidParameterValue",
+      data: { codes: ["InvalidParameterValue"] },
+    });
+    expect(calls).toHaveLength(1);
+  });
+
+  test("beside one that is at fault, one that may pass is not sent again either: the sender has to be mended", async () => {
+    atFault = (body) => body.includes("c01");
+    takes = (_call, body) => !/c0[12]/.test(body);
+    await expect(send(3)).rejects.toMatchObject({
+      retry: "permanent",
+      message: "SQS refused 2 of 3 messages to apply: InvalidParameterValue, InternalError",
+      data: { codes: ["InvalidParameterValue", "InternalError"] },
     });
     expect(calls).toHaveLength(1);
   });

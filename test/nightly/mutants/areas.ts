@@ -19,6 +19,7 @@ const adapters = (...names: readonly string[]) => names.map((name) => `shared/ad
 const engine = (...names: readonly string[]) => names.map((name) => `functions/apply/engine/${name}.ts`);
 const times = ["rows/due", "rows/sync-row", "rows/object-rows", "next-resolve"];
 const members = ["membership", "inventory", "parent-object"];
+const adapterTests = "test/integration/shared/adapters";
 const workerTests = "test/integration/functions/apply";
 
 /**
@@ -55,7 +56,10 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     parts: {
       deletions: {
         mutate: engine("deletion-guards", "prune-set"),
-        tests: [`${workerTests}/engine/prune-set.test.ts`, `${workerTests}/engine/deletion-guards.test.ts`],
+        tests: [
+          "test/unit/functions/apply/engine/deletion-guards.test.ts",
+          `${workerTests}/engine/{prune-set,prune-obstacles,deletion-guards,namespace-guard}.test.ts`,
+        ],
         every: 3,
       },
     },
@@ -95,24 +99,50 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     parts: {
       table: {
         mutate: adapters("dynamo-table", "readable-row", "row-limit"),
-        tests: ["test/contract/adapters/table.test.ts"],
+        tests: ["test/contract/adapters/dynamo-calls.test.ts", "test/contract/adapters/table.test.ts"],
         every: 3,
       },
       blobs: {
         mutate: adapters("s3-blob-store", "blob-too-large", "byte-collector"),
-        tests: ["test/contract/adapters/blob-store.test.ts"],
+        tests: [
+          "test/unit/shared/adapters/byte-collector.test.ts",
+          "test/contract/adapters/s3-calls.test.ts",
+          "test/contract/adapters/blob-store.test.ts",
+        ],
         every: 3,
       },
-      queue: { mutate: adapters("sqs-sender"), tests: ["test/contract/adapters/sqs-sender.test.ts"], every: 3 },
+      queue: {
+        mutate: adapters("sqs-sender"),
+        tests: ["test/contract/adapters/sqs-sender.test.ts", "test/integration/shared/adapters/sqs-sender.test.ts"],
+        every: 3,
+      },
       kube: {
         mutate: adapters("kube/*"),
         tests: ["test/contract/kube/*.test.ts", `${workerTests}/{hostile-answers,silent-apis}.test.ts`],
         every: 20,
       },
-      edges: {
-        mutate: adapters("address-*", "eks-token", "artifact-archive", "git/*"),
-        tests: ["test/unit/shared/adapters/**/*.test.ts"],
+      identity: {
+        mutate: adapters("eks-*", "role-sessions", "secrets-reader", "asked-once-secrets", "shared-questions"),
+        tests: [
+          "test/unit/shared/adapters/eks-token.test.ts",
+          `${adapterTests}/{secrets-reader,eks-access}.test.ts`,
+          `${workerTests}/eks-connection.test.ts`,
+        ],
         every: 10,
+      },
+      edges: {
+        mutate: adapters("address-*", "artifact-archive"),
+        tests: ["test/unit/shared/adapters/{address-rules,artifact-archive}.test.ts"],
+        every: 5,
+      },
+      git: {
+        mutate: adapters("git/*", "git-http", "http-transfer", "isomorphic-git-remote"),
+        tests: [
+          "test/unit/shared/adapters/git/*.test.ts",
+          `${adapterTests}/isomorphic-git-remote.test.ts`,
+          `${adapterTests}/hostile-*.test.ts`,
+        ],
+        every: 20,
       },
     },
   },

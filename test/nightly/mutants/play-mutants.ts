@@ -13,6 +13,8 @@ export interface MutantsOptions {
   readonly concurrency: number;
   /** Only mutants whose code or tests have changed since the last run, or to which that did not come, are run. */
   readonly changed: boolean;
+  /** About every n-th mutant, instead of as many as the part says. */
+  readonly every?: number;
   /** The counts are recorded, and go into docs/testing.md. */
   readonly write: boolean;
 }
@@ -40,7 +42,8 @@ export async function playMutants(names: readonly string[], options: MutantsOpti
   const chosen = all.filter(({ area, id }) => names.length === 0 || names.includes(area) || names.includes(id));
   mkdirSync(known, { recursive: true });
   const played: { readonly area: string; readonly counts: MutantCounts }[] = [];
-  for (const { area, id, part } of chosen) {
+  for (const { area, id, part: whole } of chosen) {
+    const part = { ...whole, ...(options.every === undefined ? {} : { every: options.every }) };
     const { counts, unexplained, stale } = await playPart(id, part, options);
     console.log(`\n${countsTable({ [id]: counts })}\n`);
     for (const mutant of unexplained) console.log(`lives in ${mutant.file}:\n  ${mutant.code}\n  ${mutant.mutated}`);

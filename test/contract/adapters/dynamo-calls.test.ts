@@ -1,0 +1,298 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
+import { ConflictError } from "#shared/errors.ts";
+import { type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
+
+/** What the table asks of DynamoDB, and what it makes of answers that no emulator gives on demand. */
+let server: ScriptedServer;
+let client: DynamoDBDocumentClient;
+let table: DynamoTable;
+beforeAll(async () => {
+  server = await startScriptedServer();
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  // The tries that are counted here are the table's own.
+  const plain = new DynamoDBClient({ region: "us-east-1", endpoint: server.endpoint, credentials, maxAttempts: 1 });
+  client = DynamoDBDocumentClient.from(plain);
+  table = new DynamoTable(client, "rows");
+});
+afterAll(async () => {
+  client.destroy();
+  await server.stop();
+});
+
+const row = (sk: string): Row => ({ pk: "p", sk, type: "Test", schema: ROW_SCHEMA, version: 1 });
+const stored = (sk: string) => ({ pk: { S: "p" }, sk: { S: sk } });
+const ok = (answer: unknown) => ({ status: 200, body: JSON.stringify(answer) });
+const refusal = (name: string, more: object = {}) => ({
+  status: name === "InternalServerError" ? 500 : 400,
+  body: JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${name}`, message: name, ...more }),
+});
+const cancelled = (...CancellationReasons: readonly { readonly Code: string; readonly Message?: string }[]) =>
+  refusal("TransactionCanceledException", { CancellationReasons });
+const asked = () => server.requests.map(({ body }) => JSON.parse(body));
+const operations = () => server.requests.map(({ headers }) => String(headers["x-amz-target"]).split(".")[1]);
+
+describe("reads", () => {
+  test("of rows are consistent: the newest version is what a write is conditional on", async () => {
+    server.restart(({ headers }) =>
+      ok(String(headers["x-amz-target"]).endsWith("BatchGetItem") ? { Responses: { rows: [stored("a")] } } : {}),
+    );
+    await table.get(row("a"));
+    await table.getMany([row("a")]);
+    await table.query({ pk: "p" });
+    expect(operations()).toEqual(["GetItem", "BatchGetItem", "Query"]);
+    const [one, many, range] = asked();
+    expect([one.ConsistentRead, many.RequestItems.rows.ConsistentRead, range.ConsistentRead]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test("of many rows ask again for those that were left out, and for no others", async () => {
+    server.restart((_request, index) =>
+      ok(
+        index === 0
+          ? { Responses: { rows: [stored("a")] }, UnprocessedKeys: { rows: { Keys: [stored("b")] } } }
+          : { Responses: { rows: [stored("b")] }, UnprocessedKeys: {} },
+      ),
+    );
+    expect((await table.getMany([row("a"), row("b")])).map(({ sk }) => sk)).toEqual(["a", "b"]);
+    expect(asked().map(({ RequestItems }) => RequestItems.rows.Keys)).toEqual([
+      [stored("a"), stored("b")],
+      [stored("b")],
+    ]);
+  });
+
+  test("that leave out the same rows for ever end, and are not taken for rows that do not exist", async () => {
+    server.restart(() => ok({ Responses: {}, UnprocessedKeys: { rows: { Keys: [stored("b")] } } }));
+    await expect(table.getMany([row("b")])).rejects.toMatchObject({
+      code: "TableBusy",
+      retry: "transient",
+      message: "BatchGetItem left keys unprocessed",
+    });
+    expect(server.requests).toHaveLength(8);
+  });
+
+  test("of an index ask for it by its attributes, and go on where the page ended", async () => {
+    const last = { statePk: { S: "s" }, stateSk: { S: "Ready#c1" }, ...stored("a") };
+    server.restart(() => ok({ Items: [last], LastEvaluatedKey: last }));
+    const page = await table.queryIndex({ index: "state", pk: "s", prefix: "Ready#", limit: 1 });
+    expect(page.items).toEqual([{ key: { pk: "p", sk: "a" }, sort: "Ready#c1" }]);
+    await table.queryIndex({ index: "state", pk: "s", after: page.next ?? "" });
+    const [first, second] = asked();
+    expect(first).toEqual({
+      TableName: "rows",
+      IndexName: "state",
+      KeyConditionExpression: "#pk = :pk AND begins_with(#sk, :prefix)",
+      ExpressionAttributeNames: { "#pk": "statePk", "#sk": "stateSk" },
+      ExpressionAttributeValues: { ":pk": { S: "s" }, ":prefix": { S: "Ready#" } },
+      Limit: 1,
+    });
+    expect(second).toEqual({
+      TableName: "rows",
+      IndexName: "state",
+      KeyConditionExpression: "#pk = :pk",
+      ExpressionAttributeNames: { "#pk": "statePk" },
+      ExpressionAttributeValues: { ":pk": { S: "s" } },
+      ExclusiveStartKey: last,
+    });
+  });
+
+  test("go on in the partition that the token came from, and in no other", async () => {
+    server.restart(() => ok({ Items: [stored("a")], LastEvaluatedKey: stored("a") }));
+    const { next = "" } = await table.query({ pk: "p", limit: 1 });
+    await expect(table.query({ pk: "q", after: next })).rejects.toMatchObject({
+      code: "InvalidContinue",
+      retry: "permanent",
+    });
+    await table.query({ pk: "p", after: next });
+    expect(asked().map(({ ExclusiveStartKey }) => ExclusiveStartKey)).toEqual([undefined, stored("a")]);
+  });
+});
+
+describe("what passes is tried again", () => {
+  const write = () => table.write([{ put: row("a"), when: "absent" }]);
+
+  test.each([
+    "ProvisionedThroughputExceededException",
+    "ThrottlingException",
+    "RequestLimitExceeded",
+    "InternalServerError",
+    "TransactionConflictException",
+    "TransactionInProgressException",
+  ])("%s", async (name) => {
+    server.restart((_request, index) => (index === 0 ? refusal(name) : ok({})));
+    await write();
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test.each(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])(
+    "a transaction that was cancelled because of a %s",
+    async (Code) => {
+      server.restart((_request, index) => (index === 0 ? cancelled({ Code: "None" }, { Code }) : ok({})));
+      await write();
+      expect(server.requests).toHaveLength(2);
+    },
+  );
+
+  test("a connection that broke", async () => {
+    server.restart((_request, index) => (index === 0 ? "reset" : ok({})));
+    await write();
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test("with one token, by which DynamoDB knows a try that it has done; another write has another", async () => {
+    server.restart((_request, index) => (index < 2 ? cancelled({ Code: "TransactionConflict" }) : ok({})));
+    await write();
+    await write();
+    const [first, second, third, other] = asked().map(({ ClientRequestToken }) => ClientRequestToken);
+    expect(first).toMatch(/^[-0-9a-f]{36}$/);
+    expect([second, third]).toEqual([first, first]);
+    expect(other).not.toBe(first);
+  });
+
+  test.each([
+    { name: "conflicts eight times", answer: () => cancelled({ Code: "TransactionConflict" }), calls: 8 },
+    {
+      name: "what the SDK tries three times, too, three times",
+      answer: () => refusal("ThrottlingException"),
+      calls: 3,
+    },
+    { name: "a network that is down, likewise", answer: () => "reset" as const, calls: 3 },
+  ])("$name, and then it is a transient error with its cause", async ({ answer, calls }) => {
+    server.restart(answer);
+    await expect(write()).rejects.toMatchObject({
+      code: "TableBusy",
+      retry: "transient",
+      message: "DynamoDB kept refusing",
+      cause: expect.any(Error),
+    });
+    expect(server.requests).toHaveLength(calls);
+  });
+
+  test("an update, too", async () => {
+    server.restart((_request, index) =>
+      index === 0 ? refusal("ThrottlingException") : ok({ Attributes: stored("a") }),
+    );
+    expect(await table.update({ update: row("a"), add: { n: 1 } })).toEqual({ pk: "p", sk: "a" });
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+describe("what does not pass is told at once", () => {
+  const writes = [
+    { put: row("a"), when: "absent" },
+    { delete: row("b"), when: { version: 3 } },
+    { check: row("c"), when: { version: 4 } },
+    { update: row("d"), set: { mark: 1 } },
+  ] as const;
+
+  test("a condition that does not hold is a conflict about its row, also beside a transaction that passes", async () => {
+    const failed = { Code: "ConditionalCheckFailed" };
+    server.restart(() => cancelled({ Code: "TransactionConflict" }, failed, { Code: "None" }, failed));
+    const refused = table.write(writes);
+    await expect(refused).rejects.toBeInstanceOf(ConflictError);
+    await expect(refused).rejects.toMatchObject({
+      message: "row changed since it was read: p|b, p|d",
+      data: { failed: [1, 3], rows: ["p|b", "p|d"] },
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("the condition of an update, likewise", async () => {
+    server.restart(() => refusal("ConditionalCheckFailedException"));
+    const update = { update: row("a"), set: { n: 2 }, when: [{ attribute: "n", equals: 1 }] } as const;
+    await expect(table.update(update)).rejects.toMatchObject({ data: { failed: [0], rows: ["p|a"] } });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    "Item size to update has exceeded the maximum allowed size",
+    "Item size has exceeded the maximum allowed size",
+  ])("a row that grows too large is named: %s", async (Message) => {
+    server.restart(() =>
+      cancelled({ Code: "None" }, { Code: "None" }, { Code: "None" }, { Code: "ValidationError", Message }),
+    );
+    await expect(table.write(writes)).rejects.toMatchObject({
+      code: "RowTooLarge",
+      retry: "permanent",
+      data: { row: { pk: "p", sk: "d" } },
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("any other refusal stays what it is", async () => {
+    server.restart(() => cancelled({ Code: "None" }, { Code: "ValidationError", Message: "another" }));
+    await expect(table.write(writes)).rejects.toMatchObject({ name: "TransactionCanceledException" });
+    server.restart(() => refusal("AccessDeniedException"));
+    await expect(table.write(writes)).rejects.toMatchObject({ name: "AccessDeniedException" });
+    await expect(table.get(row("a"))).rejects.toMatchObject({ name: "AccessDeniedException" });
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+test("nothing to write and nothing to read are no call", async () => {
+  server.restart(() => "reset");
+  await table.write([]);
+  expect(await table.getMany([])).toEqual([]);
+  expect(await table.query({ pk: "p", between: ["b", "a"] })).toEqual({ items: [] });
+  expect(server.requests).toEqual([]);
+});
+
+test("what is written says what has to hold, and nothing else", async () => {
+  server.restart(() => ok({}));
+  await table.write([
+    { put: row("a"), when: "absent" },
+    { put: row("b"), when: { version: 3 } },
+    { put: row("c") },
+    { delete: row("d"), when: { version: 3 } },
+    {
+      check: row("e"),
+      when: [
+        { attribute: "n", equals: 1 },
+        { attribute: "gone", absent: true },
+      ],
+    },
+    { update: row("f"), set: { n: 1 }, add: { m: 2 }, remove: ["old"] },
+  ]);
+  const version = {
+    ConditionExpression: "#version = :version",
+    ExpressionAttributeNames: { "#version": "version" },
+    ExpressionAttributeValues: { ":version": { N: "3" } },
+  };
+  const TableName = "rows";
+  const item = (sk: string) => ({
+    ...stored(sk),
+    type: { S: "Test" },
+    schema: { N: `${ROW_SCHEMA}` },
+    version: { N: "1" },
+  });
+  expect(asked()[0].TransactItems).toEqual([
+    { Put: { TableName, Item: item("a"), ConditionExpression: "attribute_not_exists(pk)" } },
+    { Put: { TableName, Item: item("b"), ...version } },
+    { Put: { TableName, Item: item("c") } },
+    { Delete: { TableName, Key: stored("d"), ...version } },
+    {
+      ConditionCheck: {
+        TableName,
+        Key: stored("e"),
+        ConditionExpression: "#c0 = :c0 AND attribute_not_exists(#c1)",
+        ExpressionAttributeNames: { "#c0": "n", "#c1": "gone" },
+        ExpressionAttributeValues: { ":c0": { N: "1" } },
+      },
+    },
+    {
+      Update: {
+        TableName,
+        Key: stored("f"),
+        UpdateExpression: "SET #SET0 = :SET0 ADD #ADD0 :ADD0 REMOVE #REMOVE0",
+        ExpressionAttributeNames: { "#SET0": "n", "#ADD0": "m", "#REMOVE0": "old" },
+        ExpressionAttributeValues: { ":SET0": { N: "1" }, ":ADD0": { N: "2" } },
+      },
+    },
+  ]);
+});

@@ -1,0 +1,140 @@
+import { S3Client } from "@aws-sdk/client-s3";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
+
+/** What the store asks of S3, and what it makes of answers that no emulator gives on demand. */
+let server: ScriptedServer;
+let client: S3Client;
+let blobs: S3BlobStore;
+beforeAll(async () => {
+  server = await startScriptedServer();
+  client = new S3Client({
+    region: "us-east-1",
+    endpoint: server.endpoint,
+    credentials: { accessKeyId: "local", secretAccessKey: "local" },
+    forcePathStyle: true,
+    // The tries that are counted here are the store's own.
+    maxAttempts: 1,
+  });
+  blobs = new S3BlobStore(client, "blobs");
+});
+afterAll(async () => {
+  client.destroy();
+  await server.stop();
+});
+
+const bytes = Buffer.from("x");
+const ok = { status: 200 };
+const refusal = (status: number, code: string) => ({
+  status,
+  headers: { "content-type": "application/xml" },
+  body: `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>said so</Message></Error>`,
+});
+const busy = { name: "StarlingError", code: "BlobStoreBusy", retry: "transient", data: { key: "a" } };
+const reasons = () => server.requests.map(({ method, headers }) => [method, headers["if-none-match"]]);
+
+test("what is stored once is stored only where nothing is; what is mended, over anything", async () => {
+  server.restart(() => ok);
+  expect(await blobs.putOnce("a", bytes)).toBe(true);
+  await blobs.overwrite("a", bytes);
+  expect(reasons()).toEqual([
+    ["PUT", "*"],
+    ["PUT", undefined],
+  ]);
+  expect(server.requests.map(({ url }) => url.split("?")[0])).toEqual(["/blobs/a", "/blobs/a"]);
+});
+
+test("a key that is there is left alone, and not tried again", async () => {
+  server.restart(() => refusal(412, "PreconditionFailed"));
+  expect(await blobs.putOnce("a", bytes)).toBe(false);
+  expect(server.requests).toHaveLength(1);
+});
+
+test("two writers at once: tried again until one of them is done", async () => {
+  server.restart((_request, index) => (index < 5 ? refusal(409, "ConditionalRequestConflict") : ok));
+  expect(await blobs.putOnce("a", bytes)).toBe(true);
+  expect(server.requests).toHaveLength(6);
+});
+
+test("conflicts that do not end are left to the next try of the whole, after six", async () => {
+  server.restart(() => refusal(409, "ConditionalRequestConflict"));
+  await expect(blobs.putOnce("a", bytes)).rejects.toMatchObject(busy);
+  expect(server.requests).toHaveLength(6);
+});
+
+describe.each([
+  { verb: "store", act: () => blobs.putOnce("a", bytes) },
+  { verb: "read", act: () => blobs.get("a") },
+])("$verb", ({ act }) => {
+  test.each([
+    ["429", refusal(429, "TooManyRequests")],
+    ["500", refusal(500, "InternalError")],
+    ["503", refusal(503, "SlowDown")],
+    ["a connection that breaks off", "reset" as const],
+  ])("%s passes: transient, with its cause", async (_what, answer) => {
+    server.restart(() => answer);
+    await expect(act()).rejects.toMatchObject({ ...busy, cause: expect.any(Error) });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("a session that ended on the way: once more in the next one", async () => {
+    server.restart((_request, index) => (index === 0 ? refusal(400, "ExpiredToken") : ok));
+    await act();
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test.each([400, 403])("sessions that go on ending (%i) pass, and nothing is missing or denied", async (status) => {
+    server.restart(() => refusal(status, "ExpiredToken"));
+    await expect(act()).rejects.toMatchObject(busy);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test("403 is denied, in the words of S3", async () => {
+    server.restart(() => refusal(403, "KMS.DisabledException"));
+    await expect(act()).rejects.toMatchObject({
+      code: "BlobDenied",
+      retry: "transient",
+      message: expect.stringContaining("(KMS.DisabledException)"),
+      data: { bucket: "blobs", key: "a" },
+      cause: expect.any(Error),
+    });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test("what is a defect stays as it is", async () => {
+    server.restart(() => refusal(400, "InvalidRequest"));
+    await expect(act()).rejects.toMatchObject({ name: "InvalidRequest" });
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+test("only a key that S3 says is not there is missing", async () => {
+  server.restart(() => refusal(404, "NoSuchKey"));
+  await expect(blobs.get("a")).rejects.toMatchObject({
+    code: "BlobNotFound",
+    retry: "permanent",
+    data: { key: "a" },
+    cause: expect.any(Error),
+  });
+  server.restart(() => refusal(404, "NoSuchBucket"));
+  await expect(blobs.get("a")).rejects.toMatchObject({ name: "NoSuchBucket" });
+});
+
+test("what is larger than its reader takes is refused by its size, and what is just as large is read", async () => {
+  server.restart(() => ({ status: 200, body: "12345", headers: { "content-length": "5" } }));
+  expect(Buffer.from(await blobs.get("a", { maxBytes: 5 })).toString()).toBe("12345");
+  await expect(blobs.get("a", { maxBytes: 4 })).rejects.toMatchObject({
+    code: "BlobTooLarge",
+    retry: "permanent",
+    message: "the blob a has 5 bytes, more than 4",
+    data: { key: "a" },
+  });
+});
+
+test("of a blob that is too large the rest is not fetched", async () => {
+  const large = Buffer.alloc(32 * 1024 * 1024).toString();
+  server.restart(() => ({ status: 200, body: large, headers: { "content-length": `${large.length}` } }));
+  await expect(blobs.get("a", { maxBytes: 4 })).rejects.toMatchObject({ code: "BlobTooLarge" });
+  await expect.poll(() => server.cutOff(), { timeout: 20_000 }).toBe(1);
+});

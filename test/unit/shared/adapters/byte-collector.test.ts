@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { ByteCollector } from "#shared/adapters/byte-collector.ts";
+
+const KIB = 1024;
+
+test("pieces of any size come back in their order, byte for byte", () => {
+  const collector = new ByteCollector(1024 * KIB);
+  const sizes = [1, 0, 3, 64 * KIB, 7, 200 * KIB, 1];
+  const pieces = sizes.map((size, index) => new Uint8Array(size).fill(index + 1));
+  for (const piece of pieces) expect(collector.add(piece)).toBe(true);
+  expect(collector.bytes().equals(Buffer.concat(pieces))).toBe(true);
+});
+
+test("as many bytes as are allowed fit, and of one more nothing is added", () => {
+  const collector = new ByteCollector(10);
+  expect(collector.add(Uint8Array.of(1, 2, 3, 4, 5, 6))).toBe(true);
+  expect(collector.add(Uint8Array.of(7, 8, 9, 10, 11))).toBe(false);
+  expect([...collector.bytes()]).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(collector.add(Uint8Array.of(7, 8, 9, 10))).toBe(true);
+  expect(collector.add(Uint8Array.of(11))).toBe(false);
+  expect([...collector.bytes()]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+test("a piece that its sender writes over later stays what it was", () => {
+  const collector = new ByteCollector(10);
+  const piece = Uint8Array.of(1, 2);
+  collector.add(piece);
+  piece.fill(9);
+  expect([...collector.bytes()]).toEqual([1, 2]);
+});
+
+test("room is doubled, so that many small pieces are not copied each time, and never exceeds what is allowed", () => {
+  const collector = new ByteCollector(300 * KIB);
+  const room = () => collector.bytes().buffer.byteLength / KIB;
+  const rooms = [1, 64 * KIB, 64 * KIB, 1, 150 * KIB].map((size) => {
+    collector.add(new Uint8Array(size));
+    return room();
+  });
+  expect(rooms).toEqual([64, 128, 256, 256, 300]);
+});

@@ -5,6 +5,7 @@ import {
   Dashboard,
   GraphWidget,
   MathExpression,
+  Metric,
   TreatMissingData,
 } from "aws-cdk-lib/aws-cloudwatch";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
@@ -17,7 +18,7 @@ export interface WatchProps {
   readonly functions: Readonly<Record<string, IFunction>>;
 }
 
-/** An alarm for every dead-letter queue, and one dashboard: what the fleet does, and what the machinery does. */
+/** Alarms on every dead-letter queue and on rows that nobody can read, and one dashboard: what the fleet does, and what the machinery does. */
 export class Watch extends Construct {
   constructor(scope: Construct, id: string, props: WatchProps) {
     super(scope, id);
@@ -31,6 +32,26 @@ export class Watch extends Construct {
         treatMissingData: TreatMissingData.NOT_BREACHING,
       });
     }
+
+    const newerRows = new Metric({
+      namespace: "Starling",
+      metricName: "NewerRows",
+      // Of the function that counts them, as it names itself.
+      dimensionsMap: { service: "tick" },
+      period: Duration.minutes(1),
+      statistic: "Sum",
+    });
+    new Alarm(this, "NewerRows", {
+      alarmDescription:
+        "Rows that a newer version of Starling wrote are left alone: the deployment was rolled back. See docs/runbook.md, Rows of a newer version.",
+      metric: newerRows,
+      threshold: 0,
+      comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+      // While a deployment replaces one function after the other, the last of the old ones see rows of the new ones.
+      evaluationPeriods: 10,
+      datapointsToAlarm: 6,
+      treatMissingData: TreatMissingData.NOT_BREACHING,
+    });
 
     const dashboard = new Dashboard(this, "Dashboard", { defaultInterval: Duration.hours(3) });
     dashboard.addWidgets(
@@ -48,6 +69,7 @@ export class Watch extends Construct {
         left: Object.values(props.functions).map((lambda) => lambda.metricErrors()),
         width: 12,
       }),
+      new GraphWidget({ title: "Rows of a newer version that are due", left: [newerRows], width: 12 }),
     );
   }
 }

@@ -420,11 +420,33 @@ describe("every queue", () => {
     }
   });
 
+  const alarms = ofType(resources, "AWS::CloudWatch::Alarm");
+
   test("has an alarm on its dead letters", () => {
-    const alarmed = ofType(resources, "AWS::CloudWatch::Alarm").map(({ Properties }) =>
-      textOf((Properties.Dimensions as { Value: unknown }[])[0]?.Value).replace(".QueueName", ".Arn"),
-    );
+    const alarmed = alarms
+      .filter(({ Properties }) => Properties.Namespace === "AWS/SQS")
+      .map(({ Properties }) =>
+        textOf((Properties.Dimensions as { Value: unknown }[])[0]?.Value).replace(".QueueName", ".Arn"),
+      );
     expect(alarmed.sort()).toEqual([...deadLetters].sort());
+  });
+
+  test("has an alarm on rows that only a newer version can read, which a deployment does not set off", () => {
+    const [alarm, ...others] = alarms.filter(({ Properties }) => Properties.Namespace === "Starling");
+    expect(others).toEqual([]);
+    expect(alarm?.Properties).toMatchObject({
+      // As the embedded metrics of the tick have it.
+      MetricName: "NewerRows",
+      Dimensions: [{ Name: "service", Value: "tick" }],
+      Statistic: "Sum",
+      Period: 60,
+      Threshold: 0,
+      ComparisonOperator: "GreaterThanThreshold",
+      EvaluationPeriods: 10,
+      DatapointsToAlarm: 6,
+      TreatMissingData: "notBreaching",
+      AlarmDescription: expect.stringContaining("docs/runbook.md"),
+    });
   });
 
   test.each([

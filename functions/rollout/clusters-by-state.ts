@@ -45,13 +45,19 @@ export function everySyncName(known: Known): readonly string[] {
   return [...new Set([...syncNames(known), ...gone])];
 }
 
+export interface CountedClusters {
+  readonly members: readonly StoredMember[];
+  /** Those of them of which a row cannot be read: they may be in any state. */
+  readonly unreadable: ReadonlySet<string>;
+}
+
 /**
  * Counts of the selected clusters by their worst Sync, from the state index: a moment behind, put right by the next
  * look. A cluster that lacks a Sync waits for it, and one that the last rollout could assign nothing has failed.
  */
 export async function clustersByState(
   known: Known,
-  members: readonly StoredMember[],
+  { members, unreadable }: CountedClusters,
   table: Table,
 ): Promise<ClusterCounts> {
   const names = new Set(syncNames(known).map((name) => keys.sync("", known.subject.namespace, name).sk));
@@ -68,8 +74,8 @@ export async function clustersByState(
   const counts = { ...noClusters, selected: members.length };
   for (const { cluster } of members) {
     const missing = (found.get(cluster) ?? 0) < names.size ? "waiting" : "ready";
-    const state = unassigned.has(cluster) ? "failed" : worseOf(worst.get(cluster) ?? "ready", missing);
-    counts[state]++;
+    const seen = unassigned.has(cluster) ? "failed" : worseOf(worst.get(cluster) ?? "ready", missing);
+    counts[unreadable.has(cluster) ? "unreachable" : seen]++;
   }
   return counts;
 }

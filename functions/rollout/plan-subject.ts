@@ -84,7 +84,7 @@ async function planOnce(subject: Subject, ports: PlannerPorts): Promise<Step> {
   if (known.row.operations.deletion !== undefined && (known.head?.templates ?? []).length === 0)
     return farewell(known, ports);
   const started = await startRollout(known, ports);
-  if (started !== undefined) return started;
+  if ("messages" in started) return started;
   const passed = await passOnReconcile(known, ports);
-  return passed ?? idle(known, ports);
+  return passed ?? idle(known, started.unreadable, ports);
 }

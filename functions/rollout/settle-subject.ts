@@ -1,5 +1,4 @@
-import { type ClusterCounts, clustersByState } from "#functions/rollout/clusters-by-state.ts";
-import type { StoredMember } from "#functions/rollout/fleet.ts";
+import { type ClusterCounts, type CountedClusters, clustersByState } from "#functions/rollout/clusters-by-state.ts";
 import { followReconcile } from "#functions/rollout/pass-on-reconcile.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -19,8 +18,11 @@ const CHANGING_SECONDS = 60;
 /** An index is behind its table for so long at most, as far as anybody is told. */
 const LAG_SECONDS = CHANGING_SECONDS / 2;
 
-/** Nothing to roll out: the status says what the clusters show, and the head waits for its next look. */
-export async function idle(known: Known, ports: PlannerPorts): Promise<Step> {
+/**
+ * Nothing to roll out: the status says what the clusters show, and the head waits for its next look.
+ * @param unreadable - members that were passed by because a row of theirs cannot be read.
+ */
+export async function idle(known: Known, unreadable: ReadonlySet<string>, ports: PlannerPorts): Promise<Step> {
   const now = ports.clock.now();
   const list = known.head?.members;
   const { members } = list === undefined ? { members: [] } : await recallMembers(list, known.subject, ports);
@@ -28,10 +30,11 @@ export async function idle(known: Known, ports: PlannerPorts): Promise<Step> {
   const answered = looking !== undefined && looking.looked === members.length;
   const settled = answered
     ? { selected: members.length, ...looking.counts }
-    : await settledCounts(known, members, ports);
+    : await settledCounts(known, { members, unreadable }, ports);
   const status = subjectWrite(known.row, {
     now,
     missing: await missingClusters(known, ports.table),
+    unreadable: [...unreadable].sort(),
     ...(known.desired.ok ? {} : { waiting: known.desired }),
     ...(settled === undefined ? {} : { settled }),
     ...(looking === undefined ? {} : { reconcile: { number: looking.number, answered } }),
@@ -69,12 +72,12 @@ function seenLately({ counts }: Looking, now: Date): NonNullable<HeadRow["lately
 /** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
 async function settledCounts(
   known: Known,
-  members: readonly StoredMember[],
+  clusters: CountedClusters,
   ports: PlannerPorts,
 ): Promise<ClusterCounts | undefined> {
   const { head } = known;
   if (head?.completed === undefined) return undefined;
-  const counts = await clustersByState(known, members, ports.table);
+  const counts = await clustersByState(known, clusters, ports.table);
   const { lately } = head;
   if (lately === undefined || later(lately.at, LAG_SECONDS) <= ports.clock.now().toISOString()) return counts;
   const failed = Math.max(counts.failed, lately.failed);

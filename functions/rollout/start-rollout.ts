@@ -61,20 +61,27 @@ export async function supersede(known: Known, rollout: RolloutRow, ports: Planne
   );
 }
 
-/** Starts a rollout when the plan or the fleet is not what the last one left. @returns undefined when it is. */
-export async function startRollout(known: Known, ports: PlannerPorts): Promise<Step | undefined> {
+/** Nothing is to be rolled out. */
+interface Settled {
+  /** Members that are left as they are, because a row of theirs cannot be read: as far as it was read here. */
+  readonly unreadable: ReadonlySet<string>;
+}
+
+/** Starts a rollout when the plan or the fleet is not what the last one left. */
+export async function startRollout(known: Known, ports: PlannerPorts): Promise<Step | Settled> {
   const { head, desired, row } = known;
-  if (row.operations.suspended !== undefined || !desired.ok) return undefined;
+  if (row.operations.suspended !== undefined || !desired.ok) return { unreadable: new Set() };
   const { plan } = desired;
   const selection = await selectionOf(known, { plan, leaving: [] }, ports);
   if (head?.contentHash !== plan.contentHash || isRecovered(known)) {
     const moved = [...selection.readable, ...selection.leavers];
     return begin({ known, plan, trigger: triggerOf(plan, "plan"), superseded: undefined, selection, moved }, ports);
   }
-  const answering = await answeringAgain(known, head, ports);
+  const { answering, unread } = await answeringAgain(known, head, ports);
+  const settled = { unreadable: selection.unreadable.union(unread) };
   const behind = answering.union(await renderedSince(head.unassigned ?? [], selection.members, ports.table));
   const same = head.membershipHash === selection.hash;
-  if (same && behind.size === 0) return undefined;
+  if (same && behind.size === 0) return settled;
   const before = new Map(selection.previous.map((member) => [member.cluster, membershipHash([member])]));
   const moved = [
     ...selection.readable.filter(
@@ -82,7 +89,7 @@ export async function startRollout(known: Known, ports: PlannerPorts): Promise<S
     ),
     ...selection.leavers,
   ];
-  if (same && moved.length === 0) return undefined;
+  if (same && moved.length === 0) return settled;
   return begin({ known, plan, trigger: "membership", superseded: undefined, selection, moved }, ports);
 }
 
@@ -97,6 +104,8 @@ interface Selection {
   readonly leavers: readonly StoredMember[];
   readonly previous: readonly StoredMember[];
   readonly hash: string;
+  /** Members whose labels and values only a newer version can read. */
+  readonly unreadable: ReadonlySet<string>;
 }
 
 interface Asked {
@@ -127,7 +136,7 @@ async function selectionOf(known: Known, { plan, leaving }: Asked, ports: Planne
   const hash = membershipHash(members);
   // It is the same list again, unless stages have moved; then the next rollout stores another.
   if (recalled?.lost === true && hash === known.head?.membershipHash) await storeMembers(ports.blobs, members);
-  return { members, readable, leavers, previous, hash };
+  return { members, readable, leavers, previous, hash, unreadable: unreadable.intersection(selected) };
 }
 
 /** Whoever was selected and cannot be read stays as it was, in its place: it is neither gone nor anything else. */
@@ -155,7 +164,11 @@ function departing(
  * Clusters that a completed rollout left behind and that answer now; and those it took for failed, because nobody had
  * said in time that they do not answer. The index may be behind: what it names is read.
  */
-async function answeringAgain(known: Known, head: HeadRow, ports: PlannerPorts): Promise<ReadonlySet<string>> {
+async function answeringAgain(
+  known: Known,
+  head: HeadRow,
+  ports: PlannerPorts,
+): Promise<{ readonly answering: ReadonlySet<string>; readonly unread: ReadonlySet<string> }> {
   const { behind } = head;
   const names = head.templates.map((template) => syncName(known.subject, template));
   const answering = await stateEntries(known.subject, ports.table, "Reachable");
@@ -163,17 +176,15 @@ async function answeringAgain(known: Known, head: HeadRow, ports: PlannerPorts):
     ...behind.flatMap((cluster) => names.map((name) => keys.sync(cluster, known.subject.namespace, name))),
     ...answering.map((entry) => entry.key),
   ];
-  if (wanted.length === 0) return new Set();
+  if (wanted.length === 0) return { answering: new Set(), unread: new Set() };
   const found = await ports.table.getMany(wanted, { newer: "kept" });
   const rows = found.filter((row): row is SyncRow => row.type === "SyncOnCluster");
   const inPhase = (phase: Phase) =>
     rows.filter((sync) => names.includes(sync.name) && sync.observed?.phase === phase && isOutstanding(sync));
-  const away = new Set([
-    ...inPhase("Unreachable").map((sync) => sync.cluster),
-    ...found.filter(isNewer).map((row) => clusterOf(row)),
-  ]);
+  const unread = new Set(found.filter(isNewer).map((row) => clusterOf(row)));
+  const away = new Set(inPhase("Unreachable").map((sync) => sync.cluster)).union(unread);
   const untried = await thoseUntried(inPhase("Reachable"), head, ports);
-  return new Set(behind).difference(away).union(untried);
+  return { answering: new Set(behind).difference(away).union(untried), unread };
 }
 
 /** Clusters that the last rollout was to bring up and could not assign anything are not tried again by the next one. */

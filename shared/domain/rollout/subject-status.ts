@@ -23,6 +23,8 @@ export interface StatusFacts {
   readonly settled?: SubjectStatus["clusters"];
   /** Clusters that are selected by name and not registered. */
   readonly missing?: readonly string[];
+  /** Clusters that are selected and left as they are, because only a newer version can read a row of theirs. */
+  readonly unreadable?: readonly string[];
   /** The newest `reconcile`, and whether every cluster has been looked at since. */
   readonly reconcile?: { readonly number: number; readonly answered: boolean };
 }
@@ -53,7 +55,7 @@ export const DELETION_FAILED = "DeletionFailed";
 
 /** Complete is said of what was seen of every cluster, and never of a rollout alone: that names those it moved. */
 function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
-  const { rollout, settled, missing = [], reconcile } = facts;
+  const { rollout, settled, missing = [], unreadable = [], reconcile } = facts;
   if (row.operations.suspended !== undefined) return "Suspended";
   if (row.operations.deletion !== undefined) return "Deleting";
   if (facts.waiting !== undefined) return "Waiting";
@@ -66,7 +68,8 @@ function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   if (settled.selected === 0) return missing.length > 0 ? "ClusterNotFound" : "NoClusters";
   if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
   if (reconcile?.answered === false || settled.changing > 0) return "Reconciling";
-  return settled.ready === settled.selected && missing.length === 0 ? "Complete" : "Degraded";
+  const lacking = missing.length + unreadable.length;
+  return settled.ready === settled.selected && lacking === 0 ? "Complete" : "Degraded";
 }
 
 /** A rollout moves a part of the selection; clusters it does not name are where the last one left them. */
@@ -92,8 +95,7 @@ interface Assessed {
 
 function readyCondition(row: SubjectRow, facts: StatusFacts, assessed: Assessed): Condition {
   const { state, now } = assessed;
-  const partial = state === "Degraded" && (facts.missing ?? []).length > 0;
-  const settled = state === "Complete" ? "AllClustersReady" : partial ? "ClusterNotFound" : state;
+  const settled = state === "Complete" ? "AllClustersReady" : state === "Degraded" ? degradedReason(facts) : state;
   const condition = {
     type: "Ready",
     status: state === "Complete" ? ("True" as const) : ("False" as const),
@@ -106,12 +108,17 @@ function readyCondition(row: SubjectRow, facts: StatusFacts, assessed: Assessed)
   return { ...condition, since };
 }
 
+function degradedReason({ missing = [], unreadable = [] }: StatusFacts): string {
+  if (missing.length > 0) return "ClusterNotFound";
+  return unreadable.length > 0 ? "NewerRow" : "Degraded";
+}
+
 function failedDeletion(state: SubjectState, { rollout }: StatusFacts): string | undefined {
   return state === "Deleting" && rollout?.phase === "Halted" ? DELETION_FAILED : undefined;
 }
 
 function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Assessed): string {
-  const { rollout, missing = [] } = facts;
+  const { rollout, missing = [], unreadable = [] } = facts;
   const counts = clusters === undefined ? "" : `${clusters.ready} of ${clusters.selected} clusters ready`;
   const selection = relationOf(row).clusters;
   switch (state) {
@@ -128,13 +135,20 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
     case "ClusterNotFound":
       return `${notFoundText(missing)}; nothing is rolled out until ${missing.length === 1 ? "it is" : "one is"}`;
     case "Degraded":
-      return [counts, ...(missing.length === 0 ? [] : [notFoundText(missing)])].join("; ");
+      return [counts, notFoundText(missing), unreadableText(unreadable)].filter((part) => part !== "").join("; ");
     default:
       return counts;
   }
 }
 
+function unreadableText(clusters: readonly string[]): string {
+  if (clusters.length === 0) return "";
+  const whose = `${clusters.length === 1 ? "cluster" : "clusters"} ${named(clusters)}`;
+  return `rows of ${whose} were written by a newer version of Starling, and are left alone: update the stack`;
+}
+
 function notFoundText(missing: readonly string[]): string {
+  if (missing.length === 0) return "";
   const one = missing.length === 1;
   return `${one ? "cluster" : "clusters"} ${named(missing)} ${one ? "is" : "are"} not registered`;
 }

@@ -86,6 +86,49 @@ describe("a cluster of which the fleet's row cannot be read", () => {
   });
 });
 
+describe("the status outside a rollout", () => {
+  async function looked() {
+    world.advanceClock(700);
+    await world.plan();
+    const { status } = await world.group();
+    const before = world.table.all();
+    await world.plan();
+    expect(world.table.all()).toEqual(before);
+    return { ...status, ...status.conditions[0] };
+  }
+  const skipped = {
+    state: "Degraded",
+    reason: "NewerRow",
+    clusters: { selected: 3, ready: 2, unreachable: 1 },
+    message: expect.stringMatching(/^2 of 3 clusters ready; rows of cluster c2 .* newer version .* update the stack$/),
+  };
+  const well = { state: "Complete", reason: "AllClustersReady", clusters: { selected: 3, ready: 3, unreachable: 0 } };
+
+  test("names a cluster of which the fleet's row cannot be read", async () => {
+    expect(await looked()).toMatchObject(well);
+    await makeNewer(keys.fleet("c2"));
+    expect(await looked()).toMatchObject(skipped);
+    await makeReadable(keys.fleet("c2"));
+    expect(await looked()).toMatchObject(well);
+  });
+
+  test("says nothing of clusters that are not selected", async () => {
+    await world.setGroup({}, undefined, { selector: { matchLabels: { ring: "rest" } } });
+    await world.addCluster("other", "none");
+    await playOn();
+    await makeNewer(keys.fleet("other"));
+    expect(await looked()).toMatchObject(well);
+  });
+
+  test("names a cluster that a rollout went by because its Sync cannot be read", async () => {
+    await makeNewer(syncKey);
+    await world.setSource("bbb");
+    await playOn();
+    expect(world.newest().phase).toBe("Complete");
+    expect(await looked()).toMatchObject(skipped);
+  });
+});
+
 describe("a cluster whose Sync cannot be read", () => {
   test("is away while others are rolled out to, its row is left alone, and it goes on when it can be read", async () => {
     await makeNewer(syncKey);

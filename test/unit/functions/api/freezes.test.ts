@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { BrakeRow } from "#shared/domain/rows/brake-row.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
+import { ConflictError } from "#shared/errors.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 
 async function withFleet() {
@@ -127,5 +130,98 @@ describe("the brake", () => {
       status: 409,
       body: { message: "freeze inc-4711 covers every cluster already; give this one another name" },
     });
+  });
+});
+
+describe("what the brake remembers", () => {
+  const row = (api: ReturnType<typeof apiFixture>) => api.table.get<BrakeRow>(keys.brake);
+
+  it("takes another time for a freeze, or none, and has it once", async () => {
+    const api = await withFleet();
+    await api.call("POST", path, { reason: "INC-4711" });
+    const until = "2026-11-20T09:00:00.000Z";
+    const answer = await api.call("POST", path, { reason: "x", until });
+    expect(answer.body.freeze.spec).toMatchObject({ reason: "INC-4711", until });
+    expect((await row(api))?.freezes).toMatchObject([{ reason: "INC-4711", until }]);
+    expect((await api.call("POST", path, { reason: "x" })).body.outcome).toBe("configured");
+    expect((await row(api))?.freezes).toHaveLength(1);
+    expect((await row(api))?.freezes[0]).not.toHaveProperty("until");
+    expect((await row(api))?.version).toBe(3);
+  });
+
+  it("takes no time that is now", async () => {
+    const api = await withFleet();
+    const body = { reason: "x", until: "2026-11-20T08:05:00Z" };
+    expect(await api.call("POST", path, body)).toMatchObject({ status: 400 });
+  });
+
+  it("tells a new freeze from those that are on, and of a thaw which there are", async () => {
+    const api = await withFleet();
+    await api.call("POST", "/v1/freezes/b", { reason: "x" });
+    api.setNow("2026-11-20T08:06:00Z");
+    expect((await api.call("POST", "/v1/freezes/a", { reason: "x" })).body.outcome).toBe("created");
+    const listed = (await api.call("GET", "/v1/freezes")).body.items;
+    expect(listed.map((one: { metadata: { name: string } }) => one.metadata.name)).toEqual(["b", "a"]);
+    const answer = await api.call("DELETE", path);
+    expect(answer).toMatchObject({ status: 404, body: { message: "there is no freeze inc-4711; there are b, a" } });
+    await api.call("DELETE", "/v1/freezes/a");
+    expect(api.log.filter(({ name }) => name === "a").map(({ verb }) => verb)).toEqual(["freeze", "thaw"]);
+  });
+
+  it("holds fifty, whose times can still be changed", async () => {
+    const api = await withFleet();
+    for (let index = 0; index < 50; index++) await api.call("POST", `/v1/freezes/f${index}`, { reason: "x" });
+    const more = await api.call("POST", "/v1/freezes/more", { reason: "x" });
+    expect(more).toMatchObject({
+      status: 409,
+      body: { code: "Conflict", message: expect.stringContaining("f0, f1, f2") },
+    });
+    const until = "2026-11-20T09:00:00Z";
+    expect(await api.call("POST", "/v1/freezes/f7", { reason: "x", until })).toMatchObject({ status: 200 });
+    expect((await row(api))?.freezes).toHaveLength(50);
+  });
+
+  it("keeps those that ended for a week, by time or by hand, and the newest fifty", async () => {
+    const api = await withFleet();
+    await api.call("POST", "/v1/freezes/timed", { reason: "x", until: "2026-11-20T09:00:00Z" });
+    api.setNow("2026-11-20T10:00:00Z");
+    await api.call("POST", "/v1/freezes/lifted", { reason: "x" });
+    expect((await row(api))?.freezes.map(({ name }) => name)).toEqual(["lifted"]);
+    expect((await row(api))?.lifted).toMatchObject([
+      { name: "timed", lifted: { by: PRINCIPAL, at: "2026-11-20T09:00:00.000Z" } },
+    ]);
+    await api.call("DELETE", "/v1/freezes/lifted");
+    expect((await row(api))?.lifted.map(({ name }) => name)).toEqual(["timed", "lifted"]);
+    api.setNow("2026-11-27T09:30:00Z");
+    await api.call("POST", "/v1/freezes/later", { reason: "x" });
+    expect((await row(api))?.lifted.map(({ name }) => name)).toEqual(["lifted"]);
+    for (let index = 0; index < 55; index++) {
+      await api.call("POST", `/v1/freezes/f${index}`, { reason: "x" });
+      await api.call("DELETE", `/v1/freezes/f${index}`);
+    }
+    await api.call("POST", "/v1/freezes/last", { reason: "x" });
+    const names = (await row(api))?.lifted.map(({ name }) => name);
+    expect(names).toHaveLength(50);
+    expect([names?.at(0), names?.at(-1)]).toEqual(["f5", "f54"]);
+  });
+
+  it("is written once more when others write it, a few times, and not after any other failure", async () => {
+    const table = new MemoryTable();
+    let failures = 0;
+    let failure: Error = new ConflictError("somebody else wrote it");
+    const api = apiFixture(
+      table,
+      refusingWrites(table, () => (failures-- > 0 ? failure : undefined)),
+    );
+    failures = 5;
+    expect(await api.call("POST", path, { reason: "x" })).toMatchObject({ status: 200, body: { outcome: "created" } });
+    failures = 1000;
+    const conflict = await api.call("POST", "/v1/freezes/other", { reason: "x" });
+    expect(conflict).toMatchObject({ status: 409, body: { code: "Conflict" } });
+    expect(failures).toBe(994);
+    failures = 1000;
+    failure = new Error("the table is gone");
+    expect(await api.call("POST", "/v1/freezes/other", { reason: "x" })).toMatchObject({ status: 500 });
+    expect(failures).toBe(999);
   });
 });

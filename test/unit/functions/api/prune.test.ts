@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { apiFixture, PRINCIPAL } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, PRINCIPAL, sync } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const path = "/v1/namespaces/payments/syncs/shop.web/prune";
@@ -77,5 +77,50 @@ describe("pruning what nobody recorded", () => {
   ])("refuses %j", async (body, status, code) => {
     const { api } = await withForeign();
     expect(await api.call("POST", path, body)).toMatchObject({ status, body: { code } });
+  });
+});
+
+describe("which Sync, and which objects", () => {
+  const two = { ...old, id: { ...old.id, name: "two" }, uid: "uid-two" };
+  const three = { ...old, id: { ...old.id, name: "three" }, uid: "uid-three" };
+
+  async function withThree() {
+    const { api, stored } = await withForeign();
+    const row = await stored();
+    if (row === undefined) throw new Error("it was stored");
+    const observed = { ...row.observed, foreign: [old, two, three] } as Observed;
+    await api.table.write([{ put: { ...row, observed } as SyncRow }]);
+    return { api, stored };
+  }
+
+  it("takes another choice for another request, and the same in another order for the same", async () => {
+    const { api, stored } = await withThree();
+    const ask = async (...uids: readonly string[]) =>
+      (await api.call("POST", path, { cluster: "c1", uids, confirm: true })).body.outcome;
+    const chosen = async () => (await stored())?.operations?.prune?.objects.map(({ uid }) => uid);
+    expect(await ask("uid-old", "uid-two")).toBe("configured");
+    expect(await ask("uid-two", "uid-old")).toBe("unchanged");
+    expect(await ask("uid-old", "uid-three")).toBe("configured");
+    expect(await chosen()).toEqual(["uid-old", "uid-three"]);
+    expect(await ask("uid-old")).toBe("configured");
+    expect(await chosen()).toEqual(["uid-old"]);
+    const verbs = api.log.map(({ verb }) => verb);
+    expect(verbs).toEqual([
+      "prune (cluster=c1, uids=uid-old,uid-two)",
+      "prune (cluster=c1, uids=uid-old,uid-three)",
+      "prune (cluster=c1, uids=uid-old)",
+    ]);
+  });
+
+  it("finds the cluster of a Sync that a user wrote, and asks for that of a group's", async () => {
+    const { api } = await withForeign();
+    await api.call("POST", "/v1/apply", { documents: [sync("extra", { cluster: "c1", source: "app" })] });
+    const row = syncRow("c1", "extra");
+    await api.table.write([{ put: { ...row, observed: { ...row.observed, foreign: [old] } } as SyncRow }]);
+    const body = { uids: ["uid-old"], confirm: true };
+    const prune = (name: string) => api.call("POST", `/v1/namespaces/payments/syncs/${name}/prune`, body);
+    expect(await prune("extra")).toMatchObject({ status: 200, body: { outcome: "configured" } });
+    expect(await prune("none")).toMatchObject({ status: 404, body: { code: "NotFound" } });
+    expect(await prune("shop.web")).toMatchObject({ status: 400, body: { code: "BadRequest" } });
   });
 });

@@ -95,3 +95,65 @@ describe("recovering a cluster", () => {
     expect(await rowsOf(api)).toEqual(before);
   });
 });
+
+describe("recovering several subjects of a cluster", () => {
+  const other = { ...seen, name: "tools.web" };
+
+  async function withTwo() {
+    const api = await withRefused();
+    await api.call("POST", "/v1/apply", { documents: [syncGroup("tools", [{ name: "web", source: "app" }])] });
+    const sync = syncRow("c1", "tools.web", { phase: "Failed", reason: "ClusterAhead" });
+    await api.table.write([{ put: { ...sync, observed: { ...sync.observed, remembered: theirs } } as SyncRow }]);
+    api.takeMessages();
+    return api;
+  }
+
+  it("writes each with its own Syncs, and nothing of them in the index of what is there", async () => {
+    const api = await withTwo();
+    const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
+    expect(answer.body).toEqual({ recovered: ["payments/shop.web", "payments/tools.web"], moved: [] });
+    for (const [group, name] of [
+      ["shop", "shop.web"],
+      ["tools", "tools.web"],
+    ] as const) {
+      const subject = await api.table.get<SubjectRow>(keys.object("payments", "SyncGroup", group));
+      expect(subject?.operations.recovered).toMatchObject({ by: PRINCIPAL });
+      const sync = await api.table.get<SyncRow>(keys.sync("c1", "payments", name));
+      expect(sync?.stateSk).toBe(`Orphaned#c1#${name}`);
+    }
+    expect(api.takeMessages()).toHaveLength(2);
+  });
+
+  it("leaves alone what cannot be read, and recovers the others", async () => {
+    for (const key of [keys.sync("c1", "payments", "tools.web"), keys.object("payments", "SyncGroup", "tools")]) {
+      const api = await withTwo();
+      await api.table.write([{ update: key, set: { schema: 2 } }]);
+      const before = (await api.table.getMany([key], { newer: "kept" }))[0];
+      const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
+      expect(answer).toMatchObject({
+        status: 200,
+        body: { recovered: ["payments/shop.web"], moved: ["payments/tools.web"] },
+      });
+      expect((await api.table.getMany([key], { newer: "kept" }))[0]).toEqual(before);
+    }
+  });
+
+  it.each([
+    ["the token", { ...theirs, token: "token-of-a-third" }],
+    ["the generation", { ...theirs, generation: 10 }],
+  ])("leaves alone what moved on by %s alone, and audits nothing", async (_what, remembered) => {
+    const api = await withRefused(remembered);
+    const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
+    expect(answer.body).toEqual({ recovered: [], moved: ["payments/shop.web"] });
+    expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toEqual([]);
+  });
+
+  it.each([
+    ["of another name", { namespace: "payments", name: "lib", number: 1 }],
+    ["of another namespace", { namespace: "other", name: "app", number: 1 }],
+  ])("does not take a look at a Source %s for its own", async (_what, one) => {
+    const api = await withRefused();
+    const answer = await api.call("POST", path, { syncs: [seen], sources: [one] });
+    expect(answer).toMatchObject({ status: 409, body: { code: "SourceNotReady" } });
+  });
+});

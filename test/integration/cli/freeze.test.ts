@@ -1,0 +1,217 @@
+/** The brake by hand: what is typed, in a hurry, and what is printed. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BrakeRow } from "#shared/domain/rows/brake-row.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+
+let cli: CliFixture;
+beforeEach(async () => {
+  cli = await startCliFixture();
+  const [, one = ""] = fleet.split("---");
+  const two = one.replace("name: c1", "name: c2").replace("env: prod", "env: dev");
+  expect((await cli.run("apply -f - -q", { input: `${fleet}---${two}` })).code).toBe(0);
+});
+afterEach(() => cli.stop());
+
+const brake = () => cli.table.get<BrakeRow>(keys.brake);
+/** Of arguments with spaces in them. */
+const words = (...line: readonly string[]) => cli.run(line);
+
+describe("freeze", () => {
+  it("without a name or labels covers every cluster, and says how to end it", async () => {
+    const { code, out, err } = await words("freeze", "--reason", "INC-4711: bad chart");
+    expect(code).toBe(0);
+    expect(out).toBe("freeze/freeze on: nothing is written to 2 clusters (all)\n");
+    expect(err).toMatch(/^context here .*\n {2}next: starling thaw freeze {5}to let them go on\n$/);
+    expect((await brake())?.freezes).toMatchObject([{ name: "freeze", by: PRINCIPAL, reason: "INC-4711: bad chart" }]);
+    expect((await brake())?.freezes[0]).not.toHaveProperty("clusters");
+    expect((await brake())?.freezes[0]).not.toHaveProperty("until");
+  });
+
+  it("covers the clusters of its labels, and the time it is given", async () => {
+    const named = await cli.run("freeze inc-1 --clusters env=prod --until 2999-01-01T00:00:00Z --reason x");
+    expect(named).toMatchObject({
+      code: 0,
+      out: "freeze/inc-1 on: nothing is written to 1 cluster (env=prod), until 2999-01-01T00:00:00.000Z\n",
+    });
+    expect((await brake())?.freezes).toMatchObject([
+      { name: "inc-1", clusters: { text: "env=prod" }, until: "2999-01-01T00:00:00.000Z" },
+    ]);
+    const before = Date.now();
+    await words("freeze", "inc-2", "--clusters", "env in (prod,dev)", "--until", "2h", "--reason", "x");
+    const after = Date.now();
+    const [, second] = (await brake())?.freezes ?? [];
+    expect(second?.clusters?.text).toBe("env in (prod,dev)");
+    expect(Date.parse(second?.until ?? "")).toBeGreaterThanOrEqual(before + 7_200_000);
+    expect(Date.parse(second?.until ?? "")).toBeLessThanOrEqual(after + 7_200_000);
+  });
+
+  it("said twice is said once; another time is taken over", async () => {
+    await cli.run("freeze --reason x");
+    const row = await brake();
+    expect(await cli.run("freeze --reason y")).toMatchObject({
+      code: 0,
+      out: "freeze/freeze was on already: nothing is written to 2 clusters (all)\n",
+    });
+    expect(await brake()).toEqual(row);
+    expect(await cli.run("freeze --reason y --until 2999-01-01T00:00:00Z")).toMatchObject({
+      code: 0,
+      out: "freeze/freeze changed: nothing is written to 2 clusters (all), until 2999-01-01T00:00:00.000Z\n",
+    });
+  });
+
+  it("of labels that no cluster has is on, with a warning", async () => {
+    const { code, out, err } = await cli.run("freeze --clusters env=none --reason x");
+    expect(code).toBe(0);
+    expect(out).toBe("freeze/freeze on: nothing is written to 0 clusters (env=none)\n");
+    expect(err).toContain("warning: no registered cluster matches now; see: starling get clusters\n");
+    expect((await cli.run("freeze other --clusters env=prod --reason x")).err).not.toContain("warning");
+  });
+
+  const wrong: readonly (readonly [string, readonly string[], string])[] = [
+    [
+      "no reason",
+      ["freeze", "inc-1"],
+      'error: everybody who finds it will want to know why: --reason TEXT\n  next: starling freeze inc-1 --reason "why"',
+    ],
+    ["an empty reason", ["freeze", "--reason", ""], "reason: says why, for whoever finds it"],
+    [
+      "no time",
+      ["freeze", "--reason", "x", "--until", "soon"],
+      'error: --until is "soon"; expected a time or a duration',
+    ],
+    [
+      "a date alone",
+      ["freeze", "--reason", "x", "--until", "2999-01-01"],
+      'error: --until is "2999-01-01"; expected a time or a duration',
+    ],
+    [
+      "an impossible time",
+      ["freeze", "--reason", "x", "--until", "2999-13-01T00:00:00Z"],
+      "expected a time or a duration",
+    ],
+    [
+      "a time that has passed",
+      ["freeze", "--reason", "x", "--until", "2020-01-01T00:00:00Z"],
+      "until is 2020-01-01T00:00:00.000Z, which has passed",
+    ],
+    [
+      "labels that are none",
+      ["freeze", "--reason", "x", "--clusters", "a b"],
+      'clusters: "a b" is no label requirement',
+    ],
+    ["no labels", ["freeze", "--reason", "x", "--clusters", ""], "leave it out for every cluster"],
+    ["a name that is none", ["freeze", "INC 1", "--reason", "x"], 'a freeze cannot be called "INC 1"'],
+    ["a path for a name", ["freeze", "..", "--reason", "x"], 'error: ".." cannot be the name of an object'],
+    ["two names", ["freeze", "a", "b", "--reason", "x"], "too many arguments"],
+    ["an unknown flag", ["freeze", "--cluster", "c1", "--reason", "x"], "unknown option '--cluster'"],
+    ["a name to thaw that is none", ["thaw", "INC 1"], 'a freeze cannot be called "INC 1"'],
+    ["two names to thaw", ["thaw", "a", "b"], "too many arguments"],
+  ];
+
+  it.each(wrong)("refuses %s, and freezes nothing", async (_, line, message) => {
+    const { code, out, err } = await cli.run(line);
+    expect(err).toContain(message);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(await brake()).toBeUndefined();
+  });
+
+  it("of other clusters under the same name is a no", async () => {
+    await cli.run("freeze --clusters env=prod --reason x");
+    const { code, err } = await cli.run("freeze --reason x");
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /error: freeze freeze covers env=prod already; give this one another name\n {2}next: starling get freezes\n$/,
+    );
+    expect((await brake())?.freezes).toHaveLength(1);
+  });
+});
+
+describe("thaw", () => {
+  it("lifts the only one, or the one that is named, and keeps who did it", async () => {
+    await cli.run("freeze a --reason x");
+    expect(await cli.run("thaw --reason over")).toMatchObject({
+      code: 0,
+      out: "freeze/a thawed: 2 clusters (all) may go on\n",
+    });
+    await cli.run("freeze a --reason x");
+    await cli.run("freeze b --clusters env=prod --reason x");
+    expect(await cli.run("thaw b")).toMatchObject({
+      code: 0,
+      out: "freeze/b thawed: 1 cluster (env=prod) may go on\n",
+    });
+    expect((await brake())?.freezes.map(({ name }) => name)).toEqual(["a"]);
+    expect(cli.log.filter(({ verb }) => verb === "thaw")).toMatchObject([
+      { principal: PRINCIPAL, name: "a", reason: "over" },
+      { principal: PRINCIPAL, name: "b" },
+    ]);
+  });
+
+  it("asks which, when there are several, and changes nothing", async () => {
+    await cli.run("freeze a --reason x");
+    await cli.run("freeze b --reason x");
+    const row = await brake();
+    const { code, err } = await cli.run("thaw");
+    expect(code).toBe(2);
+    expect(err).toContain("error: which one? there are a, b\n  next: starling thaw a\n");
+    expect(await brake()).toEqual(row);
+  });
+
+  it("of what is not there is a no, which says what is", async () => {
+    const none = await cli.run("thaw");
+    expect(none.code).toBe(1);
+    expect(none.err).toContain("error: nothing is frozen\n");
+    expect((await cli.run("thaw inc-1")).err).toContain("error: there is no freeze inc-1; nothing is frozen\n");
+    await cli.run("freeze a --reason x");
+    const other = await cli.run("thaw inc-1");
+    expect(other.code).toBe(1);
+    expect(other.err).toContain("error: there is no freeze inc-1; there are a\n  next: starling get freezes\n");
+  });
+});
+
+describe("get freezes", () => {
+  it("says that nothing is frozen, on stderr", async () => {
+    expect(await cli.run("get freezes")).toEqual({ code: 0, out: "", err: "nothing is frozen\n" });
+    expect(JSON.parse((await cli.run("get freezes -o json")).out)).toMatchObject({ kind: "FreezeList", items: [] });
+  });
+
+  it("shows those that are on: what they cover, until when, by whom and why", async () => {
+    await words(
+      "freeze",
+      "inc-1",
+      "--clusters",
+      "env in (prod)",
+      "--until",
+      "2999-01-01T00:00:00Z",
+      "--reason",
+      "bad chart",
+    );
+    await cli.run("freeze all-of-them --reason x");
+    const { out } = await cli.run("get freezes");
+    const [head, ...lines] = out.trimEnd().split("\n");
+    expect(head?.trimEnd()).toMatch(/^NAME +CLUSTERS +COVERS +FOR +UNTIL$/);
+    expect(lines).toEqual([
+      expect.stringMatching(/^inc-1 +env in \(prod\) +1 +\d+s +2999-01-01T00:00:00\.000Z +by ana: bad chart$/),
+      expect.stringMatching(/^all-of-them +all +2 +\d+s +thawed +by ana: x$/),
+    ]);
+    expect((await cli.run("get freezes --no-headers")).out.trimEnd().split("\n")).toHaveLength(2);
+    expect((await cli.run("get freezes -o name")).out).toBe("freeze/inc-1\nfreeze/all-of-them\n");
+    for (const line of ["get freeze inc-1 -o name", "get freeze/inc-1 -o name", "get FREEZES inc-1 -o name"]) {
+      expect(await cli.run(line)).toMatchObject({ code: 0, out: "freeze/inc-1\n" });
+    }
+    const one = JSON.parse((await cli.run("get freeze/inc-1 -o json")).out);
+    expect(one).toMatchObject({ kind: "Freeze", metadata: { name: "inc-1" }, spec: { clusters: "env in (prod)" } });
+    expect(JSON.parse((await cli.run("get freezes -o json")).out).items[0]).toEqual(one);
+    const missing = await cli.run("get freezes inc-1 none");
+    expect(missing).toMatchObject({ code: 1, out: "" });
+    expect(missing.err).toContain("error: there is no freeze none\n  next: starling get freezes\n");
+  });
+
+  it("clusters that are covered say so, until they are thawed", async () => {
+    await cli.run("freeze inc-1 --clusters env=prod --reason x");
+    expect((await cli.run("get clusters")).out).toMatch(/c1 .*Frozen.*by ana: x; starling thaw inc-1/);
+    expect((await cli.run("get cluster c2")).out).not.toContain("Frozen");
+    await cli.run("thaw");
+    expect((await cli.run("get clusters")).out).not.toContain("Frozen");
+  });
+});

@@ -1,0 +1,180 @@
+/** What the door answers when the table fails, or somebody else writes at the same time. */
+import { describe, expect, it } from "vitest";
+import { apiHandler } from "#functions/api/api-handler.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import type { Row } from "#shared/domain/rows/row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { ConflictError, StarlingError } from "#shared/errors.ts";
+import type { Write } from "#shared/ports.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { silentLog } from "#test/support/planner-world.ts";
+import { refusingWrites } from "#test/support/refusing-writes.ts";
+import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+/** An installation whose table fails as it is told, once there is a fleet. */
+async function withFailures() {
+  const table = new MemoryTable();
+  let failure: (writes: readonly Write[]) => Error | undefined = () => undefined;
+  const api = apiFixture(
+    table,
+    refusingWrites(table, (writes) => failure(writes)),
+  );
+  await api.call("POST", "/v1/apply", {
+    documents: [source("app"), cluster("c1"), syncGroup("shop", [{ name: "web", source: "app" }])],
+  });
+  await table.write([{ put: syncRow("c1", "shop.web") }]);
+  return { api, table, fail: (how: typeof failure) => (failure = how) };
+}
+
+/** The first so many writes that touch such a row. */
+function first(count: number, error: Error, touches: (write: Write) => boolean = () => true) {
+  let left = count;
+  return (writes: readonly Write[]) => (writes.some(touches) && left-- > 0 ? error : undefined);
+}
+
+const conflict = new ConflictError("somebody else wrote it");
+const busy = new StarlingError("DynamoDB kept refusing", { code: "TableBusy", retry: "transient" });
+const surprise = new Error("a secret-looking detail");
+const orphan = "/v1/clusters/c1?cascade=orphan&confirm=true";
+const isSync = (write: Write) => "put" in write && write.put.sk.startsWith("SYNC#");
+const isLease = (write: Write) => "put" in write && write.put.sk === "LEASE";
+
+describe("an answer", () => {
+  it("is JSON, and says so", async () => {
+    const ports = {
+      table: new MemoryTable(),
+      sender: new MemorySender(),
+      clock: { now: () => new Date() },
+      ids: { unique: () => "id" },
+      installation: "i",
+      log: silentLog,
+    };
+    const answer = await apiHandler(ports)(httpEvent("GET", "/v1/version"), {});
+    expect(answer.headers).toEqual({ "content-type": "application/json" });
+  });
+
+  it("asks to try again after what may pass, and hides a surprise, which is logged", async () => {
+    const { api, fail } = await withFailures();
+    const suspend = () => api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
+    fail(first(1, busy));
+    expect(await suspend()).toEqual({
+      status: 503,
+      body: { code: "TableBusy", message: "DynamoDB kept refusing; try again" },
+    });
+    fail(first(1, surprise));
+    const { status, body } = await suspend();
+    expect({ status, code: body.code }).toEqual({ status: 500, code: "Internal" });
+    expect(body.message).not.toContain("secret-looking");
+    expect(api.log.at(-1)).toMatchObject({ message: "request failed", code: "Internal", error: surprise.message });
+  });
+});
+
+describe("suspending", () => {
+  it("raises the version of the row, and a refusal names no reason where none was given", async () => {
+    const { api, table } = await withFailures();
+    const key = keys.object("payments", "SyncGroup", "shop");
+    const path = "/v1/namespaces/payments/syncgroups/shop";
+    expect((await table.get(key))?.version).toBe(1);
+    await api.call("POST", `${path}/suspend`, {});
+    expect((await table.get<SyncGroupRow>(key))?.version).toBe(2);
+    const { body } = await api.call("POST", `${path}/reconcile`, {});
+    expect(body.message).toMatch(/ at 2026-11-20T08:00:00\.000Z\); resume it first$/);
+  });
+});
+
+describe("deleting", () => {
+  it("dismisses the worker that is there, whose fence stays", async () => {
+    const { api, table } = await withFailures();
+    const lease = {
+      type: "Lease",
+      schema: 1,
+      version: 7,
+      fence: 3,
+      owner: "worker",
+      leaseUntil: "2026-11-20T09:00:00Z",
+    };
+    await table.write([{ put: { ...keys.lease("c1"), ...lease } }]);
+    expect(await api.call("DELETE", orphan)).toMatchObject({ status: 200 });
+    expect(await table.get(keys.lease("c1"))).toEqual({
+      ...keys.lease("c1"),
+      type: "Lease",
+      schema: 1,
+      version: 8,
+      fence: 3,
+    });
+  });
+
+  it("goes on when the lease changes hands meanwhile, and not when it cannot be taken", async () => {
+    for (const [error, status] of [
+      [conflict, 200],
+      [busy, 503],
+    ] as const) {
+      const { api, table, fail } = await withFailures();
+      const lease: Row & { owner: string } = {
+        ...keys.lease("c1"),
+        type: "Lease",
+        schema: 1,
+        version: 7,
+        owner: "worker",
+      };
+      await table.write([{ put: lease }]);
+      fail(first(1, error, isLease));
+      expect((await api.call("DELETE", orphan)).status).toBe(status);
+    }
+  });
+
+  it("forgets Syncs that others write meanwhile, ten times, and not after any other failure", async () => {
+    const action = async (table: MemoryTable) =>
+      (await table.get<SyncRow>(keys.sync("c1", "payments", "shop.web")))?.desired.action;
+    for (const [error, times, status, expected] of [
+      [conflict, 9, 200, "orphan"],
+      [conflict, 10, 409, "apply"],
+      [busy, 1, 503, "apply"],
+    ] as const) {
+      const { api, table, fail } = await withFailures();
+      fail(first(times, error, isSync));
+      expect((await api.call("DELETE", orphan)).status).toBe(status);
+      expect(await action(table)).toBe(expected);
+      // Broken off after the Cluster's own row went: the next one ends it.
+      if (status !== 200) {
+        fail(() => undefined);
+        expect(await api.call("DELETE", orphan)).toMatchObject({ status: 200 });
+        expect(await action(table)).toBe("orphan");
+      }
+    }
+  });
+
+  it("is refused when somebody else wrote the row meanwhile, and fails as the table does", async () => {
+    for (const [error, status] of [
+      [conflict, 409],
+      [busy, 503],
+    ] as const) {
+      const { api, table, fail } = await withFailures();
+      fail(first(1, error, (write) => "delete" in write));
+      expect((await api.call("DELETE", orphan)).status).toBe(status);
+      expect(await table.get(keys.cluster("c1"))).toBeDefined();
+    }
+  });
+
+  it("names ten of those in the way, and counts one and several", async () => {
+    const { api, table } = await withFailures();
+    const one = await api.call("DELETE", "/v1/clusters/c1?cascade=orphan");
+    expect(one.body.message).toBe("deleting Cluster c1 forgets 1 Sync; the objects in the cluster stay");
+    await table.write(Array.from({ length: 9 }, (_, index) => ({ put: syncRow("c1", `shop.t${index}`) })));
+    const ten = await api.call("DELETE", "/v1/clusters/c1?confirm=true");
+    expect(ten.body.message).toMatch(
+      /^Cluster c1 has 10 Syncs assigned \((payments\/shop\.\w+, ){9}payments\/shop\.web\)/,
+    );
+    await table.write([{ put: syncRow("c1", "shop.more") }]);
+    const eleven = await api.call("DELETE", "/v1/clusters/c1?confirm=true");
+    expect(eleven.body.message).toMatch(/^Cluster c1 has 11 Syncs assigned \(([\w./]+, ){9}[\w./]+ and more\)/);
+    const syncs = Array.from({ length: 10 }, (_, index) => sync(`s${index}`, { cluster: "c1", source: "app" }));
+    await api.call("POST", "/v1/apply", { documents: syncs });
+    const used = await api.call("DELETE", "/v1/namespaces/payments/sources/app?confirm=true");
+    expect(used.body).toMatchObject({ code: "InUse", message: expect.stringContaining(" and more; point them") });
+    await api.call("DELETE", "/v1/namespaces/payments/syncs/s0?confirm=true");
+  });
+});

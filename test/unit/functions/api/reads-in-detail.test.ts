@@ -1,0 +1,205 @@
+import { describe, expect, it } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+
+type Api = ReturnType<typeof apiFixture>;
+
+async function everyItem(api: Api, path: string) {
+  const items: { metadata: { name: string; namespace: string } }[] = [];
+  let next = "";
+  for (;;) {
+    const { body } = await api.call("GET", `${path}${next}`);
+    items.push(...body.items);
+    if (body.metadata.continue === undefined) return items;
+    next = `${path.includes("?") ? "&" : "?"}continue=${body.metadata.continue}`;
+  }
+}
+
+const elsewhere = (namespace: string, name: string) => {
+  const document = sync(name, { cluster: "c1", source: "app" });
+  return { ...document, metadata: { ...document.metadata, namespace } };
+};
+
+describe("Syncs of a namespace", () => {
+  it("are those of this one, whichever others come before and after it", async () => {
+    const api = apiFixture();
+    const documents = [
+      elsewhere("alpha", "one"),
+      elsewhere("payments", "two"),
+      elsewhere("payments", "three"),
+      elsewhere("zebra", "four"),
+    ];
+    await api.call("POST", "/v1/apply", { documents });
+    const named = async (path: string) => (await everyItem(api, path)).map(({ metadata }) => metadata.name);
+    expect(await named("/v1/namespaces/payments/syncs")).toEqual(["three", "two"]);
+    expect(await named("/v1/syncs")).toEqual(["one", "three", "two", "four"]);
+    expect((await api.call("GET", "/v1/syncs?state=1Ready")).status).toBe(400);
+  });
+});
+
+describe("Clusters in a list", () => {
+  it("count all of their Syncs", async () => {
+    const api = apiFixture();
+    const clusters = Array.from({ length: 20 }, (_, index) => cluster(`c${index}`));
+    await api.call("POST", "/v1/apply", { documents: clusters });
+    const rows = ["a", "b", "c", "d", "e"].map((name) => syncRow("c19", `shop.${name}`));
+    await api.table.write(rows.map((put) => ({ put })));
+    const items = await everyItem(api, "/v1/clusters");
+    expect(items.at(-9)).toMatchObject({ metadata: { name: "c19" }, status: { syncs: { total: 5, ready: 5 } } });
+  });
+});
+
+describe("rollouts", () => {
+  const path = "/v1/namespaces/payments/syncgroups/shop/rollouts";
+
+  async function withTargets(states: readonly TargetState[]) {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [{ name: "web", source: "app" }])] });
+    await api.table.write([
+      { put: headRow(2) },
+      { put: rolloutRow(1, ["Succeeded"]) },
+      { put: rolloutRow(2, states) },
+      ...states.map((state, order) => ({ put: targetRow(2, { order, state }) })),
+    ]);
+    return api;
+  }
+
+  it("end where the first one is, in a page of that size", async () => {
+    const api = await withTargets(["Succeeded", "Succeeded"]);
+    expect((await api.call("GET", `${path}?limit=2`)).body.metadata).toEqual({});
+    expect((await api.call("GET", `${path}?limit=1`)).body.metadata).toHaveProperty("continue");
+  });
+
+  it("are those of their namespace, and of Syncs that users wrote as well", async () => {
+    const api = await withTargets(["Succeeded", "Succeeded"]);
+    const subject = { namespace: "other", kind: "Sync", name: "own" } as const;
+    await api.call("POST", "/v1/apply", { documents: [elsewhere("other", "own")] });
+    const head = { ...headRow(3), ...keys.head(subject), subject };
+    const rollout = { ...rolloutRow(3, ["Succeeded", "Succeeded"]), ...keys.rollout(subject, 3), subject };
+    await api.table.write([{ put: head }, { put: rollout }]);
+    const named = async (list: string) => (await everyItem(api, list)).map(({ metadata }) => metadata.name);
+    expect(await named("/v1/namespaces/payments/rollouts")).toEqual(["shop-2"]);
+    expect(await named("/v1/namespaces/other/rollouts")).toEqual(["own-3"]);
+    expect(await named("/v1/rollouts")).toEqual(["own-3", "shop-2"]);
+    const own = "/v1/namespaces/other/syncs/own/rollouts";
+    expect((await api.call("GET", `${own}/newest`)).body.metadata.name).toBe("own-3");
+    expect((await api.call("GET", "/v1/namespaces/other/rollouts/own-3")).body.spec.subject).toEqual(subject);
+  });
+
+  it("say that there is none yet, or not this one", async () => {
+    const api = await withTargets(["Succeeded", "Succeeded"]);
+    await api.call("POST", "/v1/apply", { documents: [syncGroup("new", [{ name: "web", source: "app" }])] });
+    const none = await api.call("GET", "/v1/namespaces/payments/syncgroups/new/rollouts/newest");
+    expect(none).toMatchObject({ status: 404, body: { message: "SyncGroup payments/new has no rollout yet" } });
+    const other = await api.call("GET", `${path}/7`);
+    expect(other).toMatchObject({ status: 404, body: { message: "SyncGroup payments/shop has no rollout 7" } });
+  });
+
+  it("give as many targets of a state as are asked for, and then the others", async () => {
+    const api = await withTargets(["Failed", "Waiting", "Failed", "Failed", "Waiting", "Failed"]);
+    const list = `${path}/2/targets?state=Failed&limit=2`;
+    const first = (await api.call("GET", list)).body;
+    const named = (body: { items: { cluster: string }[] }) => body.items.map((item) => item.cluster);
+    expect(named(first)).toEqual(["c1", "c3"]);
+    expect(named((await api.call("GET", `${list}&continue=${first.metadata.continue}`)).body)).toEqual(["c4", "c6"]);
+  });
+
+  it("say what runs where a target waits for a reason, and not where its turn has not come", async () => {
+    const api = await withTargets(["Succeeded", "Waiting", "Waiting"]);
+    const applied = { revision: "main@sha1:old", renderDigest: "sha256:1", attempt: 1, at: "2026-11-20T07:00:00.000Z" };
+    const rows = ["c1", "c2", "c3"].map((name) => {
+      const row = syncRow(name, "shop.web");
+      return { put: { ...row, observed: { ...row.observed, applied } } as unknown as SyncRow };
+    });
+    const held = { ...targetRow(2, { order: 2, state: "Waiting" }), reason: "NoAnswer" };
+    await api.table.write([...rows, { put: held }]);
+    const { items } = (await api.call("GET", `${path}/2/targets`)).body;
+    expect(items.map((item: { revision?: string }) => item.revision)).toEqual([
+      "main@sha1:old",
+      undefined,
+      "main@sha1:old",
+    ]);
+  });
+});
+
+describe("events", () => {
+  it("are those of the cluster that is asked for", async () => {
+    const api = apiFixture();
+    const about = { namespace: "payments", kind: "Sync", name: "shop.web" };
+    const event = (at: string, clusterName: string) =>
+      ({
+        ...keys.event(about, at, "1"),
+        type: "Event",
+        schema: 1,
+        version: 1,
+        at,
+        severity: "info",
+        reason: "Current",
+        message: "",
+        cluster: clusterName,
+        rollout: 3,
+        revision: "main@sha1:1",
+      }) as const;
+    await api.table.write([
+      { put: event("2026-11-20T07:00:00.000Z", "c1") },
+      { put: event("2026-11-20T07:01:00.000Z", "c2") },
+    ]);
+    const list = "/v1/namespaces/payments/syncs/shop.web/events";
+    expect(await everyItem(api, `${list}?cluster=c1`)).toEqual([
+      {
+        at: "2026-11-20T07:00:00.000Z",
+        severity: "info",
+        reason: "Current",
+        message: "",
+        cluster: "c1",
+        rollout: 3,
+        revision: "main@sha1:1",
+      },
+    ]);
+    expect(await everyItem(api, list)).toHaveLength(2);
+  });
+});
+
+describe("applying", () => {
+  it("finds nothing to do for a Sync that stays on its cluster", async () => {
+    const api = apiFixture();
+    const documents = [sync("extra", { cluster: "c1", source: "app" })];
+    await api.call("POST", "/v1/apply", { documents });
+    const again = await api.call("POST", "/v1/apply", { documents });
+    expect(again).toMatchObject({ status: 200, body: { items: [{ outcome: "unchanged" }] } });
+  });
+
+  it("does not ask about a template that is on no cluster, nor names consequences", async () => {
+    const api = apiFixture();
+    const template = (name: string) => ({ name, source: "app" });
+    await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [template("web"), template("api")])] });
+    await api.table.write([{ put: syncRow("c1", "shop.web") }]);
+    const documents = [syncGroup("shop", [template("web")])];
+    const tried = await api.call("POST", "/v1/apply", { documents, dryRun: true });
+    expect(tried.status).toBe(200);
+    expect(tried.body).not.toHaveProperty("consequences");
+    expect(await api.call("POST", "/v1/apply", { documents })).toMatchObject({
+      status: 200,
+      body: { items: [{ outcome: "configured" }] },
+    });
+  });
+
+  it("tells the first hundred problems, and how many there are", async () => {
+    const wrong = (count: number) =>
+      Array.from({ length: count }, (_, index) => source(`s${index}`, { interval: "never" }));
+    const api = apiFixture();
+    const one = await api.call("POST", "/v1/apply", { documents: wrong(1) });
+    expect(one.body.message).toBe("1 problem in 1 document; nothing was applied");
+    const hundred = await api.call("POST", "/v1/apply", { documents: wrong(100) });
+    expect(hundred.body.message).toBe("100 problems in 100 documents; nothing was applied");
+    const more = await api.call("POST", "/v1/apply", { documents: wrong(101) });
+    expect(more.body.message).toBe(
+      "101 problems in 101 documents, of which the first 100 are told; nothing was applied",
+    );
+    expect(more.body.problems).toHaveLength(100);
+    expect(more.body.problemCount).toBe(101);
+  });
+});

@@ -52,6 +52,15 @@ describe("reads", () => {
     ]);
   });
 
+  test("of what a newer version wrote are refused, with the row and its schema", async () => {
+    server.restart(() => ok({ Item: { ...stored("a"), schema: { N: `${ROW_SCHEMA + 1}` } } }));
+    await expect(table.get(row("a"))).rejects.toMatchObject({
+      code: "NewerRow",
+      retry: "permanent",
+      data: { pk: "p", sk: "a", schema: ROW_SCHEMA + 1 },
+    });
+  });
+
   test("of many rows ask again for those that were left out, and for no others", async () => {
     server.restart((_request, index) =>
       ok(
@@ -180,6 +189,38 @@ describe("what passes is tried again", () => {
     );
     expect(await table.update({ update: row("a"), add: { n: 1 } })).toEqual({ pk: "p", sk: "a" });
     expect(server.requests).toHaveLength(2);
+  });
+});
+
+/** By the names that Node gives to what goes wrong before there is an answer. */
+describe("a network without an answer", () => {
+  async function failing(code: string) {
+    let calls = 0;
+    const requestHandler = {
+      handle: async () => {
+        calls += 1;
+        throw Object.assign(new Error("no answer"), { code });
+      },
+    };
+    const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+    const plain = new DynamoDBClient({ region: "us-east-1", credentials, maxAttempts: 1, requestHandler });
+    const error = await new DynamoTable(DynamoDBDocumentClient.from(plain), "rows").get(row("a")).catch((said) => said);
+    return { error, calls };
+  }
+
+  test.each(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"])(
+    "passes: %s",
+    async (code) => {
+      const { error, calls } = await failing(code);
+      expect(error).toMatchObject({ code: "TableBusy", retry: "transient" });
+      expect(calls).toBe(3);
+    },
+  );
+
+  test("of any other name is a defect, and stays as it is", async () => {
+    const { error, calls } = await failing("EPROTO");
+    expect(error).toMatchObject({ code: "EPROTO" });
+    expect(calls).toBe(1);
   });
 });
 

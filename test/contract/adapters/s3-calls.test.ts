@@ -138,3 +138,19 @@ test("of a blob that is too large the rest is not fetched", async () => {
   await expect(blobs.get("a", { maxBytes: 4 })).rejects.toMatchObject({ code: "BlobTooLarge" });
   await expect.poll(() => server.cutOff(), { timeout: 20_000 }).toBe(1);
 });
+
+/** By the names that Node gives to what goes wrong before there is an answer. */
+test.each([
+  ["ECONNRESET", busy],
+  ["ECONNREFUSED", busy],
+  ["EPIPE", busy],
+  ["ETIMEDOUT", busy],
+  ["ENOTFOUND", busy],
+  ["EAI_AGAIN", busy],
+  ["EPROTO", { code: "EPROTO" }],
+] as const)("a network that ends with %s: %j", async (code, expected) => {
+  const requestHandler = { handle: async () => Promise.reject(Object.assign(new Error("no answer"), { code })) };
+  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+  const cut = new S3Client({ region: "us-east-1", credentials, maxAttempts: 1, requestHandler });
+  await expect(new S3BlobStore(cut, "blobs").get("a")).rejects.toMatchObject(expected);
+});

@@ -81,7 +81,8 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
 
     test("of a newer version of Starling are refused by name", async () => {
       await put("new", { schema: ROW_SCHEMA + 1 });
-      const refused = { code: "NewerRow", retry: "permanent", message: expect.stringContaining(pk) };
+      const data = { pk, sk: "new", schema: ROW_SCHEMA + 1 };
+      const refused = { code: "NewerRow", retry: "permanent", message: expect.stringContaining(pk), data };
       await expect(table.get(key("new"))).rejects.toMatchObject(refused);
       await expect(table.getMany([key("new")])).rejects.toMatchObject(refused);
       await expect(all((cursor) => table.query({ pk, ...from(cursor) }))).rejects.toMatchObject(refused);

@@ -140,7 +140,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         tests: [
           "test/unit/shared/adapters/git/*.test.ts",
           `${adapterTests}/isomorphic-git-remote.test.ts`,
-          `${adapterTests}/hostile-*.test.ts`,
+          `${adapterTests}/hostile-repositories.test.ts`,
         ],
         every: 20,
       },

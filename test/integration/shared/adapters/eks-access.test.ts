@@ -142,6 +142,14 @@ describe("where a cluster is", () => {
     world.pass(61);
     world.fail(() => ({ status: 400, code: "ThrottlingException", message: "Rate exceeded" }));
     await expect(access.endpoint(target(homeArn))).resolves.toMatchObject({ server: "https://127.0.0.1:9" });
+    const asked = world.count("eks DescribeCluster");
+    world.pass(0.9);
+    await expect(access.endpoint(target(homeArn))).resolves.toMatchObject({ server: "https://127.0.0.1:9" });
+    expect(world.count("eks DescribeCluster")).toBe(asked);
+    world.fail(undefined);
+    world.addCluster(homeArn, { endpoint: "https://127.0.0.1:10" });
+    world.pass(0.2);
+    await expect(access.endpoint(target(homeArn))).resolves.toMatchObject({ server: "https://127.0.0.1:10" });
   });
 
   test.each([
@@ -184,6 +192,8 @@ describe("where a cluster is", () => {
     await expect(access.endpoint(target(spokeCluster("gone"), { role }))).rejects.toMatchObject({
       code: "EksClusterNotFound",
       message: expect.stringContaining("EKS knows no such cluster where Starling asks for"),
+      data: { arn: spokeCluster("gone") },
+      cause: expect.any(Error),
     });
   });
 

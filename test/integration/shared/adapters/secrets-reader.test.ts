@@ -20,7 +20,9 @@ const none = {
   message: "Secrets Manager can't find the specified secret value for staging label: AWSCURRENT",
 };
 
-let refusal: Refusal;
+/** What is answered: a refusal, or what the secret holds. */
+let refusal: Refusal | undefined;
+let held: object;
 let asked: number;
 let now: number;
 let client: SecretsManagerClient;
@@ -29,10 +31,16 @@ const clock = { now: () => new Date(now) };
 
 beforeEach(async () => {
   asked = 0;
+  refusal = undefined;
+  held = {};
   now = Date.UTC(2026, 0, 1);
   const server = createServer((request, response) => {
     asked += 1;
     request.resume().on("end", () => {
+      if (refusal === undefined) {
+        response.writeHead(200, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(held));
+        return;
+      }
       response.writeHead(400, { "content-type": "application/x-amz-json-1.1" });
       response.end(JSON.stringify({ __type: refusal.type, Message: refusal.message, message: refusal.message }));
     });
@@ -64,7 +72,11 @@ describe("a refusal", () => {
     [
       "of the key names the key's policy, and not the name",
       { type: "AccessDeniedException", message: "Access to KMS is not allowed" },
-      { code: "SecretKeyDenied", message: expect.stringMatching(/kms:Decrypt in the policy of the key/) },
+      {
+        code: "SecretKeyDenied",
+        message: expect.stringMatching(/kms:Decrypt in the policy of the key.* under aws\/secretsmanager$/),
+        data: { name: "other/token" },
+      },
     ],
     [
       "of a key that cannot decrypt, too",
@@ -74,7 +86,16 @@ describe("a refusal", () => {
       },
       { code: "SecretKeyDenied", retry: "transient", message: expect.stringMatching(/enable the key/) },
     ],
-    ["of a secret without a value is told as one that is not there", none, { code: "SecretNotFound" }],
+    [
+      "of a secret without a value is told as one that is not there",
+      none,
+      { code: "SecretNotFound", retry: "transient", data: { name: "other/token" } },
+    ],
+    [
+      "for another reason is not taken for a secret that is not there, nor for one that may not be read",
+      { type: "InternalServiceError", message: "try again" },
+      { name: "InternalServiceError" },
+    ],
   ];
   test.each(rows)("%s", async (_legend, said, wanted) => {
     refusal = said;
@@ -83,6 +104,46 @@ describe("a refusal", () => {
     expect(error).toMatchObject(wanted);
     if (said.message.includes("KMS"))
       expect(error).not.toMatchObject({ message: expect.stringContaining("starts with") });
+  });
+});
+
+describe("a value", () => {
+  const read = (reader: SecretsManagerReader, fresh?: "fresh") =>
+    reader.read("token", fresh === undefined ? {} : { fresh: true });
+
+  test("is asked for once in five minutes, for each secret, and seen when it changes", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    held = { SecretString: "one" };
+    expect(await read(reader)).toBe("one");
+    held = { SecretString: "two" };
+    now += 299_999;
+    expect([await read(reader), asked]).toEqual(["one", 1]);
+    expect([await reader.read("another"), asked]).toEqual(["two", 2]);
+    now += 1;
+    expect([await read(reader), asked]).toEqual(["two", 3]);
+  });
+
+  test("is asked for again by whoever needs a fresh one, which is kept for the others", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    held = { SecretString: "one" };
+    await read(reader);
+    held = { SecretString: "two" };
+    expect(await read(reader, "fresh")).toBe("two");
+    expect([await read(reader), asked]).toEqual(["two", 2]);
+  });
+
+  test("that was refused is not remembered", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    refusal = none;
+    await expect(read(reader)).rejects.toMatchObject({ code: "SecretNotFound" });
+    refusal = undefined;
+    held = { SecretString: "" };
+    expect(await read(reader)).toBe("");
+  });
+
+  test("that is no text is told as one that is not there", async () => {
+    held = { SecretBinary: "eA==" };
+    await expect(read(new SecretsManagerReader(client, clock))).rejects.toMatchObject({ code: "SecretNotFound" });
   });
 });
 

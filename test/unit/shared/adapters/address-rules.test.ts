@@ -138,7 +138,14 @@ describe("the operator's allow list", () => {
   });
 
   test.each(["10.0.0.0/33", "http://git", "a b", "10.0.0.0/x"])("refuses the entry %s", (entry) => {
-    expect(() => addressRules(entry)).toThrow(`"${entry}"`);
+    expect(() => addressRules(entry)).toThrow(
+      expect.objectContaining({
+        message: expect.stringContaining(`"${entry}"`),
+        code: "InvalidAllowList",
+        retry: "permanent",
+        data: { entry },
+      }),
+    );
   });
 });
 
@@ -160,5 +167,39 @@ describe("where a cluster may be", () => {
     });
     if (reached) expect(await looked).toBe(address);
     else await expect(looked).rejects.toMatchObject({ code: "AddressRefused" });
+  });
+});
+
+describe("a socket's lookup", () => {
+  const look = (rules: ReturnType<typeof addressRules>, host: string, all: "all" | "one") =>
+    new Promise((resolve, reject) => {
+      guardedLookup(rules)(host, all === "all" ? { all: true } : {}, (error, ...found) =>
+        error === null ? resolve(found) : reject(error),
+      );
+    });
+
+  test("gives the first address that may be reached, with its family", async () => {
+    expect(await look(clusterAddresses, "127.0.0.1", "one")).toEqual(["127.0.0.1", 4]);
+    expect(await look(clusterAddresses, "::1", "one")).toEqual(["::1", 6]);
+  });
+
+  test("gives all of them to whoever asks for all, and none that may not be reached", async () => {
+    const both = { refusal: (_host: string, address: string) => (address === "127.0.0.1" ? undefined : "not there") };
+    expect(await look(both, "localhost", "all")).toEqual([[{ address: "127.0.0.1", family: 4 }]]);
+  });
+
+  test("of a name that is refused says so, with the name and the reason", async () => {
+    await expect(look(addressRules(""), "127.0.0.1", "all")).rejects.toMatchObject({
+      code: "AddressRefused",
+      retry: "permanent",
+      message: expect.stringContaining("127.0.0.1 is no public address"),
+    });
+  });
+
+  test("of a name that nobody knows fails as the resolver does", async () => {
+    // No resolver is asked for a label of more than 63 characters.
+    await expect(look(clusterAddresses, `${"x".repeat(64)}.invalid`, "one")).rejects.toMatchObject({
+      syscall: "getaddrinfo",
+    });
   });
 });

@@ -15,6 +15,7 @@ import {
 } from "#test/support/cluster-fixture.ts";
 import { engineWorld } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
+import { watchedClient } from "#test/support/watched-client.ts";
 
 const env = [
   { name: "A", value: "1" },
@@ -38,6 +39,20 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
       moved: [],
       foreign: [],
     });
+  });
+
+  it("nothing changed: that costs one LIST for each kind", async () => {
+    const inventory = await cluster.applied("cheap", [
+      namespace("cheap"),
+      configMap("cheap/c"),
+      deployment("cheap/web", env),
+    ]);
+    const listed: string[] = [];
+    const client = watchedClient(cluster.client, async ({ method, name }) => {
+      if (method === "list" || method === "get") listed.push(name);
+    });
+    expect(await detectDrift(client, inventory)).toMatchObject({ clean: true });
+    expect(listed.toSorted()).toEqual(["configmaps", "deployments", "namespaces"]);
   });
 
   interface Planted {

@@ -76,7 +76,10 @@ export interface ClusterClient {
    * @throws KubeError of class `tooLarge` where there is more than is read: never a part of the list.
    */
   list(kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]>;
-  /** Server-side apply as `starling`, taking fields from whoever has them; unknown fields are refused. */
+  /**
+   * Server-side apply as `starling`, taking fields from whoever has them; unknown fields are refused. With
+   * `metadata.resourceVersion` in the object only if that is still the newest.
+   */
   apply(kind: KindInfo, object: ManifestObject, options?: { readonly dryRun?: true }): Promise<WriteAnswer>;
   create(kind: KindInfo, object: ManifestObject): Promise<WriteAnswer>;
   /** PUT; with `metadata.resourceVersion` in the object only if that is still the newest. */

@@ -47,13 +47,13 @@ export interface ApplyObjectRequest extends OwnDeadline {
   readonly setId: string;
   /** What the inventory says of it. */
   readonly known?: InventoryEntry;
-  /** Its metadata, read just before because the inventory does not know it; undefined when it is not there. */
+  /** Its metadata, read just before: it is unknown, or is not as it was recorded. Undefined when it is not there. */
   readonly existing?: KubeObject;
   readonly adopt: readonly ForeignTool[];
 }
 
-/** How often an object may turn out to be another one than was known of; each time it is read anew. */
-const maxReplacements = 3;
+/** How often an object may turn out to be another one than was known of, or changed; each time it is read anew. */
+const maxReadings = 3;
 /** Steps of taking over other managers, with a writer coming between each time. */
 const maxTakeOvers = 3;
 /** A kind may answer 404 for a moment after its definition says Established (kustomize-controller#98). */
@@ -65,22 +65,39 @@ const noMatchRetryDelaysMs = [100, 250, 500, 1000, 1500];
  */
 export async function applyObject(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
   let asked = request;
-  for (let replacement = 0; ; replacement += 1) {
+  for (let reading = 0; ; reading += 1) {
     const result = await applyAsKnown(client, asked);
-    if (result.outcome !== "failed" || result.failure.class !== "replaced") return result;
-    if (replacement === maxReplacements) return result;
-    const { known: _known, existing: _existing, ...rest } = request;
+    if (!isOutdated(result) || reading === maxReadings) return result;
+    const { existing: _, ...rest } = request;
     try {
       const kind = await kindOf(client, request.target.object);
       const live = "plural" in kind ? await client.get(kind, request.target.id, { metadataOnly: true }) : undefined;
-      asked = { ...rest, ...(live === undefined ? {} : { existing: live }) };
+      asked = live === undefined ? withoutRecord(rest) : asItIs(rest, live);
     } catch (error) {
       return failed(request, error);
     }
   }
 }
 
-/** Applies it to the very object that is known of: another one of its name may be somebody else's. */
+/** The object is another one, or changed since it was recorded: somebody else may have taken it. */
+function isOutdated(result: AppliedObject): boolean {
+  return result.outcome === "failed" && (result.failure.class === "replaced" || result.failure.class === "conflict");
+}
+
+/** What is recorded of another object of its name says nothing of this one. */
+function asItIs(request: ApplyObjectRequest, existing: KubeObject): ApplyObjectRequest {
+  const isKnown = request.known?.uid === stringAt(existing, "metadata", "uid");
+  return { ...(isKnown ? request : withoutRecord(request)), existing };
+}
+
+function withoutRecord({ known: _, ...request }: ApplyObjectRequest): ApplyObjectRequest {
+  return request;
+}
+
+/**
+ * Applies it to the very object that is known of, as it was recorded or was just read: another one of its name, or one
+ * that was changed, may be somebody else's.
+ */
 async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
   const { target, setId, existing, known } = request;
   const { id } = target;
@@ -99,7 +116,8 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
     const kind = await kindOf(client, target.object);
     if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
     const object = withUid(target.object, known?.uid ?? stringAt(existing, "metadata", "uid"));
-    const answer = await applyOverObstacles(client, kind, object);
+    const expected = existing === undefined ? withVersion(object, known?.resourceVersion) : object;
+    const answer = await applyOverObstacles(client, kind, expected);
     if (isBeingDeleted(answer.object)) return terminating(id, answer.object);
     const settled = await takeOver(client, kind, { object, answer });
     return applied(request, kind, { ...settled, created: answer.created });
@@ -111,6 +129,11 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
 /** The server refuses it then when there is no object of this uid; nobody owns the field. */
 function withUid(object: ManifestObject, uid: string | undefined): ManifestObject {
   return uid === undefined ? object : { ...object, metadata: { ...object.metadata, uid } };
+}
+
+/** The server refuses it then when anybody has written to the object since, were it only its status. */
+function withVersion(object: ManifestObject, resourceVersion = ""): ManifestObject {
+  return resourceVersion === "" ? object : { ...object, metadata: { ...object.metadata, resourceVersion } };
 }
 
 function failed(request: ApplyObjectRequest, error: unknown): AppliedObject {

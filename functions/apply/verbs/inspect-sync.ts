@@ -15,8 +15,8 @@ import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import { countCorrections, sortDrift } from "#functions/apply/verbs/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { seenHealth, verifySync } from "#functions/apply/verbs/verify-sync.ts";
-import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
-import { objectIdOf } from "#shared/domain/kube-object.ts";
+import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/domain/inventory.ts";
+import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
 import { isAsked, maxTroubles, type ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
@@ -112,7 +112,7 @@ async function correct(
   if (parent.kind === "refused") return refusedFinding(context, parent);
   // What is gone, or another's by now, is looked at like something new: it may belong to somebody else.
   const lost = report.drifted.filter(isAway).map(({ id }) => id);
-  const held = changeInventory(seen, { recorded: [], settled: lost });
+  const held = changeInventory(seen, { recorded: asRead(report, seen), settled: lost });
   const drifted = new Set(report.drifted.map((object) => objectIdKey(object.id)));
   const rendering = await loadRendering(renderDigest, ports.blobs);
   const { defaultNamespace } = row.desired.apply;
@@ -151,6 +151,16 @@ async function correct(
   const message = troubles[0]?.message ?? waiting?.message ?? "drift could not be put back yet";
   const phase = result.outcome === "unreachable" ? "Unreachable" : final ? "Failed" : "Retrying";
   return { phase, reason: "DriftCorrectionFailed", message, troubles, ...found };
+}
+
+/** What changed carried the set's mark when it was read: it is applied over that state, and over no later one. */
+function asRead({ drifted }: DriftReport, inventory: Inventory): readonly InventoryEntry[] {
+  const known = entriesById(inventory);
+  return drifted.flatMap(({ id, live }) => {
+    const entry = known.get(objectIdKey(id));
+    const resourceVersion = stringAt(live, "metadata", "resourceVersion");
+    return entry === undefined || resourceVersion === undefined ? [] : [{ ...entry, resourceVersion }];
+  });
 }
 
 async function withHealth(

@@ -145,7 +145,7 @@ class KubeClusterClient implements ClusterClient {
       path: `${pathOf(kind, keyOf(object))}?fieldManager=${fieldManager}&force=true&fieldValidation=Strict${dryRun}`,
       contentType: "application/apply-patch+yaml",
       body: stringifyJson(object),
-      retryConflicts: true,
+      retryConflicts: object.metadata.resourceVersion === undefined,
     });
   }
 

@@ -49,6 +49,19 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect((await client.apply(configMaps, configMap("n/a", { k: "2" }))).object.data).toEqual({ k: "2" });
   });
 
+  it("applies over the version that is named, and over no later one", async () => {
+    const { object } = await client.apply(configMaps, configMap("n/version"));
+    const over = (resourceVersion: string, k: string) => {
+      const { metadata, ...rest } = configMap("n/version", { k });
+      return client.apply(configMaps, manifest({ ...rest, metadata: { ...metadata, resourceVersion } }));
+    };
+    const first = stringAt(object, "metadata", "resourceVersion") ?? "";
+    const second = stringAt((await over(first, "2")).object, "metadata", "resourceVersion") ?? "";
+    // The same content as well: what is there may be somebody else's by now.
+    for (const k of ["2", "3"]) await expect(over(first, k)).rejects.toMatchObject({ verdict: { class: "conflict" } });
+    expect((await over(second, "3")).object.data).toEqual({ k: "3" });
+  });
+
   it("a dry run stores nothing", async () => {
     await client.apply(configMaps, configMap("n/dry"), { dryRun: true });
     expect(await client.get(configMaps, { namespace: "n", name: "dry" })).toBeUndefined();

@@ -1,8 +1,8 @@
 /**
- * `npm run nightly [-- seeds|calls] [--seed N,N] [--from N] [--count N] [--parallel N] [--processes N] [--rate N]`: what
- * takes too long for every commit. `seeds`: the invariant suite under the full fault proxy, one small world per seed;
- * `calls`: a reference run, over and over, until each of its calls has failed in every way. Prints what repeats that
- * which fails, and exits with 1 then.
+ * `npm run nightly [-- seeds|busy|calls] [--seed N,N] [--from N] [--count N] [--parallel N] [--processes N] [--rate N]`:
+ * what takes too long for every commit. `seeds`: the invariant suite under the full fault proxy, one small world per seed;
+ * `busy`: a day on which people, pushes and groups cross each other, likewise; `calls`: a reference run, over and over,
+ * until each of its calls has failed in every way. Prints what repeats that which fails, and exits with 1 then.
  *
  * `npm run nightly -- mutants [AREA|AREA/PART...] [--processes N] [--every N] [--changed] [--write]`: the sources with
  * one mistake at a time, and the tests below e2e that should see it. `--every` makes another sample than the part says;
@@ -17,7 +17,7 @@ import { errorMessage } from "#shared/errors.ts";
 import { playMutants } from "#test/nightly/mutants/play-mutants.ts";
 import { measuredRate } from "#test/support/measured-rate.ts";
 import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";
-import { playQuiet, playSeed } from "#test/support/play-seed.ts";
+import { playBusySeed, playQuiet, playSeed } from "#test/support/play-seed.ts";
 import { inPool } from "#test/support/pool.ts";
 
 const { values, positionals } = parseArgs({
@@ -26,7 +26,8 @@ const { values, positionals } = parseArgs({
     /** These seeds and no others. */
     seed: { type: "string" },
     from: { type: "string", default: String(Date.now() % 1_000_000) },
-    count: { type: "string", default: "1000" },
+    /** By default 1,000 seeds, and 100 busy days, which are ten times as long. */
+    count: { type: "string" },
     /** Worlds at once in one process: much of a world's time is waiting. */
     parallel: { type: "string", default: "5" },
     processes: { type: "string", default: "2" },
@@ -40,13 +41,16 @@ const { values, positionals } = parseArgs({
     write: { type: "boolean", default: false },
   },
 });
-const [from, count, parallel, processes] = [values.from, values.count, values.parallel, values.processes].map(
-  Number,
-) as [number, number, number, number];
+const [from, parallel, processes] = [values.from, values.parallel, values.processes].map(Number) as [
+  number,
+  number,
+  number,
+];
 /** Worlds between two words about how far it is. */
 const toldEvery = 50;
-const suites = { seeds: playSeeds, calls: failCalls };
+const suites = { seeds: playSeeds, busy: playBusySeeds, calls: failCalls };
 type SuiteName = keyof typeof suites;
+const usualCounts = { seeds: 1000, busy: 100 };
 
 const [suite, ...areas] = positionals;
 if (suite === "mutants") {
@@ -65,7 +69,7 @@ for (const name of names) {
 process.exit(worst);
 
 async function inProcesses(name: SuiteName): Promise<number> {
-  if (name === "seeds") console.log(`seeds ${values.seed ?? `${from} to ${from + count - 1}`}`);
+  if (name !== "calls") console.log(`${name} ${values.seed ?? `${from} to ${from + countOf(name) - 1}`}`);
   const given = process.argv.slice(2).filter((each) => !Object.hasOwn(suites, each));
   const exits = Array.from({ length: processes }, async (_, share) => {
     const args = [fileURLToPath(import.meta.url), name, ...given, "--from", `${from}`, "--share", `${share}`];
@@ -77,23 +81,44 @@ async function inProcesses(name: SuiteName): Promise<number> {
 }
 
 async function playSeeds(): Promise<number> {
-  const all = values.seed?.split(",").map(Number) ?? Array.from({ length: count }, (_, index) => from + index);
+  return eachSeed("seeds", async () => {
+    const { rate, played: quietEnd } = await paced(playQuiet);
+    return (seed) => playSeed(seed, { rate, quietEnd });
+  });
+}
+
+async function playBusySeeds(): Promise<number> {
+  return eachSeed("busy", async () => {
+    const { rate } = await paced(playQuiet);
+    return (seed) => playBusySeed(seed, rate);
+  });
+}
+
+function countOf(name: keyof typeof usualCounts): number {
+  return Number(values.count ?? usualCounts[name]);
+}
+
+async function eachSeed(
+  name: keyof typeof usualCounts,
+  begin: () => Promise<(seed: number) => Promise<void>>,
+): Promise<number> {
+  const all = values.seed?.split(",").map(Number) ?? Array.from({ length: countOf(name) }, (_, index) => from + index);
   const seeds = own(all);
   if (seeds.length === 0) return 0;
-  const { rate, played: quietEnd } = await paced(playQuiet);
+  const play = await begin();
   const failed: number[] = [];
   let played = 0;
   await inPool(seeds, parallel, async (seed) => {
     try {
-      await playSeed(seed, { rate, quietEnd });
+      await play(seed);
     } catch (error) {
       failed.push(seed);
-      console.log(`seed ${seed} failed: ${errorMessage(error)}\nrepeat it: npm run nightly -- seeds --seed ${seed}`);
+      console.log(`seed ${seed} failed: ${errorMessage(error)}\nrepeat it: npm run nightly -- ${name} --seed ${seed}`);
     }
     played += 1;
-    if (played % toldEvery === 0) console.log(`${played} of ${seeds.length} seeds, ${failed.length} failed`);
+    if (played % toldEvery === 0) console.log(`${played} of ${seeds.length} ${name}, ${failed.length} failed`);
   });
-  return summary(`${seeds.length} seeds`, failed);
+  return summary(`${seeds.length} ${name}`, failed);
 }
 
 async function failCalls(): Promise<number> {

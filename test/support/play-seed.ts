@@ -5,6 +5,7 @@ import { quiet } from "#local/aws/fault-options.ts";
 import { createRandom } from "#local/aws/random.ts";
 import { pacedClock } from "#local/paced-clock.ts";
 import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
+import { tellBusyDay } from "#test/support/busy-day.ts";
 import {
   awaitEnd,
   checkInvariants,
@@ -51,6 +52,41 @@ export function playSeed(
   seed: number,
   { rate, quietEnd }: { readonly rate: number; readonly quietEnd: NormalForm },
 ): Promise<void> {
+  return inWeather(seed, rate, {
+    tell: ({ world, weather, patience }) =>
+      tellStory(world, { ...story, ...patience, before: () => setClusters(world, weather) }),
+    async end({ world, weather }) {
+      const { form, wanted } = await awaitEnd(world, quietEnd, toldIn(weather));
+      assert.deepEqual(form, wanted, "the end is another than on a quiet day");
+      checkInvariants(world);
+    },
+  });
+}
+
+/** A busy day in the weather of a seed. @throws Error when something is not as it should be; see `busy-witness.ts`. */
+export function playBusySeed(seed: number, rate: number): Promise<void> {
+  return inWeather(seed, rate, {
+    tell: ({ world, weather, patience, step }) =>
+      tellBusyDay(world, { ...patience, step, joined: () => setClusters(world, weather) }),
+    end: async () => {},
+  });
+}
+
+interface Play {
+  /** In the weather. */
+  readonly tell: (stage: Stage) => Promise<void>;
+  /** After it. */
+  readonly end: (stage: Stage) => Promise<void>;
+}
+
+interface Stage {
+  readonly world: World;
+  readonly weather: Weather;
+  readonly patience: Pick<StoryOptions, "patienceSeconds">;
+  readonly step: (what: string) => void;
+}
+
+function inWeather(seed: number, rate: number, play: Play): Promise<void> {
   return inTime(rate, async (step) => {
     const weather = weatherOf(seed, rate);
     const clock = pacedClock(rate);
@@ -85,19 +121,17 @@ export function playSeed(
         };
       },
     });
+    const patience = patient({}, rate, weather.dies > 0 ? "many" : "none");
+    const stage: Stage = { world, weather, patience, step: (what) => step(what, world) };
     try {
       step("tell the story", world);
-      const patience = patient(story, rate, weather.dies > 0 ? "many" : "none");
-      const telling = tellStory(world, { ...patience, before: () => setClusters(world, weather) });
-      await meanwhile(telling, () => purge(world, weather, random));
+      await meanwhile(play.tell(stage), () => purge(world, weather, random));
       step("see the weather end");
       world.machine.proxy.setFaults(fair.faults);
       gitFails = 0;
       mortals.judgeBy(undefined);
       await setClusters(world, { ...weather, ...fair });
-      const { form, wanted } = await awaitEnd(world, quietEnd, toldIn(weather));
-      assert.deepEqual(form, wanted, "the end is another than on a quiet day");
-      checkInvariants(world);
+      await play.end(stage);
     } finally {
       step("close the world");
       mortals.stop();

@@ -1,0 +1,277 @@
+/**
+ * A day on which nobody waits for anybody: pushes while a rollout is under way, a Sync and a group that are suspended in
+ * the middle, a cluster that is deselected and selected again, two groups on the same clusters and, once, at the same
+ * object, and an object that does not go. Whatever the weather, it ends as git wants it.
+ */
+import assert from "node:assert/strict";
+import type { InterceptedRequest, Interception } from "#local/cluster/request-listener.ts";
+import type { SyncObject } from "#shared/domain/api/objects.ts";
+import {
+  busyClusters,
+  busySource,
+  type Contents,
+  type Folder,
+  homesOfAll,
+  mapPath,
+  ownDocument,
+  parts,
+  shared,
+  toolsDocument,
+  webDocument,
+} from "#test/support/busy-fleet.ts";
+import { label, operate } from "#test/support/busy-people.ts";
+import { busyWitness, type Witness } from "#test/support/busy-witness.ts";
+import { namespace, type World } from "#test/support/e2e-world.ts";
+
+export interface BusyDayOptions {
+  readonly patienceSeconds?: number;
+  /** Called when the clusters are there. */
+  readonly joined?: () => Promise<void>;
+  readonly step?: (what: string) => void;
+}
+
+/** Of the functions' clock: what was read may be this old when a write begins, and a request takes its time. */
+const readBeforeSeconds = 20;
+/** Of ours: a request that is answered badly is sent again for so long, at the worst. */
+const sentAgainSeconds = 3;
+/** Of the functions' clock, in which nothing may be written: at least two looks at each Sync. */
+const stillSeconds = 60;
+
+export async function tellBusyDay(world: World, options: BusyDayOptions = {}): Promise<void> {
+  const day = begin(world, options);
+  for (const chapter of [settleIn, pushOnAndOn, suspendSync, suspendGroup, deselect, meetAtOneObject, holdObject]) {
+    options.step?.(chapter.name);
+    await chapter(day);
+  }
+  await day.witness.seesTheEnd();
+}
+
+interface Day {
+  readonly world: World;
+  readonly witness: Witness;
+  readonly options: BusyDayOptions;
+  /** Commits these, and another revision of an object in each folder. @returns the commit. */
+  push(contents?: Contents): Promise<string>;
+  /** Until both groups and the Sync are at the commit, and all is well. */
+  untilWell(commit: string): Promise<void>;
+  untilInSync(group: string, commit: string): Promise<void>;
+  waitFor(what: string, probe: () => Promise<boolean>): Promise<void>;
+  sleep(seconds: number): Promise<void>;
+  /** Repeats what a cluster in bad weather refuses. */
+  byHand(cluster: string, method: "PATCH" | "DELETE", place: string, body?: unknown): Promise<void>;
+  sync(cluster: string, folder: Folder): Promise<SyncObject | undefined>;
+}
+
+function begin(world: World, options: BusyDayOptions): Day {
+  const witness = busyWitness(world);
+  let revision = 0;
+  const waitFor = async (what: string, probe: () => Promise<boolean>) =>
+    void (await world.waitFor(what, probe, options.patienceSeconds));
+  const day: Day = {
+    world,
+    witness,
+    options,
+    waitFor,
+    async push(contents = {}) {
+      revision += 1;
+      const data = { revision: String(revision) };
+      const files = witness.committed({ "deploy/a": data, "tools/a": data, "own/a": data, ...contents });
+      return revision === 1 ? world.createRepository("app", { ...homesOfAll, ...files }) : world.push("app", files);
+    },
+    async untilInSync(group, commit) {
+      await world.untilInSync(group, commit, options.patienceSeconds);
+    },
+    async untilWell(commit) {
+      await day.untilInSync("web", commit);
+      await day.untilInSync("tools", commit);
+      await day.waitFor("own is in sync", async () => {
+        const status = (await day.sync("c1", "own"))?.status;
+        return status?.state === "Ready" && status.desired?.revision.endsWith(commit) === true;
+      });
+      await witness.seesAllWell();
+    },
+    async sleep(seconds) {
+      const until = world.clock.now().getTime() + seconds * 1000;
+      await waitFor("time passes", async () => world.clock.now().getTime() >= until);
+    },
+    async byHand(cluster, method, place, body) {
+      await waitFor(`${method} ${place} by hand`, () =>
+        world.kubectl(cluster, { method, path: mapPath(place), body }).then(
+          () => true,
+          () => false,
+        ),
+      );
+    },
+    sync: (cluster, folder) => world.sync(cluster, parts[folder].sync),
+  };
+  return day;
+}
+
+async function settleIn(day: Day): Promise<void> {
+  const { world, options } = day;
+  await world.join(...busyClusters);
+  await options.joined?.();
+  const names = ["b", "c", "held", shared];
+  const commit = await day.push(Object.fromEntries(names.map((name) => [`deploy/${name}`, { color: "blue" }])));
+  await world.apply(busySource(world), webDocument(), toolsDocument(), ownDocument());
+  await day.untilWell(commit);
+}
+
+/**
+ * A worker is in the middle of a revision when the next one is assigned: that one is applied, and not what the worker
+ * believes. Then nobody waits for anything.
+ */
+async function pushOnAndOn(day: Day): Promise<void> {
+  const { world } = day;
+  const attempt = async () => (await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0;
+  const first = await attempt();
+  const release = Promise.withResolvers<Interception>();
+  const path = mapPath(`${namespace}/a`);
+  world.fleet.intercept((request) => (isWrite(request, "c1", path) ? release.promise : "pass"));
+  let commit: string;
+  try {
+    await day.push({ "deploy/b": null, "deploy/d": { color: "green" } });
+    await day.waitFor("the second revision is assigned", async () => (await attempt()) > first);
+    commit = await day.push({ "deploy/d": { color: "red" }, "deploy/e": { color: "red" } });
+    await day.waitFor("the third revision is assigned", async () => (await attempt()) > first + 1);
+  } finally {
+    release.resolve("pass");
+    world.fleet.intercept(undefined);
+  }
+  await day.untilWell(commit);
+  await day.push({ "deploy/d": { color: "blue" } });
+  await day.push({ "deploy/d": { color: "grey" } });
+  await day.untilWell(await day.push({ "deploy/e": null }));
+}
+
+async function suspendSync(day: Day): Promise<void> {
+  const { world } = day;
+  await operate(world, "suspend", { path: "syncs/own", document: ownDocument(21) });
+  const since = world.clock.now();
+  const commit = await day.push({ "own/b": { color: "blue" } });
+  await day.untilInSync("web", commit);
+  await day.untilInSync("tools", commit);
+  await staysStill(day, { folder: "own", clusters: ["c1"], since }, () => touch(day, "c1", "own"));
+  await operate(world, "resume", { path: "syncs/own", document: ownDocument() });
+  await day.untilWell(commit);
+}
+
+/** One cluster has the revision, another one was assigned it, and none may be given it while the group is suspended. */
+async function suspendGroup(day: Day): Promise<void> {
+  const { world } = day;
+  const attempt = async () => (await day.sync("c2", "deploy"))?.status.desired?.attempt ?? 0;
+  const before = await attempt();
+  world.fleet.intercept((request) => (isWrite(request, "c2", mapPath(`${namespace}/`)) ? unavailable : "pass"));
+  await day.push({ "deploy/d": null });
+  await day.waitFor("c2 is assigned it", async () => (await attempt()) > before);
+  await operate(world, "suspend", { path: "syncgroups/web", document: webDocument(21) });
+  const since = world.clock.now();
+  const commit = await day.push({ "deploy/e": { color: "blue" } });
+  await day.untilInSync("tools", commit);
+  const attempts = await attemptsOf(day);
+  await staysStill(day, { folder: "deploy", clusters: ["c1", "c2", "c3"], since }, async () => {
+    world.fleet.intercept(undefined);
+    await touch(day, "c1", "deploy");
+  });
+  assert.deepEqual(await attemptsOf(day), attempts, "nothing is assigned while the group is suspended");
+  await operate(world, "resume", { path: "syncgroups/web", document: webDocument() });
+  await day.untilWell(commit);
+}
+
+async function attemptsOf(day: Day): Promise<unknown> {
+  const syncs = await Promise.all(busyClusters.map(({ name }) => day.sync(name, "deploy")));
+  return syncs.map((sync) => sync?.status.desired?.attempt);
+}
+
+/** It keeps what it has, to the last version, and is taken to what there is then when it is back. */
+async function deselect(day: Day): Promise<void> {
+  const { world } = day;
+  const before = (await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0;
+  await day.push({ "deploy/f": { color: "blue" } });
+  await day.waitFor("a rollout is under way", async () => {
+    return ((await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0) > before;
+  });
+  await label(world, "c3", { web: "no" });
+  await day.waitFor("c3 is forgotten", async () => (await day.sync("c3", "deploy")) === undefined);
+  const since = world.clock.now();
+  const commit = await day.push({ "deploy/c": null, "deploy/f": { color: "red" } });
+  await day.untilInSync("web", commit);
+  await day.untilInSync("tools", commit);
+  await staysStill(day, { folder: "deploy", clusters: ["c3"], since }, () => touch(day, "c3", "deploy"));
+  await label(world, "c3", { web: "yes" });
+  await day.waitFor("c3 is selected", async () => (await day.sync("c3", "deploy")) !== undefined);
+  await day.untilWell(commit);
+}
+
+/** Who has it keeps it; the other one says whose it is, and writes nothing to it. */
+async function meetAtOneObject(day: Day): Promise<void> {
+  const { world } = day;
+  const place = `ConfigMap ${namespace}/${shared}`;
+  const version = async (cluster: string) => (await day.witness.snapshot(cluster, namespace))[place];
+  const before = [await version("c2"), await version("c3")];
+  const commit = await day.push({ [`tools/${shared}`]: { color: "stolen" } });
+  await day.waitFor("tools is refused", async () => (await world.group("tools")).status.state === "Halted");
+  const { failures } = (await world.rollout("tools")).status;
+  assert.match(JSON.stringify(failures), /ForeignOwner/);
+  await day.untilInSync("web", commit);
+  await day.untilWell(await day.push({ [`tools/${shared}`]: null }));
+  assert.deepEqual([await version("c2"), await version("c3")], before, "nobody wrote to what belongs to web");
+}
+
+/** While an object of the newest revision is still on its way out, what left git stays. */
+async function holdObject(day: Day): Promise<void> {
+  const { world, witness } = day;
+  const place = `${namespace}/held`;
+  await day.byHand("c2", "PATCH", place, { metadata: { finalizers: ["example.com/hold"] } });
+  await day.byHand("c2", "DELETE", place);
+  witness.gone("c2", place);
+  const before = (await witness.snapshot("c2", namespace))[`ConfigMap ${namespace}/a`];
+  const commit = await day.push({ "deploy/f": null });
+  await day.waitFor("c2 has the newest revision", async () => {
+    return (await witness.snapshot("c2", namespace))[`ConfigMap ${namespace}/a`] !== before;
+  });
+  const since = world.clock.now();
+  await day.sleep(stillSeconds);
+  const deleted = (await witness.writes("deploy", ["c2"], since)).filter((write) => write.includes(" DELETE "));
+  assert.deepEqual(deleted, [], "nothing is pruned while an object is still being deleted");
+  assert.ok(`ConfigMap ${namespace}/f` in (await witness.snapshot("c2", namespace)), "what left git is still there");
+  await day.byHand("c2", "PATCH", place, { metadata: { finalizers: null } });
+  await day.untilWell(commit);
+}
+
+interface Stillness {
+  readonly folder: Folder;
+  readonly clusters: readonly string[];
+  /** When what stops it was acknowledged. */
+  readonly since: Date;
+}
+
+/** When what was under way is over, nothing is written any more, whatever somebody does by hand. */
+async function staysStill(day: Day, { folder, clusters, since }: Stillness, act: () => Promise<void>): Promise<void> {
+  const { world, witness } = day;
+  const allowed = readBeforeSeconds + sentAgainSeconds * world.clock.rate;
+  const from = since.getTime() + allowed * 1000;
+  await day.waitFor("what was under way is over", async () => world.clock.now().getTime() >= from);
+  const begun = world.clock.now();
+  await act();
+  const { home } = parts[folder];
+  const look = () => Promise.all(clusters.map((cluster) => witness.snapshot(cluster, home)));
+  const before = await look();
+  await day.sleep(stillSeconds);
+  assert.deepEqual(await witness.writes(folder, clusters, begun), [], `${folder} is written to`);
+  assert.deepEqual(await look(), before, `objects of ${folder} have changed`);
+}
+
+/** Somebody changes an object of the folder behind Starling's back. */
+function touch(day: Day, cluster: string, folder: Folder): Promise<void> {
+  return day.byHand(cluster, "PATCH", `${parts[folder].home}/a`, { data: { revision: "by hand" } });
+}
+
+function isWrite({ cluster, method, path, phase }: InterceptedRequest, of: string, below: string): boolean {
+  return cluster === of && method !== "GET" && phase === "before" && path.startsWith(below);
+}
+
+const unavailable: Interception = {
+  status: 503,
+  body: { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "try again", code: 503 },
+};

@@ -1,0 +1,71 @@
+/** What people do to Starling's objects on a busy day. */
+import assert from "node:assert/strict";
+import { ApiAnswer } from "#local/api-session.ts";
+import type { SyncObject } from "#shared/domain/api/objects.ts";
+import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { namespace, type World } from "#test/support/e2e-world.ts";
+
+interface Said {
+  /** Of the object, below its namespace. */
+  readonly path: string;
+  readonly document: unknown;
+}
+
+/** Right before the document that somebody else applies is written: neither undoes the other. */
+export async function operate(world: World, verb: "suspend" | "resume", said: Said): Promise<void> {
+  const { path, document } = said;
+  const url = `/v1/namespaces/${namespace}/${path}`;
+  const { metadata } = await world.session.call<SyncObject>("GET", url);
+  const acknowledged = Promise.withResolvers<void>();
+  const isNext = `"generation":{"N":"${(metadata.generation ?? 0) + 1}"}`;
+  const held = Promise.withResolvers<void>();
+  const stop = world.machine.proxy.intercept({
+    async before({ operation, request }) {
+      const puts = operation === "TransactWriteItems" ? JSON.stringify(request) : "";
+      if (!puts.includes(isNext) || !puts.includes(`"uid":{"S":"${metadata.uid}"}`)) return;
+      held.resolve();
+      await acknowledged.promise;
+    },
+  });
+  try {
+    const applied = insist(world, () => world.apply(document));
+    await Promise.race([held.promise, applied]);
+    await insist(world, () => world.session.call("POST", `${url}/${verb}`, { reason: "somebody looks into it" }));
+    acknowledged.resolve();
+    await applied;
+  } finally {
+    acknowledged.resolve();
+    stop();
+  }
+  const object = await world.session.call<SyncObject>("GET", url);
+  assert.equal(object.operations?.suspended !== undefined, verb === "suspend", `${path}: ${verb} was acknowledged`);
+  const { spec } = document as { readonly spec: unknown };
+  assert.deepEqual(intervalsIn(object.spec), intervalsIn(spec), `${path}: the document was acknowledged`);
+}
+
+/** In bad weather somebody else may come first too often. */
+async function insist(world: World, call: () => Promise<unknown>): Promise<void> {
+  await world.waitFor("it is acknowledged", async () => {
+    try {
+      await call();
+      return true;
+    } catch (error) {
+      if (error instanceof ApiAnswer && error.status === 409) return false;
+      throw error;
+    }
+  });
+}
+
+function intervalsIn(spec: unknown): readonly string[] {
+  return JSON.stringify(spec).match(/"interval":"\w+"/g) ?? [];
+}
+
+export async function label(world: World, name: string, labels: Readonly<Record<string, string>>): Promise<void> {
+  const { metadata, spec } = await world.cluster(name);
+  await world.apply({
+    apiVersion: API_VERSION,
+    kind: "Cluster",
+    metadata: { name, labels: { ...metadata.labels, ...labels } },
+    spec,
+  });
+}

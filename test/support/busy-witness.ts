@@ -1,0 +1,227 @@
+/**
+ * Stands beside the API servers on a busy day: what git wants where, what is there, and by which requests it came to be.
+ * Of Starling's own rows it looks at the end alone.
+ */
+import assert from "node:assert/strict";
+import type { RequestRecord } from "#local/cluster/cluster-host.ts";
+import type { JsonObject } from "#shared/domain/json.ts";
+import { stringAt } from "#shared/domain/kube-object.ts";
+import { parentNamespace } from "#shared/domain/parent-object.ts";
+import {
+  busyPlaces,
+  type Contents,
+  type Folder,
+  filesOf,
+  homesOfAll,
+  parts,
+  type WantedObject,
+  wantedObject,
+} from "#test/support/busy-fleet.ts";
+import type { World } from "#test/support/e2e-world.ts";
+import { handUserAgent } from "#test/support/kube-call.ts";
+import { normalForm } from "#test/support/normal-form.ts";
+
+/** Objects of one namespace in one cluster, with their versions. */
+type Snapshot = Readonly<Record<string, string>>;
+
+export interface Witness {
+  /** To be told what is committed, before it is. @returns the files to commit. */
+  committed(contents: Contents): Record<string, string | null>;
+  /** Somebody has deleted it by hand: it may be made once more. */
+  gone(cluster: string, place: string): void;
+  /** Everything of a namespace, to the last version. */
+  snapshot(cluster: string, home: string): Promise<Snapshot>;
+  /** Requests of Starling to write an object of this folder, or what its cluster remembers of it, answered since then. */
+  writes(folder: Folder, clusters: readonly string[], since: Date): Promise<readonly string[]>;
+  /** Where all is in sync: what git wants is there, and nothing else; nothing was made twice, or deleted by mistake. */
+  seesAllWell(): Promise<void>;
+  /** In the end: the rows know each object by its uid, and nothing is under way. */
+  seesTheEnd(): Promise<void>;
+}
+
+export function busyWitness(world: World): Witness {
+  const files = new Map<string, string>(Object.entries(homesOfAll));
+  /** `<cluster> <path>` of what left git where it was wanted. */
+  const mayGo = new Set<string>();
+  /** `<cluster> <title>` -> uid. */
+  const uids = new Map<string, string>();
+  /** `<cluster> <path>` -> how often it may be made. */
+  const mayBeMade = new Map<string, number>();
+
+  /** Both groups have some objects: those are of the first that had them. */
+  function wantedBy(folder: Folder, cluster: string): readonly WantedObject[] {
+    const others = folder === "deploy" ? [] : wantedBy("deploy", cluster);
+    if (!busyPlaces[folder].includes(cluster)) return [];
+    return [...files]
+      .filter(([file]) => file.startsWith(`${folder}/`))
+      .map(([, text]) => wantedObject(text))
+      .filter(({ path }) => others.every((other) => other.path !== path));
+  }
+
+  function wanted(cluster: string): readonly WantedObject[] {
+    return (Object.keys(parts) as Folder[]).flatMap((folder) => wantedBy(folder, cluster));
+  }
+
+  function clusters(): readonly string[] {
+    return world.fleet.connections().map(({ name }) => name);
+  }
+
+  /** What is wanted before and not after may be deleted, and may be made once more when it comes back. */
+  function changes(change: () => void): void {
+    const before = clusters().flatMap((cluster) => wanted(cluster).map((object) => ({ cluster, ...object })));
+    change();
+    for (const { cluster, path, title } of before) {
+      if (wanted(cluster).some((object) => object.path === path)) continue;
+      mayGo.add(`${cluster} ${path}`);
+      mayMakeAgain(cluster, { path, title });
+    }
+  }
+
+  function mayMakeAgain(cluster: string, { path, title }: Pick<WantedObject, "path" | "title">): void {
+    mayBeMade.set(`${cluster} ${path}`, (mayBeMade.get(`${cluster} ${path}`) ?? 1) + 1);
+    uids.delete(`${cluster} ${title}`);
+  }
+
+  function own(): readonly RequestRecord[] {
+    return world.fleet
+      .requests()
+      .filter(({ method, userAgent, dryRun }) => method !== "GET" && userAgent !== handUserAgent && !dryRun);
+  }
+
+  function checkDeletions(): void {
+    const deleted = own().filter(({ method }) => method === "DELETE");
+    const wrong = deleted.map(({ cluster, path }) => `${cluster} ${path}`).filter((each) => !mayGo.has(each));
+    assert.deepEqual(wrong, [], "deleted although it is in git, or not Starling's to delete");
+  }
+
+  function checkCreations(): void {
+    const made = own().filter(({ method, result }) => method === "PATCH" && result === 201);
+    const counts = Map.groupBy(made, ({ cluster, path }) => `${cluster} ${path}`);
+    const twice = [...counts].filter(([each, all]) => all.length > (mayBeMade.get(each) ?? 1)).map(([each]) => each);
+    assert.deepEqual(twice, [], "made more often than it was taken away");
+  }
+
+  async function checkContents(cluster: string): Promise<void> {
+    const objects = (await world.fleet.objects(cluster)).filter(isFromGit);
+    const found = objects.map((object) => ({ title: titleOf(object), data: object.data })).sort(byTitle);
+    const expected = wanted(cluster)
+      .map(({ title, data }) => ({ title, data }))
+      .sort(byTitle);
+    assert.deepEqual(found, expected, `${cluster} has what git wants there, and nothing else`);
+    for (const object of objects) {
+      const key = `${cluster} ${titleOf(object)}`;
+      const uid = stringAt(object, "metadata", "uid") ?? "";
+      assert.equal(uid, uids.get(key) ?? uid, `${key} is another object than before`);
+      uids.set(key, uid);
+    }
+  }
+
+  return {
+    committed(contents) {
+      const changed = filesOf(contents);
+      changes(() => {
+        for (const [file, text] of Object.entries(changed)) {
+          if (text === null) files.delete(file);
+          else files.set(file, text);
+        }
+      });
+      return changed;
+    },
+    gone(cluster, place) {
+      const object = wanted(cluster).find(({ title }) => title === `ConfigMap ${place}`);
+      if (object !== undefined) mayMakeAgain(cluster, object);
+    },
+    async snapshot(cluster, home) {
+      const objects = (await world.fleet.objects(cluster)).filter((object) => isIn(object, home));
+      return Object.fromEntries(
+        objects.map((object) => [titleOf(object), stringAt(object, "metadata", "resourceVersion") ?? ""]),
+      );
+    },
+    async writes(folder, on, since) {
+      const { home, sync } = parts[folder];
+      const paths = new Set<string>();
+      for (const cluster of on) {
+        const parent = (await world.fleet.objects(cluster)).find((object) => isParentOf(object, sync));
+        if (parent !== undefined) paths.add(`${cluster} ${pathOfParent(parent)}`);
+      }
+      return own()
+        .filter(({ cluster, at }) => on.includes(cluster) && at > since.getTime())
+        .filter(({ cluster, path }) => isBelow(path, home) || paths.has(`${cluster} ${path}`))
+        .map(({ cluster, method, path }) => `${cluster} ${method} ${path}`);
+    },
+    async seesAllWell() {
+      checkDeletions();
+      checkCreations();
+      for (const cluster of clusters()) await checkContents(cluster);
+    },
+    async seesTheEnd() {
+      const { rows } = await normalForm(world);
+      for (const folder of Object.keys(parts) as Folder[]) {
+        for (const cluster of busyPlaces[folder]) {
+          const { observed } = rows[`CL#${cluster}|SYNC#shop#${parts[folder].sync}`] as SyncForm;
+          const expected = wantedBy(folder, cluster)
+            .map(({ title }) => ({ object: title, is: `uid of ${cluster} ${title}` }))
+            .sort(byObject);
+          const members = observed?.members.map(({ object, is }) => ({ object, is })).toSorted(byObject);
+          assert.deepEqual(members, expected, `what the inventory of ${folder} on ${cluster} knows`);
+          assert.deepEqual(observed?.about, { newestAttempt: true, newestApplied: true }, `${folder} on ${cluster}`);
+        }
+      }
+      const open = Object.entries(rows).filter(([, row]) => isOpenRollout(row));
+      assert.deepEqual(open, [], "rollouts that are not over");
+    },
+  };
+}
+
+interface SyncForm {
+  readonly observed?: {
+    readonly members: readonly { readonly object: string; readonly is: string }[];
+    readonly about: unknown;
+  };
+}
+
+function isOpenRollout(row: unknown): boolean {
+  const { type, phase } = row as { readonly type?: string; readonly phase?: string };
+  return type === "Rollout" && ["Planning", "Sealed", "Running"].includes(phase ?? "");
+}
+
+function byTitle(a: { readonly title: string }, b: { readonly title: string }): number {
+  return a.title < b.title ? -1 : 1;
+}
+
+function byObject(a: { readonly object: string }, b: { readonly object: string }): number {
+  return a.object < b.object ? -1 : 1;
+}
+
+const homes: ReadonlySet<string> = new Set(Object.values(parts).map(({ home }) => home));
+
+function isFromGit(object: JsonObject): boolean {
+  const name = stringAt(object, "metadata", "name") ?? "";
+  if (object.kind === "Namespace") return homes.has(name);
+  const home = stringAt(object, "metadata", "namespace") ?? "";
+  return object.kind === "ConfigMap" && homes.has(home) && name !== "kube-root-ca.crt";
+}
+
+function isIn(object: JsonObject, home: string): boolean {
+  return (
+    isFromGit(object) && (stringAt(object, "metadata", "namespace") ?? stringAt(object, "metadata", "name")) === home
+  );
+}
+
+function isParentOf(object: JsonObject, sync: string): boolean {
+  if (stringAt(object, "metadata", "namespace") !== parentNamespace) return false;
+  return stringAt(object, "metadata", "annotations", "starling.dev/sync")?.endsWith(`/${sync}`) === true;
+}
+
+function pathOfParent(object: JsonObject): string {
+  return `/api/v1/namespaces/${parentNamespace}/configmaps/${stringAt(object, "metadata", "name")}`;
+}
+
+function isBelow(path: string, home: string): boolean {
+  return path === `/api/v1/namespaces/${home}` || path.startsWith(`/api/v1/namespaces/${home}/`);
+}
+
+function titleOf(object: JsonObject): string {
+  const home = stringAt(object, "metadata", "namespace");
+  return `${object.kind} ${home === undefined ? "" : `${home}/`}${stringAt(object, "metadata", "name")}`;
+}

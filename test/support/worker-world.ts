@@ -11,7 +11,7 @@ import { nextDesired } from "#shared/domain/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/domain/rows/object-rows.ts";
 import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import type { BlobStore, Table } from "#shared/ports.ts";
+import type { BlobStore, Log, Table } from "#shared/ports.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -25,6 +25,7 @@ interface WorkOptions {
   /** The same blobs through another store: a sandbox that has read none of them. */
   readonly blobs?: BlobStore;
   readonly remainingMs?: number;
+  readonly log?: Log;
 }
 
 /** The planner's part is the test's: it assigns. Syncs are of the namespace `tests`, the cluster is `c1`. */

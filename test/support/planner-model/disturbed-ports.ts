@@ -1,7 +1,7 @@
 import { createRandom } from "#local/aws/random.ts";
 import type { Row, RowKey } from "#shared/domain/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
-import type { IndexEntry, IndexQuery, MessageSender, Page, RowQuery, Table, Write } from "#shared/ports.ts";
+import type { IndexEntry, IndexQuery, MessageSender, Page, Reading, RowQuery, Table, Write } from "#shared/ports.ts";
 
 /** The process is gone: nothing it does after this has an effect. */
 export class Crash extends Error {}
@@ -30,7 +30,7 @@ export class DisturbedPorts {
     const call = this.#call.bind(this);
     this.table = {
       get: <R extends Row>(key: RowKey) => call(() => table.get<R>(key)),
-      getMany: (keys: readonly RowKey[]) => call(() => table.getMany(keys)),
+      getMany: (keys: readonly RowKey[], reading?: Reading) => call(() => table.getMany(keys, reading)),
       query: (query: RowQuery) => call(() => table.query(query)),
       queryIndex: (query: IndexQuery) => call(() => table.queryIndex(query)),
       write: (writes: readonly Write[]) => call(() => table.write(writes)),

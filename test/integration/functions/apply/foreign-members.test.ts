@@ -113,6 +113,18 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     expect(await cluster.statusOf(world.path("a"))).toBe(200);
   });
 
+  test("that are in git by now stay, though somebody has accepted them and nothing has recorded them", async () => {
+    const world = await begin();
+    await world.give(["a"]);
+    await cluster.raw("DELETE", world.path("a"));
+    const uid = await world.comesBack(configMap(`${world.name}/a`));
+    await world.ask([{ id: { group: "", kind: "ConfigMap", namespace: world.name, name: "a" }, uid }]);
+    const after = await world.lookLater();
+    expect(after).toMatchObject({ handledPrune: 1 });
+    const now = await cluster.raw("GET", world.path("a"));
+    expect(stringAt(now, "metadata", "uid")).toBe(uid);
+  });
+
   test("of kinds that the Sync has no more are found when somebody asks for a look, and stay named", async () => {
     const world = await begin();
     await world.assign(world.name, [namespace(world.name), secret(world.name, "s"), configMap(`${world.name}/a`)]);

@@ -2,8 +2,10 @@
 import { expect, test } from "vitest";
 import { keys } from "#shared/domain/rows/keys.ts";
 import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import type { Log } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
+import { silentLog } from "#test/support/planner-world.ts";
 import { startPatientWorker } from "#test/support/troubled-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
@@ -27,8 +29,18 @@ test("a Sync that cannot be read is left alone, and the others of its cluster ha
   const key = keys.sync("c1", "tests", "a");
   await makeNewer(key);
   const before = stored(key);
-  await worker.world.work();
+  const errors: unknown[] = [];
+  const log: Log = { ...silentLog, error: (message, fields) => errors.push({ message, ...fields }) };
+  await worker.world.work({ log });
   expect(await worker.world.phase("b")).toBe("Ready");
+  expect(errors).toEqual([
+    {
+      message: expect.stringContaining(`the row ${keyText(key)} has schema 2`),
+      code: "NewerRow",
+      cluster: "c1",
+      rows: 1,
+    },
+  ]);
   expect(stored(key)).toEqual(before);
   expect(worker.members()).toEqual(["ConfigMap c", "Namespace of-b"]);
   expect((await worker.world.lease())?.owner).toBeUndefined();

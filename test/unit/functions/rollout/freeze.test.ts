@@ -3,7 +3,9 @@ import type { BrakeRow, Freeze } from "#shared/domain/rows/brake-row.ts";
 import { dueAtOf } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import type { Table } from "#shared/ports.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
+import { refusingWrites } from "#test/support/refusing-writes.ts";
 
 const later = (made: PlannerWorld, seconds: number) => new Date(made.now.getTime() + seconds * 1000).toISOString();
 
@@ -57,6 +59,25 @@ describe("a rollout under a freeze", () => {
     await brake(made, {});
     await made.rollOut();
     expect(made.newest().phase).toBe("Complete");
+  });
+
+  test("of every cluster costs no look at the targets that wait", async () => {
+    let pages = 0;
+    const { table } = made;
+    const counting: Table = {
+      ...refusingWrites(table, () => undefined),
+      query(query) {
+        if (query.between !== undefined) pages++;
+        return table.query(query);
+      },
+    };
+    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    await made.plan(counting);
+    expect(pages).toBeGreaterThan(0);
+    pages = 0;
+    await brake(made, { freezes: [freezeAt(made)] });
+    await made.plan(counting);
+    expect(pages).toBe(0);
   });
 
   test("of some assigns to the others, and looks again when the freeze ends", async () => {

@@ -260,6 +260,7 @@ describe("what does not pass is told at once", () => {
     );
     await expect(table.write(writes)).rejects.toMatchObject({
       code: "RowTooLarge",
+      message: expect.stringContaining("row p|d would grow too large by this update"),
       retry: "permanent",
       data: { row: { pk: "p", sk: "d" } },
     });

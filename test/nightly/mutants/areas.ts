@@ -118,7 +118,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
       },
       kube: {
         mutate: adapters("kube/*"),
-        tests: ["test/contract/kube/*.test.ts", `${workerTests}/{hostile-answers,silent-apis}.test.ts`],
+        tests: ["test/contract/kube/*.test.ts", `${workerTests}/hostile-answers.test.ts`],
         every: 20,
       },
       identity: {

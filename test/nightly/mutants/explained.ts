@@ -157,6 +157,12 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     'if (!("plural" in kind)) return true;',
     "for the compiler: every API server serves Jobs",
   ],
+  [
+    "functions/apply/engine/ensure-parent.ts",
+    'kind: "Namespace",',
+    'kind: "",',
+    "an API server knows by the path what is created",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

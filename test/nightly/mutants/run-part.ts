@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Stryker } from "@stryker-mutator/core";
 import type { MutationPart } from "#test/nightly/mutants/areas.ts";
@@ -26,6 +27,12 @@ export interface RunOptions {
   readonly again: "all" | "changed";
 }
 
+interface KnownReport {
+  readonly files: Readonly<
+    Record<string, { mutants: readonly { readonly static?: boolean; readonly status: string }[] }>
+  >;
+}
+
 const checker = fileURLToPath(new URL("left-out-checker.ts", import.meta.url));
 const reporter = fileURLToPath(new URL("living-reporter.ts", import.meta.url));
 
@@ -35,6 +42,7 @@ export async function runPart(part: MutationPart, options: RunOptions): Promise<
   process.env[testsSetting] = part.tests.join("\n");
   // Starting a real API server for each mutant would take most of the time.
   process.env.STARLING_EMBEDDED_ONLY = "1";
+  if (options.again === "changed") forgetLivingStatics(options.known);
   const results = await new Stryker({
     testRunner: "vitest",
     plugins: ["@stryker-mutator/vitest-runner", checker, reporter],
@@ -79,6 +87,16 @@ export async function runPart(part: MutationPart, options: RunOptions): Promise<
     texts: left("text"),
     notSampled: left("sample"),
   };
+}
+
+/** Of a mutant of top-level code it is not known which tests cover it, and so Stryker never sees that there is a new one. */
+function forgetLivingStatics(known: string): void {
+  if (!existsSync(known)) return;
+  const report = JSON.parse(readFileSync(known, "utf8")) as KnownReport;
+  for (const file of Object.values(report.files)) {
+    file.mutants = file.mutants.filter((mutant) => mutant.static !== true || mutant.status !== "Survived");
+  }
+  writeFileSync(known, JSON.stringify(report));
 }
 
 /** Stryker's checkers are told positions from 0, its results have them from 1. */

@@ -1,6 +1,13 @@
 import { foreignText } from "#shared/domain/foreign-text.ts";
 import { isJsonObject } from "#shared/domain/json.ts";
-import { annotationsOf, type KubeObject, labelsOf, listAt, ownApplyEntry } from "#shared/domain/kube-object.ts";
+import {
+  annotationsOf,
+  type KubeObject,
+  labelsOf,
+  listAt,
+  ownApplyEntry,
+  valueAt,
+} from "#shared/domain/kube-object.ts";
 
 /** The label of KEP-3659 by which a set's members are listed. Controllers copy labels: it proves nothing alone. */
 export const partOfLabel = "applyset.kubernetes.io/part-of";
@@ -17,7 +24,7 @@ export function isMember(object: KubeObject, setId: string): boolean {
 }
 
 /** Children are their controller's: never members, never pruned. */
-function hasController(object: KubeObject): boolean {
+export function hasController(object: KubeObject): boolean {
   return listAt(object, "metadata", "ownerReferences").some(
     (owner) => isJsonObject(owner) && owner.controller === true,
   );
@@ -45,14 +52,15 @@ const marks: readonly (readonly [ForeignTool, "label" | "annotation", string])[]
 ];
 
 /**
- * The other tool, or the other set of Starling, that a live object belongs to by its marks; undefined for the set's own
- * members and for what nobody marked. The parent of a set belongs to it. `managed-by: Helm` alone is in every rendered chart; only Helm itself writes the
+ * The other tool, or the other set of Starling, that a live object belongs to by its marks; undefined for what nobody
+ * marked. A member belongs to its set until somebody else has marked it: marks that Starling applied are the rendering's.
+ * The parent of a set belongs to it. `managed-by: Helm` alone is in every rendered chart; only Helm itself writes the
  * release's name.
  */
 export function foreignOwner(object: KubeObject, setId: string): ForeignOwner | undefined {
-  if (isMember(object, setId)) return undefined;
-  const labels = labelsOf(object);
-  const annotations = annotationsOf(object);
+  const isOurs = isMember(object, setId) ? appliedMarks(object) : () => false;
+  const labels = withoutOurs(labelsOf(object), (name) => isOurs("f:labels", name));
+  const annotations = withoutOurs(annotationsOf(object), (name) => isOurs("f:annotations", name));
   // A parent in a rendering would overwrite what the cluster remembers of a Sync, and later be pruned.
   const parentOf = labels[parentLabel];
   if (parentOf !== undefined) return { tool: "applyset", owner: bounded(parentOf) };
@@ -63,10 +71,23 @@ export function foreignOwner(object: KubeObject, setId: string): ForeignOwner | 
     if (value !== undefined) return { tool, owner: bounded(value) };
   }
   const release = annotations["meta.helm.sh/release-name"];
-  if (release !== undefined && labels["app.kubernetes.io/managed-by"] === "Helm") {
+  if (release !== undefined && labelsOf(object)["app.kubernetes.io/managed-by"] === "Helm") {
     return { tool: "helm", owner: bounded(release) };
   }
   return undefined;
+}
+
+/** @returns whether Starling's own apply holds a label or an annotation. */
+function appliedMarks(object: KubeObject): (place: "f:labels" | "f:annotations", name: string) => boolean {
+  const fields = ownApplyEntry(object)?.fieldsV1;
+  return (place, name) => valueAt(fields, "f:metadata", place, `f:${name}`) !== undefined;
+}
+
+function withoutOurs(
+  texts: Readonly<Record<string, string>>,
+  isOurs: (name: string) => boolean,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(texts).filter(([name]) => !isOurs(name)));
 }
 
 function bounded(text: string): string {

@@ -1,6 +1,6 @@
 import { reasonToKeep } from "#functions/apply/engine/deletion-guards.ts";
 import { type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
-import { isMember } from "#shared/domain/membership.ts";
+import { foreignOwner, isMember } from "#shared/domain/membership.ts";
 import type { ObjectId } from "#shared/domain/object-id.ts";
 import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
 
@@ -8,5 +8,7 @@ import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
 export function foreignObject(id: ObjectId, live: KubeObject, setId: string): ForeignObject {
   const keep = reasonToKeep(id, live);
   const uid = stringAt(live, "metadata", "uid") ?? "";
-  return { id, uid, member: isMember(live, setId), ...(keep === undefined ? {} : { keep }) };
+  // What another tool has taken over is never pruned, and holds no deletion back.
+  const member = isMember(live, setId) && foreignOwner(live, setId) === undefined;
+  return { id, uid, member, ...(keep === undefined ? {} : { keep }) };
 }

@@ -12,7 +12,7 @@ import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import type { InventoryEntry } from "#shared/domain/inventory.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import { isBeingDeleted, type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
-import { isMember, keepMark } from "#shared/domain/membership.ts";
+import { foreignOwner, isMember, keepMark } from "#shared/domain/membership.ts";
 import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
 import type { Clock } from "#shared/ports.ts";
@@ -21,7 +21,7 @@ import type { Clock } from "#shared/ports.ts";
  * What became of one candidate. Settled, so that it leaves the inventory:
  * - `deleted`: confirmed gone; `absent`: it was gone before;
  * - `kept`: it asks not to be deleted, or never may be;
- * - `foreign`: it is no member any more, or another object has its name;
+ * - `foreign`: it is no member any more, another tool has taken it over, or another object has its name;
  * - `moved`: the same object is applied under another group.
  * Not settled: `terminating` (asked for, not gone yet), `waiting` (others go first), `failed`.
  */
@@ -183,6 +183,10 @@ function reasonToStay(candidate: Candidate, live: KubeObject, request: PruneRequ
   }
   if (!isMember(live, request.setId)) {
     return { id, outcome: "foreign", message: "it is no member of this Sync any more: its marks are gone" };
+  }
+  const owner = foreignOwner(live, request.setId);
+  if (owner !== undefined) {
+    return { id, outcome: "foreign", message: `${owner.tool} (${owner.owner}) has taken it over` };
   }
   const mark = keepMark(live);
   return mark === undefined ? undefined : { id, outcome: "kept", message: `it is marked ${mark}` };

@@ -6,6 +6,7 @@ import { foreignOwner, isMember, keepMark } from "#shared/domain/membership.ts";
 const partOfLabel = "applyset.kubernetes.io/part-of";
 const setId = "applyset-mine-v1";
 const ownEntry = { manager: "starling", operation: "Apply", apiVersion: "v1", fieldsV1: {} };
+const applied = (metadata: JsonObject) => ({ ...ownEntry, fieldsV1: { "f:metadata": metadata } });
 const member = (metadata: JsonObject = {}): JsonObject => ({
   metadata: { labels: { [partOfLabel]: setId }, managedFields: [ownEntry], ...metadata },
 });
@@ -62,11 +63,46 @@ describe("foreignOwner", () => {
     ["cli-utils", labelled({}, { "config.k8s.io/owning-inventory": "i" }), "cli-utils"],
     ["fleet", labelled({}, { "objectset.rio.cattle.io/id": "i" }), "fleet"],
     ["kluctl", labelled({ "kluctl.io/discriminator": "i" }), "kluctl"],
+    ["a member that another tool marked", member({ annotations: { "argocd.argoproj.io/tracking-id": "a" } }), "argocd"],
     [
-      "a member stays ours whatever else it carries",
-      member({ annotations: { "argocd.argoproj.io/tracking-id": "a" } }),
+      "a member that Flux marked",
+      member({ labels: { [partOfLabel]: setId, "kustomize.toolkit.fluxcd.io/name": "apps" } }),
+      "flux",
+    ],
+    [
+      "a member whose rendering has the annotation",
+      member({
+        annotations: { "argocd.argoproj.io/tracking-id": "a" },
+        managedFields: [applied({ "f:annotations": { "f:argocd.argoproj.io/tracking-id": {} } })],
+      }),
       undefined,
     ],
+    [
+      "a member whose rendering has the label",
+      member({
+        labels: { [partOfLabel]: setId, "kapp.k14s.io/app": "1" },
+        managedFields: [applied({ "f:labels": { "f:kapp.k14s.io/app": {} } })],
+      }),
+      undefined,
+    ],
+    [
+      "a member whose rendering has the name as another field",
+      member({
+        labels: { [partOfLabel]: setId, "kapp.k14s.io/app": "1" },
+        managedFields: [applied({ "f:annotations": { "f:kapp.k14s.io/app": {} } })],
+      }),
+      "kapp",
+    ],
+    [
+      "a member of a rendered chart that Helm has released itself",
+      member({
+        labels: { [partOfLabel]: setId, "app.kubernetes.io/managed-by": "Helm" },
+        annotations: { "meta.helm.sh/release-name": "r" },
+        managedFields: [applied({ "f:labels": { "f:app.kubernetes.io/managed-by": {} } })],
+      }),
+      "helm",
+    ],
+    ["a member, and nobody else's", member(), undefined],
   ])("%s", (_name, object, tool) => {
     expect(foreignOwner(object, setId)?.tool).toBe(tool);
   });

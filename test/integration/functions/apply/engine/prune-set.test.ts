@@ -95,6 +95,18 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
       "foreign",
     ],
     [
+      "Flux applies it, with its marks",
+      (ns) => {
+        const labels = { "kustomize.toolkit.fluxcd.io/name": "apps" };
+        const { metadata, ...theirs } = configMap(`${ns}/c`);
+        return cluster.raw("PATCH", `${configPath(ns)}?fieldManager=kustomize-controller&force=true`, {
+          as: "apply-patch",
+          body: { ...theirs, metadata: { ...metadata, labels } },
+        });
+      },
+      "foreign",
+    ],
+    [
       "a controller owns it now",
       (ns) => {
         const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u", controller: true };

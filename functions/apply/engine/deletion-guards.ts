@@ -1,7 +1,7 @@
-import { isFleeting, isFurniture, namesEverywhere } from "#functions/apply/engine/namespace-furniture.ts";
+import { copiedEverywhere, furnitureOf, isFleeting } from "#functions/apply/engine/namespace-furniture.ts";
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
-import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
-import { type KubeObject, objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
+import type { ClusterClient, KindInfo, KindLookup } from "#shared/domain/cluster-client.ts";
+import { type KubeObject, listAt, objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
 import { keepMark } from "#shared/domain/membership.ts";
 import { describeObject, type ObjectId } from "#shared/domain/object-id.ts";
 import { parentNamespace } from "#shared/domain/parent-object.ts";
@@ -52,13 +52,9 @@ export async function guardDefinition(client: ClusterClient, id: ObjectId): Prom
   const definitions = await client.lookup({ group: id.group, kind: id.kind });
   if (definitions.outcome !== "found") return undefined;
   const definition = await client.get(definitions.info, id);
-  const kind = {
-    group: stringAt(definition, "spec", "group") ?? "",
-    kind: stringAt(definition, "spec", "names", "kind"),
-  };
-  if (kind.kind === undefined) return undefined;
-  const found = await client.lookup({ group: kind.group, kind: kind.kind });
-  if (found.outcome === "absent") return undefined;
+  if (definition === undefined) return undefined;
+  const found = await lookupDefined(client, definition);
+  if (found.outcome === "absent") return isStored(definition) ? notServed(id) : undefined;
   if (found.outcome === "unavailable") return { kind: "wait", reason: "KindUnavailable", message: found.message };
   const items = await client.list(found.info, { metadataOnly: true, maxItems: maxNamed + 1 });
   if (items.length === 0) return undefined;
@@ -66,19 +62,47 @@ export async function guardDefinition(client: ClusterClient, id: ObjectId): Prom
   return { kind: "wait", reason: "DefinitionInUse", message };
 }
 
+async function lookupDefined(client: ClusterClient, definition: KubeObject): Promise<KindLookup> {
+  const group = stringAt(definition, "spec", "group") ?? "";
+  const kind = stringAt(definition, "spec", "names", "kind") ?? "";
+  const found = await client.lookup({ group, kind });
+  if (found.outcome !== "absent") return found;
+  // It may have been asked for a moment ago, before the definition was served.
+  client.forgetKinds();
+  return client.lookup({ group, kind });
+}
+
+/** Whether objects of a definition may be stored: once it was established they may be, served or not. */
+function isStored(definition: KubeObject): boolean {
+  const established = listAt(definition, "status", "conditions").some(
+    (condition) => stringAt(condition, "type") === "Established" && stringAt(condition, "status") === "True",
+  );
+  return established && listAt(definition, "status", "storedVersions").length > 0;
+}
+
+function notServed({ name }: ObjectId): GuardRefusal {
+  const remedy = `serve one of its versions again, or delete it by hand with kubectl delete customresourcedefinition ${name}`;
+  const message = `CustomResourceDefinition ${name} is not served, so nobody can see whether objects of it are stored; a deletion would take them along: ${remedy}`;
+  return { kind: "wait", reason: "DefinitionNotServed", message };
+}
+
 async function objectsIn(client: ClusterClient, namespace: string): Promise<readonly ObjectId[]> {
-  const kinds = (await client.listableKinds()).filter((kind) => kind.namespaced && !isFleeting(kind));
+  // A stranger's kind may be younger than what is known of the cluster, and a server that was down be up again.
+  client.forgetKinds();
+  const served = await client.listableKinds();
+  const isFurniture = furnitureOf(served);
+  const kinds = served.filter((kind) => kind.namespaced && !isFleeting(kind));
   const left: ObjectId[] = [];
   await runConcurrently(kinds, concurrency, async (kind) => {
     if (left.length > maxNamed) return;
-    const query = { namespace, metadataOnly: true, maxItems: maxNamed + 1 } as const;
+    const query = { namespace, maxItems: maxNamed + 1 } as const;
     const isOwn = (object: KubeObject) => !isFurniture(kind, object);
-    const found = await client.list(kind, { ...query, keep: isOwn });
+    const found = await client.list(kind, { ...query, metadataOnly: true, keep: isOwn });
     if (found.length === 0) return;
-    const everywhere = await namesEverywhere(client, kind);
-    const isElsewhere = (object: KubeObject) => everywhere.has(stringAt(object, "metadata", "name") ?? "");
-    const keep = (object: KubeObject) => isOwn(object) && !isElsewhere(object);
-    left.push(...idsOf(found.some(isElsewhere) ? await client.list(kind, { ...query, keep }) : found, kind));
+    const { isName, isCopy, extent } = await copiedEverywhere(client, kind);
+    const keep = (object: KubeObject) => isOwn(object) && !isCopy(object);
+    const mayBeCopied = found.some((object) => isName(stringAt(object, "metadata", "name") ?? ""));
+    left.push(...idsOf(mayBeCopied ? await client.list(kind, { ...query, ...extent, keep }) : found, kind));
   });
   return left;
 }

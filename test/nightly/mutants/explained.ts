@@ -87,8 +87,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "functions/apply/engine/deletion-guards.ts",
-    'group: stringAt(definition, "spec", "group") ?? "",',
-    'group: stringAt(definition, "spec", "group") ?? "Stryker was here!",',
+    'const group = stringAt(definition, "spec", "group") ?? "";',
+    'const group = stringAt(definition, "spec", "group") ?? "Stryker was here!";',
     "no API server takes a definition without a group",
   ],
   [

@@ -4,7 +4,7 @@ import type { ClusterFaults } from "#local/cluster/cluster-host.ts";
 import { stringAt } from "#shared/domain/kube-object.ts";
 import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";
+import { namesOf, startPatientWorker, startTroubledWorker } from "#test/support/troubled-worker.ts";
 
 const worker = forEachTest(startTroubledWorker);
 
@@ -115,5 +115,32 @@ describe("an aggregated API that is down", () => {
       await worker.host.setFaults("c1", {});
       await worker.recover(withWidget);
     });
+  });
+});
+
+describe("an aggregated API that was down when its cluster was first looked at", () => {
+  const patient = forEachTest(startPatientWorker);
+
+  test("holds a Namespace that left the source for as long as it is down, and no longer", async () => {
+    const { world, host } = patient;
+    await world.assign("api", [definition("metrics.example.com")]);
+    await world.work();
+    await world.assign("web", [namespace("shop"), configMap("shop/a")]);
+    await world.work();
+    await host.setFaults("c1", { unavailableApis: ["v1.metrics.example.com"] });
+    patient.reconnect();
+    const isGoing = () =>
+      host
+        .objects("c1")
+        .filter((object) => stringAt(object, "kind") === "Namespace" && stringAt(object, "metadata", "name") === "shop")
+        .some((object) => stringAt(object, "metadata", "deletionTimestamp") !== undefined);
+    await world.assign("web", [configMap("default/a")]);
+    await world.work();
+    expect(await patient.recorded()).toContain("Namespace shop");
+    expect(isGoing()).toBe(false);
+    await host.setFaults("c1", {});
+    world.aheadMs += 700_000;
+    await world.work();
+    expect(isGoing()).toBe(true);
   });
 });

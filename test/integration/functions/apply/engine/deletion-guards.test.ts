@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { guardDefinition, guardNamespace } from "#functions/apply/engine/deletion-guards.ts";
 import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
+import { describeObject } from "#shared/domain/object-id.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, definition, manifest, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
+
+const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 describe.each(clusterTargets)("what a deletion would take along, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
@@ -17,6 +20,9 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
 
   const named = (ns: string, kind: string, name: string, rest: object = {}) =>
     manifest({ apiVersion: "v1", kind, metadata: { name, namespace: ns }, ...rest });
+
+  const sliceIn = (ns: string) =>
+    named(ns, "EndpointSlice", "web-1", { apiVersion: "discovery.k8s.io/v1", addressType: "IPv4", endpoints: [] });
 
   async function begun(ns: string): Promise<void> {
     await cluster.raw("POST", "/api/v1/namespaces", { body: namespace(ns) });
@@ -33,13 +39,11 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     await begun("bare");
     await put("bare", "serviceaccounts", named("bare", "ServiceAccount", "default"));
     await put("bare", "configmaps", configMap("bare/kube-root-ca.crt"));
-    await put("bare", "endpoints", named("bare", "Endpoints", "web"));
-    const slice = named("bare", "EndpointSlice", "web-1", {
-      apiVersion: "discovery.k8s.io/v1",
-      addressType: "IPv4",
-      endpoints: [],
-    });
-    await put("bare", "endpointslices", slice);
+    const subsets = [{ addresses: [{ ip: "10.1.2.3" }], ports: [{ port: 80 }] }];
+    await put("bare", "endpoints?fieldManager=kube-controller-manager", named("bare", "Endpoints", "web", { subsets }));
+    const service = { apiVersion: "v1", kind: "Service", name: "web", uid: "u1", controller: true };
+    const { metadata, ...slice } = sliceIn("bare");
+    await put("bare", "endpointslices", { ...slice, metadata: { ...metadata, ownerReferences: [service] } });
     const about = { kind: "Pod", namespace: "bare", name: "web-1" };
     await put(
       "bare",
@@ -59,6 +63,13 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
       "serviceaccounts",
       (ns) => named(ns, "ServiceAccount", "kube-root-ca.crt"),
     ],
+    [
+      "a ServiceAccount called like one of OpenShift",
+      "serviceaccounts",
+      (ns) => named(ns, "ServiceAccount", "deployer"),
+    ],
+    ["Endpoints that somebody wrote", "endpoints", (ns) => named(ns, "Endpoints", "outside")],
+    ["an EndpointSlice that somebody wrote", "endpointslices", sliceIn],
   ])("a Namespace with %s waits", async (what, plural, make) => {
     const ns = what.toLowerCase().replaceAll(/\W+/g, "-");
     await begun(ns);
@@ -67,23 +78,29 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     expect(await guard(ns)).toMatchObject({
       kind: "wait",
       reason: "NamespaceNotEmpty",
-      message: expect.stringContaining(`still holds ${object.kind} ${ns}/${object.metadata.name};`),
+      message: expect.stringContaining(`still holds ${describeObject(objectIdOf(object))};`),
     });
   });
 
-  test("a Namespace with a custom resource waits", async () => {
-    const group = "held.example.com";
-    await cluster.raw("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: definition(group) });
-    const path = `/apis/${group}/v1/namespaces/custom/widgets`;
-    await expect.poll(() => cluster.statusOf(path), { timeout: 10_000 }).toBe(200);
-    await begun("custom");
-    await cluster.raw("POST", path, { body: widget(group, "custom/w") });
-    cluster.client.forgetKinds();
-    expect(await guard("custom")).toMatchObject({
-      kind: "wait",
-      message: expect.stringContaining(`Widget.${group} custom/w;`),
-    });
-  });
+  test.each([["Widget"], ["Event"], ["Endpoints"]])(
+    "a Namespace with a custom resource of kind %s waits, though the kind is younger than all that was looked at",
+    async (kind) => {
+      const ns = `custom-${kind.toLowerCase()}`;
+      const group = `${kind.toLowerCase()}.example.com`;
+      await cluster.client.listableKinds();
+      const { spec, ...defined } = definition(group);
+      const names = { kind, listKind: `${kind}List`, plural: "widgets", singular: "widget" };
+      await cluster.raw("POST", definitions, { body: { ...defined, spec: { ...Object(spec), names } } });
+      const path = `/apis/${group}/v1/namespaces/${ns}/widgets`;
+      await expect.poll(() => cluster.statusOf(path), { timeout: 10_000 }).toBe(200);
+      await begun(ns);
+      await cluster.raw("POST", path, { body: { ...widget(group, `${ns}/w`), kind } });
+      expect(await guard(ns)).toMatchObject({
+        kind: "wait",
+        message: expect.stringContaining(`still holds ${kind}.${group} ${ns}/w;`),
+      });
+    },
+  );
 
   test.each([
     [3, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2; it is deleted when they are gone:"],
@@ -109,11 +126,10 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     const defined = definition(group);
     const guardOf = () => guardDefinition(cluster.client, objectIdOf(defined));
     expect(await guardOf()).toBeUndefined();
-    await cluster.raw("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: defined });
+    await cluster.raw("POST", definitions, { body: defined });
     await begun("defined");
     const path = `/apis/${group}/v1/namespaces/defined/widgets`;
     await expect.poll(() => cluster.statusOf(path), { timeout: 10_000 }).toBe(200);
-    cluster.client.forgetKinds();
     expect(await guardOf()).toBeUndefined();
     for (const name of ["a", "b", "c", "d"])
       await cluster.raw("POST", path, { body: widget(group, `defined/${name}`) });
@@ -127,5 +143,24 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     expect(await guardOf()).toMatchObject({
       message: expect.stringContaining(`still has Widget.${group} defined/a; it`),
     });
+  });
+
+  test("a definition that is not served waits: nobody can see whether objects of it are stored", async () => {
+    const group = "unserved.example.com";
+    const defined = definition(group);
+    const path = `/apis/${group}/v1/namespaces/default/widgets`;
+    await cluster.raw("POST", definitions, { body: defined });
+    await expect.poll(() => cluster.statusOf(path), { timeout: 10_000 }).toBe(200);
+    await cluster.raw("POST", path, { body: widget(group, "default/precious") });
+    const unserved = [{ op: "replace", path: "/spec/versions/0/served", value: false }];
+    await cluster.raw("PATCH", `${definitions}/widgets.${group}`, { body: unserved, as: "json-patch" });
+    await expect.poll(() => cluster.statusOf(path), { timeout: 10_000 }).toBe(404);
+    await expect
+      .poll(() => guardDefinition(cluster.client, objectIdOf(defined)), { timeout: 10_000 })
+      .toEqual({
+        kind: "wait",
+        reason: "DefinitionNotServed",
+        message: `CustomResourceDefinition widgets.${group} is not served, so nobody can see whether objects of it are stored; a deletion would take them along: serve one of its versions again, or delete it by hand with kubectl delete customresourcedefinition widgets.${group}`,
+      });
   });
 });

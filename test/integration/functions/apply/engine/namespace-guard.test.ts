@@ -4,7 +4,7 @@ import { pruneSet } from "#functions/apply/engine/prune-set.ts";
 import type { JsonObject } from "#shared/domain/json.ts";
 import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
-import { claimFor, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
+import { claimFor, configMap, definition, manifest, namespace } from "#test/support/cluster-fixture.ts";
 import { engineWorld, pruneRequest } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 
@@ -17,6 +17,10 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
   const config = (name: string): Found => ["api/v1/configmaps", { ...configMap(`x/${name}`) }];
   const account = (name: string): Found => ["api/v1/serviceaccounts", plain("v1", "ServiceAccount", { name })];
   const secret = (metadata: JsonObject): Found => ["api/v1/secrets", plain("v1", "Secret", metadata)];
+  const pull = (token: string): Found => [
+    "api/v1/secrets",
+    { ...plain("v1", "Secret", { name: "pull" }), stringData: { token } },
+  ];
   const binding = (name: string): Found => [
     "apis/rbac.authorization.k8s.io/v1/rolebindings",
     {
@@ -62,12 +66,9 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
   }
 
   it("goes with what controllers put into every one", async () => {
-    const annotations = { "openshift.io/internal-registry-auth-token.service-account": "builder" };
     await pruned("furnished", [
       ...["kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert", "istio-ca-crl"].map(config),
-      ...["default", "builder", "deployer"].map(account),
-      ...["system:deployers", "system:image-builders", "system:image-pullers"].map(binding),
-      secret({ name: "builder-dockercfg-x7k2p", annotations }),
+      account("default"),
       secret({ name: "default-token-abcde", annotations: { "kubernetes.io/service-account.name": "default" } }),
     ]);
     expect(await isGoing("furnished")).toBe(true);
@@ -78,8 +79,9 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     const copies = ["copy-1", "copy-2", "copy-3", "copy-4", "copy-5", "copy-6"].map(config);
     for (const ns of own) for (const copy of copies) await put(ns, copy);
     for (const ns of own) await put(ns, claim("in-all"));
+    for (const ns of own) await put(ns, pull("shared"));
     for (const ns of own.slice(1)) await put(ns, config("in-most"));
-    await pruned("copied", copies);
+    await pruned("copied", [...copies, pull("shared")]);
     expect(await isGoing("copied")).toBe(true);
 
     const stranger = await pruned("copied-too", [...copies, config("in-most")]);
@@ -89,7 +91,11 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     );
     expect(await isGoing("copied-too")).toBe(false);
 
-    // Its data are nobody's copy.
+    // Their data are nobody's copy.
+    const changed: Found = ["api/v1/configmaps", { ...configMap("x/copy-1", { k: "my own" }) }];
+    expect((await pruned("other-config", [changed]))?.message).toContain("ConfigMap other-config/copy-1;");
+    expect((await pruned("other-secret", [pull("my own")]))?.message).toContain("Secret other-secret/pull;");
+    expect(await isGoing("other-secret")).toBe(false);
     expect((await pruned("with-data", [claim("in-all")]))?.outcome).toBe("waiting");
     expect(await isGoing("with-data")).toBe(false);
   });
@@ -98,6 +104,8 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     ["a ConfigMap", config("theirs"), "ConfigMap"],
     ["what sorts after the furniture", config("zz-theirs"), "ConfigMap"],
     ["a ServiceAccount", account("robot"), "ServiceAccount"],
+    ["what is called like an account of OpenShift", account("builder"), "ServiceAccount"],
+    ["what is called like a binding of OpenShift", binding("system:deployers"), "RoleBinding"],
     [
       "a token that somebody asked for",
       secret({ name: "ci", annotations: { "kubernetes.io/service-account.name": "default" } }),
@@ -112,8 +120,22 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     );
     const held = await pruned(ns, [...furniture, stranger]);
     expect(held?.outcome).toBe("waiting");
-    expect(held?.message).toContain(`still holds ${kind} ${ns}/`);
+    expect(held?.message).toMatch(new RegExp(`still holds ${kind}\\S* ${ns}/`));
     expect(held?.message).not.toContain("ca.crt");
     expect(await isGoing(ns)).toBe(false);
+  });
+
+  it("goes with what OpenShift puts into every one, where that is served", async () => {
+    const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const group = "project.openshift.io";
+    await cluster.raw("POST", definitions, { body: definition(group) });
+    await expect.poll(() => cluster.statusOf(`/apis/${group}/v1/widgets`), { timeout: 10_000 }).toBe(200);
+    const annotations = { "openshift.io/internal-registry-auth-token.service-account": "builder" };
+    await pruned("on-openshift", [
+      ...["default", "builder", "deployer"].map(account),
+      ...["system:deployers", "system:image-builders", "system:image-pullers"].map(binding),
+      secret({ name: "builder-dockercfg-x7k2p", annotations }),
+    ]);
+    expect(await isGoing("on-openshift")).toBe(true);
   });
 });

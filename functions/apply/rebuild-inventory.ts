@@ -3,7 +3,7 @@ import { type FoundMembers, findMembers } from "#functions/apply/engine/find-mem
 import { foreignObject } from "#functions/apply/engine/foreign-object.ts";
 import { entryOf, expiringPart } from "#functions/apply/engine/inventory-entry.ts";
 import { type ResolvedObject, resolveObjects } from "#functions/apply/engine/resolve-objects.ts";
-import { findRendering } from "#functions/apply/sync-blobs.ts";
+import { findRendering, loadRendering } from "#functions/apply/sync-blobs.ts";
 import type { VerbContext } from "#functions/apply/verbs/verb.ts";
 import { emptyInventory, type Inventory, type InventoryEntry } from "#shared/domain/inventory.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
@@ -28,6 +28,7 @@ export interface RebuiltInventory {
  * pruned when it leaves git; whatever else proves to be a member is only named.
  * Objects of the rendering that the cluster held whole and that are not there are recorded without a uid: as missing, or
  * as Jobs that have removed themselves.
+ * @throws StarlingError `RenderingLost`, of the desired one.
  */
 export async function rebuildInventory(context: RebuildContext): Promise<RebuiltInventory> {
   const { row, client, claim } = context;
@@ -66,8 +67,10 @@ export async function rebuildInventory(context: RebuildContext): Promise<Rebuilt
 }
 
 async function resolved({ row, client, claim, ports }: RebuildContext, digest: string) {
-  const rendering = (await findRendering(digest, ports.blobs)) ?? [];
-  return resolveObjects(client, rendering, {
+  // What is desired is made again; without it, whatever it accounts for would be taken for a stranger's.
+  const isDesired = digest === row.desired.renderDigest;
+  const rendering = isDesired ? await loadRendering(digest, ports.blobs) : await findRendering(digest, ports.blobs);
+  return resolveObjects(client, rendering ?? [], {
     setId: setIdOf(claim),
     defaultNamespace: row.desired.apply.defaultNamespace,
   });

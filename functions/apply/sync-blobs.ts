@@ -96,7 +96,17 @@ export async function saveInventory(
   return digest;
 }
 
+/** What is not there, or is another, is read once more: what follows from a loss takes more than a moment to undo. */
 async function verified(key: string, digest: string, blobs: BlobStore): Promise<string> {
+  try {
+    return await verifiedOnce(key, digest, blobs);
+  } catch (error) {
+    if (!isLost(error)) throw error;
+    return verifiedOnce(key, digest, blobs);
+  }
+}
+
+async function verifiedOnce(key: string, digest: string, blobs: BlobStore): Promise<string> {
   const bytes = await blobs.get(key);
   if (sha256(bytes) === digest) return Buffer.from(bytes).toString("utf8");
   throw new StarlingError(`blob ${key} does not have the digest ${digest}: it was changed after it was written`, {

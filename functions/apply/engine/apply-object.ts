@@ -115,7 +115,7 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
     }
     const kind = await kindOf(client, target.object);
     if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
-    const object = withUid(target.object, known?.uid ?? stringAt(existing, "metadata", "uid"));
+    const object = withUid(target.object, stringAt(existing, "metadata", "uid") ?? known?.uid);
     const expected = existing === undefined ? withVersion(object, known?.resourceVersion) : object;
     const answer = await applyOverObstacles(client, kind, expected);
     if (isBeingDeleted(answer.object)) return terminating(id, answer.object);
@@ -127,8 +127,8 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
 }
 
 /** The server refuses it then when there is no object of this uid; nobody owns the field. */
-function withUid(object: ManifestObject, uid: string | undefined): ManifestObject {
-  return uid === undefined ? object : { ...object, metadata: { ...object.metadata, uid } };
+function withUid(object: ManifestObject, uid = ""): ManifestObject {
+  return uid === "" ? object : { ...object, metadata: { ...object.metadata, uid } };
 }
 
 /** The server refuses it then when anybody has written to the object since, were it only its status. */

@@ -138,7 +138,7 @@ class ApplyRun {
   async #existingOf(targets: readonly ResolvedObject[]): Promise<ReadonlyMap<string, KubeObject> | undefined> {
     const wanted: { id: ResolvedObject["id"]; kind: KindInfo }[] = [];
     for (const { id, object } of targets) {
-      if (this.#known.has(objectIdKey(id)) || this.#newNamespaces.has(id.namespace) || this.#time.isUp()) continue;
+      if (this.#isSeen(id) || this.#newNamespaces.has(id.namespace) || this.#time.isUp()) continue;
       const kind = await kindOf(this.#client, object);
       if ("plural" in kind) wanted.push({ id, kind });
     }
@@ -159,7 +159,7 @@ class ApplyRun {
     const key = objectIdKey(target.id);
     const known = this.#known.get(key);
     try {
-      const found = known === undefined ? (existing ?? (await this.#readAlone(target))).get(key) : undefined;
+      const found = !this.#isSeen(target.id) ? (existing ?? (await this.#readAlone(target))).get(key) : undefined;
       return await applyObject(this.#client, {
         target,
         setId,
@@ -173,6 +173,12 @@ class ApplyRun {
       if (isCutOff(error, this.#request)) return { id: target.id, outcome: "waiting", ...outOfTime };
       return { id: target.id, outcome: "failed", failure: failureOf(error) };
     }
+  }
+
+  /** A Job that was not there when it was recorded: who has its name now may be somebody else. */
+  #isSeen(id: ResolvedObject["id"]): boolean {
+    const known = this.#known.get(objectIdKey(id));
+    return known !== undefined && known.uid !== "";
   }
 
   #resumed({ id }: ResolvedObject): AppliedObject | undefined {

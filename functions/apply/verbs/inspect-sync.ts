@@ -36,7 +36,7 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   return toldWith(recalled, await inspectOver(recalled));
 }
 
-async function inspectOver({ context, inventory: before }: Recalled): Promise<VerbResult> {
+async function inspectOver({ context, inventory: before, told }: Recalled): Promise<VerbResult> {
   const { row, client, ports } = context;
   const known = new Set(before.entries.map((entry) => objectIdKey(entry.id)));
   const named = (row.observed?.foreign ?? []).filter(({ member }) => member).map(({ id }) => id);
@@ -50,9 +50,11 @@ async function inspectOver({ context, inventory: before }: Recalled): Promise<Ve
   }
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
   // Who asks for a look may know that members came back anywhere, and of kinds that the Sync has no more.
-  const foreign = isAsked(row)
-    ? await findForeign(context, before)
-    : report.foreign.filter(({ id }) => !known.has(objectIdKey(id)));
+  const foreign =
+    told.foreign ??
+    (isAsked(row)
+      ? await findForeign(context, before)
+      : report.foreign.filter(({ id }) => !known.has(objectIdKey(id))));
   const { toCorrect, leftAlone } =
     row.desired.apply.drift === "correct" && !isAsked(row)
       ? sortDrift(report.drifted, before)

@@ -31,7 +31,7 @@ function isDone(object: ApplySetResult["objects"][number]): boolean {
 }
 
 /** What was never recorded and not settled by an earlier run. */
-export function unsettled(ids: readonly ObjectId[], { settled }: Progress): readonly ObjectId[] {
+export function unsettledIds(ids: readonly ObjectId[], { settled }: Progress): readonly ObjectId[] {
   const known = new Set(settled);
   return ids.filter((id) => !known.has(objectIdKey(id)));
 }

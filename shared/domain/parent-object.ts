@@ -96,6 +96,8 @@ export interface SetKnowledge {
   readonly groupKinds: readonly GroupKind[];
   /** The newest generation after which the stored inventory held every member; absent when there never was one. */
   readonly settledThrough?: number;
+  /** Of what was attempted up to then, the digests that may have left objects all the same. */
+  readonly unsettled?: readonly string[] | undefined;
 }
 
 export type ParentDecision =
@@ -134,20 +136,27 @@ export function setIdOf(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): s
  * worker, is `ClusterAhead`: we are a worker that lost its lease, or our table was restored from a backup. One that these
  * rows have written, and that is gone, is `ParentMissing`.
  * The rendering's digest is added to what was attempted before a single object of it is written; what was attempted up
- * to the generation whose inventory is stored complete is no longer uncertain, and is forgotten.
+ * to the generation whose inventory is stored complete is no longer uncertain, and is forgotten, unless it was not looked
+ * for, or something was put back since and no inventory stored.
  */
 export function nextParent(current: KubeObject | undefined, claim: SyncClaim, known: SetKnowledge): ParentDecision {
   const before = current === undefined ? undefined : readParent(current);
   const refusal = parentRefusal(current, claim);
   if (refusal) return refusal;
-  const settled = before === undefined || before.generation <= (known.settledThrough ?? 0);
-  const attempted = settled ? [] : before.attempted.filter((digest) => digest !== claim.renderDigest);
+  const settled = before === undefined || (before.generation <= (known.settledThrough ?? 0) && isStored(before, claim));
+  const uncertain = settled ? (known.unsettled ?? []) : before.attempted;
+  const attempted = uncertain.filter((digest) => digest !== claim.renderDigest);
   if (claim.renderDigest !== undefined) attempted.push(claim.renderDigest);
   // A parent that is older than what is settled came back with a restored cluster, and other members with it.
   const isRestored = before !== undefined && before.generation < (known.settledThrough ?? 0);
   const earlier = settled && !isRestored ? [] : containedKinds(current);
   const kinds = new Set([...earlier, ...known.groupKinds.map(formatGroupKind)]);
   return write(current, claim, { attempted: attempted.slice(-maxAttempted), kinds });
+}
+
+/** Whether an inventory was stored since the last claim: what was put back after that may not be in the one before. */
+function isStored(before: ParentRecord, claim: SyncClaim): boolean {
+  return before.inventory === undefined || before.inventory !== claim.inventory;
 }
 
 /** Whether the parent still is as this worker wrote it: checked before anything is deleted. */

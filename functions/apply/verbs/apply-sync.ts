@@ -3,7 +3,7 @@ import { type ApplySetResult, applySet } from "#functions/apply/engine/apply-set
 import { endsTheRun } from "#functions/apply/engine/object-failure.ts";
 import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
-import { progressAfter, progressOf, unsettled } from "#functions/apply/progress.ts";
+import { progressAfter, progressOf, unsettledIds } from "#functions/apply/progress.ts";
 import { findForeign } from "#functions/apply/rebuild-inventory.ts";
 import { loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
@@ -77,7 +77,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
   const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
   const kept = placesIn(rendering, defaultNamespace);
   const left = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
-  const unrecorded = unsettled(left.ids, begun);
+  const unrecorded = unsettledIds(left.ids, begun);
   const pruned = desired.apply.prune ? await prune(context, { applied, kept, unrecorded, setId }) : undefined;
   const settled = pruned !== undefined && "settled" in pruned ? pruned.settled : [];
   const timeWasUp = pruned !== undefined && "settled" in pruned && pruned.timeWasUp;
@@ -96,11 +96,16 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
     return { ...pruneFinding(pruned, { waiting: "Pruning", failed: "PruneFailed" }), ...stored };
   }
 
+  // Nothing was looked for without a prune, and nothing of a lost rendering: another attempt may.
+  const recorded = new Set(applied.entries.map(({ id }) => objectIdKey(id)));
+  const isLeft = !desired.apply.prune && unrecorded.some((id) => !recorded.has(objectIdKey(id)));
+  const unsettled = isLeft ? earlier : left.lost;
   const whole: Applied = {
     renderDigest: desired.renderDigest,
     revision: desired.revision,
     attempt: desired.attempt,
     at: ports.clock.now().toISOString(),
+    ...(unsettled.length === 0 ? {} : { unsettled }),
   };
   if (result.objects.some(({ outcome }) => outcome === "resumed"))
     return { ...resumed(result), ...stored, applied: whole };

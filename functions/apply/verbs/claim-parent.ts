@@ -12,6 +12,6 @@ export function claimParent(context: VerbContext, groupKinds: readonly GroupKind
     claim,
     groupKinds: [...groupKinds, ...foreign],
     ...(clusterUid === undefined ? {} : { expectedClusterUid: clusterUid }),
-    ...(applied === undefined ? {} : { settledThrough: applied.attempt }),
+    ...(applied === undefined ? {} : { settledThrough: applied.attempt, unsettled: applied.unsettled }),
   });
 }

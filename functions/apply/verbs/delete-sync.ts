@@ -1,5 +1,5 @@
 import { deleteSet } from "#functions/apply/engine/delete-set.ts";
-import { progressAfter, progressOf, unsettled } from "#functions/apply/progress.ts";
+import { progressAfter, progressOf, unsettledIds } from "#functions/apply/progress.ts";
 import { findForeign } from "#functions/apply/rebuild-inventory.ts";
 import { saveInventory } from "#functions/apply/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/unrecorded-ids.ts";
@@ -53,7 +53,7 @@ async function deleteOver({ context, inventory: before, told }: Recalled): Promi
   const result = await deleteSet(client, {
     inventory: before,
     accepted,
-    unrecorded: unsettled(unrecorded.ids, begun),
+    unrecorded: unsettledIds(unrecorded.ids, begun),
     ...(unproven.length === 0 ? {} : { parent: "keep" }),
     claim,
     clock: ports.clock,

@@ -103,6 +103,8 @@ export interface Applied {
   readonly revision: string;
   readonly attempt: number;
   readonly at: string;
+  /** Digests of renderings that may have left objects which this attempt did not look for; absent: none. */
+  readonly unsettled?: readonly string[];
 }
 
 export interface Observed {

@@ -1,0 +1,222 @@
+/** What a worker recorded is lost, in doubt or was never stored: what it made leaves the cluster with git all the same. */
+import { randomUUID } from "node:crypto";
+import { DeleteObjectCommand, type S3Client } from "@aws-sdk/client-s3";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createBucket } from "#local/aws/create-resources.ts";
+import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
+import { labelsOf, type ManifestObject, valueAt } from "#shared/domain/kube-object.ts";
+import { partOfLabel } from "#shared/domain/membership.ts";
+import { encodeRendering } from "#shared/domain/rendering.ts";
+import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { StarlingError } from "#shared/errors.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
+import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+const Bucket = "blobs";
+/** Past the interval of a look, whatever its jitter. */
+const INTERVAL_MS = 700_000;
+let emulated: EmulatedClients;
+let s3: S3Client;
+beforeAll(async () => {
+  emulated = await startEmulatedClients({ seed: 5 });
+  s3 = emulated.aws.s3;
+  await createBucket(s3, Bucket);
+});
+afterAll(() => emulated.stop());
+
+/** In a sandbox that remembers nothing. */
+const store = () => new S3BlobStore(s3, Bucket);
+const remove = (Key: string) => s3.send(new DeleteObjectCommand({ Bucket, Key }));
+
+/** Answers 404 so often for what is there, under each of these keys. */
+class UnsureStore extends S3BlobStore {
+  readonly #missing: Map<string, number>;
+
+  constructor(missing: ReadonlyMap<string, number>) {
+    super(s3, Bucket);
+    this.#missing = new Map(missing);
+  }
+
+  override async get(key: string): Promise<Uint8Array> {
+    const left = this.#missing.get(key) ?? 0;
+    if (left === 0) return super.get(key);
+    this.#missing.set(key, left - 1);
+    throw new StarlingError(`there is no blob ${key}`, { code: "BlobNotFound", retry: "permanent" });
+  }
+}
+
+describe.each(clusterTargets)("a worker on $name", ({ start }) => {
+  const cluster = forAllTests(async () => clusterFixture(await start()));
+
+  class UnsureWorld extends WorkerWorld {
+    readonly name = `unsure-${randomUUID().slice(0, 8)}`;
+
+    objects(...names: readonly string[]): readonly ManifestObject[] {
+      return [namespace(this.name), ...names.map((name) => configMap(`${this.name}/${name}`))];
+    }
+
+    renderingKey(...names: readonly string[]): string {
+      return blobKeys.rendering(encodeRendering(this.objects(...names)).digest);
+    }
+
+    async inventoryKey(): Promise<string> {
+      return blobKeys.inventory("c1", (await this.observed()).inventory ?? "none");
+    }
+
+    async give(names: readonly string[], apply: Partial<SyncRow["desired"]["apply"]> = {}): Promise<Observed> {
+      await this.assign(this.name, this.objects(...names), apply);
+      return this.look();
+    }
+
+    async look(missing: ReadonlyMap<string, number> = new Map()): Promise<Observed> {
+      await this.work({ blobs: new UnsureStore(missing) });
+      return this.observed();
+    }
+
+    async lookLater(missing?: ReadonlyMap<string, number>): Promise<Observed> {
+      this.aheadMs += INTERVAL_MS;
+      return this.look(missing);
+    }
+
+    /** The worker applies this and dies when it is to write what it did. */
+    async dieAfter(names: readonly string[]): Promise<void> {
+      await this.assign(this.name, this.objects(...names));
+      const table = new Proxy(this.table, {
+        get(inner, name) {
+          if (name === "write") return () => Promise.reject(new Error("the worker is dead"));
+          const member: unknown = Reflect.get(inner, name);
+          return typeof member === "function" ? member.bind(inner) : member;
+        },
+      });
+      await expect(this.work({ table, blobs: store() })).rejects.toThrow("the worker is dead");
+      this.aheadMs += 400_000;
+    }
+
+    async observed(): Promise<Observed> {
+      const observed = (await this.sync(this.name))?.observed;
+      if (observed === undefined) throw new Error(`nobody has looked at ${this.name}`);
+      return observed;
+    }
+
+    /** Of the ConfigMaps that are there. */
+    async names(): Promise<readonly string[]> {
+      const list = await cluster.raw("GET", `/api/v1/namespaces/${this.name}/configmaps`);
+      const names = (list.items as ManifestObject[]).map(({ metadata }) => metadata.name);
+      return names.filter((name) => name !== "kube-root-ca.crt").sort();
+    }
+  }
+
+  function begin(): Promise<UnsureWorld> {
+    return new UnsureWorld({ connect: async () => cluster.client, distrust() {} }, store()).begin();
+  }
+
+  test.each(["correct", "report", "off"] as const)(
+    "that lost inventory and rendering, drift %s, waits for the rendering and then knows all again",
+    async (drift) => {
+      const world = await begin();
+      await world.give(["a", "b"], { drift });
+      await remove(await world.inventoryKey());
+      await remove(world.renderingKey("a", "b"));
+      expect(await world.lookLater()).toMatchObject({ phase: "Retrying", reason: "RenderingLost" });
+      await store().overwrite(world.renderingKey("a", "b"), encodeRendering(world.objects("a", "b")).bytes);
+      expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { members: 3, foreign: 0 } });
+      await world.give(["a"], { drift });
+      expect(await world.names()).toEqual(["a"]);
+    },
+  );
+
+  test("rebuilds nothing for one 404 of what is there", async () => {
+    const world = await begin();
+    await world.give(["a", "old"], { prune: false });
+    await world.give(["a"], { prune: false });
+    const found = await world.lookLater(new Map([[await world.inventoryKey(), 1]]));
+    expect(found.phase).toBe("Ready");
+    expect(found).not.toHaveProperty("rebuilt");
+    await world.give(["a"], { prune: true });
+    expect(await world.names()).toEqual(["a"]);
+  });
+
+  test("prunes what an unfinished attempt left, when its rendering is found again", async () => {
+    const world = await begin();
+    await world.give(["a"]);
+    await world.dieAfter(["a", "left"]);
+    await world.assign(world.name, world.objects("a", "next"));
+    const found = await world.look(new Map([[world.renderingKey("a", "left"), 2]]));
+    expect(found).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
+    expect(await world.names()).toEqual(["a", "left", "next"]);
+    await world.give(["a", "last"]);
+    expect(await world.names()).toEqual(["a", "last"]);
+    expect((await world.observed()).applied).not.toHaveProperty("unsettled");
+  });
+
+  test("prunes what an unfinished attempt left, when a prune is wanted again", async () => {
+    const world = await begin();
+    await world.give(["a"]);
+    await world.dieAfter(["a", "left"]);
+    await world.give(["a"], { prune: false });
+    await world.give(["a", "b"], { prune: false });
+    expect(await world.names()).toEqual(["a", "b", "left"]);
+    await world.give(["a"], { prune: true });
+    expect(await world.names()).toEqual(["a"]);
+    expect((await world.observed()).applied).not.toHaveProperty("unsettled");
+  });
+
+  test("prunes what it put back, though that could not be stored", async () => {
+    const world = await begin();
+    await world.give(["a", "b"]);
+    await cluster.raw("DELETE", `/api/v1/namespaces/${world.name}/configmaps/b`);
+    const lifted = emulated.proxy.intercept({
+      before: ({ service, operation }) => (service === "s3" && operation === "PutObject" ? "denied" : undefined),
+    });
+    expect((await world.lookLater().finally(lifted)).phase).toBe("Retrying");
+    expect(await world.names()).toEqual(["a", "b"]);
+    await world.give(["a"]);
+    expect(await world.names()).toEqual(["a"]);
+  });
+
+  test.each(["correct", "report"] as const)("names what no rendering accounts for, drift %s", async (drift) => {
+    const world = await begin();
+    const metadata = { name: "old", namespace: world.name };
+    await world.assign(world.name, [...world.objects("a"), manifest({ apiVersion: "v1", kind: "Secret", metadata })]);
+    await world.look();
+    await world.give(["a"], { prune: false, drift });
+    await remove(await world.inventoryKey());
+    const found = await world.lookLater();
+    expect(found).toMatchObject({ objects: { foreign: 1 }, rebuilt: { foreign: 1 } });
+    expect(found.foreign?.map(({ id }) => `${id.kind} ${id.name}`)).toEqual(["Secret old"]);
+  });
+
+  test("that lost the record of a Job that removed itself leaves another tool's Job of its name alone", async () => {
+    const world = await begin();
+    const job = (parallelism: number, labels = {}) =>
+      manifest({
+        apiVersion: "batch/v1",
+        kind: "Job",
+        metadata: { name: "once", namespace: world.name, labels },
+        spec: {
+          parallelism,
+          ttlSecondsAfterFinished: 100,
+          template: { spec: { restartPolicy: "Never", containers: [{ name: "once", image: "once:1" }] } },
+        },
+      });
+    const jobs = `/apis/batch/v1/namespaces/${world.name}/jobs`;
+    await world.assign(world.name, [...world.objects("a"), job(1)]);
+    await world.look();
+    await cluster.raw("DELETE", `${jobs}/once?propagationPolicy=Background`);
+    expect((await world.lookLater()).phase).toBe("Ready");
+    await remove(await world.inventoryKey());
+    expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobNotFound" } });
+    await cluster.raw("POST", jobs, { body: job(3, { "kustomize.toolkit.fluxcd.io/name": "apps" }) });
+
+    await world.assign(world.name, [...world.objects("a"), job(2)]);
+    const found = await world.look();
+    expect(found.troubles.map(({ reason }) => reason)).toEqual(["ForeignOwner"]);
+    const live = await cluster.raw("GET", `${jobs}/once`);
+    expect(valueAt(live, "spec", "parallelism")).toBe(3);
+    expect(labelsOf(live)).not.toHaveProperty([partOfLabel]);
+  });
+});

@@ -121,6 +121,33 @@ describe("nextParent", () => {
     });
   });
 
+  it("goes on remembering, when that is settled, what was not looked for", () => {
+    const first = written(undefined, { ...claim, renderDigest: "sha256:a" });
+    const second = written(first, { ...claim, renderDigest: "sha256:b" });
+    const next = { ...claim, generation: 5, renderDigest: "sha256:c" };
+    const known = { groupKinds: [deployment], settledThrough: 4 };
+    expect(nextParent(second, next, { ...known, unsettled: ["sha256:a"] })).toMatchObject({
+      record: { attempted: ["sha256:a", "sha256:c"] },
+    });
+    expect(
+      nextParent(second, { ...next, renderDigest: "sha256:a" }, { ...known, unsettled: ["sha256:a"] }),
+    ).toMatchObject({
+      record: { attempted: ["sha256:a"] },
+    });
+  });
+
+  it("takes nothing for settled while no inventory was stored since", () => {
+    const before = written(undefined, { ...claim, inventory: "sha256:1", renderDigest: "sha256:a" });
+    const next = { ...claim, generation: 5, renderDigest: "sha256:b" };
+    const known = { groupKinds: [deployment], settledThrough: 4 };
+    expect(nextParent(before, { ...next, inventory: "sha256:1" }, known)).toMatchObject({
+      record: { attempted: ["sha256:a", "sha256:b"] },
+    });
+    expect(nextParent(before, { ...next, inventory: "sha256:2" }, known)).toMatchObject({
+      record: { attempted: ["sha256:b"] },
+    });
+  });
+
   it("does not grow without end", () => {
     let parent: JsonObject | undefined;
     for (let n = 0; n < 50; n += 1) parent = written(parent, { ...claim, renderDigest: `sha256:${n}` });

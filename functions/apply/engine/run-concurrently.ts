@@ -1,23 +1,26 @@
-/** Runs `work` over the items, at most `limit` at once, in order of start. The first rejection stops new starts. */
+/**
+ * Runs `work` over the items, at most `limit` at once, in order of start. The first rejection stops new starts; it is
+ * thrown when all that was begun has ended, for who goes on then may let go of what the others still write under.
+ */
 export async function runConcurrently<T>(
   items: readonly T[],
   limit: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
   let next = 0;
-  let stopped = false;
+  const failures: unknown[] = [];
   async function lane(): Promise<void> {
-    while (!stopped) {
+    while (failures.length === 0) {
       const item = items[next];
       if (item === undefined || next >= items.length) return;
       next += 1;
       try {
         await work(item);
       } catch (error) {
-        stopped = true;
-        throw error;
+        failures.push(error);
       }
     }
   }
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, lane));
+  if (failures.length > 0) throw failures[0];
 }

@@ -32,6 +32,21 @@ it("starts nothing after a failure, and fails with it", async () => {
   expect(started.length).toBeLessThan(5);
 });
 
+it("fails with the first failure when all that was begun has ended", async () => {
+  const ended: string[] = [];
+  const slow = Promise.withResolvers<void>();
+  const running = runConcurrently(["slow", "first", "second", "never begun"], 3, async (item) => {
+    if (item === "slow") await slow.promise;
+    ended.push(item);
+    if (item !== "slow") throw new Error(item);
+  }).catch((error: unknown) => ended.push(String(error)));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(ended).toEqual(["first", "second"]);
+  slow.resolve();
+  await running;
+  expect(ended).toEqual(["first", "second", "slow", "Error: first"]);
+});
+
 it("has nothing to do for nothing", async () => {
   await expect(runConcurrently([], 3, () => Promise.reject(new Error("never")))).resolves.toBeUndefined();
 });

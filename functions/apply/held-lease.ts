@@ -34,8 +34,8 @@ export function leaseEnd(now: Date, invocationEnd: Date): Date {
 }
 
 /**
- * A lease that is renewed while its holder works, also while that one waits for a cluster's answer. `stop` ends that; an
- * invocation that was killed renews nothing after its end.
+ * A lease that is renewed while its holder works, also while that one waits for a cluster's answer. `stop` ends that, and
+ * nothing is begun under it any more; an invocation that was killed renews nothing after its end.
  */
 export class HeldLease {
   readonly #ports: HoldingPorts;
@@ -59,6 +59,7 @@ export class HeldLease {
 
   stop(): void {
     clearInterval(this.#timer);
+    this.#isLost = true;
   }
 
   /** To be called before anything is begun in the cluster. @throws LeaseLost */
@@ -84,7 +85,7 @@ export class HeldLease {
 
   #look(): void {
     if (this.#isLost || this.#ports.clock.now() >= this.#invocationEnd) {
-      this.stop();
+      clearInterval(this.#timer);
       return;
     }
     if (this.#has(RENEW_SECONDS) || this.#renewing !== undefined) return;

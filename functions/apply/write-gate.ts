@@ -32,7 +32,9 @@ export class WriteGate {
   readonly #row: SyncRow;
   readonly #lease: HeldLease;
   readonly #ports: GatePorts;
-  #readAt: Date | undefined;
+  /** What was read last, and when that was begun. */
+  #known: { readonly standing: Standing; readonly at: Date } | undefined;
+  #reading: Promise<Standing> | undefined;
 
   constructor(row: SyncRow, lease: HeldLease, ports: GatePorts) {
     this.#row = row;
@@ -44,7 +46,16 @@ export class WriteGate {
    * The Sync, its subject, its cluster and the brake as they are now, in one batch.
    * @throws StarlingError when they cannot be read: then nothing may be written.
    */
-  async read(): Promise<Standing> {
+  read(): Promise<Standing> {
+    // Many writes find at the same time that what is known is old.
+    this.#reading ??= this.#readAnew().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readAnew(): Promise<Standing> {
+    this.#known = undefined;
     const { cluster, namespace, name, subject } = this.#row;
     const now = this.#ports.clock.now();
     const wanted = [
@@ -62,7 +73,7 @@ export class WriteGate {
       cluster: rows.find((row): row is ClusterRow => row.type === "Cluster"),
       brake: reading.brake,
     };
-    this.#readAt = now;
+    this.#known = { standing, at: now };
     return standing;
   }
 
@@ -80,15 +91,18 @@ export class WriteGate {
   }
 
   /**
-   * For each single write: the lease must hold, and what was read must not be old.
+   * For each single write, each time that it is sent: the lease must hold, and what was read must not be old.
    * @throws WriteWithheld, LeaseLost
    */
   async permit(attempt: number): Promise<void> {
     await this.#lease.ensure();
-    const now = this.#ports.clock.now().getTime();
-    if (this.#readAt !== undefined && now - this.#readAt.getTime() < STALE_SECONDS * 1000) return;
-    const withheld = await this.ask(attempt);
+    const now = this.#ports.clock.now();
+    const known = this.#known;
+    const isFresh = known !== undefined && now.getTime() - known.at.getTime() < STALE_SECONDS * 1000;
+    const withheld = isFresh ? withheldFrom(attempt, known.standing, now) : await this.ask(attempt);
     if (withheld !== undefined) throw new WriteWithheld(withheld);
+    // Reading may have taken long.
+    if (!isFresh) await this.#lease.ensure();
   }
 }
 

@@ -1,6 +1,5 @@
 /** One look at one Sync on one cluster: which of the verbs it needs, and what came of it. */
 import { isCutOff, outOfTime } from "#functions/apply/engine/own-deadline.ts";
-import { guardedClient } from "#functions/apply/guarded-client.ts";
 import { type HeldLease, LeaseLost } from "#functions/apply/held-lease.ts";
 import { applySync } from "#functions/apply/verbs/apply-sync.ts";
 import { deleteSync } from "#functions/apply/verbs/delete-sync.ts";
@@ -182,7 +181,7 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
   try {
     const client = await context.ports.connector.connect(cluster, context.deadline);
     const permit = () => context.gate.permit(context.row.desired.attempt);
-    const result = await verb({ ...context, client: guardedClient(client, permit) });
+    const result = await verb({ ...context, client: client.guardedBy(permit) });
     if (result.reason === "IdentityMismatch") context.ports.connector.distrust(cluster);
     if (result.phase === "Unreachable") return { result };
     const version = isSeenLongAgo(cluster, clock.now()) ? await client.serverVersion() : undefined;

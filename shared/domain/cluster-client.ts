@@ -56,11 +56,20 @@ export interface WriteAnswer {
   readonly warnings: readonly string[];
 }
 
+/** Asked before something is written; what it throws reaches whoever wanted to write. */
+export type WritePermit = () => Promise<void>;
+
 /**
  * One cluster, for the time of one piece of work. What fails is a `KubeError`; transient failures were retried inside
  * until the deadline. Objects in answers carry apiVersion and kind, items of lists too. Nothing given is changed.
  */
 export interface ClusterClient {
+  /**
+   * The same client, which asks before every request that may write: each time that it is sent, when nothing is left to
+   * wait for. A request may be repeated for minutes, or wait for a connection for as long, and what was permitted before
+   * that is not any more.
+   */
+  guardedBy(permit: WritePermit): ClusterClient;
   /** What the API server calls its version: `v1.34.2-eks-1a2b3c4`. */
   serverVersion(): Promise<string>;
   /** Looks a kind up; asks the server again, once, when it is not known. */

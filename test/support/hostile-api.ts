@@ -10,7 +10,9 @@ import { createTlsCertificate } from "#local/tls-certificate.ts";
 /** @returns false where the honest server is to answer. */
 export type Attack = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-export interface HostileApi extends Pick<ClusterConnection, "server" | "caData" | "token"> {
+type Address = Pick<ClusterConnection, "server" | "caData" | "token">;
+
+export interface HostileApi extends Address {
   attack(attack: Attack | undefined): void;
   /** `GET /api/v1/...`: what was asked since the last `clear`, the query included. */
   requests(): readonly string[];
@@ -20,7 +22,7 @@ export interface HostileApi extends Pick<ClusterConnection, "server" | "caData" 
   stop(): Promise<void>;
 }
 
-export async function startHostileApi(honest: ClusterConnection): Promise<HostileApi> {
+export async function startHostileApi(honest: Address): Promise<HostileApi> {
   const tls = await createTlsCertificate(["127.0.0.1"]);
   const asked: string[] = [];
   let sent = 0;
@@ -53,7 +55,7 @@ export async function startHostileApi(honest: ClusterConnection): Promise<Hostil
   };
 }
 
-function forward(honest: ClusterConnection, request: IncomingMessage, response: ServerResponse): void {
+function forward(honest: Address, request: IncomingMessage, response: ServerResponse): void {
   const { pathname, origin } = new URL(honest.server);
   const path = `${pathname.replace(/\/$/, "")}${request.url}`;
   const ca = Buffer.from(honest.caData, "base64");

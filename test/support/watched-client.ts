@@ -1,4 +1,4 @@
-import type { ClusterClient } from "#shared/domain/cluster-client.ts";
+import type { ClusterClient, WritePermit } from "#shared/domain/cluster-client.ts";
 
 export interface ClientCall {
   readonly method: string;
@@ -8,10 +8,17 @@ export interface ClientCall {
 
 const writing = new Set(["apply", "create", "replace", "patch", "delete"]);
 
-/** A client that tells of each call before it is made, and waits until it was heard. */
+/** A client that tells of each call before it is made, and waits until it was heard; of writes only those that may be. */
 export function watchedClient(client: ClusterClient, hear: (call: ClientCall) => Promise<void>): ClusterClient {
   return new Proxy(client, {
     get(inner, method: keyof ClusterClient) {
+      if (method === "guardedBy") {
+        return (permit: WritePermit) =>
+          watchedClient(inner.guardedBy(permit), async (call) => {
+            if (isWrite(call)) await permit();
+            await hear(call);
+          });
+      }
       const member = inner[method] as ((...args: unknown[]) => unknown) | undefined;
       // A promise that resolves to it asks for `then`.
       if (member === undefined) return undefined;

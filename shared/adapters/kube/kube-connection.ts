@@ -14,6 +14,7 @@ import type {
   ListQuery,
   ObjectKey,
   WriteAnswer,
+  WritePermit,
 } from "#shared/domain/cluster-client.ts";
 import { foreignText } from "#shared/domain/foreign-text.ts";
 import { isJsonObject, type Json, stringifyJson } from "#shared/domain/json.ts";
@@ -83,6 +84,10 @@ class KubeClusterClient implements ClusterClient {
   constructor(sender: KubeSender, catalog: KindCatalog) {
     this.#sender = sender;
     this.#catalog = catalog;
+  }
+
+  guardedBy(permit: WritePermit): ClusterClient {
+    return new KubeClusterClient(this.#sender.guardedBy(permit), this.#catalog);
   }
 
   async serverVersion(): Promise<string> {

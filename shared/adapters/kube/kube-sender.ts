@@ -8,6 +8,7 @@ import {
 import { errorFrom } from "#shared/adapters/kube/kube-answers.ts";
 import type { KubeTransport, TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
 import { withRetries } from "#shared/adapters/kube/retry-policy.ts";
+import type { WritePermit } from "#shared/domain/cluster-client.ts";
 import { type Json, parseJson } from "#shared/domain/json.ts";
 import { jsonExtent } from "#shared/domain/json-extent.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
@@ -34,6 +35,8 @@ export interface SenderOptions {
   readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
   readonly clock: Clock;
   readonly budget: AnswerBudget;
+  /** Asked at each try of a request that may write. */
+  readonly permit?: WritePermit;
 }
 
 /** An answer whose body was read within its limits. */
@@ -49,6 +52,10 @@ export class KubeSender {
   constructor(transport: KubeTransport, options: SenderOptions) {
     this.#transport = transport;
     this.#options = options;
+  }
+
+  guardedBy(permit: WritePermit): KubeSender {
+    return new KubeSender(this.#transport, { ...this.#options, permit });
   }
 
   /** @throws KubeError for any answer outside 2xx, and for one that is too large or no JSON. */
@@ -84,10 +91,19 @@ export class KubeSender {
       secret: request.secret === true,
       timeoutMs: Math.min(requestTimeoutMs, deadlineMs - clock.now().getTime()),
       maxBodyBytes: request.limit.bytes,
+      ...(request.method === "GET" ? {} : { permit: () => this.#permit(request) }),
     });
     this.#count(request, answer.text.length);
     if (answer.status >= 200 && answer.status < 300) return answer;
     throw errorFrom(summaryOf(request), answer);
+  }
+
+  async #permit(request: KubeRequest): Promise<void> {
+    const { permit, deadlineMs, clock } = this.#options;
+    await permit?.();
+    if (clock.now().getTime() < deadlineMs) return;
+    const message = "it was not sent, because the time for it was up";
+    throw new KubeError(summaryOf(request), { code: "ETIMEDOUT", message, causes: [] });
   }
 
   #count(request: KubeRequest, bytes: number): void {

@@ -1,6 +1,8 @@
+import type { ClientRequest } from "node:http";
 import { Agent, request as sendRequest } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/adapters/address-rules.ts";
+import { AnswerBody } from "#shared/adapters/kube/answer-body.ts";
 import { readAuthority } from "#shared/domain/certificate-authority.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import { starlingVersion } from "#shared/domain/version.ts";
@@ -38,6 +40,8 @@ export interface TransportRequest {
   /** When to stop waiting for the answer, in milliseconds from now. */
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
+  /** Asked when there is a connection and a token, before anything is sent; what it throws ends the request. */
+  readonly permit?: () => Promise<void>;
 }
 
 export interface TransportAnswer {
@@ -161,45 +165,32 @@ export class KubeTransport {
         if (!answered) fail(new ConnectionClosed());
       });
       sent.on("socket", (socket) => limitConnecting(socket as TLSSocket, this.#endpoint));
-      sent.end(request.body);
+      sendPermitted(sent, request, reject);
     });
   }
 }
 
-const blockBytes = 64 * 1024;
-
-/** Bytes in blocks of their own: a body of one byte per chunk would keep a hundred for each. */
-class AnswerBody {
-  readonly #blocks: Buffer[] = [];
-  #block = Buffer.alloc(0);
-  #used = 0;
-  #size = 0;
-  #pieces = 0;
-
-  /** @returns how many bytes it has by now. */
-  add(chunk: Buffer): number {
-    this.#pieces += 1;
-    this.#size += chunk.length;
-    for (let rest = chunk; rest.length > 0; ) {
-      if (this.#used === this.#block.length) {
-        this.#block = Buffer.allocUnsafe(blockBytes);
-        this.#used = 0;
-        this.#blocks.push(this.#block);
-      }
-      const copied = rest.copy(this.#block, this.#used);
-      this.#used += copied;
-      rest = rest.subarray(copied);
-    }
-    return this.#size;
+/** A request may wait for its connection for as long as others take: what was permitted before that is not any more. */
+function sendPermitted(sent: ClientRequest, request: TransportRequest, refuse: (error: unknown) => void): void {
+  const { permit, body } = request;
+  if (permit === undefined) {
+    sent.end(body);
+    return;
   }
-
-  get pieces(): number {
-    return this.#pieces;
-  }
-
-  text(): string {
-    return Buffer.concat(this.#blocks, this.#size).toString("utf8");
-  }
+  const ask = () =>
+    permit().then(
+      () => {
+        if (!sent.destroyed) sent.end(body);
+      },
+      (error: unknown) => {
+        refuse(error);
+        sent.destroy();
+      },
+    );
+  sent.once("socket", (socket) => {
+    if (socket.connecting) socket.once("secureConnect", ask);
+    else ask();
+  });
 }
 
 function limitConnecting(socket: TLSSocket, endpoint: KubeEndpoint): void {

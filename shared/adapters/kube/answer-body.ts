@@ -1,0 +1,35 @@
+const blockBytes = 64 * 1024;
+
+/** Bytes in blocks of their own: a body of one byte per chunk would keep a hundred for each. */
+export class AnswerBody {
+  readonly #blocks: Buffer[] = [];
+  #block = Buffer.alloc(0);
+  #used = 0;
+  #size = 0;
+  #pieces = 0;
+
+  /** @returns how many bytes it has by now. */
+  add(chunk: Buffer): number {
+    this.#pieces += 1;
+    this.#size += chunk.length;
+    for (let rest = chunk; rest.length > 0; ) {
+      if (this.#used === this.#block.length) {
+        this.#block = Buffer.allocUnsafe(blockBytes);
+        this.#used = 0;
+        this.#blocks.push(this.#block);
+      }
+      const copied = rest.copy(this.#block, this.#used);
+      this.#used += copied;
+      rest = rest.subarray(copied);
+    }
+    return this.#size;
+  }
+
+  get pieces(): number {
+    return this.#pieces;
+  }
+
+  text(): string {
+    return Buffer.concat(this.#blocks, this.#size).toString("utf8");
+  }
+}

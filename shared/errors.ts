@@ -49,6 +49,11 @@ export function isNewerRow(error: unknown): error is StarlingError {
   return error instanceof StarlingError && error.code === "NewerRow";
 }
 
+/** A blob that is gone, or that has other bytes than were stored. What may not be read is not lost. */
+export function isBlobLost(error: unknown): error is StarlingError {
+  return error instanceof StarlingError && (error.code === "BlobNotFound" || error.code === "BlobCorrupt");
+}
+
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

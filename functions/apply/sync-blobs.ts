@@ -7,8 +7,9 @@ import { emptyInventory, type Inventory, readInventory, writeInventory } from "#
 import { parseJson } from "#shared/domain/json.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { isBlobLost, StarlingError } from "#shared/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
+import { storedText } from "#shared/stored-text.ts";
 
 /** Of text; parsed it is about four times as much. Renderings are shared by clusters with the same inputs. */
 const CACHED_RENDERING_BYTES = 24 * 1024 * 1024;
@@ -36,8 +37,8 @@ export async function loadRendering(digest: string, blobs: BlobStore): Promise<r
   const { renderings } = cacheOf(blobs);
   const cached = renderings.get(digest);
   if (cached !== undefined) return cached;
-  const text = await verified(blobKeys.rendering(digest), digest, blobs).catch((error: unknown) => {
-    throw isLost(error) ? renderingLost(digest, error) : error;
+  const text = await storedText(blobs, blobKeys.rendering(digest), blobKeys.rendering).catch((error: unknown) => {
+    throw isBlobLost(error) ? renderingLost(digest, error) : error;
   });
   const value = parseJson(text) as unknown as ManifestObject[];
   renderings.set(digest, value, text.length);
@@ -59,11 +60,6 @@ export async function findRendering(digest: string, blobs: BlobStore): Promise<r
   }
 }
 
-/** A blob that is gone, or that has other bytes than were stored. What may not be read is not lost. */
-export function isLost(error: unknown): error is StarlingError {
-  return error instanceof StarlingError && (error.code === "BlobNotFound" || error.code === "BlobCorrupt");
-}
-
 /**
  * The stored inventory, or an empty one when there never was any; one that cannot be read is never an empty one.
  * @throws StarlingError `BlobNotFound`, `BlobCorrupt`
@@ -71,11 +67,12 @@ export function isLost(error: unknown): error is StarlingError {
 export async function loadInventory(row: SyncRow, setId: string, blobs: BlobStore): Promise<Inventory> {
   const digest = row.observed?.inventory;
   if (digest === undefined) return emptyInventory(setId);
-  const key = blobKeys.inventory(row.cluster, digest);
+  const keyOf = (found: string) => blobKeys.inventory(row.cluster, found);
+  const key = keyOf(digest);
   const { inventories } = cacheOf(blobs);
   const cached = inventories.get(key);
   if (cached?.setId === setId) return cached;
-  const value = readInventory(await verified(key, digest, blobs), setId);
+  const value = readInventory(await storedText(blobs, key, keyOf), setId);
   inventories.set(key, value, value.entries.length);
   return value;
 }
@@ -94,24 +91,4 @@ export async function saveInventory(
   await ports.blobs.overwrite(key, Buffer.from(text));
   cacheOf(ports.blobs).inventories.set(key, inventory, inventory.entries.length);
   return digest;
-}
-
-/** What is not there, or is another, is read once more: what follows from a loss takes more than a moment to undo. */
-async function verified(key: string, digest: string, blobs: BlobStore): Promise<string> {
-  try {
-    return await verifiedOnce(key, digest, blobs);
-  } catch (error) {
-    if (!isLost(error)) throw error;
-    return verifiedOnce(key, digest, blobs);
-  }
-}
-
-async function verifiedOnce(key: string, digest: string, blobs: BlobStore): Promise<string> {
-  const bytes = await blobs.get(key);
-  if (sha256(bytes) === digest) return Buffer.from(bytes).toString("utf8");
-  throw new StarlingError(`blob ${key} does not have the digest ${digest}: it was changed after it was written`, {
-    code: "BlobCorrupt",
-    retry: "permanent",
-    data: { key },
-  });
 }

@@ -5,6 +5,7 @@ import type { Member } from "#shared/domain/rollout/plan.ts";
 import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
 import { isNewer } from "#shared/domain/rows/row.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
+import { storedText } from "#shared/stored-text.ts";
 
 export interface Fleet {
   /** By name. */
@@ -56,11 +57,12 @@ export interface StoredMember extends Member {
 
 export async function storeMembers(blobs: BlobStore, members: readonly StoredMember[]): Promise<string> {
   const key = blobKeys.members(digestOf(members));
-  await blobs.putOnce(key, Buffer.from(canonicalJson(members)));
+  // Over whatever is there: a list that was changed is mended by it.
+  await blobs.overwrite(key, Buffer.from(canonicalJson(members)));
   return key;
 }
 
-/** @throws StarlingError `BlobNotFound`; see recall-members.ts */
+/** @throws StarlingError `BlobNotFound`, `BlobCorrupt`; see recall-members.ts */
 export async function readMembers(blobs: BlobStore, key: string): Promise<readonly StoredMember[]> {
-  return JSON.parse(Buffer.from(await blobs.get(key)).toString("utf8"));
+  return JSON.parse(await storedText(blobs, key, blobKeys.members));
 }

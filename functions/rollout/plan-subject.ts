@@ -17,7 +17,7 @@ import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import type { SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/domain/rows/row.ts";
-import { errorCode, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
+import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** A subject that needs more steps than this in one go is looked at again by its next message or its watchdog. */
@@ -68,7 +68,7 @@ async function sealOrBegin(known: Known, rollout: RolloutRow, ports: PlannerPort
   try {
     return await sealRollout(known, rollout, ports);
   } catch (error) {
-    if (errorCode(error) !== "BlobNotFound" || !known.desired.ok) throw error;
+    if (!isBlobLost(error) || !known.desired.ok) throw error;
     return supersede(known, rollout, ports);
   }
 }

@@ -2,7 +2,7 @@ import { readFleet, readMembers, type StoredMember } from "#functions/rollout/fl
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
-import { errorCode } from "#shared/errors.ts";
+import { isBlobLost } from "#shared/errors.ts";
 import type { Table } from "#shared/ports.ts";
 
 export interface Recalled {
@@ -16,7 +16,7 @@ export async function recallMembers(key: string, subject: Subject, ports: Planne
   try {
     return { members: await readMembers(ports.blobs, key), lost: false };
   } catch (error) {
-    if (errorCode(error) !== "BlobNotFound") throw error;
+    if (!isBlobLost(error)) throw error;
     ports.log.warn("a list of clusters is lost, and made anew from their Syncs", { ...subject, key });
     return { members: await membersWithSyncs(subject, ports.table), lost: true };
   }

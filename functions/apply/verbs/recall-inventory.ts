@@ -1,11 +1,11 @@
 import { rebuildInventory } from "#functions/apply/rebuild-inventory.ts";
-import { isLost, loadInventory } from "#functions/apply/sync-blobs.ts";
+import { loadInventory } from "#functions/apply/sync-blobs.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import type { Inventory } from "#shared/domain/inventory.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import type { StarlingError } from "#shared/errors.ts";
+import { isBlobLost, type StarlingError } from "#shared/errors.ts";
 
 const MAX_NAMED = 3;
 
@@ -27,7 +27,7 @@ export async function recallInventory(context: VerbContext): Promise<Recalled | 
   try {
     return { context, inventory: await loadInventory(row, setIdOf(claim), ports.blobs), told: {} };
   } catch (error) {
-    if (!isLost(error)) throw error;
+    if (!isBlobLost(error)) throw error;
     return rebuilt(context, error);
   }
 }

@@ -19,13 +19,21 @@ async function settled(...clusters: readonly string[]): Promise<PlannerWorld> {
   return made;
 }
 
-async function lose(made: PlannerWorld): Promise<void> {
-  for (const key of [(await made.head())?.members, ...made.rollouts().map(({ members }) => members)]) {
-    if (key !== undefined) made.blobs.lose(key);
-  }
-}
+const gone = (blobs: PlannerWorld["blobs"], key: string) => blobs.lose(key);
+const written = (text: string) => (blobs: PlannerWorld["blobs"], key: string) =>
+  blobs.overwrite(key, Buffer.from(text));
 
-describe("a list of clusters that is lost", () => {
+describe.each([
+  ["is lost", gone],
+  ["was emptied", written("[]")],
+  ["was cut off", written('[{"cluster":"a","inp')],
+] as const)("a list of clusters that %s", (_what, loseOne) => {
+  async function lose(made: PlannerWorld): Promise<void> {
+    for (const key of [(await made.head())?.members, ...made.rollouts().map(({ members }) => members)]) {
+      if (key !== undefined) await loseOne(made.blobs, key);
+    }
+  }
+
   test("is stored again when nothing has changed, and nothing is rolled out for it", async () => {
     const made = await settled("a", "b");
     const key = (await made.head())?.members ?? "";
@@ -79,6 +87,14 @@ describe("a list of clusters that is lost", () => {
     await made.setSource("ccc");
     await made.rollOut();
     expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded" });
+  });
+
+  test("holds up no deletion, which reaches every cluster", async () => {
+    const made = await settled("a", "b");
+    await lose(made);
+    await made.operate({ deletion: { by: "ana", at: made.now.toISOString(), cascade: "delete" } });
+    await made.plan();
+    for (const name of ["a", "b"]) expect((await made.sync(name))?.desired.action).toBe("delete");
   });
 
   test("while a rollout is planned makes it planned anew", async () => {

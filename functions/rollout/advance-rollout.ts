@@ -223,8 +223,9 @@ interface Assigning {
 
 function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
   const { cluster, name, desired } = assignment;
-  const { subject } = assigning.known;
-  const before = assigning.syncs.find((sync) => sync.cluster === cluster && sync.name === name);
+  const { subject, row: assigner } = assigning.known;
+  const found = assigning.syncs.find((sync) => sync.cluster === cluster && sync.name === name);
+  const before = found === undefined || found.subjectUid === assigner.uid ? found : unobserved(found);
   const key = keys.sync(cluster, subject.namespace, name);
   const { dueShard: _shard, dueKey: _key, ...kept } = before ?? {};
   const row: SyncRow = {
@@ -238,6 +239,7 @@ function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
     name,
     uid: syncUid(assigning.ports.installation, { namespace: subject.namespace, name, cluster }),
     subject,
+    subjectUid: assigner.uid,
     desired: nextDesired(desired, before, assigning.ports.ids.unique()),
     dispatches: 1,
     statePk: statePartition(subject),
@@ -245,6 +247,11 @@ function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
     ...(desired.action === "orphan" ? {} : dueAttributes(key, watchdogAt(assigning.now, 0))),
   };
   return { put: row, when: before === undefined ? "absent" : { version: before.version } };
+}
+
+/** What was left by an object that had the same name is nobody's: nothing of it was assigned by this one. */
+function unobserved({ observed: _observed, operations: _operations, held: _held, ...kept }: SyncRow): SyncRow {
+  return kept;
 }
 
 /** In the shape of a UUID; the same for the same place, so that a lost table finds its objects again. */

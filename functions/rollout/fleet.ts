@@ -30,7 +30,7 @@ export async function readFleet(table: Table): Promise<Fleet> {
   return { clusters, unreadable };
 }
 
-/** The same blobs, each read once: a rollout is planned in pages, and every page needs the whole list. */
+/** The same blobs, each that is there read once: a rollout is planned in pages, and every page needs the whole list. */
 export function rememberingBlobs(blobs: BlobStore): BlobStore {
   const known = new Map<string, Promise<Uint8Array>>();
   return {
@@ -43,7 +43,12 @@ export function rememberingBlobs(blobs: BlobStore): BlobStore {
       return blobs.overwrite(key, bytes);
     },
     get(key) {
-      const bytes = known.get(key) ?? blobs.get(key);
+      const bytes =
+        known.get(key) ??
+        blobs.get(key).catch((error: unknown) => {
+          known.delete(key);
+          throw error;
+        });
       known.set(key, bytes);
       return bytes;
     },

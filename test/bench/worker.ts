@@ -90,6 +90,7 @@ export class BenchWorker {
       name: this.#name,
       uid: `bench-${this.#name}`,
       subject,
+      subjectUid: "uid-of-the-subject",
       desired: {
         action: "apply",
         token: `token-${before?.version ?? 0}`,

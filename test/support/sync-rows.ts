@@ -55,6 +55,7 @@ export function syncRowOf(
     name,
     uid: `uid of ${name} on ${cluster}`,
     subject,
+    subjectUid: "uid-of-the-subject",
     desired,
     ...(more.observed === undefined ? {} : { observed: observedOf({ attempt: desired.attempt, ...more.observed }) }),
     statePk: statePartition(subject),

@@ -67,6 +67,7 @@ export class WorkerWorld {
       name,
       uid: `uid-of-${name}`,
       subject: { namespace: "tests", kind: "Sync", name },
+      subjectUid: "uid-of-the-subject",
       desired: nextDesired(
         {
           action: "apply",

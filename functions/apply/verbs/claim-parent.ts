@@ -6,12 +6,13 @@ import type { GroupKind } from "#shared/domain/object-id.ts";
 export function claimParent(context: VerbContext, groupKinds: readonly GroupKind[]): Promise<ParentResult> {
   const { client, claim, clusterUid, row } = context;
   const applied = row.observed?.applied;
+  const settledThrough = applied?.attempt ?? row.desired.keptThrough;
   // Of members that nobody recorded: where they are looked for is known by their kinds.
   const foreign = (row.observed?.foreign ?? []).filter(({ member }) => member).map(({ id }) => id);
   return ensureParent(client, {
     claim,
     groupKinds: [...groupKinds, ...foreign],
     ...(clusterUid === undefined ? {} : { expectedClusterUid: clusterUid }),
-    ...(applied === undefined ? {} : { settledThrough: applied.attempt, unsettled: applied.unsettled }),
+    ...(settledThrough === undefined ? {} : { settledThrough, unsettled: applied?.unsettled }),
   });
 }

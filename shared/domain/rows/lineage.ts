@@ -23,7 +23,16 @@ export function nextDesired(
     token: unique.slice(-TOKEN_LENGTH),
     ...(earlier.length === 0 ? {} : { earlier }),
     ...(mayBeGone(before) ? { anew: true } : {}),
+    ...keptThrough(before),
   };
+}
+
+/** The cluster still remembers what was tried before its objects were left to nobody. */
+function keptThrough(before: Pick<SyncRow, "desired" | "observed"> | undefined): Pick<Desired, "keptThrough"> {
+  if (before === undefined) return {};
+  const { action, attempt, keptThrough } = before.desired;
+  if (action === "orphan" && before.observed === undefined) return { keptThrough: attempt };
+  return keptThrough === undefined ? {} : { keptThrough };
 }
 
 /** The assignment by which all that was seen of a Sync is forgotten, but for what the cluster may remember of it. */

@@ -37,6 +37,8 @@ export interface Desired extends Assigned {
   readonly earlier?: readonly string[];
   /** The cluster need not remember the Sync: it is new, or was to be deleted or forgotten before. */
   readonly anew?: true;
+  /** What was written up to this attempt was left to whoever has it: nothing of it is ours to prune. */
+  readonly keptThrough?: number;
 }
 
 /**
@@ -182,6 +184,8 @@ export interface SyncRow extends Row {
   /** The same for the same (installation, namespace, name, cluster), so that a lost table finds its objects again. */
   readonly uid: string;
   readonly subject: Subject;
+  /** Of the object that assigned last: what another one of its name left is not its own. */
+  readonly subjectUid: string;
   readonly desired: Desired;
   readonly observed?: Observed;
   /** Number of the newest `reconcile` of the subject that the planner passed on. */

@@ -4,6 +4,7 @@ import { deleteObject } from "#functions/api/delete-object.ts";
 import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { randomIds } from "#shared/adapters/system.ts";
+import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
 import { clusterFixture, configMap, endpointOf, namespace } from "#test/support/cluster-fixture.ts";
@@ -80,6 +81,23 @@ test("and registered anew meanwhile, takes nothing that was seen for the one bef
   expect((await world.sync("anew"))?.observed).toMatchObject({ phase: "Failed", reason: "ApplyFailed" });
 });
 
+test("what was left when a Sync was forgotten stays, whatever is given its place", async () => {
+  const { world } = await worldWith(async () => {});
+  await world.assign("kept", [namespace("kept"), configMap("kept/a"), configMap("kept/b")]);
+  await world.work();
+  await unregister(world);
+  await registerAnew(world);
+
+  await world.assign("kept", [namespace("kept"), configMap("kept/c")]);
+  await world.work();
+  expect((await world.sync("kept"))?.observed).toMatchObject({ phase: "Ready" });
+  expect(await namesIn("kept")).toEqual(["a", "b", "c"]);
+
+  await world.assign("kept", [namespace("kept"), configMap("kept/d")]);
+  await world.work();
+  expect(await namesIn("kept")).toEqual(["a", "b", "d"]);
+});
+
 test.each([
   ["another cluster", { clusterUid: "another" }],
   ["nobody knows which", {}],
@@ -107,6 +125,13 @@ async function makeTheirs(inNamespace: string): Promise<void> {
   const labels = { "kustomize.toolkit.fluxcd.io/name": "theirs" };
   const body = { ...theirs, metadata: { ...theirs.metadata, labels } };
   await other.raw("POST", `/api/v1/namespaces/${inNamespace}/configmaps`, { body });
+}
+
+async function namesIn(inNamespace: string): Promise<readonly string[]> {
+  const { items } = (await cluster.raw("GET", `/api/v1/namespaces/${inNamespace}/configmaps`)) as {
+    readonly items: readonly ManifestObject[];
+  };
+  return items.map(({ metadata }) => metadata.name).filter((name) => name !== "kube-root-ca.crt");
 }
 
 async function dataOf(inNamespace: string) {

@@ -26,6 +26,7 @@ export function syncRow(
     name,
     uid: `uid-${cluster}-${name}`,
     subject,
+    subjectUid: "uid-of-the-subject",
     desired: {
       action: "apply",
       attempt: 2,

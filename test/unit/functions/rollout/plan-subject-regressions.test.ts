@@ -315,6 +315,44 @@ describe("a deletion", () => {
   });
 });
 
+describe("a group that has the name of one before it", () => {
+  test("takes nothing for its own that was left when that one was deleted", async () => {
+    const made = await world(["a"], {});
+    await made.rollOut();
+    await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
+    await made.plan();
+    const left = await made.sync("a");
+    expect(left).toMatchObject({ desired: { action: "orphan" }, observed: { phase: "Ready" } });
+
+    await made.setGroup({});
+    const row = await made.group();
+    const another = { ...row, version: row.version + 1, uid: "uid-of-another" };
+    await made.table.write([{ put: another }]);
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    const sync = await made.sync("a");
+    expect(sync).toMatchObject({ desired: { action: "apply", keptThrough: left?.desired.attempt } });
+    expect(sync?.observed).toBeUndefined();
+    expect(sync?.desired.earlier).toContain(left?.desired.token);
+  });
+
+  test("and one that selects a cluster again has what it left there", async () => {
+    const made = await world(["a", "b"], {});
+    await made.rollOut();
+    await made.removeCluster("b");
+    await made.rollOut();
+    expect((await made.sync("b"))?.desired.action).toBe("orphan");
+    await made.addCluster("b", "all");
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    const sync = await made.sync("b");
+    expect(sync).toMatchObject({ desired: { action: "apply" }, observed: { phase: "Ready" } });
+    expect(sync?.desired.keptThrough).toBeUndefined();
+  });
+});
+
 describe("looks", () => {
   test("that find only other reasons write nothing, however many, and reach the last target", async () => {
     const made = await world(names(130), { maxConcurrent: "100%" });

@@ -10,11 +10,11 @@ import { applyRecalled } from "#functions/apply/verbs/apply-sync.ts";
 import { warningsOf } from "#functions/apply/verbs/apply-warnings.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
+import { lookAtHealth, seenHealth } from "#functions/apply/verbs/look-at-health.ts";
 import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import { countCorrections, sortDrift } from "#functions/apply/verbs/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import { seenHealth, verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/domain/inventory.ts";
 import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
@@ -27,13 +27,17 @@ import { healthFinding } from "#shared/domain/sync/observe.ts";
  * is left alone after a while.
  */
 export async function inspectSync(context: VerbContext): Promise<VerbResult> {
-  if (context.row.desired.apply.drift === "off") return verifySync(context);
+  if (context.row.desired.apply.drift === "off") return lookAtHealth(context);
   const recalled = await recallInventory(context);
   if (!("told" in recalled)) return recalled;
   // What is recorded anew is as it was found: only an apply shows that it is as it should be.
-  const isCorrected = context.row.desired.apply.drift === "correct";
-  if (recalled.told.rebuilt !== undefined && isCorrected) return applyRecalled(recalled);
+  if (recalled.told.rebuilt !== undefined && isCorrected(context)) return applyRecalled(recalled);
   return toldWith(recalled, await inspectOver(recalled));
+}
+
+/** A suspended Sync is only reported of. */
+function isCorrected({ row, isSuspended }: VerbContext): boolean {
+  return row.desired.apply.drift === "correct" && !isSuspended;
 }
 
 async function inspectOver({ context, inventory: before, told }: Recalled): Promise<VerbResult> {
@@ -56,7 +60,7 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
       ? await findForeign(context, before)
       : report.foreign.filter(({ id }) => !known.has(objectIdKey(id))));
   const { toCorrect, leftAlone } =
-    row.desired.apply.drift === "correct" && !isAsked(row)
+    isCorrected(context) && !isAsked(row)
       ? sortDrift(report.drifted, before)
       : { toCorrect: report.drifted, leftAlone: [] };
   const counted = (found: VerbResult): VerbResult => ({
@@ -70,8 +74,8 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
     const health = counted(await withHealth(context, seen, report.live));
     return { ...health, ...(await stored(context, seen)), ...newlyLeft(context, leftAlone) };
   }
-  const why = row.desired.apply.drift === "report" ? undefined : await context.gate.ask(row.desired.attempt);
-  if (row.desired.apply.drift === "report" || why !== undefined) {
+  const why = isCorrected(context) ? await context.gate.ask(row.desired.attempt) : undefined;
+  if (!isCorrected(context) || why !== undefined) {
     const found = { drift: driftOf(report, { at: ports.clock.now(), corrected: false }) };
     const withheld = why === undefined ? {} : { withheld: why };
     return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)), ...found, ...withheld };

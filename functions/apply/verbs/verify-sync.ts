@@ -1,46 +1,13 @@
-import { desiredPart } from "#functions/apply/desired-part.ts";
-import { checkHealth, type HealthReport } from "#functions/apply/engine/check-health.ts";
-import { saveInventory } from "#functions/apply/sync-blobs.ts";
-import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
-import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
-import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
+import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
+import { lookAtHealth } from "#functions/apply/verbs/look-at-health.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
-import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
 
 /**
- * Looks at everything that was applied, without writing to the cluster. What was deleted or replaced meanwhile would
- * never become ready by being looked at: the next look puts it back. Where something is missing, the cluster may be
- * another one.
+ * Looks whether what was applied has become ready. Before that is said, it is compared with what was applied: a stranger
+ * may have made ready something else.
  */
 export async function verifySync(context: VerbContext): Promise<VerbResult> {
-  const recalled = await recallInventory(context);
-  if (!("told" in recalled)) return recalled;
-  const finding = await verifyOver(recalled);
-  if (recalled.told.rebuilt === undefined) return finding;
-  const inventory = await saveInventory(recalled.context, recalled.inventory);
-  return toldWith(recalled, { ...finding, ...(inventory === undefined ? {} : { inventory }) });
-}
-
-async function verifyOver({ context, inventory: stored }: Recalled): Promise<VerbResult> {
-  const { row, client, ports } = context;
-  const inventory = await desiredPart(row, stored, ports.blobs);
-  const report = await checkHealth(client, { inventory, clock: ports.clock });
-  const finding = healthFinding(row, seenHealth(report), ports.clock.now());
-  const missing = report.notReady.find(({ status }) => status === "NotFound");
-  if (missing === undefined) return finding;
-  const identity = await identityFinding(context);
-  if (!("uid" in identity)) return identity;
-  if (row.desired.apply.drift !== "correct") return finding;
-  const how = missing.reason === "Replaced" ? "was replaced by another object of its name" : "was deleted";
-  const lost = `${describeObject(missing.id)} ${how}`;
-  if (context.isSuspended) {
-    return { ...finding, reason: "ObjectsMissing", message: `${lost}; nothing is applied while it is suspended` };
-  }
-  return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message: `${lost}; it is put back` };
-}
-
-export function seenHealth(report: HealthReport): SeenHealth {
-  const { total, ready, failed, worst } = report;
-  return { total, ready, failed, worst, troubles: report.notReady.map((object) => troubleOf(object.id, object)) };
+  const finding = await lookAtHealth(context);
+  const isCompared = finding.phase === "Ready" && context.row.desired.apply.drift !== "off";
+  return isCompared ? inspectSync(context) : finding;
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { later } from "#shared/domain/rows/due.ts";
 import type { Table } from "#shared/ports.ts";
-import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { clusterFixture, configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { namesOf, startPatientWorker } from "#test/support/troubled-worker.ts";
 
@@ -83,6 +83,22 @@ describe("a set that needs more than one run", () => {
     const order = [...patches.keys()];
     expect(order.indexOf("namespaces/shop")).toBe(0);
     expect(order.indexOf(`customresourcedefinitions/widgets.${group}`)).toBe(1);
+  });
+
+  test("is ready when all of it is as it was applied, whatever somebody changed between two runs", async () => {
+    await worker.world.assign("web", [namespace("shop"), ...configMaps(100)]);
+    beSlow();
+    await worker.world.work({ remainingMs });
+    expect((await worker.observed()).phase).toBe("Applying");
+    const cluster = clusterFixture({ endpoint: worker.endpoint });
+    const path = "/api/v1/namespaces/shop/configmaps/c100";
+    await cluster.raw("PATCH", `${path}?fieldManager=a-stranger`, {
+      as: "merge-patch",
+      body: { data: { k: "theirs" } },
+    });
+    await runsUntil("Ready");
+    expect((await cluster.raw("GET", path)).data).toEqual({ k: "1" });
+    await cluster.stop();
   });
 
   test("prunes only when all of it was applied, and to its end", async () => {

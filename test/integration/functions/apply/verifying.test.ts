@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { type KubeObject, listAt, valueAt } from "#shared/domain/kube-object.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
@@ -35,9 +36,9 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     await cluster.raw("POST", `/api/v1/namespaces/${name}/configmaps`, { body });
   }
 
-  async function rollOut(name: string): Promise<void> {
+  async function rollOut(name: string, observedGeneration = 1): Promise<void> {
     const status = {
-      observedGeneration: 1,
+      observedGeneration,
       replicas: 2,
       updatedReplicas: 2,
       readyReplicas: 2,
@@ -49,6 +50,18 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     };
     const path = `/apis/apps/v1/namespaces/${name}/deployments/web/status`;
     await cluster.raw("PATCH", path, { as: "merge-patch", body: { status } });
+  }
+
+  async function changeImage(name: string): Promise<void> {
+    const path = `/apis/apps/v1/namespaces/${name}/deployments/web?fieldManager=a-stranger`;
+    const containers = [{ name: "web", image: "web:theirs" }];
+    await cluster.raw("PATCH", path, { as: "merge-patch", body: { spec: { template: { spec: { containers } } } } });
+  }
+
+  async function imageOf(name: string): Promise<unknown> {
+    const live = await cluster.raw("GET", `/apis/apps/v1/namespaces/${name}/deployments/web`);
+    const [container] = listAt(live, "spec", "template", "spec", "containers") as KubeObject[];
+    return valueAt(container, "image");
   }
 
   async function lookAfter(world: WorkerWorld, seconds: number): Promise<void> {
@@ -103,7 +116,37 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     await rollOut("unready-still");
     await lookAfter(world, 60);
     expect(await world.phase("unready-still")).toBe("Ready");
+    expect((await world.sync("unready-still"))?.observed?.conditions).toContainEqual(
+      expect.objectContaining({ type: "Drifted", status: "True", reason: "DriftDetected" }),
+    );
     expect(await dataOf("unready-still")).toEqual({ k: "edited" });
+  });
+
+  test("what a stranger changed does not pass for it when it becomes ready, and is put back", async () => {
+    const world = await waiting("changed");
+    await changeImage("changed");
+    await rollOut("changed", 2);
+    await lookAfter(world, 5);
+    expect((await world.sync("changed"))?.observed).toMatchObject({
+      phase: "Verifying",
+      drift: { objects: 1, corrected: true },
+    });
+    expect(await imageOf("changed")).toBe("web:1");
+    await rollOut("changed", 3);
+    await lookAfter(world, 60);
+    expect(await world.phase("changed")).toBe("Ready");
+    expect(await imageOf("changed")).toBe("web:1");
+  });
+
+  test("what a stranger changed is told of when it becomes ready, where it is not to be put back", async () => {
+    const world = await waiting("changed-report", { drift: "report" });
+    await changeImage("changed-report");
+    await rollOut("changed-report", 2);
+    await lookAfter(world, 5);
+    const told = (await world.sync("changed-report"))?.observed;
+    expect(told?.phase).toBe("Ready");
+    expect(told?.conditions).toContainEqual(expect.objectContaining({ type: "Drifted", status: "True" }));
+    expect(await imageOf("changed-report")).toBe("web:theirs");
   });
 
   test("what a stranger made under an object's name does not pass for it, and is taken over", async () => {

@@ -18,7 +18,7 @@ import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/domain/inventory.ts";
 import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
-import { isAsked, maxTroubles, type ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
+import { isReconciled, maxTroubles, type ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
 
 /**
@@ -56,11 +56,11 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
   // Who asks for a look may know that members came back anywhere, and of kinds that the Sync has no more.
   const foreign =
     told.foreign ??
-    (isAsked(row)
-      ? await findForeign(context, before)
-      : report.foreign.filter(({ id }) => !known.has(objectIdKey(id))));
+    (isReconciled(row)
+      ? report.foreign.filter(({ id }) => !known.has(objectIdKey(id)))
+      : await findForeign(context, before));
   const { toCorrect, leftAlone } =
-    isCorrected(context) && !isAsked(row)
+    isCorrected(context) && isReconciled(row)
       ? sortDrift(report.drifted, before)
       : { toCorrect: report.drifted, leftAlone: [] };
   const counted = (found: VerbResult): VerbResult => ({
@@ -72,13 +72,20 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
   });
   if (toCorrect.length === 0) {
     const health = counted(await withHealth(context, seen, report.live));
-    return { ...health, ...(await stored(context, seen)), ...newlyLeft(context, leftAlone) };
+    return { ...health, ...(await stored(context, seen)), ...newlyLeft(context, leftAlone), reconciled: true };
   }
   const why = isCorrected(context) ? await context.gate.ask(row.desired.attempt) : undefined;
   if (!isCorrected(context) || why !== undefined) {
     const found = { drift: driftOf(report, { at: ports.clock.now(), corrected: false }) };
     const withheld = why === undefined ? {} : { withheld: why };
-    return { ...counted(await withHealth(context, seen)), ...(await stored(context, seen)), ...found, ...withheld };
+    const reconciled = row.desired.apply.drift === "report" ? { reconciled: true as const } : {};
+    return {
+      ...counted(await withHealth(context, seen)),
+      ...(await stored(context, seen)),
+      ...found,
+      ...withheld,
+      ...reconciled,
+    };
   }
   return counted(await correct(context, { report: { ...report, drifted: toCorrect }, seen, before }));
 }
@@ -135,7 +142,7 @@ async function correct(
   });
   const applied = result.objects.flatMap((object) => ("entry" in object ? [object.entry] : []));
   const made = { drifted: report.drifted, rendering: objects, defaultNamespace, inventory: before };
-  const recorded = countCorrections(applied, { ...made, isAsked: isAsked(row) });
+  const recorded = countCorrections(applied, { ...made, isAsked: !isReconciled(row) });
   // What could not be put back stays recorded, or the next look would miss nothing.
   const after = changeInventory(seen, { recorded, settled: [], definitions: result.definitions });
   const done = result.outcome === "applied";
@@ -144,7 +151,7 @@ async function correct(
     warnings: warningsOf(result),
     drift: driftOf(report, { at: ports.clock.now(), corrected: done }),
   };
-  if (done) return { ...(await withHealth(context, after)), ...found };
+  if (done) return { ...(await withHealth(context, after)), ...found, reconciled: true };
   const { final, troubles, waiting } = obstaclesOf(result);
   if (result.timeWasUp && troubles.length === 0) {
     return {
@@ -156,7 +163,9 @@ async function correct(
   }
   const message = troubles[0]?.message ?? waiting?.message ?? "drift could not be put back yet";
   const phase = result.outcome === "unreachable" ? "Unreachable" : final ? "Failed" : "Retrying";
-  return { phase, reason: "DriftCorrectionFailed", message, troubles, ...found };
+  // What fails each time must not keep what is undone each time from being left alone.
+  const reconciled = final ? { reconciled: true as const } : {};
+  return { phase, reason: "DriftCorrectionFailed", message, troubles, ...found, ...reconciled };
 }
 
 /** What changed carried the set's mark when it was read: it is applied over that state, and over no later one. */

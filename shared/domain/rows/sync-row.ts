@@ -169,8 +169,10 @@ export interface Observed {
   readonly drift?: { readonly at: string; readonly objects: number; readonly corrected: boolean };
   /** Number of the newest `prune` that was carried out, as far as it could be. */
   readonly handledPrune?: number;
-  /** The `reconcile` of the row when the cluster was looked at: that one is done. */
+  /** The `reconcile` of the row when the cluster was looked at: that one is not due any more. */
   readonly handledReconcile?: number;
+  /** True while such a look neither compared nor put back anything: the next one that can does as it was asked. */
+  readonly owesReconcile?: true;
   readonly fence: number;
   readonly conditions: readonly Condition[];
 }
@@ -276,6 +278,11 @@ export function isAsked({ reconcile, observed }: Pick<SyncRow, "observed" | "rec
   return reconcile !== undefined && reconcile !== observed?.handledReconcile;
 }
 
+/** False until what somebody asked for was done: everything compared, and put back whatever was undone before. */
+export function isReconciled(row: Pick<SyncRow, "observed" | "reconcile">): boolean {
+  return !isAsked(row) && row.observed?.owesReconcile === undefined;
+}
+
 /** True when foreign members are to be pruned, and the Sync is far enough for it: what git has is in the cluster. */
 export function isPruneAsked({ desired, observed, operations }: Pick<SyncRow, "desired" | "observed" | "operations">) {
   const asked = operations?.prune?.number;
@@ -290,7 +297,7 @@ export function isPruneAsked({ desired, observed, operations }: Pick<SyncRow, "d
 export function isInspectionDue(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile">, now: Date): boolean {
   const { desired, observed } = row;
   if (observed === undefined || desired.apply.drift === "off") return false;
-  if (isAsked(row)) return true;
+  if (!isReconciled(row)) return true;
   const last = observed.inspectedAt ?? observed.applied?.at;
   return last !== undefined && later(last, jittered(intervalOf(desired), `${row.uid}${last}`)) <= now.toISOString();
 }

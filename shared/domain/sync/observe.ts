@@ -9,6 +9,7 @@ import {
   type ForeignObject,
   intervalOf,
   isDenied,
+  isReconciled,
   maxTroubles,
   type ObjectTrouble,
   type ObjectWarning,
@@ -48,6 +49,8 @@ export interface Finding {
   readonly leftAlone?: readonly ObjectTrouble[];
   /** What is in the cluster was compared with what was applied. */
   readonly inspected?: true;
+  /** What was found by that, if anything, was put back or is only to be told of: a `reconcile` wants no more. */
+  readonly reconciled?: true;
   /** All that was found; none: there are none any more. */
   readonly foreign?: readonly ForeignObject[];
   readonly rebuilt?: Observed["rebuilt"];
@@ -115,8 +118,17 @@ export function observe(
       deniedAt,
       handledPrune: finding.handledPrune ?? before?.handledPrune,
       handledReconcile: row.reconcile,
+      owesReconcile: owesReconcile(row, finding) ? (true as const) : undefined,
     }),
   };
+}
+
+/** A freeze, a suspend or a silent cluster may keep a look from what was asked of it. */
+function owesReconcile(row: Pick<SyncRow, "desired" | "observed" | "reconcile">, finding: Finding): boolean {
+  const { action, apply } = row.desired;
+  const isComparable = action === "apply" && apply.drift !== "off";
+  const isDone = finding.reconciled !== undefined || finding.applied !== undefined;
+  return isComparable && !isDone && !isReconciled(row);
 }
 
 /** What was counted in an earlier attempt was of another rendering; what belongs to others still does. */

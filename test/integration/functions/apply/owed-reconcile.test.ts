@@ -1,0 +1,88 @@
+/** A `reconcile` that a look could not answer is answered by the first one that can. */
+import { describe, expect, test } from "vitest";
+import { KubeError } from "#shared/domain/kube-error.ts";
+import { valueAt } from "#shared/domain/kube-object.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { clusterFixture, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { watchedClient } from "#test/support/watched-client.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+const freeze = { name: "incident", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-1" };
+
+describe.each(clusterTargets)("a reconcile of what is left alone, on $name", ({ start }) => {
+  const cluster = forAllTests(async () => clusterFixture(await start()));
+  const webOf = (name: string) => `/apis/apps/v1/namespaces/${name}/deployments/web`;
+  const replicasOf = async (name: string) => valueAt(await cluster.raw("GET", webOf(name)), "spec", "replicas");
+
+  /** Of a cluster that refuses connections. */
+  const away = watchedClient(
+    new Proxy({} as never, { get: (_, method) => (method === "then" ? undefined : async () => {}) }),
+    async () => {
+      const facts = { message: "connect ECONNREFUSED", causes: [], code: "ECONNREFUSED" };
+      throw new KubeError({ method: "GET", path: "/", secret: false }, facts);
+    },
+  );
+
+  async function leftAlone(name: string): Promise<WorkerWorld> {
+    const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
+    await world.assign(name, [namespace(name), deployment(`${name}/web`)]);
+    await world.work();
+    for (let round = 0; round < 6; round++) {
+      const scale = { spec: { replicas: 10 + round } };
+      await cluster.raw("PATCH", `${webOf(name)}/scale?fieldManager=hpa`, { as: "merge-patch", body: scale });
+      await look(world);
+    }
+    expect(await replicasOf(name)).toBe(15);
+    return world;
+  }
+
+  async function ask(world: WorkerWorld, name: string): Promise<void> {
+    const row = await world.sync(name);
+    if (row === undefined) throw new Error("it was assigned");
+    const asked: SyncRow = { ...row, version: row.version + 1, reconcile: 1 };
+    await world.table.write([{ put: asked }]);
+    world.aheadMs += 5_000;
+  }
+
+  async function look(world: WorkerWorld): Promise<void> {
+    world.aheadMs += 700_000;
+    await world.work();
+  }
+
+  async function answered(world: WorkerWorld, name: string): Promise<void> {
+    expect(await replicasOf(name)).toBe(15);
+    const before = (await world.sync(name))?.observed;
+    await look(world);
+    expect(await replicasOf(name)).toBe(2);
+    // It was due once, and not again and again, while it could not be answered.
+    expect(before).toMatchObject({ handledReconcile: 1, owesReconcile: true });
+    expect((await world.sync(name))?.observed).not.toHaveProperty("owesReconcile");
+  }
+
+  test("under a freeze is answered after it", async () => {
+    const world = await leftAlone("frozen");
+    await world.setBrake({ freezes: [freeze] });
+    await ask(world, "frozen");
+    await world.work();
+    await world.setBrake({});
+    await answered(world, "frozen");
+  });
+
+  test("while the cluster is away is answered when it is back", async () => {
+    const world = await leftAlone("away");
+    await ask(world, "away");
+    await world.work({ connector: { connect: async () => away, distrust() {} } });
+    await answered(world, "away");
+  });
+
+  test("while it is suspended and not ready is answered when it goes on", async () => {
+    const world = await leftAlone("suspended");
+    await world.suspend("suspended");
+    await ask(world, "suspended");
+    await world.work();
+    await world.setSubject("suspended", {});
+    await answered(world, "suspended");
+  });
+});

@@ -28,7 +28,9 @@ export interface InventoryEntry {
   readonly undone?: {
     /** So often the same was put back, and undone before the next look. */
     readonly rounds: number;
-    /** Digest of the fields that were left to Starling when it had drifted. */
+    /** So often it was put back since a look last found it as it was applied, whatever was undone. */
+    readonly inAll: number;
+    /** What it had come to: digests of the fields that were left to Starling and of their values, or `missing`. */
     readonly state: string;
     readonly by: string;
     readonly fields: string;
@@ -66,7 +68,13 @@ const entrySchema = z.strictObject({
   valuesHash: z.string(),
   expiring: z.string().exactOptional(),
   undone: z
-    .strictObject({ rounds: z.number().int(), state: z.string(), by: z.string(), fields: z.string() })
+    .strictObject({
+      rounds: z.number().int(),
+      inAll: z.number().int(),
+      state: z.string(),
+      by: z.string(),
+      fields: z.string(),
+    })
     .exactOptional(),
 });
 

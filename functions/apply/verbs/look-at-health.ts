@@ -1,11 +1,13 @@
 import { desiredPart } from "#functions/apply/desired-part.ts";
-import { checkHealth, type HealthReport } from "#functions/apply/engine/check-health.ts";
+import { checkHealth, type HealthReport, type UnreadyObject } from "#functions/apply/engine/check-health.ts";
 import { saveInventory } from "#functions/apply/sync-blobs.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
 import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
+import { isLeftAway } from "#functions/apply/verbs/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
+import { entriesById } from "#shared/domain/inventory.ts";
+import { describeObject, objectIdKey } from "#shared/domain/object-id.ts";
 import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
 
 /**
@@ -27,17 +29,25 @@ async function lookOver({ context, inventory: stored }: Recalled): Promise<VerbR
   const inventory = await desiredPart(row, stored, ports.blobs);
   const report = await checkHealth(client, { inventory, clock: ports.clock });
   const finding = healthFinding(row, seenHealth(report), ports.clock.now());
-  const missing = report.notReady.find(({ status }) => status === "NotFound");
-  if (missing === undefined) return finding;
+  const away = report.notReady.filter(({ status }) => status === "NotFound");
+  if (away.length === 0) return finding;
   const identity = await identityFinding(context);
   if (!("uid" in identity)) return identity;
-  if (row.desired.apply.drift !== "correct") return finding;
+  const known = entriesById(inventory);
+  const missing = away.find((object) => !isLeft(object, known));
+  if (row.desired.apply.drift !== "correct" || missing === undefined) return finding;
   const how = missing.reason === "Replaced" ? "was replaced by another object of its name" : "was deleted";
   const lost = `${describeObject(missing.id)} ${how}`;
   if (context.isSuspended) {
     return { ...finding, reason: "ObjectsMissing", message: `${lost}; nothing is applied while it is suspended` };
   }
   return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message: `${lost}; it is put back` };
+}
+
+/** It was put back often enough, and is told of. */
+function isLeft({ id, reason }: UnreadyObject, known: ReturnType<typeof entriesById>): boolean {
+  const entry = known.get(objectIdKey(id));
+  return entry !== undefined && isLeftAway(entry, reason === "Replaced" ? "replaced" : "missing");
 }
 
 export function seenHealth(report: HealthReport): SeenHealth {

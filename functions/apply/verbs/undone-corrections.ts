@@ -9,6 +9,10 @@ import { undoing } from "#shared/domain/undone-fields.ts";
 
 /** So often the same fields of an object are put back. */
 const MAX_CORRECTIONS = 5;
+/** So often an object is put back, whatever was undone: one that two others take turns at never settles either. */
+const MAX_IN_ALL = 10;
+
+type Undone = NonNullable<InventoryEntry["undone"]>;
 
 export interface SortedDrift {
   readonly toCorrect: readonly DriftedObject[];
@@ -22,19 +26,34 @@ export function sortDrift(drifted: readonly DriftedObject[], inventory: Inventor
   const leftAlone: ObjectTrouble[] = [];
   for (const object of drifted) {
     const undone = known.get(objectIdKey(object.id))?.undone;
-    const again = undone !== undefined && undone.state === stateOf(object);
-    if (!again || undone.rounds < MAX_CORRECTIONS) toCorrect.push(object);
-    else leftAlone.push({ object: describeObject(object.id), reason: "Drifted", message: messageOf(undone) });
+    if (undone === undefined || !isLeftAlone(undone, stateOf(object))) toCorrect.push(object);
+    else leftAlone.push({ object: describeObject(object.id), reason: "Drifted", message: messageOf(undone, object) });
   }
   return { toCorrect, leftAlone };
 }
 
-function messageOf({ by, fields, rounds }: NonNullable<InventoryEntry["undone"]>): string {
+/** Whether what is deleted, or replaced by another object, each time is not put back any more. */
+export function isLeftAway({ undone }: Pick<InventoryEntry, "undone">, how: "missing" | "replaced"): boolean {
+  return undone !== undefined && isLeftAlone(undone, how);
+}
+
+function isLeftAlone({ state, rounds, inAll }: Undone, now: string): boolean {
+  return inAll >= MAX_IN_ALL || (state === now && rounds >= MAX_CORRECTIONS);
+}
+
+function messageOf({ by, fields, rounds, inAll }: Undone, { how }: DriftedObject): string {
+  if (how === "missing" || how === "replaced") {
+    const what =
+      how === "missing" ? "it is deleted, or its label is removed," : "another object is made under its name";
+    return `${what} each time, and after ${inAll} corrections it is left alone; end what does that, or take it out of git; a reconcile puts it back`;
+  }
   const scaled = /(^|\W)replicas(\W|$)/.test(fields);
   const remedy = scaled
     ? "leave replicas out of the manifest where a HorizontalPodAutoscaler, or who else it is, scales it"
     : "leave them out of the manifest, or end what the other does";
-  return `${by} undoes ${fields} each time, and after ${rounds} corrections it is left alone; ${remedy}; a reconcile puts it back`;
+  const isOne = rounds >= MAX_CORRECTIONS;
+  const undoes = isOne ? `${by} undoes ${fields}` : `several undo it, ${by} last with ${fields},`;
+  return `${undoes} each time, and after ${isOne ? rounds : inAll} corrections it is left alone; ${remedy}; a reconcile puts it back`;
 }
 
 interface Corrections {
@@ -60,15 +79,20 @@ export function countCorrections(recorded: readonly InventoryEntry[], made: Corr
     const key = objectIdKey(entry.id);
     const object = drifted.get(key);
     const manifest = manifests.get(key);
-    const state = object && stateOf(object);
-    if (object?.live === undefined || manifest === undefined || state === undefined) return entry;
+    if (object === undefined || manifest === undefined) return entry;
+    const state = stateOf(object);
     const before = made.isAsked ? undefined : known.get(key)?.undone;
     const rounds = before?.state === state ? before.rounds + 1 : 1;
-    return { ...entry, undone: { rounds, state, ...undoing(manifest, object.live) } };
+    const inAll = (before?.inAll ?? 0) + 1;
+    return { ...entry, undone: { rounds, inAll, state, ...undoing(manifest, object.live ?? {}) } };
   });
 }
 
-/** What is left to Starling of an object that somebody changed: the same when the same fields were taken. */
-function stateOf({ live }: DriftedObject): string | undefined {
-  return live === undefined ? undefined : (ownedDigests(live)?.ownedHash ?? "nothing");
+/**
+ * What was found of an object: the same while the same fields are taken from Starling, and those that are left to it
+ * hold the same values. What the others write into theirs does not count.
+ */
+function stateOf({ how, live }: DriftedObject): string {
+  const left = live === undefined ? undefined : ownedDigests(live);
+  return left === undefined ? how : `${left.ownedHash} ${left.valuesHash}`;
 }

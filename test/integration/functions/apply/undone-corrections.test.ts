@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type KubeObject, valueAt } from "#shared/domain/kube-object.ts";
+import { type KubeObject, listAt, valueAt } from "#shared/domain/kube-object.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
@@ -15,9 +15,9 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     deployment(`${name}/web`, env),
   ];
 
-  async function begin(name: string): Promise<WorkerWorld> {
+  async function begin(name: string, env: KubeObject[] = []): Promise<WorkerWorld> {
     const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
-    await world.assign(name, objects(name));
+    await world.assign(name, objects(name, env));
     await world.work();
     return world;
   }
@@ -34,6 +34,17 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
   async function edit(name: string): Promise<void> {
     const path = `${configOf(name)}?fieldManager=a-stranger`;
     await cluster.raw("PATCH", path, { as: "merge-patch", body: { data: { k: "edited" } } });
+  }
+
+  async function patchImage(name: string): Promise<void> {
+    const path = `${webOf(name)}?fieldManager=a-stranger`;
+    const containers = [{ name: "web", image: "web:theirs" }];
+    await cluster.raw("PATCH", path, { as: "merge-patch", body: { spec: { template: { spec: { containers } } } } });
+  }
+
+  function imageOf(live: KubeObject): unknown {
+    const [container] = listAt(live, "spec", "template", "spec", "containers") as KubeObject[];
+    return valueAt(container, "image");
   }
 
   async function replicasOf(name: string): Promise<unknown> {
@@ -111,6 +122,77 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect(await replicasOf("again")).toBe(2);
     expect(await observed(world, "again")).not.toHaveProperty("leftAlone");
     expect(await scaledBeforeEach(world, "again", 6)).toEqual([2, 2, 2, 2, 2, 15]);
+  });
+
+  test("end for what several undo by turns, too", async () => {
+    const world = await begin("turns");
+    const left: unknown[] = [];
+    for (let round = 0; round < 12; round++) {
+      if (round % 2 === 0) await scale("turns", 10 + round);
+      else await patchImage("turns");
+      await look(world);
+      const live = await cluster.raw("GET", webOf("turns"));
+      left.push(`${valueAt(live, "spec", "replicas")} of ${imageOf(live)}`);
+    }
+    expect(left).toEqual([...Array.from({ length: 10 }, () => "2 of web:1"), "20 of web:1", "20 of web:theirs"]);
+    const [object] = (await observed(world, "turns")).leftAlone ?? [];
+    expect(object).toMatchObject({ object: "Deployment turns/web", reason: "Drifted" });
+    expect(object?.message).toContain("several undo it, a-stranger last with");
+    expect(object?.message).toContain("after 10 corrections it is left alone");
+  });
+
+  test("end for what is deleted each time, until somebody asks for it or it is rendered anew", async () => {
+    const world = await begin("deleted");
+    const deletedBeforeEach = async (looks: number) => {
+      const made: boolean[] = [];
+      for (let round = 0; round < looks; round++) {
+        await cluster.raw("DELETE", configOf("deleted"));
+        await look(world);
+        made.push((await cluster.statusOf(configOf("deleted"))) === 200);
+      }
+      return made;
+    };
+    expect(await deletedBeforeEach(6)).toEqual([true, true, true, true, true, false]);
+    for (let round = 0; round < 3; round++) {
+      await look(world);
+      const left = await observed(world, "deleted");
+      expect(left.leftAlone).toMatchObject([{ object: "ConfigMap deleted/c", reason: "Drifted" }]);
+      expect(left.leftAlone?.[0]?.message).toContain("each time, and after 5 corrections it is left alone");
+      expect(left.conditions).toContainEqual(
+        expect.objectContaining({ type: "Drifted", status: "True", reason: "CorrectionsUndone" }),
+      );
+      expect(left.phase).toBe("Verifying");
+      expect(left.message).not.toContain("it is put back");
+      expect(await cluster.statusOf(configOf("deleted"))).toBe(404);
+    }
+
+    const row = await world.sync("deleted");
+    if (row === undefined) throw new Error("it was assigned");
+    const asked: SyncRow = { ...row, version: row.version + 1, reconcile: 1 };
+    await world.table.write([{ put: asked }]);
+    await look(world);
+    expect(await cluster.statusOf(configOf("deleted"))).toBe(200);
+    expect(await deletedBeforeEach(5)).toEqual([true, true, true, true, false]);
+
+    await world.assign("deleted", objects("deleted", [{ name: "A", value: "1" }]));
+    await world.work();
+    expect(await cluster.statusOf(configOf("deleted"))).toBe(200);
+  });
+
+  test("hide no other drift of what is left alone", async () => {
+    const world = await begin("hidden", [
+      { name: "A", value: "1" },
+      { name: "B", value: "$(A)2" },
+    ]);
+    await scaledBeforeEach(world, "hidden", 6);
+    expect((await observed(world, "hidden")).leftAlone).toHaveLength(1);
+    const live = await cluster.raw("GET", webOf("hidden"));
+    const body = structuredClone(live) as { spec: { template: { spec: { containers: { env: unknown[] }[] } } } };
+    body.spec.template.spec.containers[0]?.env.reverse();
+    await cluster.raw("PUT", `${webOf("hidden")}?fieldManager=a-stranger`, { body });
+    await look(world);
+    const after = (await cluster.raw("GET", webOf("hidden"))) as unknown as typeof body;
+    expect(after.spec.template.spec.containers[0]?.env).toMatchObject([{ name: "A" }, { name: "B" }]);
   });
 
   test("go on where a look between them found nothing", async () => {

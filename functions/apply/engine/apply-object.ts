@@ -164,25 +164,33 @@ function withFields(failure: ObjectFailure, object: ManifestObject): ObjectFailu
 }
 
 async function applyOverObstacles(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {
+  let asked = object;
   for (let attempt = 0; ; attempt += 1) {
     try {
-      return await client.apply(kind, object);
+      return await client.apply(kind, asked);
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       const delayMs = noMatchRetryDelaysMs[attempt];
       if (error.class === "noMatch" && delayMs !== undefined && !isBuiltinGroup(kind.group)) await sleep(delayMs);
-      else if (error.class === "migrate" && attempt === 0) await retag(client, kind, object);
+      else if (error.class === "migrate" && attempt === 0) asked = await retagged(client, kind, object);
       else throw error;
     }
   }
 }
 
-/** Entries of an older version in managedFields make the apply fail: tag them with the version that is applied. */
-async function retag(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<void> {
-  const key = { namespace: object.metadata.namespace ?? "", name: object.metadata.name };
+/**
+ * Entries of an older version in managedFields make the apply fail: tags them with the version that is applied.
+ * @returns the object, over the version that this made of the one it was to be applied over.
+ */
+async function retagged(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<ManifestObject> {
+  const { namespace = "", name, resourceVersion } = object.metadata;
+  const key = { namespace, name };
   const live = await client.get(kind, key);
   const patch = live && retagPatch(live, object.apiVersion);
-  if (patch) await client.patch(kind, key, patch);
+  if (patch === undefined) return object;
+  const answer = await client.patch(kind, key, patch);
+  const isAsExpected = resourceVersion === stringAt(live, "metadata", "resourceVersion");
+  return isAsExpected ? withVersion(object, stringAt(answer.object, "metadata", "resourceVersion")) : object;
 }
 
 /**

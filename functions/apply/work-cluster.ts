@@ -153,7 +153,8 @@ function tellOfNewer(cluster: string, newer: readonly NewerRow[], { log }: Worke
 /** Whether a freeze that holds Syncs of the cluster is over: whoever was told of that has no other way to know. */
 async function isReleased(syncs: readonly SyncRow[], cluster: ClusterRow, ports: WorkerPorts): Promise<boolean> {
   if (syncs.every((row) => heldBy(row) === undefined)) return false;
-  const reading = brakeAmong(await ports.table.getMany([keys.brake]));
+  const rows = await ports.table.getMany([keys.brake], { newer: "kept" });
+  const reading = brakeAmong(rows);
   return reading.ok && freezeOver(reading.brake, cluster.labels, ports.clock.now()) === undefined;
 }
 

@@ -67,6 +67,27 @@ test("nothing is done on a Cluster that cannot be read, and its lease is given b
   expect(worker.world.sender.take()).toEqual([]);
 });
 
+test("a brake that cannot be read holds what is to be written, and no look", async () => {
+  const { world } = worker;
+  await world.assign("a", [namespace("of-a"), configMap("of-a/c")]);
+  await world.work();
+  await world.setBrake({
+    freezes: [{ name: "inc-1", by: "ana", at: world.clock.now().toISOString(), reason: "INC-1" }],
+  });
+  await world.assign("b", [namespace("of-b")]);
+  await world.work();
+  expect(await world.sync("b")).toHaveProperty("held");
+  await makeNewer(keys.brake);
+  const before = (await world.sync("a"))?.observed?.at ?? "";
+  world.aheadMs += 700_000;
+  await world.work();
+  const looked = (await world.sync("a"))?.observed;
+  expect(looked?.phase).toBe("Ready");
+  expect(looked?.at.localeCompare(before)).toBe(1);
+  expect(worker.members()).toEqual(["ConfigMap c", "Namespace of-a"]);
+  expect((await world.lease())?.owner).toBeUndefined();
+});
+
 test("a lease that a newer version left behind is taken over, with a higher fence", async () => {
   await assigned();
   const key = keys.lease("c1");

@@ -164,10 +164,22 @@ function observe(draft: RolloutDraft, state: PlannerState, known: Known): boolea
 function settleCarried(draft: RolloutDraft, known: Known): void {
   const { pausedAt } = draft.rollout;
   draft.keepCarried((carried) => {
-    const isHeld = pausedAt !== undefined || known.holds?.get(carried.cluster)?.freeze !== undefined;
-    if (!isHeld && carried.until <= known.now.toISOString()) return false;
+    const hold = known.holds?.get(carried.cluster);
+    const isHeld = pausedAt !== undefined || hold?.freeze !== undefined;
+    if (!isHeld && carriedUntil(carried, draft.rollout, hold) <= known.now.toISOString()) return false;
     return (known.syncs.get(carried.cluster) ?? []).some(isChanging);
   });
+}
+
+/** Where a freeze has let go of it, its deadline starts anew then. */
+function carriedUntil(
+  { until }: RolloutRow["carried"][number],
+  { strategy }: Pick<RolloutRow, "strategy">,
+  hold: Hold | undefined,
+): string {
+  if (hold?.releasedAt === undefined) return until;
+  const anew = deadlineOf({ assignedAt: hold.releasedAt }, { strategy }) ?? until;
+  return anew > until ? anew : until;
 }
 
 /**
@@ -353,7 +365,9 @@ export function nextDeadline(
     ...targets
       .filter((target) => !frozen(target.cluster))
       .flatMap((target) => deadlineOf(target, deadlinesUnder(rollout, holds.get(target.cluster))) ?? []),
-    ...rollout.carried.filter(({ cluster }) => !frozen(cluster)).map((carried) => carried.until),
+    ...rollout.carried
+      .filter(({ cluster }) => !frozen(cluster))
+      .map((carried) => carriedUntil(carried, rollout, holds.get(carried.cluster))),
     ...[...holds.values()].flatMap(({ freeze }) => freeze?.until ?? []),
   ];
   return deadlines.sort()[0];

@@ -125,6 +125,35 @@ describe("a rollout under a freeze", () => {
     expect(states()).toEqual({ a1: "Assigned", p1: "Assigned", p2: "Assigned" });
   });
 
+  test("spends nothing of the time of a cluster that the rollout before left changing", async () => {
+    made = new PlannerWorld();
+    await made.addCluster("a", "all", { labels: { env: "dev" } });
+    await made.addCluster("b", "all", { labels: { env: "prod" } });
+    await made.setSource("aaa");
+    await made.setGroup({ maxConcurrent: 1, progressDeadline: "60s" });
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    await made.observe("a", "Ready");
+    await made.plan();
+    await made.observe("b", "Applying");
+    await made.setSource("bbb");
+    await made.plan();
+    const freeze = freezeAt(made, { clusters: prod });
+    await brake(made, { freezes: [freeze] });
+    await made.plan();
+    made.advanceClock(600);
+    await made.plan();
+    await made.renderAll();
+    await made.plan();
+    const attemptOfA = (await made.sync("a"))?.desired.attempt;
+    await brake(made, { lifted: [{ ...freeze, lifted: { by: "bo", at: made.now.toISOString() } }] });
+    await made.plan();
+    // It takes the new revision in the slot that it has, and no other cluster changes beside it.
+    expect(await made.sync("b")).toMatchObject({ desired: { attempt: 2 } });
+    expect((await made.sync("a"))?.desired.attempt).toBe(attemptOfA);
+  });
+
   test("that cannot be read assigns nothing", async () => {
     await made.table.write([{ put: { ...keys.brake, type: "Brake", schema: ROW_SCHEMA, version: 1 } }]);
     await expect(made.plan()).rejects.toThrow("the freezes cannot be read");

@@ -62,16 +62,23 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
     clock: ports.clock,
     deadline,
   });
+  const progress = result.timeWasUp ? progressAfter(begun, { result }) : undefined;
   const applied = changeInventory(before, {
     recorded: recordsOf(result),
     settled: [],
     definitions: result.definitions,
-    progress: result.timeWasUp ? progressAfter(begun, { result }) : undefined,
+    progress,
   });
   const warnings = warningsOf(result);
   if (result.outcome !== "applied") {
     const inventory = await saveInventory(context, applied);
-    return { ...unfinished(result), ...claimed, warnings, ...(inventory === undefined ? {} : { inventory }) };
+    const goesOn = progress !== undefined && progress.applied.length > begun.applied.length;
+    return {
+      ...unfinished(result, { goesOn }),
+      ...claimed,
+      warnings,
+      ...(inventory === undefined ? {} : { inventory }),
+    };
   }
 
   const earlier = parent.record.attempted.filter((digest) => digest !== desired.renderDigest);
@@ -154,7 +161,8 @@ async function prune(
   });
 }
 
-function unfinished(result: ApplySetResult): VerbResult {
+/** @param run.goesOn - the next one begins further behind: what failed is judged when everything was tried. */
+function unfinished(result: ApplySetResult, run: { readonly goesOn: boolean }): VerbResult {
   const total = result.objects.length;
   const done = recordsOf(result).length;
   const { troubles, final, waiting } = obstaclesOf(result);
@@ -166,11 +174,13 @@ function unfinished(result: ApplySetResult): VerbResult {
     )[0];
     return { phase: "Unreachable", reason: "Unreachable", message: `${message}: ${why}`, troubles, objects };
   }
-  if (result.outcome === "failed") {
+  if (result.outcome === "failed" && !run.goesOn) {
     return { phase: final ? "Failed" : "Retrying", reason: "ApplyFailed", message, troubles, objects };
   }
-  if (result.timeWasUp)
-    return { phase: "Applying", reason: outOfTime.reason, message: `${message}: ${outOfTime.message}`, objects };
+  if (result.timeWasUp) {
+    const said = `${message}: ${outOfTime.message}`;
+    return { phase: "Applying", reason: outOfTime.reason, message: said, troubles, objects };
+  }
   const detail = waiting === undefined ? "" : `: ${waiting.message}`;
   return { phase: "Applying", reason: waiting?.reason ?? "Applying", message: `${message}${detail}`, objects };
 }

@@ -149,6 +149,36 @@ describe("a set that needs more than one run", () => {
   });
 });
 
+test("one with an object that fails goes on to its end, and only then is judged", async () => {
+  const bad = configMap("shop/c0", { k: "1" });
+  const refused = { ...bad, metadata: { ...bad.metadata, labels: { x: "not a label's value!" } } };
+  const objects = [namespace("shop"), refused, ...configMaps(100)];
+  await worker.world.assign("web", objects);
+  beSlow();
+  await worker.world.work({ remainingMs });
+  const begun = await worker.observed();
+  expect(begun).toMatchObject({ phase: "Applying", reason: "OutOfTime" });
+  expect(begun.troubles.map(({ object }) => object)).toEqual(["ConfigMap shop/c0"]);
+  expect(begun.nextAt).toBeDefined();
+  worker.world.aheadMs += 10_000;
+  await runsUntil("Failed");
+  expect(await worker.observed()).toMatchObject({ reason: "ApplyFailed", message: "101 of 102 objects applied" });
+  expect(worker.members()).toHaveLength(101);
+});
+
+test("one of which a whole run applies nothing has failed", async () => {
+  const bad = configMaps(60).map((object) => ({
+    ...object,
+    metadata: { ...object.metadata, labels: { x: "not a label's value!" } },
+  }));
+  await worker.world.assign("web", [namespace("shop")]);
+  await worker.world.work({ remainingMs });
+  await worker.world.assign("web", [namespace("shop"), ...bad]);
+  beSlow();
+  await runsUntil("Failed");
+  expect((await worker.observed()).troubles).toHaveLength(5);
+});
+
 test("one that needs many runs leaves the others their turns, in each of them", async () => {
   const { world } = worker;
   const others = ["b", "c", "d"];

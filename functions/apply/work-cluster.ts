@@ -10,7 +10,7 @@ import { endOfTurn, inTurn } from "#functions/apply/turns.ts";
 import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { brakeAmong, freezeOver } from "#shared/domain/rows/brake-row.ts";
-import { dueAttributes, later } from "#shared/domain/rows/due.ts";
+import { dueAttributes, hasCome, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import { type ClusterRow, identityOf, incarnationOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
@@ -21,8 +21,6 @@ import type { Table, Write } from "#shared/ports.ts";
 
 /** Kept back at the end of an invocation for the last writes. */
 const RESERVE_MS = 10_000;
-/** A message that is late by so little is on time: clocks differ. */
-const SLACK_SECONDS = 0.5;
 /** A lost delayed message is noticed so long after the look it was for. */
 const WATCHDOG_SECONDS = 30;
 const MAX_PASSES = 10;
@@ -169,8 +167,7 @@ interface DueContext {
 function isDue(row: SyncRow, { now, cluster, released }: DueContext): boolean {
   if (released && heldBy(row) !== undefined) return true;
   if (cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster))) return true;
-  const at = nextWork(row);
-  return at !== undefined && at <= later(now, SLACK_SECONDS);
+  return hasCome(nextWork(row), now);
 }
 
 function writesOf(outcome: SyncOutcome): Write[] {
@@ -182,7 +179,9 @@ function writesOf(outcome: SyncOutcome): Write[] {
     ...(held === undefined ? {} : { held }),
     version: row.version + 1,
     dispatches: 0,
-    ...(outcome.observed === undefined ? {} : { stateSk: `${outcome.observed.phase}#${row.cluster}#${row.name}` }),
+    ...(outcome.observed?.attempt === row.desired.attempt
+      ? { stateSk: `${outcome.observed.phase}#${row.cluster}#${row.name}` }
+      : {}),
   };
   const polled = held === undefined ? outcome.observed?.nextAt : undefined;
   const dueAt = polled === undefined ? nextWork(next) : later(polled, WATCHDOG_SECONDS);

@@ -13,7 +13,8 @@ import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { WriteGate, WriteWithheld } from "#functions/apply/write-gate.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
-import { type Freeze, freezeOver } from "#shared/domain/rows/brake-row.ts";
+import { type Freeze, freezeOver, freezeText } from "#shared/domain/rows/brake-row.ts";
+import { hasCome } from "#shared/domain/rows/due.ts";
 import { mustBeRemembered, tokensOf } from "#shared/domain/rows/lineage.ts";
 import { type ClusterRow, givesTurns, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import {
@@ -23,11 +24,14 @@ import {
   isOfAnother,
   isParkedDeletion,
   isPruneAsked,
+  nextLook,
   type Observed,
   type SyncRow,
 } from "#shared/domain/rows/sync-row.ts";
+import { asLastApplied } from "#shared/domain/sync/last-applied.ts";
 import { observe } from "#shared/domain/sync/observe.ts";
 import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/domain/sync/seen-cluster.ts";
+import type { Withheld } from "#shared/domain/sync/withheld.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
 
 export interface SyncContext {
@@ -52,7 +56,15 @@ export interface SyncOutcome {
 /** What a look begins with. */
 type Basis = Pick<SyncContext, "cluster" | "subject"> & { readonly row: SyncRow };
 
-/** @returns undefined when there is nothing to do now: the subject is suspended, and the look might change its cluster. */
+interface Look extends Basis {
+  readonly verb: Verb;
+  /** What the verb is about, where that is not the newest assignment. */
+  readonly about?: SyncRow;
+  /** Nothing may be written to the cluster: why. */
+  readonly withheld?: Withheld;
+}
+
+/** @returns undefined when there is nothing to do now: the subject is suspended, and there is nothing to look at. */
 export async function workSync(stored: SyncRow, context: SyncContext): Promise<SyncOutcome | undefined> {
   const { ports, lease } = context;
   const gate = new WriteGate(stored, lease, ports);
@@ -66,8 +78,8 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     const now = ports.clock.now();
     const freeze = freezeOver(brake, cluster.labels, now);
     const basis: Basis = { row, cluster, subject };
-    if (freeze === undefined || !writesAtOnce(verbOf(basis, now))) return look(basis, gate, context);
-    return isSuspended(subject) ? undefined : { row, held: heldFor(row, freeze, now) };
+    const isHeld = freeze !== undefined && writesAtOnce(verbOf(basis, now)) && !isSuspended(subject);
+    return isHeld ? lookFrozen(basis, { freeze, gate }, context) : look(basis, gate, context);
   } catch (error) {
     if (!(error instanceof StarlingError)) throw error;
     const result: VerbResult = { phase: "Retrying", reason: error.code, message: error.message };
@@ -76,12 +88,38 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
 }
 
 async function look(basis: Basis, gate: WriteGate, context: SyncContext): Promise<SyncOutcome | undefined> {
-  const { cluster, subject } = basis;
+  const now = context.ports.clock.now();
+  const suspended = basis.subject?.operations.suspended;
+  const verb = verbOf(basis, now);
+  if (suspended === undefined || verb === probeSync) return carryOut({ ...basis, verb }, gate, context);
+  const held = heldLook(basis, { reason: "Suspended", message: `suspended by ${suspended.by}` }, now);
+  return held === undefined ? undefined : carryOut(held, gate, context);
+}
+
+/** What is to be written waits, and is told; what was applied before it is looked at all the same. */
+async function lookFrozen(
+  basis: Basis,
+  { freeze, gate }: { readonly freeze: Freeze; readonly gate: WriteGate },
+  context: SyncContext,
+): Promise<SyncOutcome> {
+  const now = context.ports.clock.now();
+  const look = heldLook(basis, { reason: "Frozen", message: freezeText(freeze), freeze }, now);
+  const outcome = look === undefined ? {} : await carryOut(look, gate, context);
+  return { ...outcome, row: basis.row, held: heldFor(basis.row, freeze, now) };
+}
+
+/** The look at what was applied last, when it is due, by which nothing is written. */
+function heldLook(basis: Basis, withheld: Withheld, now: Date): Look | undefined {
+  const about = asLastApplied(basis.row);
+  if (about === undefined || isOfAnother(about, identityOf(basis.cluster))) return undefined;
+  return hasCome(nextLook(about), now) ? { ...basis, about, verb: routineLook(about, now), withheld } : undefined;
+}
+
+async function carryOut(look: Look, gate: WriteGate, context: SyncContext): Promise<SyncOutcome> {
+  const { cluster, verb, withheld, about = look.row } = look;
   const { ports, lease, deadline } = context;
-  const verb = verbOf(basis, ports.clock.now());
-  if (isSuspended(subject) && mayWrite(verb)) return undefined;
   const clusterUid = identityOf(cluster);
-  const row = isOfAnother(basis.row, clusterUid) ? withoutObserved(basis.row) : basis.row;
+  const row = isOfAnother(about, clusterUid) ? withoutObserved(about) : about;
   const { fence } = lease.lease;
   const claim: SyncClaim = {
     installationId: ports.installation,
@@ -98,12 +136,12 @@ async function look(basis: Basis, gate: WriteGate, context: SyncContext): Promis
     ...(row.observed?.inventory === undefined ? {} : { inventory: row.observed.inventory }),
     ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),
   };
-  const asked = { row, claim, clusterUid, deadline, ports, isSuspended: isSuspended(subject), gate };
+  const asked = { row, claim, clusterUid, deadline, ports, gate, ...(withheld === undefined ? {} : { withheld }) };
   const { result, contact } = await run(verb, asked, cluster);
   const now = ports.clock.now();
   const seen = seenCluster(cluster, { result, now, ...(contact === undefined ? {} : { contact }) });
   return {
-    row: basis.row,
+    row: look.row,
     observed: observe(row, result, { now, fence }),
     ...(result.withheld?.reason === "Frozen" ? { held: heldFor(row, result.withheld.freeze, now) } : {}),
     ...(seen === undefined ? {} : { cluster: { row: seen, version: cluster.version } }),
@@ -143,14 +181,9 @@ function writesAtOnce(verb: Verb): boolean {
   return verb === applySync || verb === deleteSync || verb === pruneForeign;
 }
 
-/** Whether a look may change the cluster: then a suspend holds it back. */
-function mayWrite(verb: Verb): boolean {
-  return verb !== verifySync && verb !== probeSync;
-}
-
 /** Whether it reads before all, and writes little or nothing. */
 function isLook(verb: Verb): boolean {
-  return verb === inspectSync || !mayWrite(verb);
+  return verb === inspectSync || verb === verifySync || verb === probeSync;
 }
 
 function verbFor({ row, subject }: Basis, now: Date): Verb {
@@ -164,8 +197,14 @@ function verbFor({ row, subject }: Basis, now: Date): Verb {
   // What drifted under a freeze is compared again, and put back when that is over.
   if (heldBy(row) !== undefined) return inspectSync;
   if (isPruneAsked(row)) return pruneForeign;
-  if (observed.phase !== "Verifying") return inspectSync;
-  return isSuspended(subject) || !isInspectionDue(row, now) ? verifySync : inspectSync;
+  return routineLook(row, now);
+}
+
+/** At what was applied whole. */
+function routineLook(row: SyncRow, now: Date): Verb {
+  const { observed } = row;
+  if (observed?.phase !== "Verifying" || observed.withheld !== undefined) return inspectSync;
+  return isInspectionDue(row, now) ? inspectSync : verifySync;
 }
 
 /** What a verb came to, and what the cluster said of itself meanwhile. */
@@ -180,7 +219,11 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
   const { clock } = context.ports;
   try {
     const client = await context.ports.connector.connect(cluster, context.deadline);
-    const permit = () => context.gate.permit(context.row.desired.attempt);
+    const { withheld, gate, row } = context;
+    const permit = async () => {
+      if (withheld !== undefined) throw new WriteWithheld(withheld);
+      await gate.permit(row.desired.attempt);
+    };
     const result = await verb({ ...context, client: client.guardedBy(permit) });
     if (result.reason === "IdentityMismatch") context.ports.connector.distrust(cluster);
     if (result.phase === "Unreachable") return { result };

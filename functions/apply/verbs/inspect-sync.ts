@@ -20,6 +20,7 @@ import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
 import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
 import { isReconciled, maxTroubles, type ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding } from "#shared/domain/sync/observe.ts";
+import type { Withheld } from "#shared/domain/sync/withheld.ts";
 
 /**
  * The routine look at a Sync that was applied: has anything changed, and is everything still ready? Drift is put back
@@ -31,13 +32,22 @@ export async function inspectSync(context: VerbContext): Promise<VerbResult> {
   const recalled = await recallInventory(context);
   if (!("told" in recalled)) return recalled;
   // What is recorded anew is as it was found: only an apply shows that it is as it should be.
-  if (recalled.told.rebuilt !== undefined && isCorrected(context)) return applyRecalled(recalled);
+  if (recalled.told.rebuilt !== undefined && isCorrected(context)) return whenPermitted(recalled);
   return toldWith(recalled, await inspectOver(recalled));
 }
 
-/** A suspended Sync is only reported of. */
-function isCorrected({ row, isSuspended }: VerbContext): boolean {
-  return row.desired.apply.drift === "correct" && !isSuspended;
+async function whenPermitted(recalled: Recalled): Promise<VerbResult> {
+  const { withheld } = recalled.context;
+  if (withheld === undefined) return applyRecalled(recalled);
+  return { phase: "Retrying", reason: "InventoryLost", message: `the inventory is lost; ${withheld.message}` };
+}
+
+function isCorrected({ row }: VerbContext): boolean {
+  return row.desired.apply.drift === "correct";
+}
+
+async function withheldFromNow({ withheld, gate, row }: VerbContext): Promise<Withheld | undefined> {
+  return withheld ?? gate.ask(row.desired.attempt);
 }
 
 async function inspectOver({ context, inventory: before, told }: Recalled): Promise<VerbResult> {
@@ -74,7 +84,7 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
     const health = counted(await withHealth(context, seen, report.live));
     return { ...health, ...(await stored(context, seen)), ...newlyLeft(context, leftAlone), reconciled: true };
   }
-  const why = isCorrected(context) ? await context.gate.ask(row.desired.attempt) : undefined;
+  const why = isCorrected(context) ? await withheldFromNow(context) : undefined;
   if (!isCorrected(context) || why !== undefined) {
     const found = { drift: driftOf(report, { at: ports.clock.now(), corrected: false }) };
     const withheld = why === undefined ? {} : { withheld: why };

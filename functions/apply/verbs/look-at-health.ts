@@ -28,7 +28,7 @@ async function lookOver({ context, inventory: stored }: Recalled): Promise<VerbR
   const { row, client, ports } = context;
   const inventory = await desiredPart(row, stored, ports.blobs);
   const report = await checkHealth(client, { inventory, clock: ports.clock });
-  const finding = healthFinding(row, seenHealth(report), ports.clock.now());
+  const finding = { ...healthFinding(row, seenHealth(report), ports.clock.now()), ...leftDrifted(context) };
   const away = report.notReady.filter(({ status }) => status === "NotFound");
   if (away.length === 0) return finding;
   const identity = await identityFinding(context);
@@ -38,10 +38,17 @@ async function lookOver({ context, inventory: stored }: Recalled): Promise<VerbR
   if (row.desired.apply.drift !== "correct" || missing === undefined) return finding;
   const how = missing.reason === "Replaced" ? "was replaced by another object of its name" : "was deleted";
   const lost = `${describeObject(missing.id)} ${how}`;
-  if (context.isSuspended) {
-    return { ...finding, reason: "ObjectsMissing", message: `${lost}; nothing is applied while it is suspended` };
+  if (context.withheld !== undefined) {
+    return { ...finding, reason: "ObjectsMissing", message: `${lost}; nothing is applied: ${context.withheld.message}` };
   }
   return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message: `${lost}; it is put back` };
+}
+
+/** What may not be put back is still as the last look that compared found it. */
+function leftDrifted({ row, withheld }: VerbContext): Pick<VerbResult, "drift" | "withheld"> {
+  const { drift, conditions = [] } = row.observed ?? {};
+  const isDrifted = conditions.some(({ type, status }) => type === "Drifted" && status === "True");
+  return withheld === undefined || drift === undefined || !isDrifted ? {} : { drift, withheld };
 }
 
 /** It was put back often enough, and is told of. */

@@ -13,8 +13,8 @@ export interface VerbContext {
   readonly claim: SyncClaim;
   readonly clusterUid: string | undefined;
   readonly deadline: Date;
-  /** Nothing is written, whatever is found. */
-  readonly isSuspended: boolean;
+  /** Nothing may be written, whatever is found: why. */
+  readonly withheld?: Withheld;
   /** To be asked at each turn of the verb to something that writes. */
   readonly gate: WriteGate;
   readonly ports: WorkerPorts;
@@ -23,8 +23,6 @@ export interface VerbContext {
 export interface VerbResult extends Finding {
   /** The uid of another cluster that answered instead. */
   readonly otherUid?: string;
-  /** Why something was not written that should be. */
-  readonly withheld?: Withheld;
 }
 
 /** One kind of look at a Sync: apply, delete, verify, inspect or probe. */

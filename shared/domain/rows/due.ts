@@ -42,6 +42,13 @@ export function later(from: Date | string, seconds: number): string {
   return new Date(new Date(from).getTime() + Math.round(seconds * 1000)).toISOString();
 }
 
+/** A message that is late by so little is on time: clocks differ. */
+const SLACK_SECONDS = 0.5;
+
+export function hasCome(at: string | undefined, now: Date): boolean {
+  return at !== undefined && at <= later(now, SLACK_SECONDS);
+}
+
 /**
  * An interval spread by ±5 %, always the same for the same key and time: a fleet that was applied at one instant is not
  * looked at again at one instant.

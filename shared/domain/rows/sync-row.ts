@@ -167,6 +167,8 @@ export interface Observed {
   /** Objects that are not put back any more because somebody undoes it each time; at most five. */
   readonly leftAlone?: readonly ObjectTrouble[];
   readonly drift?: { readonly at: string; readonly objects: number; readonly corrected: boolean };
+  /** A suspend kept from the cluster what it lacks. */
+  readonly withheld?: "Suspended";
   /** Number of the newest `prune` that was carried out, as far as it could be. */
   readonly handledPrune?: number;
   /** The `reconcile` of the row when the cluster was looked at: that one is not due any more. */
@@ -316,7 +318,7 @@ export function nextWork(
   row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations" | "held">,
 ): string | undefined {
   const held = heldBy(row);
-  if (held === undefined) return nextLook(row);
+  if (held === undefined) return isLeftToResume(row) ? row.observed?.at : nextLook(row);
   const look = isLookedAt(row) ? nextLook(row) : undefined;
   const times = [later(held.at, HELD_SECONDS), held.until, look];
   return times.filter((time) => time !== undefined).sort()[0];
@@ -328,7 +330,15 @@ function isLookedAt({ desired, observed }: Pick<SyncRow, "desired" | "observed">
   return observed.phase !== "Applying" && observed.phase !== "Retrying";
 }
 
-function nextLook(row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations">): string | undefined {
+/** Due all the time, so that a resume does at once what a suspend kept from being done. */
+function isLeftToResume({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
+  return observed?.withheld !== undefined && observed.attempt === desired.attempt && desired.action !== "orphan";
+}
+
+/** Whatever a freeze or a suspend says. */
+export function nextLook(
+  row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations">,
+): string | undefined {
   const { desired, observed } = row;
   if (desired.action === "orphan") return undefined;
   if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;

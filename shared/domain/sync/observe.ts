@@ -18,6 +18,7 @@ import {
   type Remembered,
   type SyncRow,
 } from "#shared/domain/rows/sync-row.ts";
+import type { Withheld } from "#shared/domain/sync/withheld.ts";
 
 /** kstatus must say Failed for so long, without interruption, before a Sync counts as Failed. */
 const FAILED_AFTER_SECONDS = 60;
@@ -54,6 +55,8 @@ export interface Finding {
   /** All that was found; none: there are none any more. */
   readonly foreign?: readonly ForeignObject[];
   readonly rebuilt?: Observed["rebuilt"];
+  /** Why something was not written that should be. */
+  readonly withheld?: Withheld;
   /** Why not everything could be compared with what was applied. */
   readonly notCompared?: string;
   readonly failedSince?: string;
@@ -80,7 +83,8 @@ export function observe(
   const tries = stays ? before.tries + 1 : 0;
   const leftAlone = finding.leftAlone ?? (sameAttempt ? (before.leftAlone ?? []) : []);
   const warnings = allWarnings(sameAttempt ? before.warnings : [], finding.warnings);
-  const next = nextLookSeconds(finding.phase, { desired, tries });
+  const withheld = finding.withheld?.reason === "Suspended" ? finding.withheld.reason : undefined;
+  const next = withheld === undefined ? nextLookSeconds(finding.phase, { desired, tries }) : undefined;
   const base = {
     attempt: desired.attempt,
     phase: finding.phase,
@@ -110,6 +114,7 @@ export function observe(
       inventory: finding.inventory ?? before?.inventory,
       inspectedAt: finding.inspected ? now : sameAttempt ? before.inspectedAt : undefined,
       drift: finding.drift ?? before?.drift,
+      withheld,
       warnings: warnings.length === 0 ? undefined : warnings,
       leftAlone: leftAlone.length === 0 ? undefined : leftAlone,
       foreign: finding.foreign === undefined ? before?.foreign : namedForeign(finding.foreign),

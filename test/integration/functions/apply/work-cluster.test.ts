@@ -178,7 +178,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
       expect((await world.sync("stands-still"))?.observed).toMatchObject({
         phase: "Verifying",
         reason: "ObjectsMissing",
-        message: "ConfigMap stands-still/c was deleted; nothing is applied while it is suspended",
+        message: "ConfigMap stands-still/c was deleted; nothing is applied: suspended by ana",
       });
     }
     expect(await cluster.statusOf(path)).toBe(404);

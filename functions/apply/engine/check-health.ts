@@ -6,10 +6,10 @@ import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { computeStatus } from "#shared/domain/health/compute-status.ts";
 import { podTroubles } from "#shared/domain/health/pod-troubles.ts";
-import { compareSeverity, type Health, worstOf } from "#shared/domain/health/status.ts";
+import { compareSeverity, failed, type Health, jobFailed, worstOf } from "#shared/domain/health/status.ts";
 import type { Inventory, InventoryEntry } from "#shared/domain/inventory.ts";
 import { type KubeObject, listAt, objectIdOf, stringAt, stringMapAt } from "#shared/domain/kube-object.ts";
-import { type GroupKind, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
+import { describeObject, type GroupKind, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 import type { Clock } from "#shared/ports.ts";
 
 export interface UnreadyObject extends Health {
@@ -67,6 +67,8 @@ export function needsWholeObjects(kind: GroupKind): boolean {
 export interface HealthRequest {
   readonly inventory: Inventory;
   readonly clock: Clock;
+  /** By `describeObject`, the Jobs that had failed at the last look: of one that removes itself that is the last word. */
+  readonly failedJobs?: ReadonlySet<string>;
   /** What was read just before, by `objectIdKey`, whole where `needsWholeObjects`: kinds that are complete here are not read. */
   readonly live?: ReadonlyMap<string, KubeObject>;
 }
@@ -78,13 +80,14 @@ export interface HealthRequest {
  * @throws KubeError when the cluster as a whole does not answer or does not let us in.
  */
 export async function checkHealth(client: ClusterClient, request: HealthRequest): Promise<HealthReport> {
-  const { inventory, clock, live = new Map() } = request;
+  const { inventory, clock, failedJobs = new Set(), live = new Map() } = request;
   const healths = new Map<string, Health>();
   const unready: { readonly entry: InventoryEntry; readonly object: KubeObject }[] = [];
   await runConcurrently(groupByKind(inventory.entries), concurrency, async (entries) => {
     const read = await readKind(client, { entries, live, setId: inventory.setId });
     for (const entry of entries) {
-      const health = healthOf(entry, read, clock.now());
+      const hasFailed = failedJobs.has(describeObject(entry.id)) && isRemovingItself(entry, read);
+      const health = hasFailed ? removedJob : healthOf(entry, read, clock.now());
       healths.set(objectIdKey(entry.id), health);
       const object = read.objects?.get(objectIdKey(entry.id));
       if (object && workloads.has(kindKey(entry.id)) && isUnready(health)) unready.push({ entry, object });
@@ -145,6 +148,15 @@ async function readServedKind(
     if (object !== undefined) objects.set(objectIdKey(id), object);
   }
   return { info, objects };
+}
+
+const removedJob = failed(jobFailed, "Job Failed, and removed itself");
+
+/** Or has done so: where its kind could be read. */
+function isRemovingItself(entry: InventoryEntry, { failure, objects }: KindReading): boolean {
+  if (entry.expiring === undefined || failure !== undefined) return false;
+  const object = objects?.get(objectIdKey(entry.id));
+  return object === undefined || stringAt(object, "metadata", "deletionTimestamp") !== undefined;
 }
 
 function healthOf(entry: InventoryEntry, read: KindReading, now: Date): Health {

@@ -10,7 +10,7 @@ import { applyRecalled } from "#functions/apply/verbs/apply-sync.ts";
 import { warningsOf } from "#functions/apply/verbs/apply-warnings.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
-import { lookAtHealth, seenHealth } from "#functions/apply/verbs/look-at-health.ts";
+import { failedJobsOf, lookAtHealth, seenHealth } from "#functions/apply/verbs/look-at-health.ts";
 import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import { countCorrections, sortDrift } from "#functions/apply/verbs/undone-corrections.ts";
@@ -195,7 +195,8 @@ async function withHealth(
 ): Promise<VerbResult> {
   const { row, client, ports } = context;
   const desired = await desiredPart(row, inventory, ports.blobs);
-  const report = await checkHealth(client, { inventory: desired, clock: ports.clock, live });
+  const failedJobs = failedJobsOf(row);
+  const report = await checkHealth(client, { inventory: desired, clock: ports.clock, failedJobs, live });
   return healthFinding(row, seenHealth(report), ports.clock.now());
 }
 

@@ -6,8 +6,10 @@ import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
 import { isLeftAway } from "#functions/apply/verbs/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { jobFailed } from "#shared/domain/health/status.ts";
 import { entriesById } from "#shared/domain/inventory.ts";
 import { describeObject, objectIdKey } from "#shared/domain/object-id.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
 
 /**
@@ -27,7 +29,7 @@ export async function lookAtHealth(context: VerbContext): Promise<VerbResult> {
 async function lookOver({ context, inventory: stored }: Recalled): Promise<VerbResult> {
   const { row, client, ports } = context;
   const inventory = await desiredPart(row, stored, ports.blobs);
-  const report = await checkHealth(client, { inventory, clock: ports.clock });
+  const report = await checkHealth(client, { inventory, clock: ports.clock, failedJobs: failedJobsOf(row) });
   const finding = { ...healthFinding(row, seenHealth(report), ports.clock.now()), ...leftDrifted(context) };
   const away = report.notReady.filter(({ status }) => status === "NotFound");
   if (away.length === 0) return finding;
@@ -55,6 +57,12 @@ function leftDrifted({ row, withheld }: VerbContext): Pick<VerbResult, "drift" |
 function isLeft({ id, reason }: UnreadyObject, known: ReturnType<typeof entriesById>): boolean {
   const entry = known.get(objectIdKey(id));
   return entry !== undefined && isLeftAway(entry, reason === "Replaced" ? "replaced" : "missing");
+}
+
+/** As far as the row names them. */
+export function failedJobsOf({ desired, observed }: SyncRow): ReadonlySet<string> {
+  if (observed?.attempt !== desired.attempt) return new Set();
+  return new Set(observed.troubles.filter(({ reason }) => reason === jobFailed).map(({ object }) => object));
 }
 
 export function seenHealth(report: HealthReport): SeenHealth {

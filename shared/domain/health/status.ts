@@ -11,6 +11,9 @@ export interface Health {
   readonly message: string;
 }
 
+/** The reason of a Job that came to its end without success. */
+export const jobFailed = "JobFailed";
+
 /** Worst first. */
 const severity: readonly HealthStatus[] = ["Unknown", "NotFound", "Failed", "Terminating", "InProgress", "Current"];
 

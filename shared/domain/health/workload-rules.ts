@@ -1,5 +1,5 @@
 import { conditionsOf, integerField, stringField } from "#shared/domain/health/fields.ts";
-import { current, failed, type Health, inProgress } from "#shared/domain/health/status.ts";
+import { current, failed, type Health, inProgress, jobFailed } from "#shared/domain/health/status.ts";
 import { type KubeObject, valueAt } from "#shared/domain/kube-object.ts";
 
 /** kstatus' default of progressDeadlineSeconds: the deadline is then not in use, and Progressing is not asked for. */
@@ -110,7 +110,7 @@ export function jobHealth(object: KubeObject): Health {
     return current(`Job Completed. succeeded: ${succeeded}/${completions}`);
   }
   if (conditions.some(({ type, status }) => type === "Failed" && status === "True")) {
-    return failed("JobFailed", `Job Failed. failed: ${failures}/${completions}`);
+    return failed(jobFailed, `Job Failed. failed: ${failures}/${completions}`);
   }
   if (stringField(object, "status.startTime", "") === "") {
     return inProgress("JobNotStarted", `Job not started. active: 0/${parallelism}`);

@@ -194,8 +194,8 @@ function verbFor({ row, subject }: Basis, now: Date): Verb {
   if (observed.phase === "Unreachable") return holds ? inspectSync : probeSync;
   // Once everything was applied and pruned, there is no more to do than to put back what changes.
   if (observed.applied?.attempt !== desired.attempt) return applySync;
-  // What drifted under a freeze is compared again, and put back when that is over.
-  if (heldBy(row) !== undefined) return inspectSync;
+  // What drifted under a freeze or a suspend is compared again, and put back when that is over.
+  if (heldBy(row) !== undefined || observed.withheld !== undefined) return inspectSync;
   if (isPruneAsked(row)) return pruneForeign;
   return routineLook(row, now);
 }
@@ -203,7 +203,7 @@ function verbFor({ row, subject }: Basis, now: Date): Verb {
 /** At what was applied whole. */
 function routineLook(row: SyncRow, now: Date): Verb {
   const { observed } = row;
-  if (observed?.phase !== "Verifying" || observed.withheld !== undefined) return inspectSync;
+  if (observed?.phase !== "Verifying") return inspectSync;
   return isInspectionDue(row, now) ? inspectSync : verifySync;
 }
 

@@ -41,7 +41,11 @@ async function lookOver({ context, inventory: stored }: Recalled): Promise<VerbR
   const how = missing.reason === "Replaced" ? "was replaced by another object of its name" : "was deleted";
   const lost = `${describeObject(missing.id)} ${how}`;
   if (context.withheld !== undefined) {
-    return { ...finding, reason: "ObjectsMissing", message: `${lost}; nothing is applied: ${context.withheld.message}` };
+    return {
+      ...finding,
+      reason: "ObjectsMissing",
+      message: `${lost}; nothing is applied: ${context.withheld.message}`,
+    };
   }
   return { ...finding, phase: "Retrying", reason: "ObjectsMissing", message: `${lost}; it is put back` };
 }

@@ -84,7 +84,7 @@ export function observe(
   const leftAlone = finding.leftAlone ?? (sameAttempt ? (before.leftAlone ?? []) : []);
   const warnings = allWarnings(sameAttempt ? before.warnings : [], finding.warnings);
   const withheld = finding.withheld?.reason === "Suspended" ? finding.withheld.reason : undefined;
-  const next = withheld === undefined ? nextLookSeconds(finding.phase, { desired, tries }) : undefined;
+  const next = nextLookSeconds(finding.phase, { desired, tries });
   const base = {
     attempt: desired.attempt,
     phase: finding.phase,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { blobKeys } from "#shared/domain/blob-keys.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
@@ -67,6 +68,9 @@ describe.each(clusterTargets)("looks that write nothing, on $name", ({ start }) 
         expect(row.observed).toMatchObject({ phase: "Verifying", drift: { objects: 1, corrected: false } });
         expect(told.add(row.observed?.drift?.at).size).toBe(look);
         expect(drifted(row)).toBe("True");
+        // Between two that compare, health is looked at.
+        await lookAfter(world, 60);
+        expect(drifted(await rowOf(world, name))).toBe("True");
       }
       expect(calls.filter(isWrite)).toHaveLength(before);
       await release(world, name);
@@ -129,10 +133,16 @@ describe.each(clusterTargets)("looks that write nothing, on $name", ({ start }) 
       await hold(world, name);
       await world.assign(name, objectsOf(name, "2"));
       await edit(name);
-      const { inventory } = (await rowOf(world, name)).observed ?? {};
+      const { observed, desired } = await rowOf(world, name);
+      const inventory = observed?.inventory;
+      const blobs = new MemoryBlobStore();
+      for (const digest of [observed?.applied?.renderDigest, desired.renderDigest]) {
+        const key = blobKeys.rendering(digest ?? "");
+        await blobs.overwrite(key, await world.blobs.get(key));
+      }
       const before = calls.filter(isWrite).length;
       world.aheadMs += 700_000;
-      await world.work({ blobs: new MemoryBlobStore() });
+      await world.work({ blobs });
       expect(calls.filter(isWrite)).toHaveLength(before);
       expect((await rowOf(world, name)).observed).toMatchObject({
         attempt: 1,

@@ -23,7 +23,7 @@ export async function releaseLeases(dynamo: AwsClients["dynamo"], tableName: str
 
 async function release({ pk, sk, owner }: LeaseRow, table: DynamoTable): Promise<void> {
   if (owner === undefined) return;
-  const remove = ["owner", "leaseUntil", "dueShard", "dueKey", "dispatches"];
+  const remove = ["owner", "leaseUntil", "begun", "failed", "dueShard", "dueKey", "dispatches"];
   try {
     await table.update({ update: { pk, sk }, remove, when: [{ attribute: "owner", equals: owner }] });
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type Lease, renewLease } from "#functions/apply/lease.ts";
+import { type Begun, type Lease, renewLease } from "#functions/apply/lease.ts";
 import type { Clock, Log, Table } from "#shared/ports.ts";
 
 /** A cluster whose worker died waits for so long. */
@@ -44,6 +44,8 @@ export class HeldLease {
   #lease: Lease;
   #renewing: Promise<void> | undefined;
   #isLost = false;
+  /** What is worked at now: told with each renewal. */
+  begun: Begun | undefined;
 
   constructor(lease: Lease, invocationEnd: Date, ports: HoldingPorts) {
     this.#lease = lease;
@@ -72,8 +74,9 @@ export class HeldLease {
     throw new LeaseLost(this.#lease);
   }
 
-  /** Looks for what was wanted meanwhile, and holds on. @returns false when the lease is no longer ours. */
+  /** Looks for what was wanted meanwhile, and holds on; nothing is begun yet. @returns false when the lease is no longer ours. */
   async again(): Promise<boolean> {
+    this.begun = undefined;
     await this.#renew("again");
     return !this.#isLost;
   }
@@ -110,7 +113,7 @@ export class HeldLease {
     if (this.#isLost) return;
     const until = leaseEnd(this.#ports.clock.now(), this.#invocationEnd);
     if (why === "keep" && until <= this.#lease.until) return;
-    const renewed = await renewLease(this.#lease, until, this.#ports.table);
+    const renewed = await renewLease(this.#lease, { until, begun: this.begun }, this.#ports.table);
     this.#isLost = renewed === undefined;
     if (renewed !== undefined) this.#lease = why === "again" ? renewed : { ...renewed, wanted: this.#lease.wanted };
   }

@@ -19,40 +19,71 @@ export interface Lease {
   readonly wanted: number;
   /** Who asks after this may have it. */
   readonly until: Date;
+  /** Whoever had it before died with it. */
+  readonly death?: { readonly begun?: Begun };
+}
+
+/** What a holder works at. */
+export interface Begun {
+  /** `namespace/name` */
+  readonly sync: string;
+  /** What was wanted of it. */
+  readonly wants: string;
+  /** Nothing else was begun in the invocation. */
+  readonly alone: boolean;
 }
 
 interface LeaseRow extends Row {
   readonly fence: number;
   readonly wanted: number;
+  readonly owner?: string;
+  readonly leaseUntil?: string;
+  /** Kept while it is held: who finds it on a lease that was not given back knows where its holder died. */
+  readonly begun?: Begun;
+  /** The holder failed, and lives. */
+  readonly failed?: true;
+}
+
+interface LeaseWish {
+  readonly owner: string;
+  readonly now: Date;
+  readonly until: Date;
 }
 
 /** @returns undefined when another worker has it; that one has been told. */
-export async function acquireLease(
-  cluster: string,
-  wish: { readonly owner: string; readonly now: Date; readonly until: Date },
+export async function acquireLease(cluster: string, wish: LeaseWish, table: Table): Promise<Lease | undefined> {
+  const key = keys.lease(cluster);
+  const isFree: Condition = { attribute: "leaseUntil", absent: true };
+  const free = await take(key, { wish, when: [isFree] }, table);
+  if (free !== undefined) return free;
+  const found = (await table.update({ update: key, set: { schema: ROW_SCHEMA }, add: { wanted: 1 } })) as LeaseRow;
+  const now = wish.now.toISOString();
+  if (found.leaseUntil !== undefined && found.leaseUntil >= now) return undefined;
+  const given = await take(key, { wish, when: [isFree, { attribute: "leaseUntil", lessThan: now }] }, table);
+  if (given === undefined || found.owner === undefined || found.failed === true) return given;
+  return { ...given, death: found.begun === undefined ? {} : { begun: found.begun } };
+}
+
+async function take(
+  key: RowKey,
+  { wish, when }: { readonly wish: LeaseWish; readonly when: readonly Condition[] },
   table: Table,
 ): Promise<Lease | undefined> {
-  const key = keys.lease(cluster);
   const { owner, until } = wish;
   try {
     const row = (await table.update({
       update: key,
       set: { type: "Lease", schema: ROW_SCHEMA, owner, leaseUntil: until.toISOString() },
       add: { fence: 1, wanted: 0, version: 1 },
-      remove: timer,
-      when: [
-        { attribute: "leaseUntil", absent: true },
-        { attribute: "leaseUntil", lessThan: wish.now.toISOString() },
-        // It was given before, and the answer was lost: the SDK asks again.
-        { attribute: "owner", equals: owner },
-      ],
+      remove: [...note, ...timer],
+      // It may have been given before, and the answer was lost: the SDK asks again.
+      when: [...when, { attribute: "owner", equals: owner }],
       any: true,
     })) as LeaseRow;
     return { key, owner, fence: row.fence, wanted: row.wanted, until };
   } catch (error) {
-    if (!isConflict(error)) throw error;
-    await table.update({ update: key, add: { wanted: 1 } });
-    return undefined;
+    if (isConflict(error)) return undefined;
+    throw error;
   }
 }
 
@@ -61,13 +92,18 @@ export function leaseCheck(lease: Lease): Write {
   return { check: lease.key, when: [{ attribute: "owner", equals: lease.owner }] };
 }
 
+/** The same, and says what is begun next: that costs what the check alone does. */
+export function leaseNote(lease: Lease, begun: Begun): Extract<Write, { update: RowKey }> {
+  return { update: lease.key, set: { begun }, when: [{ attribute: "owner", equals: lease.owner }] };
+}
+
 /** Lets go, unless somebody wanted the lease meanwhile. */
 export function leaseRelease(lease: Lease): Extract<Write, { update: RowKey }> {
   const when: Condition[] = [
     { attribute: "owner", equals: lease.owner },
     { attribute: "wanted", equals: lease.wanted },
   ];
-  return { update: lease.key, remove: ["owner", "leaseUntil", ...timer], when };
+  return { update: lease.key, remove: ["owner", "leaseUntil", ...note, ...timer], when };
 }
 
 /** Lets go, whoever wants it. */
@@ -80,17 +116,29 @@ export async function abandonLease(lease: Lease, table: Table): Promise<void> {
   }
 }
 
+/** What is begun in the cluster has to end before another one begins: a holder that fails says so, and keeps the lease. */
+export async function tellFailure(lease: Lease, table: Table): Promise<void> {
+  const when: Condition[] = [{ attribute: "owner", equals: lease.owner }];
+  await table.update({ update: lease.key, set: { failed: true }, when });
+}
+
 /**
  * Holds it for longer. From then on its own row is due at its end: who works for long may find, when it dies, that the
  * timers of its Syncs have gone far ahead. The first one costs nothing of that kind, as most looks end before.
  * @returns the lease, with what was wanted meanwhile; undefined when it is no longer ours.
  */
-export async function renewLease(lease: Lease, until: Date, table: Table): Promise<Lease | undefined> {
+export async function renewLease(
+  lease: Lease,
+  { until, begun }: { readonly until: Date; readonly begun: Begun | undefined },
+  table: Table,
+): Promise<Lease | undefined> {
+  const noted = begun === undefined ? {} : { begun };
   try {
     const row = (await table.update({
       update: lease.key,
-      set: { leaseUntil: until.toISOString(), ...dueAttributes(lease.key, later(until, OVERDUE_SECONDS)) },
+      set: { leaseUntil: until.toISOString(), ...noted, ...dueAttributes(lease.key, later(until, OVERDUE_SECONDS)) },
       add: { wanted: 0 },
+      ...(begun === undefined ? { remove: ["begun"] } : {}),
       when: [{ attribute: "owner", equals: lease.owner }],
     })) as LeaseRow;
     return { ...lease, wanted: row.wanted, until };
@@ -100,4 +148,5 @@ export async function renewLease(lease: Lease, until: Date, table: Table): Promi
   }
 }
 
+const note: readonly string[] = ["begun", "failed"];
 const timer: readonly string[] = ["dueShard", "dueKey", "dispatches"];

@@ -1,7 +1,7 @@
 /** Whose turn it is among the Syncs of a cluster that are due, and how long it lasts: pure functions over their rows. */
 import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { later } from "#shared/domain/rows/due.ts";
-import { nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { deathsAt, nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 /** So much longer a routine look has to have waited to come before a new assignment. */
 const HEAD_START_SECONDS = 300;
@@ -11,12 +11,20 @@ const MOST_DOUBLINGS = 6;
 
 /**
  * The longest waiting first, new assignments with a head start: neither they nor the routine can keep the other from its
- * turn, for whoever waits comes to the front in the end, and whoever had its turn goes to the back. Among equals by name, so
- * that every worker takes the same order.
+ * turn, for whoever waits comes to the front in the end, and whoever had its turn goes to the back. One at which a worker
+ * died comes after all that were due by then, and gives as much of a start to later ones. Among equals by name, so that
+ * every worker takes the same order.
  */
-export function inTurn(due: readonly SyncRow[]): readonly SyncRow[] {
-  const placed = due.map((row) => ({ row, place: [waitingSince(row), row.observed?.at ?? "", nameOf(row)].join("|") }));
+export function inTurn(due: readonly SyncRow[], now: Date): readonly SyncRow[] {
+  const placed = due.map((row) => ({ row, place: [placeOf(row, now), row.observed?.at ?? "", nameOf(row)].join("|") }));
   return placed.sort((a, b) => (a.place < b.place ? -1 : 1)).map(({ row }) => row);
+}
+
+function placeOf(row: SyncRow, now: Date): string {
+  const since = waitingSince(row);
+  const deaths = deathsAt(row, now);
+  if (deaths === undefined) return since;
+  return later(since > deaths.at ? since : deaths.at, HEAD_START_SECONDS);
 }
 
 function waitingSince(row: SyncRow): string {

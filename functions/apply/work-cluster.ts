@@ -3,19 +3,19 @@
  * are due, writes what it saw, and lets go. It never waits: what is not ready is looked at again by a delayed message
  * or the tick.
  */
+import { commit, commitAndBegin, commitAndRelease } from "#functions/apply/commit.ts";
 import { HeldLease, leaseEnd } from "#functions/apply/held-lease.ts";
-import { abandonLease, acquireLease, type Lease, leaseCheck, leaseRelease } from "#functions/apply/lease.ts";
-import { smallerTruth } from "#functions/apply/smaller-truth.ts";
+import { abandonLease, acquireLease, tellFailure } from "#functions/apply/lease.ts";
 import { endOfTurn, inTurn } from "#functions/apply/turns.ts";
-import { type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
+import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
+import { type Apart, begunAt, deathAmong, survived, takenApart } from "#functions/apply/worker-deaths.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { brakeAmong, freezeOver } from "#shared/domain/rows/brake-row.ts";
 import { dueAttributes, hasCome, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import { type ClusterRow, identityOf, incarnationOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { type ClusterRow, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
 import { heldBy, isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isConflict, isRowTooLarge } from "#shared/errors.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
@@ -43,12 +43,16 @@ export async function workCluster(
   const messages: Message[] = [];
   try {
     for (let pass = 1; pass === 1 || (await lease.again()); pass++) {
-      const done = await onePass(cluster, { lease, deadline, ports, messages });
+      const done = await onePass(cluster, { lease, deadline, ports, messages, isFirst: pass === 1 });
       const last = done.released || pass === MAX_PASSES || ports.clock.now() >= deadline;
       if (last && !done.released) await abandonLease(lease.lease, ports.table);
       if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
       if (last) break;
     }
+  } catch (error) {
+    // Where the table is what failed, whoever comes next is careful for nothing.
+    await tellFailure(lease.lease, ports.table).catch(() => {});
+    throw error;
   } finally {
     lease.stop();
     // Also of a pass that failed half way: what it wrote by then would not be told by the next one.
@@ -62,12 +66,14 @@ interface Pass {
   readonly ports: WorkerPorts;
   /** To be sent in the end. Those about a row that was not written after all are harmless: who gets one reads the row. */
   readonly messages: Message[];
+  /** Nothing was begun before it in this invocation. */
+  readonly isFirst: boolean;
 }
 
 interface PassResult {
   /** False when somebody wanted the lease meanwhile: look again. */
   readonly released: boolean;
-  /** True when there was no time for all that is due. */
+  /** True when not all that is due had its turn. */
   readonly unfinished: boolean;
 }
 
@@ -81,26 +87,57 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   const { subjects, unread } = await readSubjects(due, ports.table);
   tellOfNewer(cluster, [...rows, ...unread].filter(isNewer), ports);
   const skipped = new Set(unread.map(keyText));
-  let pending: Write[] = [];
-  let known = meta;
-  let unfinished = false;
   const readable = due.filter(({ subject }) => !skipped.has(keyText(subjectRowKey(subject))));
-  const turns = inTurn(readable).map((row) => ({ row, subject: subjects.get(subjectKey(row.subject)) }));
+  const { turns, alone, isMore, ...planned } = planTurns(readable, { ...pass, cluster: meta, subjects });
+  let pending = planned.writes;
+  let known = meta;
+  let unfinished = isMore;
   for (const [index, { row, subject }] of turns.entries()) {
     const now = ports.clock.now();
-    unfinished = known !== undefined && now >= pass.deadline;
-    if (known === undefined || unfinished) break;
+    const isLate = known !== undefined && now >= pass.deadline;
+    unfinished ||= isLate;
+    if (known === undefined || isLate) break;
     // Those that are suspended need next to no time.
-    const behind = turns.slice(index + 1).filter((other) => other.subject?.operations.suspended === undefined);
+    const behind = turns.slice(index + 1).filter((other) => !isSuspended(other.subject));
     const deadline = endOfTurn(row, { now, deadline: pass.deadline, waiting: 1 + behind.length });
+    if (!isSuspended(subject)) {
+      await commitAndBegin(pending, { lease, begun: begunAt(row, alone) }, ports.table);
+      pending = [];
+    }
     const outcome = await workSync(row, { ...pass, cluster: known, subject, deadline });
     if (outcome === undefined) continue;
-    await commit(pending, lease.lease, ports.table);
-    pending = writesOf(outcome);
+    await commit(pending, lease, ports.table);
+    pending = writesOf(survived(outcome, ports.clock.now()));
     known = outcome.cluster?.row ?? known;
     messages.push(...messagesOf(outcome, ports.clock.now()));
   }
-  return { released: await commitAndRelease(pending, lease.lease, ports.table), unfinished };
+  return { released: await commitAndRelease(pending, lease, ports.table), unfinished };
+}
+
+interface PlannedTurns extends Apart {
+  /** What a worker left behind that died. */
+  readonly writes: readonly Write[];
+}
+
+function planTurns(
+  due: readonly SyncRow[],
+  pass: Pass & { readonly cluster: ClusterRow | undefined; readonly subjects: KnownSubjects["subjects"] },
+): PlannedTurns {
+  const { cluster, lease, ports, messages, isFirst } = pass;
+  if (cluster === undefined) return { turns: [], alone: false, isMore: false, writes: [] };
+  const now = ports.clock.now();
+  const turnsOf = (rows: readonly SyncRow[]) =>
+    inTurn(rows, now).map((row) => ({ row, subject: pass.subjects.get(subjectKey(row.subject)) }));
+  const turns = turnsOf(due);
+  const found = isFirst ? deathAmong(turns, lease.lease, { now, cluster }) : undefined;
+  if (found === undefined) return { ...takenApart(turns, { now, isFirst }), writes: [] };
+  const { cluster: on, name: sync, deaths, sk } = found.row;
+  ports.log.error("a worker died", { code: "WorkerDied", cluster: on, sync, deaths });
+  messages.push(...messagesOf(found, now).filter(({ to }) => to === "report"));
+  const next = nextRow(found);
+  const rest = due.filter((row) => row.sk !== sk);
+  const left = turnsOf(found.observed === undefined ? [...rest, next] : rest);
+  return { ...takenApart(left, { now, isFirst }), writes: writesOf(found) };
 }
 
 async function readCluster(cluster: string, table: Table): Promise<readonly Row[]> {
@@ -170,7 +207,14 @@ function isDue(row: SyncRow, { now, cluster, released }: DueContext): boolean {
   return hasCome(nextWork(row), now);
 }
 
-function writesOf(outcome: SyncOutcome): Write[] {
+function writesOf(outcome: SyncOutcome): readonly Write[] {
+  const { row, cluster } = outcome;
+  const writes: Write[] = [{ put: nextRow(outcome), when: { version: row.version } }];
+  if (cluster !== undefined) writes.push({ put: cluster.row, when: { version: cluster.version } });
+  return writes;
+}
+
+function nextRow(outcome: SyncOutcome): SyncRow {
   const { row, observed = row.observed, held } = outcome;
   const { dueShard: _shard, dueKey: _key, held: _held, ...kept } = row;
   const next: SyncRow = {
@@ -185,12 +229,8 @@ function writesOf(outcome: SyncOutcome): Write[] {
   };
   const polled = held === undefined ? outcome.observed?.nextAt : undefined;
   const dueAt = polled === undefined ? nextWork(next) : later(polled, WATCHDOG_SECONDS);
-  const timed =
-    dueAt === undefined ? next : { ...next, ...dueAttributes(keys.sync(row.cluster, row.namespace, row.name), dueAt) };
-  const writes: Write[] = [{ put: timed, when: { version: row.version } }];
-  const { cluster } = outcome;
-  if (cluster !== undefined) writes.push({ put: cluster.row, when: { version: cluster.version } });
-  return writes;
+  if (dueAt === undefined) return next;
+  return { ...next, ...dueAttributes(keys.sync(row.cluster, row.namespace, row.name), dueAt) };
 }
 
 function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] {
@@ -235,82 +275,4 @@ function lostRendering({ desired, namespace, subject }: SyncRow, { reason }: Obs
 /** One delayed message per cluster and delay is enough. */
 function distinct(messages: readonly Message[]): Message[] {
   return [...new Map(messages.map((message) => [JSON.stringify(message), message])).values()];
-}
-
-async function commit(writes: readonly Write[], lease: Lease, table: Table): Promise<void> {
-  if (writes.length > 0) await writeOver(writes, (attempt) => [...attempt, leaseCheck(lease)], table);
-}
-
-/** @returns whether the lease was let go. */
-async function commitAndRelease(writes: readonly Write[], lease: Lease, table: Table): Promise<boolean> {
-  try {
-    await table.write([...writes, leaseRelease(lease)]);
-    return true;
-  } catch (error) {
-    if (!isConflict(error) && !isRowTooLarge(error)) throw error;
-  }
-  await commit(writes, lease, table);
-  try {
-    await table.update(leaseRelease(lease));
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
-  }
-}
-
-const MAX_REWRITES = 3;
-
-/**
- * Writes what was observed; where the planner assigned something newer meanwhile, on top of that: what is in the
- * cluster must be remembered, whatever is to come next. A row that was forgotten or that another worker wrote, or a lost
- * lease, drops it; where it does not fit, its outcome alone is written. What was learned of the cluster goes with it.
- */
-async function writeOver(
-  writes: readonly Write[],
-  complete: (writes: readonly Write[]) => readonly Write[],
-  table: Table,
-): Promise<void> {
-  let attempt = writes;
-  for (let rewrite = 0; ; rewrite++) {
-    try {
-      return await table.write(complete(attempt));
-    } catch (error) {
-      if (rewrite === MAX_REWRITES || !(isConflict(error) || isRowTooLarge(error))) throw error;
-      attempt = isConflict(error) ? await rebase(attempt, table) : smallerTruth(attempt, error);
-      if (attempt.length === 0) return;
-    }
-  }
-}
-
-async function rebase(writes: readonly Write[], table: Table): Promise<readonly Write[]> {
-  const rebased: Write[] = [];
-  for (const write of writes) {
-    if (!("put" in write)) continue;
-    if (write.put.type === "Cluster") rebased.push(...(await rebasedCluster(write.put as ClusterRow, table)));
-    if (write.put.type !== "SyncOnCluster") continue;
-    const mine = write.put as SyncRow;
-    const fresh = await table.get<SyncRow>({ pk: mine.pk, sk: mine.sk });
-    const fence = mine.observed?.fence ?? 0;
-    if (fresh === undefined || mine.observed === undefined || (fresh.observed?.fence ?? 0) > fence) continue;
-    const isForgotten = fresh.desired.action === "orphan" && fresh.observed === undefined;
-    if (isForgotten) continue;
-    const { dueShard: _shard, dueKey: _key, held: _held, ...kept } = fresh;
-    const held = mine.held === undefined ? {} : { held: mine.held };
-    const next: SyncRow = { ...kept, observed: mine.observed, ...held, version: fresh.version + 1 };
-    const dueAt = nextWork(next);
-    const due = dueAt === undefined ? {} : dueAttributes({ pk: next.pk, sk: next.sk }, dueAt);
-    rebased.push({ put: { ...next, ...due } as SyncRow, when: { version: fresh.version } });
-  }
-  // The word of a worker whose rows are another's by now counts no more.
-  return rebased.some((write) => "put" in write && write.put.type === "SyncOnCluster") ? rebased : [];
-}
-
-/** Without its identity, what was just observed of the cluster would be taken for another one's. */
-async function rebasedCluster(mine: ClusterRow, table: Table): Promise<readonly Write[]> {
-  const fresh = await table.get<ClusterRow>(keys.cluster(mine.name));
-  if (fresh === undefined || incarnationOf(fresh) !== incarnationOf(mine)) return [];
-  if (fresh.operations.accepted?.uid !== mine.operations.accepted?.uid) return [];
-  const next: ClusterRow = { ...fresh, status: mine.status, version: fresh.version + 1 };
-  return [{ put: next, when: { version: fresh.version } }];
 }

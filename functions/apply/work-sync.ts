@@ -160,7 +160,7 @@ function heldFor(row: SyncRow, { name, by, reason, until }: Freeze, now: Date): 
   return { name, by, reason, ...(until === undefined ? {} : { until }), attempt: row.desired.attempt, since, at };
 }
 
-function isSuspended(subject: SubjectRow | undefined): boolean {
+export function isSuspended(subject: SubjectRow | undefined): boolean {
   return subject?.operations.suspended !== undefined;
 }
 

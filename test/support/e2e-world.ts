@@ -321,8 +321,9 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
     "observed.troubles",
     "observed.nextAt",
     "observed.fence",
+    "deaths.alone",
   ],
   Rendering: ["state", "failure", "tries", "claim"],
-  Lease: ["owner", "leaseUntil", "wanted", "fence"],
+  Lease: ["owner", "leaseUntil", "wanted", "fence", "begun"],
   Head: ["last", "open", "completed", "behind"],
 };

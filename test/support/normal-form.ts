@@ -87,6 +87,8 @@ const passing = new Set([
   ],
   ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "resumedAt", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "clusterUid", "lately", "membershipHash", "pk", "sk"],
+  // Where workers died.
+  "deaths",
   ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],
   ...["lastUpdateTime", "starling.dev/fence", "starling.dev/generation"],
   // Made by chance for each assignment, or about one of its attempts.

@@ -204,6 +204,32 @@ export interface SyncRow extends Row {
     readonly remembered: Remembered;
   };
   readonly held?: Held;
+  readonly deaths?: Deaths;
+}
+
+/** Written by the worker that finds the lease of one that died at this Sync. */
+export interface Deaths {
+  /** What was wanted of the Sync; see `wantsOf`. */
+  readonly wants: string;
+  /** When the last was found. */
+  readonly at: string;
+  /** How many died in a row that had begun nothing else: others may have died of something else. */
+  readonly alone: number;
+}
+
+/** A Sync at which a worker died is not worked at together with others for so long. */
+const SUSPECT_SECONDS = 86_400;
+
+/** What a death at a Sync was about: another rendering starts without it, another attempt at the same does not. */
+export function wantsOf({ desired }: Pick<SyncRow, "desired">): string {
+  return desired.renderDigest ?? desired.action;
+}
+
+/** Those that count for what is wanted now. */
+export function deathsAt(row: Pick<SyncRow, "desired" | "deaths">, now: Date): Deaths | undefined {
+  const { deaths } = row;
+  if (deaths?.wants !== wantsOf(row) || later(deaths.at, SUSPECT_SECONDS) <= now.toISOString()) return undefined;
+  return deaths;
 }
 
 /** Written by the worker: a freeze kept it from writing what the cluster lacks. */

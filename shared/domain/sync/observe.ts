@@ -61,6 +61,8 @@ export interface Finding {
   readonly notCompared?: string;
   readonly failedSince?: string;
   readonly handledPrune?: number;
+  /** Nobody looks before, unless something else is wanted or somebody asks. */
+  readonly restSeconds?: number;
   /** The uid of the cluster that answered, when it was asked and is the one it is to be. */
   readonly clusterUid?: string;
   /** Token of the assignment that was begun in the cluster. */
@@ -84,7 +86,7 @@ export function observe(
   const leftAlone = finding.leftAlone ?? (sameAttempt ? (before.leftAlone ?? []) : []);
   const warnings = allWarnings(sameAttempt ? before.warnings : [], finding.warnings);
   const withheld = finding.withheld?.reason === "Suspended" ? finding.withheld.reason : undefined;
-  const next = nextLookSeconds(finding.phase, { desired, tries });
+  const next = finding.restSeconds ?? nextLookSeconds(finding.phase, { desired, tries });
   const base = {
     attempt: desired.attempt,
     phase: finding.phase,

@@ -69,7 +69,11 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
       await vi.waitFor(async () => expect((await leaseOf(world)).leaseUntil?.localeCompare(before)).toBe(1), 10_000);
     }
     const held = await leaseOf(world);
-    expect(held).toMatchObject({ fence: 1, dueKey: expect.stringContaining("#CL#c1|LEASE") });
+    expect(held).toMatchObject({
+      fence: 1,
+      begun: { sync: "tests/slow-one", alone: false },
+      dueKey: expect.stringContaining("#CL#c1|LEASE"),
+    });
     await world.work();
     expect((await leaseOf(world)).fence).toBe(1);
 

@@ -40,6 +40,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     });
     await world.work({ table });
     expect(await world.phase("lost-answer")).toBe("Ready");
+    expect((await world.sync("lost-answer"))?.deaths).toBeUndefined();
     expect((await world.lease())?.owner).toBeUndefined();
   });
 

@@ -1,0 +1,119 @@
+/** What a worker saw goes into the rows under its lease, also where the planner wrote them meanwhile. */
+import { type HeldLease, LeaseLost } from "#functions/apply/held-lease.ts";
+import { type Begun, leaseCheck, leaseNote, leaseRelease } from "#functions/apply/lease.ts";
+import { smallerTruth } from "#functions/apply/smaller-truth.ts";
+import { dueAttributes } from "#shared/domain/rows/due.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import { type ClusterRow, incarnationOf } from "#shared/domain/rows/object-rows.ts";
+import { nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { isConflict, isRowTooLarge } from "#shared/errors.ts";
+import type { Table, Write } from "#shared/ports.ts";
+
+export async function commit(writes: readonly Write[], { lease }: HeldLease, table: Table): Promise<void> {
+  if (writes.length > 0) await writeOver(writes, (attempt) => [...attempt, leaseCheck(lease)], table);
+}
+
+/**
+ * What was seen last is written before the next is begun, and the note of that goes with it: it costs no write of its own.
+ * Where nothing is to be written the first one of a run goes without, for whoever finds no note knows that it was the
+ * first; one that is to be alone does not.
+ */
+export async function commitAndBegin(
+  writes: readonly Write[],
+  { lease: held, begun }: { readonly lease: HeldLease; readonly begun: Begun },
+  table: Table,
+): Promise<void> {
+  held.begun = begun;
+  const note = leaseNote(held.lease, begun);
+  if (writes.length > 0) await writeOver(writes, (attempt) => [...attempt, note], table);
+  else if (begun.alone) await noteAlone(held, note, table);
+}
+
+async function noteAlone({ lease }: HeldLease, note: ReturnType<typeof leaseNote>, table: Table): Promise<void> {
+  try {
+    await table.update(note);
+  } catch (error) {
+    throw isConflict(error) ? new LeaseLost(lease, error) : error;
+  }
+}
+
+/** @returns whether the lease was let go. */
+export async function commitAndRelease(writes: readonly Write[], held: HeldLease, table: Table): Promise<boolean> {
+  const { lease } = held;
+  try {
+    await table.write([...writes, leaseRelease(lease)]);
+    return true;
+  } catch (error) {
+    if (!isConflict(error) && !isRowTooLarge(error)) throw error;
+  }
+  await commit(writes, held, table);
+  try {
+    await table.update(leaseRelease(lease));
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}
+
+const MAX_REWRITES = 3;
+
+/**
+ * Writes what was observed; where the planner assigned something newer meanwhile, on top of that: what is in the
+ * cluster must be remembered, whatever is to come next. A row that was forgotten or that another worker wrote, or a lost
+ * lease, drops it; where it does not fit, its outcome alone is written. What was learned of the cluster goes with it.
+ */
+async function writeOver(
+  writes: readonly Write[],
+  complete: (writes: readonly Write[]) => readonly Write[],
+  table: Table,
+): Promise<void> {
+  let attempt = writes;
+  for (let rewrite = 0; ; rewrite++) {
+    try {
+      return await table.write(complete(attempt));
+    } catch (error) {
+      if (rewrite === MAX_REWRITES || !(isConflict(error) || isRowTooLarge(error))) throw error;
+      attempt = isConflict(error) ? await rebase(attempt, table) : smallerTruth(attempt, error);
+      if (attempt.length === 0) return;
+    }
+  }
+}
+
+async function rebase(writes: readonly Write[], table: Table): Promise<readonly Write[]> {
+  const rebased: Write[] = [];
+  for (const write of writes) {
+    if (!("put" in write)) continue;
+    if (write.put.type === "Cluster") rebased.push(...(await rebasedCluster(write.put as ClusterRow, table)));
+    if (write.put.type !== "SyncOnCluster") continue;
+    const mine = write.put as SyncRow;
+    const fresh = await table.get<SyncRow>({ pk: mine.pk, sk: mine.sk });
+    const fence = mine.observed?.fence ?? 0;
+    if (fresh === undefined || mine.observed === undefined || (fresh.observed?.fence ?? 0) > fence) continue;
+    const isForgotten = fresh.desired.action === "orphan" && fresh.observed === undefined;
+    if (isForgotten) continue;
+    const { dueShard: _shard, dueKey: _key, held: _held, deaths: _deaths, ...kept } = fresh;
+    const { observed, held, deaths } = mine;
+    const next: SyncRow = {
+      ...kept,
+      observed,
+      ...(held === undefined ? {} : { held }),
+      ...(deaths === undefined ? {} : { deaths }),
+      version: fresh.version + 1,
+    };
+    const dueAt = nextWork(next);
+    const due = dueAt === undefined ? {} : dueAttributes({ pk: next.pk, sk: next.sk }, dueAt);
+    rebased.push({ put: { ...next, ...due } as SyncRow, when: { version: fresh.version } });
+  }
+  // The word of a worker whose rows are another's by now counts no more.
+  return rebased.some((write) => "put" in write && write.put.type === "SyncOnCluster") ? rebased : [];
+}
+
+/** Without its identity, what was just observed of the cluster would be taken for another one's. */
+async function rebasedCluster(mine: ClusterRow, table: Table): Promise<readonly Write[]> {
+  const fresh = await table.get<ClusterRow>(keys.cluster(mine.name));
+  if (fresh === undefined || incarnationOf(fresh) !== incarnationOf(mine)) return [];
+  if (fresh.operations.accepted?.uid !== mine.operations.accepted?.uid) return [];
+  const next: ClusterRow = { ...fresh, status: mine.status, version: fresh.version + 1 };
+  return [{ put: next, when: { version: fresh.version } }];
+}

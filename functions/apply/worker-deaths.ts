@@ -1,0 +1,101 @@
+/**
+ * Workers that died, and at which Sync: who runs out of memory or time cannot write that it did. What a worker begins is
+ * on its lease; who takes one that was not given back knows where its holder died. Pure functions over rows.
+ */
+import type { Begun, Lease } from "#functions/apply/lease.ts";
+import { isSuspended, type SyncOutcome } from "#functions/apply/work-sync.ts";
+import { later, restSeconds } from "#shared/domain/rows/due.ts";
+import { type ClusterRow, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { deathsAt, isOfAnother, type SyncRow, wantsOf } from "#shared/domain/rows/sync-row.ts";
+import { type Finding, observe } from "#shared/domain/sync/observe.ts";
+
+/** So many in a row of workers that had begun nothing else, and it is the Sync. */
+const DEATHS_TO_REST = 3;
+
+export interface Turn {
+  readonly row: SyncRow;
+  readonly subject: SubjectRow | undefined;
+}
+
+/** Whose turn it is in one pass. */
+export interface Apart {
+  readonly turns: readonly Turn[];
+  /** Nothing else is begun in the invocation. */
+  readonly alone: boolean;
+  /** Others are due, and have to wait for another invocation. */
+  readonly isMore: boolean;
+}
+
+export function begunAt(row: SyncRow, alone: boolean): Begun {
+  return { sync: nameOf(row), wants: wantsOf(row), alone };
+}
+
+/**
+ * What is to be written of the Sync at which the holder before died. Without a note it was the first one, since notes go
+ * with what is written of those before. Alone it was to blame, and rests in the end; else others may have been.
+ * @returns undefined when nobody died, or when what is wanted there is something else by now.
+ */
+export function deathAmong(
+  turns: readonly Turn[],
+  { death, fence }: Lease,
+  { now, cluster }: { readonly now: Date; readonly cluster: ClusterRow },
+): SyncOutcome | undefined {
+  if (death === undefined) return undefined;
+  const { begun } = death;
+  const [first] = turns.filter(({ subject }) => !isSuspended(subject));
+  const noted = turns.find(({ row }) => nameOf(row) === begun?.sync && wantsOf(row) === begun.wants);
+  const row = (begun === undefined ? first : noted)?.row;
+  if (row === undefined) return undefined;
+  const wasAlone = begun?.alone === true;
+  const alone = (deathsAt(row, now)?.alone ?? 0) + (wasAlone ? 1 : 0);
+  const marked: SyncRow = { ...row, deaths: { wants: wantsOf(row), at: now.toISOString(), alone } };
+  if (!wasAlone || alone < DEATHS_TO_REST)
+    return { row: marked, ...(row.held === undefined ? {} : { held: row.held }) };
+  const { observed: _another, ...anew } = marked;
+  const known = isOfAnother(marked, identityOf(cluster)) ? anew : marked;
+  return { row: marked, observed: observe(known, restFinding(alone, now), { now, fence }) };
+}
+
+function restFinding(deaths: number, now: Date): Finding {
+  const seconds = restSeconds(deaths - DEATHS_TO_REST + 1);
+  const found = `the function apply died ${deaths} times in a row at this Sync, and had begun nothing else`;
+  const cause = "it ran out of memory or of time, most likely because the rendering is too large for it";
+  const remedy = "split it into several Syncs, or give the function more memory (infra/wiring.ts)";
+  const next = `it is tried again at ${later(now, seconds)}, and at once after another rendering or a reconcile`;
+  return {
+    phase: "Retrying",
+    reason: "WorkerDied",
+    message: `${found}: ${cause}; ${remedy}; ${next}`,
+    restSeconds: seconds,
+  };
+}
+
+/**
+ * Whose turn it is in this pass. One at which a worker died is not worked at with others: it waits until it comes first,
+ * and then in an invocation of its own.
+ * @param turns - in their order.
+ */
+export function takenApart(
+  turns: readonly Turn[],
+  { now, isFirst }: { readonly now: Date; readonly isFirst: boolean },
+) {
+  const isSuspect = ({ row }: Turn) => deathsAt(row, now) !== undefined;
+  const others = turns.filter((turn) => !isSuspect(turn));
+  const waiting = turns.filter(({ subject }) => !isSuspended(subject));
+  const [first] = waiting;
+  const alone = isFirst && first !== undefined && isSuspect(first);
+  if (alone) return { turns: [first], alone, isMore: waiting.length > 1 };
+  return { turns: others, alone, isMore: waiting.some(isSuspect) };
+}
+
+/** The worker lives: no more is held against the Sync than that it is worked at alone for a while. */
+export function survived(outcome: SyncOutcome, now: Date): SyncOutcome {
+  if (outcome.observed === undefined) return outcome;
+  const { deaths: _deaths, ...row } = outcome.row;
+  const deaths = deathsAt(outcome.row, now);
+  return { ...outcome, row: deaths === undefined ? row : { ...row, deaths: { ...deaths, alone: 0 } } };
+}
+
+function nameOf({ namespace, name }: SyncRow): string {
+  return `${namespace}/${name}`;
+}

@@ -1,0 +1,258 @@
+/** Workers that die at a Sync, as a function does that runs out of memory: it writes nothing any more, and gives nothing back. */
+import { expect, test } from "vitest";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { Write } from "#shared/ports.ts";
+import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { startPatientWorker } from "#test/support/troubled-worker.ts";
+
+const worker = forEachTest(startPatientWorker);
+/** Longer than a lease. */
+const afterDeathMs = 60_000;
+const about = { kind: "Sync", cluster: "c1", namespace: "tests", name: "a" };
+const again = { to: "apply", cluster: "c1" };
+
+interface Life {
+  readonly end: "ended" | "died";
+  /** Whose renderings were read, in order. */
+  readonly begun: readonly string[];
+}
+
+/** Works until the rendering of `deadly` is read, where the worker dies; what it did is over, and it does nothing more. */
+async function work(deadly?: string): Promise<Life> {
+  const { world } = worker;
+  const names = new Map<string, string>();
+  for (const row of world.table.all()) {
+    const { name, desired } = row as { name?: string; desired?: { renderDigest?: string } };
+    if (desired?.renderDigest !== undefined) names.set(desired.renderDigest.slice("sha256:".length), name ?? "");
+  }
+  const begun: string[] = [];
+  const never = new Promise<never>(() => {});
+  let isDead = false;
+  return new Promise((resolve, reject) => {
+    const blobs = wrapped(world.blobs, (method, call) => async (...args: unknown[]) => {
+      const name = [...names].find(([digest]) => String(args[0]).includes(`renderings/${digest}`))?.[1];
+      if (method === "get" && name !== undefined) begun.push(name);
+      if (method !== "get" || name === undefined || name !== deadly) return call(...args);
+      isDead = true;
+      resolve({ end: "died", begun });
+      return never;
+    });
+    // Nor does it renew its lease.
+    const table = wrapped(
+      world.table,
+      (_method, call) =>
+        (...args: unknown[]) =>
+          isDead ? never : call(...args),
+    );
+    world.work({ blobs, table }).then(() => resolve({ end: "ended", begun }), reject);
+  });
+}
+
+type AnyMethod = (...args: unknown[]) => Promise<unknown>;
+
+function wrapped<T extends object>(inner: T, around: (method: string, call: AnyMethod) => AnyMethod): T {
+  return new Proxy(inner, {
+    get: (target, name) => around(String(name), (Reflect.get(target, name) as AnyMethod).bind(target)),
+  });
+}
+
+async function assign(...names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    await worker.world.assign(name, [namespace(`of-${name}`), configMap(`of-${name}/c`)]);
+  }
+}
+
+const phases = async (...names: readonly string[]) => Promise.all(names.map((name) => worker.world.phase(name)));
+const deathsOf = async (name: string) => (await worker.world.sync(name))?.deaths;
+
+test.each([
+  ["the first", "a", ["a"]],
+  ["one behind others", "b", ["a", "b"]],
+])("%s at which the worker died comes last and alone, and others go on", async (_which, deadly, before) => {
+  const { world } = worker;
+  await assign("a", "b", "c");
+  expect(await work(deadly)).toEqual({ end: "died", begun: before });
+  // What was seen before it died is not lost.
+  for (const name of before.slice(0, -1)) expect(await world.phase(name)).toBe("Ready");
+  world.sender.take();
+
+  world.aheadMs += afterDeathMs;
+  const others = ["a", "b", "c"].filter((name) => !before.includes(name));
+  expect(await work(deadly)).toMatchObject({ end: "ended", begun: others });
+  expect(await phases(...others)).toEqual(others.map(() => "Ready"));
+  expect(world.sender.take()).toContainEqual(again);
+  expect(await deathsOf(deadly)).toMatchObject({ alone: 0 });
+
+  await assign("d");
+  expect(await work(deadly)).toMatchObject({ end: "ended", begun: ["d"] });
+  expect(world.sender.take()).toContainEqual(again);
+  expect(await work(deadly)).toMatchObject({ end: "died", begun: [deadly] });
+  expect(await world.lease()).toMatchObject({ begun: { sync: `tests/${deadly}`, alone: true } });
+});
+
+/** Until workers of this Sync rest: the first death is of who may have begun others, too. */
+async function killUntilItRests(name: string): Promise<void> {
+  for (let death = 0; death <= 3; death++) {
+    expect(await work(name), `death ${death}`).toMatchObject({ end: "died", begun: [name] });
+    worker.world.aheadMs += afterDeathMs;
+  }
+}
+
+test("after three deaths alone it rests, says why, and is tried again after longer and longer", async () => {
+  const { world } = worker;
+  await assign("a");
+  await killUntilItRests("a");
+  await assign("b");
+  for (const [index, minutes] of [5, 10, 20, 40, 80, 160, 320, 360, 360].entries()) {
+    world.sender.take();
+    expect(await work("a")).toMatchObject({ end: "ended", begun: index === 0 ? ["b"] : [] });
+    const observed = await worker.observed("a");
+    expect(observed).toMatchObject({ phase: "Retrying", reason: "WorkerDied" });
+    expect(observed.message).toContain(`the function apply died ${index + 3} times in a row at this Sync`);
+    expect(observed.message).toMatch(/memory or of time.*rendering is too large.*several Syncs.*more memory/);
+    const until = new Date(observed.at).getTime() + minutes * 60_000;
+    expect(observed.nextAt).toBe(new Date(until).toISOString());
+    const { dueKey = "" } = (await world.sync("a")) ?? {};
+    expect(dueKey.startsWith(new Date(until + 30_000).toISOString()), dueKey).toBe(true);
+    const sent = world.sender.take();
+    expect(sent).not.toContainEqual(again);
+    if (index === 0) expect(sent).toContainEqual({ to: "report", about });
+
+    world.aheadMs = until - Date.now() - 10_000;
+    expect((await work("a")).begun, "before its time").toEqual([]);
+    world.aheadMs = until - Date.now() + 10_000;
+    // The routine of the other comes first, if it is due.
+    const { begun, end } = await work("a");
+    expect(begun).toEqual(end === "died" ? ["a"] : []);
+    if (end === "ended") expect(await work("a")).toMatchObject({ end: "died", begun: ["a"] });
+    world.aheadMs += afterDeathMs;
+  }
+});
+
+test("what rests is tried at once, and alone, when somebody asks, and rests again; another rendering starts anew", async () => {
+  const { world } = worker;
+  await assign("a");
+  await killUntilItRests("a");
+  await work("a");
+  expect(await world.phase("a")).toBe("Retrying");
+  const resting = await world.sync("a");
+  await world.table.update({ update: keys.sync("c1", "tests", "a"), set: { reconcile: 1 }, add: { version: 1 } });
+  expect(await work("a")).toMatchObject({ end: "died", begun: ["a"] });
+  world.aheadMs += afterDeathMs;
+  expect(await work("a")).toMatchObject({ end: "ended", begun: [] });
+  expect((await worker.observed("a")).message).toContain("died 4 times");
+  expect(await work("a")).toMatchObject({ end: "ended", begun: [] });
+
+  // The same rendering again is no reason to begin with it; it is tried at once.
+  const { deaths } = (await world.sync("a")) ?? {};
+  await assign("a", "b");
+  expect((await world.sync("a"))?.desired).toMatchObject({ attempt: 2, renderDigest: resting?.desired.renderDigest });
+  expect(await work("a")).toMatchObject({ end: "ended", begun: ["b"] });
+  expect(await deathsOf("a")).toEqual(deaths);
+
+  await world.assign("a", [namespace("of-a"), configMap("of-a/smaller")]);
+  await assign("c");
+  expect(await work()).toEqual({ end: "ended", begun: ["a", "c"] });
+  expect(await world.phase("a")).toBe("Ready");
+  expect(await deathsOf("a")).toBeUndefined();
+});
+
+test("one that lives alone is worked at alone for a day, and then with the others", async () => {
+  const { world } = worker;
+  await assign("a", "b");
+  await work("a");
+  world.aheadMs += afterDeathMs;
+  await work();
+  await work();
+  expect(await phases("a", "b")).toEqual(["Ready", "Ready"]);
+  expect(await deathsOf("a")).toMatchObject({ alone: 0 });
+  world.sender.take();
+
+  const looked = async () => (await Promise.all(["a", "b"].map((name) => worker.observed(name)))).map(({ at }) => at);
+  world.aheadMs += 1_000_000;
+  const before = await looked();
+  await work();
+  const others = await looked();
+  expect([others[0] === before[0], others[1] === before[1]]).toEqual([true, false]);
+  expect(world.sender.take()).toContainEqual(again);
+  await work();
+  const alone = await looked();
+  expect([alone[0] === before[0], alone[1] === others[1]]).toEqual([false, true]);
+
+  world.aheadMs += 86_400_000;
+  world.sender.take();
+  await work();
+  const together = await looked();
+  expect([together[0] === alone[0], together[1] === alone[1]]).toEqual([false, false]);
+  expect(world.sender.take()).not.toContainEqual(again);
+  expect(await deathsOf("a")).toBeUndefined();
+});
+
+test("however often workers die at Syncs that others were begun before, nothing is said of any", async () => {
+  const { world } = worker;
+  for (let death = 1; death <= 6; death++) {
+    await world.assign("a", [namespace("of-a"), configMap("of-a/c", { death: `${death}` })]);
+    await world.assign("b", [namespace("of-b"), configMap("of-b/c", { death: `${death}` })]);
+    expect(await work("b"), `death ${death}`).toEqual({ end: "died", begun: ["a", "b"] });
+    expect((await world.sync("b"))?.observed).toBeUndefined();
+    world.aheadMs += afterDeathMs;
+  }
+  expect(await work()).toEqual({ end: "ended", begun: ["b"] });
+  expect(await phases("a", "b")).toEqual(["Ready", "Ready"]);
+});
+
+test("what waits because its subject is suspended makes nobody look again and again", async () => {
+  const { world } = worker;
+  await assign("a");
+  await work("a");
+  await world.suspend("a");
+  world.aheadMs += afterDeathMs;
+  world.sender.take();
+  await assign("b");
+  expect(await work()).toEqual({ end: "ended", begun: ["b"] });
+  expect(world.sender.take()).not.toContainEqual(again);
+  expect(await deathsOf("a")).toBeUndefined();
+});
+
+test("a worker that fails and does not die accuses nobody", async () => {
+  const { world } = worker;
+  await assign("a", "b");
+  const table = wrapped(world.table, (method, call) => async (...args) => {
+    if (method === "write") throw new Error("the table is away");
+    return call(...args);
+  });
+  for (let failure = 1; failure <= 4; failure++) {
+    await expect(world.work({ table })).rejects.toThrow("the table is away");
+    world.aheadMs += afterDeathMs;
+  }
+  expect(await work()).toEqual({ end: "ended", begun: ["a", "b"] });
+  expect(await phases("a", "b")).toEqual(["Ready", "Ready"]);
+  expect([await deathsOf("a"), await deathsOf("b")]).toEqual([undefined, undefined]);
+  expect(await world.lease()).not.toHaveProperty("failed");
+});
+
+test("a routine look makes the calls that it made, and notes what comes next in them", async () => {
+  const { world } = worker;
+  await assign("a", "b", "c");
+  await work();
+  world.aheadMs += 700_000;
+  const calls: string[] = [];
+  const table = wrapped(world.table, (method, call) => async (...args) => {
+    calls.push(method);
+    if (method === "write") calls.push(...noted(args[0] as readonly Write[]));
+    return call(...args);
+  });
+  await world.work({ table });
+  const pages = calls.filter((call) => call === "query");
+  expect(calls.filter((call) => call !== "query")).toEqual([
+    ...["update", "getMany"],
+    ...["write", "a note", "write", "a note", "write"],
+  ]);
+  expect(pages.length).toBeGreaterThan(0);
+  expect(await world.lease()).not.toHaveProperty("begun");
+});
+
+function noted(writes: readonly Write[]): readonly string[] {
+  return writes.flatMap((write) => ("update" in write && write.set?.begun !== undefined ? ["a note"] : []));
+}

@@ -189,6 +189,46 @@ test("one that lives alone is worked at alone for a day, and then with the other
   expect(await deathsOf("a")).toBeUndefined();
 });
 
+test("wherever a worker dies, before a call to the table or after it, the next ones are through with all, and go round for nothing", async () => {
+  const { world } = worker;
+  const names = ["a", "b", "c"];
+  /** @returns whether a call was the one to die at. */
+  const dieAt = (at: number, effect: "before" | "after") =>
+    new Promise<boolean>((resolve, reject) => {
+      let calls = 0;
+      const table = wrapped(world.table, (_method, call) => async (...args) => {
+        calls += 1;
+        if (calls < at) return call(...args);
+        if (calls === at && effect === "after") await call(...args);
+        resolve(true);
+        return new Promise<never>(() => {});
+      });
+      world.work({ table }).then(() => resolve(false), reject);
+    });
+  let at = 1;
+  for (let died = true; died; at++) {
+    for (const effect of ["before", "after"] as const) {
+      for (const name of names) {
+        await world.assign(name, [namespace(`of-${name}`), configMap(`of-${name}/c`, { at: `${at} ${effect}` })]);
+      }
+      died = await dieAt(at, effect);
+      world.aheadMs += afterDeathMs;
+      world.sender.take();
+      let runs = 0;
+      do {
+        await world.work();
+        runs += 1;
+      } while (world.sender.take().some((message) => JSON.stringify(message) === JSON.stringify(again)));
+      expect(runs, `${effect} call ${at}`).toBeLessThanOrEqual(2);
+      expect(await phases(...names), `${effect} call ${at}`).toEqual(["Ready", "Ready", "Ready"]);
+      const { owner, begun } = (await world.lease()) as { owner?: string; begun?: unknown };
+      expect([owner, begun]).toEqual([undefined, undefined]);
+    }
+  }
+  // The lease, its rows, what is written of each.
+  expect(at).toBeGreaterThan(8);
+});
+
 test("however often workers die at Syncs that others were begun before, nothing is said of any", async () => {
   const { world } = worker;
   for (let death = 1; death <= 6; death++) {

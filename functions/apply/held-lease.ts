@@ -23,7 +23,7 @@ export interface HoldingPorts {
 export class LeaseLost extends Error {
   constructor({ key, fence }: Lease, cause?: unknown) {
     const what = `the lease of ${key.pk} with fence ${fence} was lost, or not renewed in time`;
-    super(`${what}; nothing more is written under it`, cause === undefined ? {} : { cause });
+    super(`${what}; nothing more is written under it`, { cause });
     this.name = "LeaseLost";
   }
 }

@@ -242,6 +242,25 @@ test("however often workers die at Syncs that others were begun before, nothing 
   expect(await phases("a", "b")).toEqual(["Ready", "Ready"]);
 });
 
+test("what is held against a Sync is not forgotten where the planner writes its row meanwhile", async () => {
+  const { world } = worker;
+  await assign("a");
+  await work("a");
+  world.aheadMs += afterDeathMs;
+  let reconciles = 0;
+  const table = wrapped(world.table, (method, call) => async (...args) => {
+    const isSeen = method === "write" && JSON.stringify(args[0]).includes('"phase":"Ready"');
+    if (isSeen && reconciles++ === 0) {
+      await world.table.update({ update: keys.sync("c1", "tests", "a"), set: { reconcile: 1 }, add: { version: 1 } });
+    }
+    return call(...args);
+  });
+  await world.work({ table });
+  const row = await world.sync("a");
+  expect(row).toMatchObject({ reconcile: 1, observed: { phase: "Ready" }, deaths: { alone: 0 } });
+  expect(reconciles).toBeGreaterThan(1);
+});
+
 test("what waits because its subject is suspended makes nobody look again and again", async () => {
   const { world } = worker;
   await assign("a");

@@ -21,6 +21,8 @@ const times = ["rows/due", "rows/sync-row", "rows/object-rows", "next-resolve"];
 const members = ["membership", "inventory", "parent-object"];
 const adapterTests = "test/integration/shared/adapters";
 const workerTests = "test/integration/functions/apply";
+/** Whose turn it is, who may work, and what becomes of what was seen: few of the worker's tests are about these. */
+const leases = "{lease,held-lease,commit,turns,worker-deaths,work-cluster}";
 
 /**
  * Where a mutant would be dangerous, and the tests below e2e that are there to kill it. Composition roots (`wire.ts`,
@@ -67,8 +69,18 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
   worker: {
     least: 90,
     parts: {
+      leases: {
+        mutate: [`functions/apply/${leases}.ts`],
+        tests: [
+          "test/unit/functions/apply/turns.test.ts",
+          `${workerTests}/worker-deaths.test.ts`,
+          `${workerTests}/{work-cluster,short-lease,newer-rows}.test.ts`,
+          `${workerTests}/two-writers.test.ts`,
+        ],
+        every: 12,
+      },
       passes: {
-        mutate: ["functions/apply/*.ts", "!functions/apply/{wire,handler,env}.ts"],
+        mutate: ["functions/apply/*.ts", "!functions/apply/{wire,handler,env}.ts", `!functions/apply/${leases}.ts`],
         tests: ["test/unit/functions/apply/*.test.ts", `${workerTests}/*.test.ts`],
         every: 20,
       },

@@ -79,6 +79,23 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(world.sender.take()).toContainEqual({ to: "report", about });
   });
 
+  test("a lease that somebody wanted once is let go after one more look, and nobody is told", async () => {
+    const world = await begin();
+    await world.assign("wanted-once", [namespace("wanted-once")]);
+    let wanted = false;
+    const table = tableWith(world.table, {
+      async write(writes) {
+        if (!wanted) await world.table.update({ update: keys.lease("c1"), add: { wanted: 1 } });
+        wanted = true;
+        return world.table.write(writes);
+      },
+    });
+    await world.work({ table });
+    expect(await world.phase("wanted-once")).toBe("Ready");
+    expect((await world.lease())?.owner).toBeUndefined();
+    expect(world.sender.take()).not.toContainEqual({ to: "apply", cluster: "c1" });
+  });
+
   test("a lease that somebody wants at every turn is let go in the end, and they are told", async () => {
     const world = await begin();
     await world.assign("wanted", [namespace("wanted")]);

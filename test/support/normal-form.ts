@@ -86,7 +86,7 @@ const passing = new Set([
     "storedAt",
   ],
   ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "resumedAt", "handledReconcile", "observedOperation"],
-  ...["endpoint", "claim", "uid", "clusterUid", "lately", "membershipHash", "pk", "sk"],
+  ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "membershipHash", "pk", "sk"],
   // Where workers died.
   "deaths",
   ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],

@@ -3,8 +3,8 @@ import { type HeldLease, LeaseLost } from "#functions/apply/held-lease.ts";
 import { type Begun, leaseCheck, leaseNote, leaseRelease } from "#functions/apply/lease.ts";
 import { smallerTruth } from "#functions/apply/smaller-truth.ts";
 import { dueAttributes } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
 import { type ClusterRow, incarnationOf } from "#shared/domain/rows/object-rows.ts";
+import { isNewer, type Row } from "#shared/domain/rows/row.ts";
 import { nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/errors.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -60,8 +60,8 @@ const MAX_REWRITES = 3;
 
 /**
  * Writes what was observed; where the planner assigned something newer meanwhile, on top of that: what is in the
- * cluster must be remembered, whatever is to come next. A row that was forgotten or that another worker wrote, or a lost
- * lease, drops it; where it does not fit, its outcome alone is written. What was learned of the cluster goes with it.
+ * cluster must be remembered, whatever is to come next. A row that was forgotten or begun anew, or that another worker or
+ * a newer version wrote, or a lost lease, drops it; where it does not fit, its outcome alone is written. What was learned of the cluster goes with it.
  */
 async function writeOver(
   writes: readonly Write[],
@@ -87,11 +87,11 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     if (write.put.type === "Cluster") rebased.push(...(await rebasedCluster(write.put as ClusterRow, table)));
     if (write.put.type !== "SyncOnCluster") continue;
     const mine = write.put as SyncRow;
-    const fresh = await table.get<SyncRow>({ pk: mine.pk, sk: mine.sk });
+    const fresh = await readAgain<SyncRow>(mine, table);
     const fence = mine.observed?.fence ?? 0;
     if (fresh === undefined || mine.observed === undefined || (fresh.observed?.fence ?? 0) > fence) continue;
     const isForgotten = fresh.desired.action === "orphan" && fresh.observed === undefined;
-    if (isForgotten) continue;
+    if (isForgotten || isBegunAnew(fresh, mine)) continue;
     const { dueShard: _shard, dueKey: _key, held: _held, deaths: _deaths, ...kept } = fresh;
     const { observed, held, deaths } = mine;
     const next: SyncRow = {
@@ -109,9 +109,20 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
   return rebased.some((write) => "put" in write && write.put.type === "SyncOnCluster") ? rebased : [];
 }
 
+/** @returns undefined also where only a newer version can read it: that one knows what to do with it. */
+async function readAgain<R extends Row>({ pk, sk }: R, table: Table): Promise<R | undefined> {
+  const [found] = await table.getMany([{ pk, sk }], { newer: "kept" });
+  return found === undefined || isNewer(found) ? undefined : (found as R);
+}
+
+/** Somebody said that it goes on from what the cluster remembers, or another object has its name. */
+function isBegunAnew(fresh: SyncRow, mine: SyncRow): boolean {
+  return fresh.subjectUid !== mine.subjectUid || fresh.recovered?.at !== mine.recovered?.at;
+}
+
 /** Without its identity, what was just observed of the cluster would be taken for another one's. */
 async function rebasedCluster(mine: ClusterRow, table: Table): Promise<readonly Write[]> {
-  const fresh = await table.get<ClusterRow>(keys.cluster(mine.name));
+  const fresh = await readAgain<ClusterRow>(mine, table);
   if (fresh === undefined || incarnationOf(fresh) !== incarnationOf(mine)) return [];
   if (fresh.operations.accepted?.uid !== mine.operations.accepted?.uid) return [];
   const next: ClusterRow = { ...fresh, status: mine.status, version: fresh.version + 1 };

@@ -4,6 +4,7 @@ import { LeaseLost } from "#functions/apply/held-lease.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import { forgotten } from "#shared/domain/rows/lineage.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
@@ -96,6 +97,33 @@ describe("while a worker works", () => {
       expect(row?.observed?.phase).toBe(took ? undefined : "Ready");
     });
     expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+  });
+
+  const remembered = { generation: 9, fence: 30, token: "of-others" };
+  test.each([
+    [
+      "went on from what the cluster remembers",
+      { recovered: { by: "ana", at: "2026-11-20T08:00:00.000Z", remembered } },
+    ],
+    ["is another object's of that name by now", { subjectUid: "uid-of-another" }],
+    ["is of a newer version by now", { schema: ROW_SCHEMA + 1 }],
+  ] as const)("what was seen of a Sync is not said of one that %s", async (_what, half) => {
+    let lateOnes = 0;
+    const gaps = await inEveryGap(async (gap) => {
+      const { world, name, late } = await works(gap, async (other, sync) => {
+        const row = await other.sync(sync);
+        if (row === undefined) throw new Error(`there is no Sync ${sync}`);
+        const { observed: _observed, ...kept } = row;
+        const next: SyncRow = { ...kept, ...half, version: row.version + 1 };
+        await other.table.write([{ put: next, when: { version: row.version } }]);
+      });
+      if (!late) return;
+      lateOnes++;
+      const [row] = await world.table.getMany([keys.sync("c1", "tests", name)], { newer: "kept" });
+      expect(row).not.toHaveProperty("observed");
+    });
+    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(lateOnes).toBeGreaterThan(0);
   });
 
   const accepted = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1, uid: "another" };

@@ -34,6 +34,7 @@ interface Refused {
 interface RecoverAnswer {
   readonly recovered: readonly string[];
   readonly moved: readonly string[];
+  readonly refused: readonly { readonly syncs: readonly string[]; readonly message: string }[];
 }
 
 /**
@@ -178,7 +179,7 @@ interface Accepting {
   readonly options: RecoverOptions;
 }
 
-/** @throws CliFailure when some had moved on meanwhile; the others are recovered. */
+/** @throws CliFailure when some could not be recovered, or had moved on meanwhile; the others are. */
 async function accept(session: Session, { taken, sources, options }: Accepting): Promise<void> {
   const { reason } = session.options;
   let left = 0;
@@ -195,13 +196,14 @@ async function accept(session: Session, { taken, sources, options }: Accepting):
       ...(reason === undefined ? {} : { reason }),
     };
     const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/recover`;
-    const { recovered, moved } = await session.api.call<RecoverAnswer>({ method: "POST", path, body });
+    const { recovered, moved, refused } = await session.api.call<RecoverAnswer>({ method: "POST", path, body });
     session.io.out(`cluster/${cluster} ${recovered.length} recovered\n`);
     for (const name of moved) session.note(`  ${name} has moved on meanwhile and was left alone`);
-    left += moved.length;
+    for (const { syncs: names, message } of refused) session.note(`  ${names.join(", ")} not recovered: ${message}`);
+    left += moved.length + refused.reduce((sum, one) => sum + one.syncs.length, 0);
   }
   if (left === 0) return;
-  throw new CliFailure(`${left} have moved on since they were looked at`, {
+  throw new CliFailure(`${left} of ${taken.length} Syncs were not recovered`, {
     exit: "no",
     next: "starling recover --all --dry-run",
   });

@@ -8,7 +8,7 @@ import { accepted } from "#shared/domain/rows/lineage.ts";
 import { newestAct, type SourceRow, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import { isNewer } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isConflict } from "#shared/errors.ts";
+import { isConflict, StarlingError } from "#shared/errors.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -40,40 +40,71 @@ export interface RecoverAnswer {
   readonly recovered: readonly string[];
   /** What the cluster remembers of these is something else by now: they are left as they are. */
   readonly moved: readonly string[];
+  /** Those of a subject that cannot be recovered now, and why. They are left as they are, too. */
+  readonly refused: readonly RefusedSubject[];
+}
+
+interface RefusedSubject {
+  readonly syncs: readonly string[];
+  /** `SourceNotReady`, `Conflict` */
+  readonly code: string;
+  readonly message: string;
 }
 
 /**
  * Lets Syncs of a cluster go on from what the cluster remembers of them, though these rows never wrote it. What was
  * assigned is forgotten, for it may be older than what is there, and the planner assigns what their Sources have now:
  * these must have been looked at since. Of each subject everything is written in one transaction, so that a rollout which
- * is open assigns nothing in between. Done again, it finds nothing to do.
- * @throws StarlingError `NotFound`, `SourceNotReady`, `Conflict`.
+ * is open assigns nothing in between. One that cannot be recovered holds up no other. Done again, it finds nothing to do.
+ * @throws StarlingError `NotFound`
  */
 export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): Promise<RecoverAnswer> {
-  const { cluster, caller } = request;
+  const { cluster } = request;
   const [known] = await ports.table.getMany([keys.cluster(cluster)], { newer: "kept" });
   if (known === undefined) throw refusal("NotFound", `Cluster ${cluster} does not exist`);
-  const done: string[] = [];
-  const messages: Message[] = [];
   const { asSeen, moved } = sortOut(await syncsOn(ports.table, cluster, "left out"), request);
   const subjects = new Map(asSeen.map(({ subject }) => [subjectKey(subject), subject]));
-  for (const subject of subjects.values()) {
-    const recovered = await recoverSubject(ports, { subject, request });
-    messages.push(...recovered.messages);
-    done.push(...recovered.names);
+  const done: string[] = [];
+  const messages: Message[] = [];
+  const refused: RefusedSubject[] = [];
+  try {
+    for (const [key, subject] of subjects) {
+      try {
+        const recovered = await recoverSubject(ports, { subject, request });
+        messages.push(...recovered.messages);
+        done.push(...recovered.names);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        const syncs = asSeen.filter((sync) => subjectKey(sync.subject) === key).map(nameOf);
+        refused.push({ syncs, code: error.code, message: error.message });
+      }
+    }
+  } finally {
+    // Also what was done before something else failed is written down, and goes on.
+    await tellOf(done, messages, { ports, request });
   }
-  if (done.length > 0) {
-    audit(ports, {
-      verb: `recover (${done.join(", ")})`,
-      caller,
-      reference: { kind: "Cluster", name: cluster },
-      before: undefined,
-      after: undefined,
-    });
-  }
+  const told = new Set([...done, ...refused.flatMap(({ syncs }) => syncs)]);
+  return { recovered: done, moved: [...moved, ...asSeen.map(nameOf).filter((name) => !told.has(name))], refused };
+}
+
+function isRefusal(error: unknown): error is StarlingError {
+  return error instanceof StarlingError && (error.code === "SourceNotReady" || error.code === "Conflict");
+}
+
+async function tellOf(
+  done: readonly string[],
+  messages: readonly Message[],
+  { ports, request }: { readonly ports: ApiPorts; readonly request: RecoverRequest },
+): Promise<void> {
+  if (done.length === 0) return;
+  audit(ports, {
+    verb: `recover (${done.join(", ")})`,
+    caller: request.caller,
+    reference: { kind: "Cluster", name: request.cluster },
+    before: undefined,
+    after: undefined,
+  });
   await ports.sender.send(messages);
-  const left = asSeen.map(nameOf).filter((name) => !done.includes(name));
-  return { recovered: done, moved: [...moved, ...left] };
 }
 
 async function recoverSubject(

@@ -90,9 +90,11 @@ describe("recovering a cluster", () => {
     const api = await withRefused();
     const before = await rowsOf(api);
     const answer = await api.call("POST", path, { syncs: [seen], sources });
-    expect(answer).toMatchObject({ status: 409, body: { code: "SourceNotReady" } });
-    expect(answer.body.message).toContain("starling describe source/app -n payments");
+    const message = expect.stringContaining("starling describe source/app -n payments");
+    const refused = [{ syncs: ["payments/shop.web"], code: "SourceNotReady", message }];
+    expect(answer).toEqual({ status: 200, body: { recovered: [], moved: [], refused } });
     expect(await rowsOf(api)).toEqual(before);
+    expect(api.takeMessages()).toEqual([]);
   });
 });
 
@@ -111,7 +113,7 @@ describe("recovering several subjects of a cluster", () => {
   it("writes each with its own Syncs, and nothing of them in the index of what is there", async () => {
     const api = await withTwo();
     const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
-    expect(answer.body).toEqual({ recovered: ["payments/shop.web", "payments/tools.web"], moved: [] });
+    expect(answer.body).toEqual({ recovered: ["payments/shop.web", "payments/tools.web"], moved: [], refused: [] });
     for (const [group, name] of [
       ["shop", "shop.web"],
       ["tools", "tools.web"],
@@ -122,6 +124,27 @@ describe("recovering several subjects of a cluster", () => {
       expect(sync?.stateSk).toBe(`Orphaned#c1#${name}`);
     }
     expect(api.takeMessages()).toHaveLength(2);
+  });
+
+  it.each([
+    ["comes first", "shop", "tools"],
+    ["comes last", "tools", "shop"],
+  ])("recovers the others where one waits for its Source, which %s", async (_what, broken, sound) => {
+    const api = await withTwo();
+    await api.call("POST", "/v1/apply", {
+      documents: [source("lib"), syncGroup(broken, [{ name: "web", source: "lib" }])],
+    });
+    api.takeMessages();
+    const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
+    expect(answer.body).toMatchObject({
+      recovered: [`payments/${sound}.web`],
+      moved: [],
+      refused: [{ syncs: [`payments/${broken}.web`], code: "SourceNotReady" }],
+    });
+    expect(api.takeMessages()).toEqual([
+      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: sound } },
+    ]);
+    expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toHaveLength(1);
   });
 
   it("leaves alone what cannot be read, and recovers the others", async () => {
@@ -144,7 +167,7 @@ describe("recovering several subjects of a cluster", () => {
   ])("leaves alone what moved on by %s alone, and audits nothing", async (_what, remembered) => {
     const api = await withRefused(remembered);
     const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
-    expect(answer.body).toEqual({ recovered: [], moved: ["payments/shop.web"] });
+    expect(answer.body).toEqual({ recovered: [], moved: ["payments/shop.web"], refused: [] });
     expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toEqual([]);
   });
 
@@ -154,6 +177,6 @@ describe("recovering several subjects of a cluster", () => {
   ])("does not take a look at a Source %s for its own", async (_what, one) => {
     const api = await withRefused();
     const answer = await api.call("POST", path, { syncs: [seen], sources: [one] });
-    expect(answer).toMatchObject({ status: 409, body: { code: "SourceNotReady" } });
+    expect(answer.body).toMatchObject({ recovered: [], refused: [{ code: "SourceNotReady" }] });
   });
 });

@@ -4,6 +4,7 @@
  */
 import { type ApplySetRequest, type ApplySetResult, applySet } from "#functions/apply/engine/apply-set.ts";
 import type { PruneRequest } from "#functions/apply/engine/prune-set.ts";
+import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { changeInventory, emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
 import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
@@ -13,6 +14,7 @@ import {
   type ClusterFixture,
   claimFor,
   clusterFixture,
+  endpointOf,
   type FixtureTarget,
   inSeconds,
 } from "#test/support/cluster-fixture.ts";
@@ -82,4 +84,12 @@ export function pruneRequest(
     deadline: inSeconds(60),
     ...rest,
   };
+}
+
+/** A world in an embedded cluster that fails as it is told. */
+export async function faultyEngineWorld() {
+  const host = await startClusterHost({ controllers: "off" });
+  host.addCluster("c1");
+  const world = engineWorld({ endpoint: endpointOf(await host.openPort("c1")), stop: () => host.stop() });
+  return { ...world, setFaults: (faults: Parameters<typeof host.setFaults>[1]) => host.setFaults("c1", faults) };
 }

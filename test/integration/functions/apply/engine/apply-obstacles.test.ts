@@ -3,7 +3,6 @@ import { applySet } from "#functions/apply/engine/apply-set.ts";
 import { deleteSet } from "#functions/apply/engine/delete-set.ts";
 import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import { findMembers } from "#functions/apply/engine/find-members.ts";
-import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { ApplyErrorFacts } from "#shared/domain/apply-error.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
@@ -15,24 +14,18 @@ import {
   configMap,
   definition,
   deployment,
-  endpointOf,
   inSeconds,
   manifest,
   namespace,
   widget,
 } from "#test/support/cluster-fixture.ts";
 import { cutOffClient } from "#test/support/cut-off-client.ts";
-import { applyRequest, engineWorld } from "#test/support/engine-world.ts";
+import { applyRequest, faultyEngineWorld } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { type ClientCall, watchedClient } from "#test/support/watched-client.ts";
 
 /** What stands in the way of an apply, of a deletion and of a search, in a cluster that does as it is told. */
-const cluster = forAllTests(async () => {
-  const host = await startClusterHost({ controllers: "off" });
-  host.addCluster("c1");
-  const world = engineWorld({ endpoint: endpointOf(await host.openPort("c1")), stop: () => host.stop() });
-  return { ...world, setFaults: (faults: Parameters<typeof host.setFaults>[1]) => host.setFaults("c1", faults) };
-});
+const cluster = forAllTests(faultyEngineWorld);
 afterEach(() => cluster.setFaults({}));
 
 const secret = (at: string, data: object) => {

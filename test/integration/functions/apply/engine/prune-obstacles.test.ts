@@ -1,29 +1,15 @@
 import { afterEach, expect, test } from "vitest";
 import { ensureParent } from "#functions/apply/engine/ensure-parent.ts";
 import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
-import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import {
-  claimFor,
-  configMap,
-  definition,
-  deployment,
-  endpointOf,
-  namespace,
-  widget,
-} from "#test/support/cluster-fixture.ts";
-import { engineWorld, pruneRequest } from "#test/support/engine-world.ts";
+import { claimFor, configMap, definition, deployment, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { faultyEngineWorld, pruneRequest } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { watchedClient } from "#test/support/watched-client.ts";
 
 /** What stands in the way of a deletion, in a cluster that does as it is told. */
-const cluster = forAllTests(async () => {
-  const host = await startClusterHost({ controllers: "off" });
-  host.addCluster("c1");
-  const world = engineWorld({ endpoint: endpointOf(await host.openPort("c1")), stop: () => host.stop() });
-  return { ...world, setFaults: (faults: Parameters<typeof host.setFaults>[1]) => host.setFaults("c1", faults) };
-});
+const cluster = forAllTests(faultyEngineWorld);
 afterEach(() => cluster.setFaults({}));
 
 const configPath = (ns: string) => `/api/v1/namespaces/${ns}/configmaps/c`;

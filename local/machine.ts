@@ -23,11 +23,12 @@ import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
 import { type Deployment, deploy, only, roleArnOf, sessionArnOf } from "#local/deployment.ts";
 import { functionMaker, type RunOptions } from "#local/machine-functions.ts";
 import { defaultTickEveryMs, overridePlan } from "#local/plan-overrides.ts";
-import { releaseLeases } from "#local/release-leases.ts";
+import { releaseHolds } from "#local/release-holds.ts";
 import { allowsSecrets } from "#local/secret-access.ts";
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
+import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 import type { QueueName } from "#shared/messages.ts";
 
@@ -162,7 +163,9 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const aws = awsClients({ region: localRegion, credentials: accessKey, endpoints });
   const secret = randomBytes(24).toString("base64url");
   const deployment = await deploy(aws, plan, { rate, secretValue: JSON.stringify([secret]) });
-  if (options.stateDir !== undefined) await releaseLeases(aws.dynamo, deployment.table);
+  if (options.stateDir !== undefined) {
+    await releaseHolds(new DynamoTable(aws.dynamo, deployment.table), clockOf(options)());
+  }
   const functionAccess = plan.functions.map((each) => ({
     principalArn: sessionArnOf(each),
     readable: deployment.readableSecrets(each),

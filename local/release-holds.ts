@@ -1,0 +1,77 @@
+import { DUE_SHARDS, dueAttributes, dueShard } from "#shared/domain/rows/due.ts";
+import { keys } from "#shared/domain/rows/keys.ts";
+import type { FetchStart, SourceRow } from "#shared/domain/rows/object-rows.ts";
+import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import { isNewer, type Row } from "#shared/domain/rows/row.ts";
+import type { Page, Table } from "#shared/ports.ts";
+
+/** After every time at which a row can be due. */
+const NEVER = "9999";
+
+/**
+ * Lets go of whatever was held by those who were killed: leases, fetches that were begun, claims of renderings. What a
+ * message was sent for is due now, because the messages died with the machine. To be called before the first function of
+ * a machine whose folder is its own: then nobody of before is still at work. Fences stay, so that who is newer stays
+ * known, and so do the counts of what never ended.
+ */
+export async function releaseHolds(table: Table, now: Date): Promise<void> {
+  const at = now.toISOString();
+  const shards = Array.from({ length: DUE_SHARDS }, (_, shard) => dueShard(shard));
+  await Promise.all([releaseLeases(table), ...shards.map((shard) => releaseShard(shard, { table, at }))]);
+}
+
+async function releaseLeases(table: Table): Promise<void> {
+  for await (const { sk } of everyItem((after) => table.query({ pk: "FLEET", newer: "kept", ...after }))) {
+    const [lease] = await table.getMany([keys.lease(sk)], { newer: "kept" });
+    if (lease === undefined || isNewer(lease)) continue;
+    await table.update({ update: lease, remove: ["owner", "leaseUntil", "begun", "failed", ...timer] });
+  }
+}
+
+interface Releasing {
+  readonly table: Table;
+  /** ISO 8601 */
+  readonly at: string;
+}
+
+async function releaseShard(pk: string, { table, at }: Releasing): Promise<void> {
+  const waiting: Row[] = [];
+  for await (const { key } of everyItem((after) => table.queryIndex({ index: "due", pk, upTo: NEVER, ...after }))) {
+    waiting.push(...(await table.getMany([key], { newer: "kept" })));
+  }
+  for (const row of waiting) await release(row, { table, at });
+}
+
+async function release(row: Row, { table, at }: Releasing): Promise<void> {
+  if (isNewer(row) || row.type === "Lease") return;
+  const next = released(row, at);
+  if (next === undefined) return;
+  const { dispatches: _dispatches, ...rest } = next;
+  const put = { ...rest, ...dueAttributes(row, at), version: row.version + 1 };
+  await table.write([{ put, when: { version: row.version } }]);
+}
+
+/** @returns undefined for what nobody was at. */
+function released(row: Row, at: string): Row | undefined {
+  const { fetch } = (row as Partial<SourceRow>).status ?? {};
+  if (row.type === "Source" && fetch !== undefined) return withFetch(row as SourceRow, { ...fetch, until: at });
+  const { claim } = row as Partial<RenderingRow>;
+  if (row.type === "Rendering" && claim !== undefined)
+    return { ...row, claim: { ...claim, until: at } } as RenderingRow;
+  return row.dispatches === undefined ? undefined : row;
+}
+
+function withFetch(row: SourceRow, fetch: FetchStart): SourceRow {
+  return { ...row, status: { ...row.status, fetch } };
+}
+
+async function* everyItem<T>(query: (after: { readonly after?: string }) => Promise<Page<T>>): AsyncGenerator<T> {
+  let after: { readonly after?: string } | undefined = {};
+  while (after !== undefined) {
+    const { items, next }: Page<T> = await query(after);
+    yield* items;
+    after = next === undefined ? undefined : { after: next };
+  }
+}
+
+const timer = ["dueShard", "dueKey", "dispatches"];

@@ -1,6 +1,6 @@
 import { createRandom } from "#local/aws/random.ts";
 import type { MachineOptions } from "#local/machine.ts";
-import type { Clock } from "#shared/ports.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 
 type Sandboxes = NonNullable<MachineOptions["sandboxes"]>;
 

@@ -1,11 +1,10 @@
-/** Every side effect of Starling, as roles. Adapters in `shared/adapters` play them; nothing else does I/O. */
-import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
+/**
+ * Every side effect of Starling as roles, but for time (`Clock`) and clusters (`ClusterClient`), which rooms below know.
+ * Adapters in `shared/adapters` play them; nothing else does I/O.
+ */
+import type { RenderOptions } from "#shared/domain/render-options.ts";
 import type { Row, RowKey } from "#shared/domain/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
-
-export interface Clock {
-  now(): Date;
-}
 
 /** Sources of identifiers that must be unpredictable or unique: de-duplication ids, lease owners. */
 export interface Ids {

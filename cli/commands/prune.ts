@@ -5,9 +5,9 @@ import { objectPath, parseOne, shortName } from "#cli/kind-names.ts";
 import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
 import type { SyncObject } from "#shared/domain/api/objects.ts";
+import type { ForeignObject } from "#shared/domain/membership.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
 import { plainText } from "#shared/domain/plain-text.ts";
-import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
 
 export interface PruneOptions {
   readonly cluster?: string;

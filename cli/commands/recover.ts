@@ -8,8 +8,8 @@ import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
 import type { AnyObject, ClusterObject, SyncObject } from "#shared/domain/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
+import type { Remembered } from "#shared/domain/parent-object.ts";
 import type { Operations } from "#shared/domain/rows/object-rows.ts";
-import type { Remembered } from "#shared/domain/rows/sync-row.ts";
 import { quoted } from "#shared/domain/shell-word.ts";
 
 const POLL_MS = 500;

@@ -5,9 +5,10 @@ import { actText, frozenText, objectState, reasonText } from "#cli/format/object
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { EventItem, SyncObject } from "#shared/domain/api/objects.ts";
+import type { ForeignObject } from "#shared/domain/membership.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
 import { plainLine, plainText } from "#shared/domain/plain-text.ts";
-import type { ForeignObject, ObjectTrouble, ObjectWarning } from "#shared/domain/rows/sync-row.ts";
+import type { ObjectTrouble, ObjectWarning } from "#shared/domain/rows/sync-row.ts";
 
 export interface DescribedSync {
   readonly sync: SyncObject;

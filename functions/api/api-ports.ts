@@ -1,4 +1,5 @@
-import type { Clock, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { Clock } from "#shared/domain/clock.ts";
+import type { Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 /** Everything the door for people touches. */
 export interface ApiPorts {

@@ -1,11 +1,12 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
+import type { ForeignObject } from "#shared/domain/membership.ts";
 import { describeObject } from "#shared/domain/object-id.ts";
 import { dueAttributes } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { UserSyncRow } from "#shared/domain/rows/object-rows.ts";
-import type { ForeignObject, PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { isConflict } from "#shared/errors.ts";
 
 /** The planner and the cluster's worker write the same row, each a few times at most. */

@@ -1,5 +1,6 @@
 import { type Begun, type Lease, renewLease } from "#functions/apply/lease.ts";
-import type { Clock, Log, Table } from "#shared/ports.ts";
+import type { Clock } from "#shared/domain/clock.ts";
+import type { Log, Table } from "#shared/ports.ts";
 
 /** A cluster whose worker died waits for so long. */
 const LEASE_SECONDS = 45;

@@ -2,6 +2,7 @@ import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
 import type { EksAccess, EksTarget } from "#shared/adapters/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import { type ClusterAddress, tokenFor } from "#shared/domain/cluster-secret.ts";
 import { parseEksArn, roleArnIn } from "#shared/domain/eks-arn.ts";
@@ -9,7 +10,7 @@ import { externalIdOf } from "#shared/domain/external-id.ts";
 import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
 import { StarlingError } from "#shared/errors.ts";
-import type { Clock, SecretReader } from "#shared/ports.ts";
+import type { SecretReader } from "#shared/ports.ts";
 
 /**
  * Connections kept in one process. One that makes room is not closed, because work on it may be under way: its idle

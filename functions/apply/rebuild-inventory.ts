@@ -7,10 +7,9 @@ import { findRendering, loadRendering } from "#functions/apply/sync-blobs.ts";
 import type { VerbContext } from "#functions/apply/verbs/verb.ts";
 import { emptyInventory, type Inventory, type InventoryEntry } from "#shared/domain/inventory.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { isMember } from "#shared/domain/membership.ts";
+import { type ForeignObject, isMember } from "#shared/domain/membership.ts";
 import { formatGroupKind, objectIdKey, versionOf } from "#shared/domain/object-id.ts";
 import { setIdOf } from "#shared/domain/parent-object.ts";
-import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
 
 type RebuildContext = Pick<VerbContext, "row" | "client" | "claim" | "ports">;
 

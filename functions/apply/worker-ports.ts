@@ -1,6 +1,7 @@
+import type { Clock } from "#shared/domain/clock.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
-import type { BlobStore, Clock, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 /** Opens clients for clusters; connections and what was learned of a cluster's kinds are kept between pieces of work. */
 export interface ClusterConnector {

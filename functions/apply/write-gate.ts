@@ -1,4 +1,5 @@
 import type { HeldLease } from "#functions/apply/held-lease.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import { brakeAmong } from "#shared/domain/rows/brake-row.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
 import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
@@ -6,7 +7,7 @@ import type { Row } from "#shared/domain/rows/row.ts";
 import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 import { type Standing, type Withheld, withheldFrom } from "#shared/domain/sync/withheld.ts";
 import { StarlingError } from "#shared/errors.ts";
-import type { Clock, Table } from "#shared/ports.ts";
+import type { Table } from "#shared/ports.ts";
 
 /** In a phase that writes for longer, the rows are read again after so long. */
 const STALE_SECONDS = 15;

@@ -1,9 +1,9 @@
-import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
 import { kustomizationsOf } from "#shared/domain/kustomization.ts";
 import { ManifestError } from "#shared/domain/manifest-error.ts";
 import { readManifests } from "#shared/domain/manifests.ts";
 import { nestedKustomizations, readPlainFiles } from "#shared/domain/plain-files.ts";
+import type { RenderOptions } from "#shared/domain/render-options.ts";
 import { isWithin } from "#shared/domain/tree-listing.ts";
 import { type ManifestDocument, parseManifests } from "#shared/domain/yaml.ts";
 import type { KustomizeRunner, TreeFile } from "#shared/ports.ts";

@@ -1,10 +1,11 @@
 import { blobKeys } from "#shared/domain/blob-keys.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import { sha256 } from "#shared/domain/digest.ts";
 import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
 import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
 import { errorCode } from "#shared/errors.ts";
 import type { RenderMessage } from "#shared/messages.ts";
-import type { BlobStore, Clock } from "#shared/ports.ts";
+import type { BlobStore } from "#shared/ports.ts";
 
 /**
  * Whether what somebody did not find is really gone, or not what it was. Where it is lost again and again, it is looked

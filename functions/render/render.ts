@@ -1,11 +1,12 @@
 import { isLost, storeRendering } from "#functions/render/lost-rendering.ts";
 import { MAX_STRIKES, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import { dueAttributes, later } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import type { RenderingRow, SourceRef } from "#shared/domain/rows/rollout-rows.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/errors.ts";
 import { type RenderMessage, subjectKey } from "#shared/messages.ts";
-import type { BlobStore, Builder, Clock, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { BlobStore, Builder, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 export interface RenderPorts {
   readonly table: Table;

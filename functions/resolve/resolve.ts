@@ -2,6 +2,7 @@ import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
 import { type Located, locate } from "#functions/resolve/locate.ts";
 import { isLost } from "#functions/resolve/lost-artifact.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import { excerpt } from "#shared/domain/excerpt.ts";
 import { formatRevision } from "#shared/domain/git-reference.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
@@ -18,7 +19,7 @@ import { failedStatus, resolvedStatus, type SourceFailure } from "#shared/domain
 import { errorCode, errorMessage, isConflict } from "#shared/errors.ts";
 import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
-import type { BlobStore, Clock, GitRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
+import type { BlobStore, GitRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
 
 export interface ResolvePorts {
   readonly table: Table;

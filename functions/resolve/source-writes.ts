@@ -1,4 +1,5 @@
 /** What a look writes, and to whom it is told. */
+import type { Clock } from "#shared/domain/clock.ts";
 import { nextResolve } from "#shared/domain/next-resolve.ts";
 import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
 import { keys } from "#shared/domain/rows/keys.ts";
@@ -8,7 +9,7 @@ import { diedMessage, type FetchDecision, INTERRUPTED } from "#shared/domain/sou
 import { announcementOf, fetchingStatus } from "#shared/domain/source-status.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
-import type { Clock, MessageSender, Table, Write } from "#shared/ports.ts";
+import type { MessageSender, Table, Write } from "#shared/ports.ts";
 
 export interface SourceWritePorts {
   readonly table: Table;

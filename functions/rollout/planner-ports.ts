@@ -1,5 +1,6 @@
+import type { Clock } from "#shared/domain/clock.ts";
 import type { Message } from "#shared/messages.ts";
-import type { BlobStore, Clock, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 export interface PlannerPorts {
   readonly table: Table;

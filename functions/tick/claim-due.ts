@@ -1,8 +1,9 @@
+import type { Clock } from "#shared/domain/clock.ts";
 import { DUE_SHARDS, dueAttributes, dueShard, watchdogAt } from "#shared/domain/rows/due.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/domain/rows/row.ts";
 import { isConflict } from "#shared/errors.ts";
 import type { Message } from "#shared/messages.ts";
-import type { Clock, IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
+import type { IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
 export interface TickPorts {
   readonly table: Table;

@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { extract, pack } from "tar-stream";
-import { compareText } from "#shared/domain/object-id.ts";
+import { compareText } from "#shared/domain/text-order.ts";
 import { type ListedFile, treeDigest } from "#shared/domain/tree-listing.ts";
 import { errorMessage, StarlingError } from "#shared/errors.ts";
 

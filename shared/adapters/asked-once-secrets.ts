@@ -1,5 +1,6 @@
 import { SharedQuestions } from "#shared/adapters/shared-questions.ts";
-import type { Clock, SecretReader } from "#shared/ports.ts";
+import type { Clock } from "#shared/domain/clock.ts";
+import type { SecretReader } from "#shared/ports.ts";
 
 /**
  * Another reader, asked once at a time, and again only some time after it failed: for a door at which anybody may knock,

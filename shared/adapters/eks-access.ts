@@ -2,8 +2,8 @@ import type { STSClient } from "@aws-sdk/client-sts";
 import { type EksClusterOptions, EksClusters, type EksEndpoint } from "#shared/adapters/eks-clusters.ts";
 import { eksToken } from "#shared/adapters/eks-token.ts";
 import { type Identity, RoleSessions, type SessionCredentials } from "#shared/adapters/role-sessions.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type { EksArn } from "#shared/domain/eks-arn.ts";
-import type { Clock } from "#shared/ports.ts";
 
 /** A cluster, and the role it is reached with; none: as the function itself. */
 export interface EksTarget {

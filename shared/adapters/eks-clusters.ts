@@ -1,9 +1,9 @@
 import { DescribeClusterCommand, type EKSClient, EKSServiceException } from "@aws-sdk/client-eks";
 import type { Identity, RoleSessions, SessionCredentials } from "#shared/adapters/role-sessions.ts";
 import { SharedQuestions } from "#shared/adapters/shared-questions.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type { EksArn } from "#shared/domain/eks-arn.ts";
 import { errorMessage, StarlingError } from "#shared/errors.ts";
-import type { Clock } from "#shared/ports.ts";
 
 /** Where a cluster answers, and who vouches for it. */
 export interface EksEndpoint {

@@ -1,8 +1,8 @@
 import { AssumeRoleCommand, type Credentials, type STSClient, STSServiceException } from "@aws-sdk/client-sts";
 import type { SigningCredentials } from "#shared/adapters/eks-token.ts";
 import { SharedQuestions } from "#shared/adapters/shared-questions.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import { errorMessage, StarlingError } from "#shared/errors.ts";
-import type { Clock } from "#shared/ports.ts";
 
 export interface RoleIdentity {
   readonly arn: string;

@@ -5,8 +5,9 @@ import {
   type SecretsManagerClient,
   SecretsManagerServiceException,
 } from "@aws-sdk/client-secrets-manager";
+import type { Clock } from "#shared/domain/clock.ts";
 import { StarlingError } from "#shared/errors.ts";
-import type { Clock, SecretReader } from "#shared/ports.ts";
+import type { SecretReader } from "#shared/ports.ts";
 
 /** A changed secret is seen after this long at the latest. */
 const CACHE_SECONDS = 300;

@@ -1,4 +1,4 @@
-import type { Clock } from "#shared/ports.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 
 interface Failure {
   readonly error: unknown;

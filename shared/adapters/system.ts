@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Clock, Ids } from "#shared/ports.ts";
+import type { Clock } from "#shared/domain/clock.ts";
+import type { Ids } from "#shared/ports.ts";
 
 export const systemClock: Clock = { now: () => new Date() };
 export const randomIds: Ids = { unique: () => randomUUID() };

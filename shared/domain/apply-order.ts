@@ -1,4 +1,5 @@
-import { compareText, type GroupKind, type ObjectId } from "#shared/domain/object-id.ts";
+import type { GroupKind, ObjectId } from "#shared/domain/object-id.ts";
+import { compareText } from "#shared/domain/text-order.ts";
 
 /**
  * The order in which the objects of one Sync are applied. A rank is a barrier: it begins when the rank before it has

@@ -3,7 +3,7 @@
  * parsed, bounded, and believed in nothing that can be checked.
  */
 import { z } from "zod";
-import { renderOptions } from "#shared/domain/kinds/sync-template.ts";
+import { renderOptions } from "#shared/domain/render-options.ts";
 
 /** Of what is staged: more than this is no rendering that a worker could apply. */
 export const maxRenderingBytes = 64 * 1024 * 1024;

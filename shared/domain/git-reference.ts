@@ -1,5 +1,5 @@
 /** What a Source's `ref` means among the references of a repository. */
-import type { GitReference } from "#shared/domain/kinds/source.ts";
+import type { GitReference } from "#shared/domain/git-ref-schema.ts";
 import { bestTags, parseVersionConstraint, selectTag, type VersionTag } from "#shared/domain/version-constraint.ts";
 
 /** A reference of a listing, as the port gives it. */

@@ -3,15 +3,9 @@ import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
 import { ManifestError, type ManifestPlace } from "#shared/domain/manifest-error.ts";
 import { partOfLabel } from "#shared/domain/membership.ts";
 import { normaliseManifest } from "#shared/domain/normalise-manifest.ts";
-import {
-  compareText,
-  describeObject,
-  groupOf,
-  type ObjectId,
-  objectIdKey,
-  versionOf,
-} from "#shared/domain/object-id.ts";
+import { describeObject, groupOf, type ObjectId, objectIdKey, versionOf } from "#shared/domain/object-id.ts";
 import { pathSegmentProblem } from "#shared/domain/path-segment.ts";
+import { compareText } from "#shared/domain/text-order.ts";
 import type { ManifestDocument } from "#shared/domain/yaml.ts";
 
 /** One object that may be applied: checked, normalised, and with the place it came from. */

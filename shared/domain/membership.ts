@@ -8,6 +8,17 @@ import {
   ownApplyEntry,
   valueAt,
 } from "#shared/domain/kube-object.ts";
+import type { ObjectId } from "#shared/domain/object-id.ts";
+
+/** What carries the Sync's label in the cluster and is in no inventory. */
+export interface ForeignObject {
+  readonly id: ObjectId;
+  readonly uid: string;
+  /** It proves to be a member: Starling has applied it, and no controller owns it. Others only bear a copy of the label. */
+  readonly member: boolean;
+  /** It asks not to be deleted, or never may be: why. */
+  readonly keep?: string;
+}
 
 /** The label of KEP-3659 by which a set's members are listed. Controllers copy labels: it proves nothing alone. */
 export const partOfLabel = "applyset.kubernetes.io/part-of";

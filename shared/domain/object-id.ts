@@ -65,9 +65,3 @@ export function versionOf(apiVersion: string): string {
 export function apiVersionOf(group: string, version: string): string {
   return group === "" ? version : `${group}/${version}`;
 }
-
-/** Code-point order, the same on every machine; `localeCompare` is not. */
-export function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}

@@ -10,9 +10,23 @@ import {
   stringAt,
 } from "#shared/domain/kube-object.ts";
 import { parentLabel } from "#shared/domain/membership.ts";
-import { compareText, formatGroupKind, type GroupKind, parseGroupKind } from "#shared/domain/object-id.ts";
-import type { Remembered } from "#shared/domain/rows/sync-row.ts";
+import { formatGroupKind, type GroupKind, parseGroupKind } from "#shared/domain/object-id.ts";
 import { quoted } from "#shared/domain/shell-word.ts";
+import { compareText } from "#shared/domain/text-order.ts";
+
+/** What a cluster remembers of a Sync, in words that may be anybody's. */
+export interface Remembered {
+  /** Absent when it remembers nothing. */
+  readonly token?: string;
+  readonly generation: number;
+  readonly fence: number;
+  readonly renderDigest?: string;
+  readonly revision?: string;
+  /** The inventory that was stored before the assignment was begun. */
+  readonly inventory?: string;
+  /** Whose it is, when it is not this Sync's: an installation's id, or the uid of another Sync. */
+  readonly owner?: string;
+}
 
 /** The namespace of every parent object; Starling creates it and never deletes it. */
 export const parentNamespace = "starling-system";

@@ -1,5 +1,5 @@
 import { kustomizationNames } from "#shared/domain/kustomization.ts";
-import { compareText } from "#shared/domain/object-id.ts";
+import { compareText } from "#shared/domain/text-order.ts";
 import { isWithin, type ListedFile } from "#shared/domain/tree-listing.ts";
 import { type ManifestDocument, parseManifests } from "#shared/domain/yaml.ts";
 

@@ -1,6 +1,6 @@
 import { sha256 } from "#shared/domain/digest.ts";
 import { stringifyJson } from "#shared/domain/json.ts";
-import { compareText } from "#shared/domain/object-id.ts";
+import { compareText } from "#shared/domain/text-order.ts";
 
 /** A regular file of a tree; links and submodules are never part of one. */
 export interface ListedFile {

@@ -5,7 +5,7 @@
  * other rules (no comma, no `!=`, `>=1.0.0-0` does not match 1.1.0-rc.1) and are not used.
  */
 import { SemVer } from "semver";
-import { compareText } from "#shared/domain/object-id.ts";
+import { compareText } from "#shared/domain/text-order.ts";
 
 type Operator = "=" | "!=" | ">" | "<" | ">=" | "<=" | "~" | "^";
 

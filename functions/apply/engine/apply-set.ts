@@ -8,12 +8,12 @@ import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#func
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import { RunTime } from "#functions/apply/engine/run-time.ts";
 import { inRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { entriesById, type Inventory } from "#shared/domain/inventory.ts";
 import type { KubeObject, ManifestObject } from "#shared/domain/kube-object.ts";
 import type { ForeignTool } from "#shared/domain/membership.ts";
 import { describeObject, objectIdKey } from "#shared/domain/object-id.ts";
-import type { Clock } from "#shared/ports.ts";
 
 export interface ApplySetRequest {
   /** The rendering. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { kindOf, kindsOfDefinition } from "#functions/apply/engine/resolve-objects.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import { computeStatus } from "#shared/domain/health/compute-status.ts";
 import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import type { Clock } from "#shared/ports.ts";
 
 const pollMs = 150;
 

@@ -3,6 +3,7 @@ import { endsTheLook, failureOf } from "#functions/apply/engine/object-failure.t
 import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
 import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import { computeStatus } from "#shared/domain/health/compute-status.ts";
 import { podTroubles } from "#shared/domain/health/pod-troubles.ts";
@@ -10,7 +11,6 @@ import { compareSeverity, failed, type Health, jobFailed, worstOf } from "#share
 import type { Inventory, InventoryEntry } from "#shared/domain/inventory.ts";
 import { type KubeObject, listAt, objectIdOf, stringAt, stringMapAt } from "#shared/domain/kube-object.ts";
 import { describeObject, type GroupKind, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
-import type { Clock } from "#shared/ports.ts";
 
 export interface UnreadyObject extends Health {
   readonly id: ObjectId;

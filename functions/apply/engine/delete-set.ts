@@ -1,11 +1,11 @@
 import { deleteParent } from "#functions/apply/engine/ensure-parent.ts";
 import { isCutOff, isOutOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { type PruneRequest, type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type { ClusterClient } from "#shared/domain/cluster-client.ts";
 import type { Inventory } from "#shared/domain/inventory.ts";
 import type { ObjectId } from "#shared/domain/object-id.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
-import type { Clock } from "#shared/ports.ts";
 
 export interface DeleteRequest {
   readonly inventory: Inventory;

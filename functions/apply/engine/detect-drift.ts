@@ -16,9 +16,8 @@ import {
   objectIdOf,
   stringAt,
 } from "#shared/domain/kube-object.ts";
-import { isMember } from "#shared/domain/membership.ts";
+import { type ForeignObject, isMember } from "#shared/domain/membership.ts";
 import { type GroupKind, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
-import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
 
 export interface DriftedObject {
   readonly id: ObjectId;

@@ -12,11 +12,11 @@ import {
   type ParentRefusal,
   parentName,
   parentNamespace,
+  type Remembered,
   type SetKnowledge,
   type SetMemory,
   type SyncClaim,
 } from "#shared/domain/parent-object.ts";
-import type { Remembered } from "#shared/domain/rows/sync-row.ts";
 
 type RefusalReason = "IdentityMismatch" | ParentRefusal["reason"];
 

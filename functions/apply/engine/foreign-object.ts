@@ -1,8 +1,7 @@
 import { reasonToKeep } from "#functions/apply/engine/deletion-guards.ts";
 import { type KubeObject, stringAt } from "#shared/domain/kube-object.ts";
-import { foreignOwner, isMember } from "#shared/domain/membership.ts";
+import { type ForeignObject, foreignOwner, isMember } from "#shared/domain/membership.ts";
 import type { ObjectId } from "#shared/domain/object-id.ts";
-import type { ForeignObject } from "#shared/domain/rows/sync-row.ts";
 
 /** What carries a set's label and is not recorded, as people are told of it. */
 export function foreignObject(id: ObjectId, live: KubeObject, setId: string): ForeignObject {

@@ -1,5 +1,5 @@
+import type { Clock } from "#shared/domain/clock.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
-import type { Clock } from "#shared/ports.ts";
 
 export interface OwnDeadline {
   readonly clock: Clock;

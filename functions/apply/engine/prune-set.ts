@@ -8,6 +8,7 @@ import { RunTime } from "#functions/apply/engine/run-time.ts";
 import { withFreshKinds } from "#functions/apply/engine/with-fresh-kinds.ts";
 import { inDeletionRanks, rankOf, ranks } from "#shared/domain/apply-order.ts";
 import { isBuiltinGroup } from "#shared/domain/builtin-groups.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
 import type { InventoryEntry } from "#shared/domain/inventory.ts";
 import { KubeError } from "#shared/domain/kube-error.ts";
@@ -15,7 +16,6 @@ import { isBeingDeleted, type KubeObject, stringAt } from "#shared/domain/kube-o
 import { foreignOwner, isMember, keepMark } from "#shared/domain/membership.ts";
 import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
 import type { SyncClaim } from "#shared/domain/parent-object.ts";
-import type { Clock } from "#shared/ports.ts";
 
 /**
  * What became of one candidate. Settled, so that it leaves the inventory:

@@ -9,8 +9,9 @@ import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { changeInventory } from "#shared/domain/inventory.ts";
+import type { ForeignObject } from "#shared/domain/membership.ts";
 import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
-import type { ForeignObject, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
 
 const MAX_NAMED = 3;
 

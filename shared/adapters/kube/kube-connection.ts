@@ -6,6 +6,7 @@ import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-tra
 import { listPages } from "#shared/adapters/kube/list-pages.ts";
 import { nameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
 import { systemClock } from "#shared/adapters/system.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type {
   ClusterClient,
   KindInfo,
@@ -23,7 +24,6 @@ import { fieldManager, type KubeObject, type ManifestObject, stringAt } from "#s
 import type { JsonPatchOperation } from "#shared/domain/managed-fields.ts";
 import { apiVersionOf } from "#shared/domain/object-id.ts";
 import { pathSegmentProblem } from "#shared/domain/path-segment.ts";
-import type { Clock } from "#shared/ports.ts";
 
 const metadataOf = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 const metadataOfList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";

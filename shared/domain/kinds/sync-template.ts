@@ -2,6 +2,7 @@ import { z } from "zod";
 import { boundedText } from "#shared/domain/kinds/bounded.ts";
 import { nameSchema } from "#shared/domain/kinds/metadata.ts";
 import { durationSchema } from "#shared/domain/kinds/quantities.ts";
+import { renderOptions } from "#shared/domain/render-options.ts";
 
 export const applyOptions = z.strictObject({
   /** Delete what left the source. `false` keeps it in the inventory, to be pruned when this turns true again. */
@@ -21,14 +22,6 @@ export type ApplyOptions = z.infer<typeof applyOptions>;
 const pathTemplate = boundedText(1024)
   .min(1)
   .refine((text) => !text.startsWith("/") && !text.split("/").includes(".."), 'must be a relative path without ".."');
-
-export const renderOptions = z
-  .strictObject({ plain: z.strictObject({}).optional(), kustomize: z.strictObject({}).optional() })
-  .refine(
-    (render) => (render.plain === undefined) !== (render.kustomize === undefined),
-    "needs exactly one of plain or kustomize; leave render out to have it detected",
-  );
-export type RenderOptions = z.infer<typeof renderOptions>;
 
 const templateFields = {
   /** A Source of the same namespace. */

@@ -1,5 +1,5 @@
 /** What the planner's decision is made from, and what it consists of. */
-import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
+import type { RenderOptions } from "#shared/domain/render-options.ts";
 import type { Hold } from "#shared/domain/rollout/holds.ts";
 import type { Freeze } from "#shared/domain/rows/brake-row.ts";
 import type { RenderingRow, RolloutRow, TargetRow } from "#shared/domain/rows/rollout-rows.ts";

@@ -1,10 +1,12 @@
 /** What a rollout is to do: pure functions from a subject, its sources and the fleet. */
+
 import { digestOf } from "#shared/domain/digest.ts";
 import { selects } from "#shared/domain/kinds/cluster-selection.ts";
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
 import { rolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
-import type { RenderOptions, SyncTemplate } from "#shared/domain/kinds/sync-template.ts";
+import type { SyncTemplate } from "#shared/domain/kinds/sync-template.ts";
 import { renderPath } from "#shared/domain/path-template.ts";
+import type { RenderOptions } from "#shared/domain/render-options.ts";
 import type { FleetRow, SourceRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
 import type { HeadRow, Plan, PlannedTemplate } from "#shared/domain/rows/rollout-rows.ts";
 

@@ -1,7 +1,9 @@
 /** What the planner writes, and nobody else: heads, rollouts, targets, and the requests for renderings. */
+
 import type { ClusterCount } from "#shared/domain/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
-import type { ApplyOptions, RenderOptions } from "#shared/domain/kinds/sync-template.ts";
+import type { ApplyOptions } from "#shared/domain/kinds/sync-template.ts";
+import type { RenderOptions } from "#shared/domain/render-options.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
 import type { Row } from "#shared/domain/rows/row.ts";
 

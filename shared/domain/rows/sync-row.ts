@@ -1,3 +1,5 @@
+import type { ForeignObject } from "#shared/domain/membership.ts";
+import type { Remembered } from "#shared/domain/parent-object.ts";
 /**
  * One Sync on one cluster: `desired` is written by the planner, `observed` by the cluster's worker, both under the
  * row's one version. Attempts are numbered; an observation is about the attempt it names and no other.
@@ -5,7 +7,6 @@
 
 import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
 import type { ApplyOptions } from "#shared/domain/kinds/sync-template.ts";
-import type { ObjectId } from "#shared/domain/object-id.ts";
 import type { Freeze } from "#shared/domain/rows/brake-row.ts";
 import { jittered, later } from "#shared/domain/rows/due.ts";
 import type { Subject } from "#shared/domain/rows/keys.ts";
@@ -70,33 +71,9 @@ export interface ObjectWarning {
   readonly message: string;
 }
 
-/** What carries the Sync's label in the cluster and is in no inventory. */
-export interface ForeignObject {
-  readonly id: ObjectId;
-  readonly uid: string;
-  /** It proves to be a member: Starling has applied it, and no controller owns it. Others only bear a copy of the label. */
-  readonly member: boolean;
-  /** It asks not to be deleted, or never may be: why. */
-  readonly keep?: string;
-}
-
 /** Somebody has been shown these foreign members, and wants them gone: by uid, and nothing else. */
 export interface PruneAct extends Act {
   readonly objects: readonly Pick<ForeignObject, "id" | "uid">[];
-}
-
-/** What a cluster remembers of a Sync, in words that may be anybody's. */
-export interface Remembered {
-  /** Absent when it remembers nothing. */
-  readonly token?: string;
-  readonly generation: number;
-  readonly fence: number;
-  readonly renderDigest?: string;
-  readonly revision?: string;
-  /** The inventory that was stored before the assignment was begun. */
-  readonly inventory?: string;
-  /** Whose it is, when it is not this Sync's: an installation's id, or the uid of another Sync. */
-  readonly owner?: string;
 }
 
 /** A rendering that the cluster holds whole, and whose inventory is stored. */

@@ -1,12 +1,14 @@
 /** The observed half of a Sync on a cluster: pure functions from what the worker saw to what it writes. */
+
 import { foreignText } from "#shared/domain/foreign-text.ts";
 import type { HealthStatus } from "#shared/domain/health/status.ts";
-import { compareText, objectIdKey } from "#shared/domain/object-id.ts";
+import type { ForeignObject } from "#shared/domain/membership.ts";
+import { objectIdKey } from "#shared/domain/object-id.ts";
+import type { Remembered } from "#shared/domain/parent-object.ts";
 import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
 import type { Condition } from "#shared/domain/rows/object-rows.ts";
 import {
   type Desired,
-  type ForeignObject,
   intervalOf,
   isDenied,
   isReconciled,
@@ -15,10 +17,10 @@ import {
   type ObjectWarning,
   type Observed,
   type Phase,
-  type Remembered,
   type SyncRow,
 } from "#shared/domain/rows/sync-row.ts";
 import type { Withheld } from "#shared/domain/sync/withheld.ts";
+import { compareText } from "#shared/domain/text-order.ts";
 
 /** kstatus must say Failed for so long, without interruption, before a Sync counts as Failed. */
 const FAILED_AFTER_SECONDS = 60;

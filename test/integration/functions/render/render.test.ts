@@ -4,7 +4,7 @@ import { packArtifact } from "#shared/adapters/artifact-archive.ts";
 import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/kubectl-kustomize.ts";
 import { blobKeys } from "#shared/domain/blob-keys.ts";
-import type { RenderOptions } from "#shared/domain/kinds/sync-template.ts";
+import type { RenderOptions } from "#shared/domain/render-options.ts";
 import { dueAtOf, dueAttributes } from "#shared/domain/rows/due.ts";
 import { keys, type Subject } from "#shared/domain/rows/keys.ts";
 import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";

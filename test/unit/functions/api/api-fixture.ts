@@ -1,6 +1,7 @@
 import { apiHandler } from "#functions/api/api-handler.ts";
+import type { Clock } from "#shared/domain/clock.ts";
 import type { Message } from "#shared/messages.ts";
-import type { Clock, Ids, Table } from "#shared/ports.ts";
+import type { Ids, Table } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { versionedTable } from "#test/support/versioned-table.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { GitReference } from "#shared/domain/git-ref-schema.ts";
 import { breakTie, formatRevision, prefixesOf, resolveReference } from "#shared/domain/git-reference.ts";
-import type { GitReference } from "#shared/domain/kinds/source.ts";
 
 const listed = [
   { ref: "HEAD", oid: "c1", target: "refs/heads/trunk" },

@@ -5,8 +5,8 @@ import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { NamedContext } from "#cli/contexts.ts";
 import { CliFailure, type ExitReason } from "#cli/failure.ts";
-import { parseJson, stringifyJson } from "#shared/domain/json.ts";
-import { queryString } from "#shared/domain/percent-encoding.ts";
+import { parseJson, stringifyJson } from "#shared/base/json.ts";
+import { queryString } from "#shared/base/percent-encoding.ts";
 
 /** API Gateway gives an integration 30 s; more is no answer. */
 const REQUEST_TIMEOUT_MS = 35_000;

@@ -1,7 +1,7 @@
 /** Documents as the API takes them: in parts of a size that it bears, what others refer to first. */
 import type { CheckedDocument } from "#cli/read-documents.ts";
-import { stringifyJson } from "#shared/domain/json.ts";
-import { writableKinds } from "#shared/domain/kinds/document.ts";
+import { stringifyJson } from "#shared/base/json.ts";
+import { writableKinds } from "#shared/fleet/kinds/document.ts";
 
 /** One request holds so much of the API's 1,000,000 bytes. */
 const REQUEST_BYTES = 900_000;

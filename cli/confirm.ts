@@ -1,6 +1,6 @@
 import { CliFailure } from "#cli/failure.ts";
 import type { Session } from "#cli/session.ts";
-import { plainText } from "#shared/domain/plain-text.ts";
+import { plainText } from "#shared/base/plain-text.ts";
 
 /**
  * Says what a change takes with it and asks; `--yes` answers, and without a terminal nobody can.

@@ -1,5 +1,5 @@
 import { usageFailure } from "#cli/failure.ts";
-import { percentEncode } from "#shared/domain/percent-encoding.ts";
+import { percentEncode } from "#shared/base/percent-encoding.ts";
 
 export type KindName = "Source" | "Cluster" | "SyncGroup" | "Sync" | "Rollout";
 

@@ -2,14 +2,14 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { CliFailure, usageFailure } from "#cli/failure.ts";
 import type { CliIo } from "#cli/io.ts";
-import { withoutServerFields } from "#shared/domain/api/exported.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
-import { isJsonObject, type Json } from "#shared/domain/json.ts";
-import { type Document, type FieldProblem, parseDocument } from "#shared/domain/kinds/document.ts";
-import { semanticProblems } from "#shared/domain/kinds/semantics.ts";
-import { type LineOf, lineFinder } from "#shared/domain/line-finder.ts";
-import { ManifestError } from "#shared/domain/manifest-error.ts";
-import { parseDocuments } from "#shared/domain/yaml.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { isJsonObject, type Json } from "#shared/base/json.ts";
+import { withoutServerFields } from "#shared/fleet/api/exported.ts";
+import { type Document, type FieldProblem, parseDocument } from "#shared/fleet/kinds/document.ts";
+import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
+import { type LineOf, lineFinder } from "#shared/source/yaml/line-finder.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 /** Thousands of small files are an accident: somebody named the wrong folder. */
 const MAX_FILES = 5000;

@@ -1,5 +1,5 @@
 import type { Session } from "#cli/session.ts";
-import type { ApiList } from "#shared/domain/api/objects.ts";
+import type { ApiList } from "#shared/fleet/api/objects.ts";
 
 /** The API gives at most so many items at once. */
 const PAGE = 500;

@@ -1,6 +1,6 @@
 import { CliFailure } from "#cli/failure.ts";
 import { objectState } from "#cli/format/object-state.ts";
-import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
+import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 
 /** The object, for who cannot go on without it. @throws CliFailure when only a newer version can read it. */
 export function requireReadable<O extends ListedObject>(object: O | UnreadableObject): O {

@@ -2,8 +2,8 @@ import { CommanderError } from "commander";
 import { CliFailure, exitCodes } from "#cli/failure.ts";
 import type { CliIo } from "#cli/io.ts";
 import { createProgram } from "#cli/program.ts";
-import { plainLine, plainText } from "#shared/domain/plain-text.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { plainLine, plainText } from "#shared/base/plain-text.ts";
 
 /** Runs one command. @returns its exit code: 0 done, 1 no, 2 wrong input, 3 could not find out, 4 timeout, 130 interrupted. */
 export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {

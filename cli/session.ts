@@ -4,8 +4,8 @@ import { chooseContext, findContext, type NamedContext } from "#cli/contexts.ts"
 import { CliFailure, usageFailure } from "#cli/failure.ts";
 import type { CliIo } from "#cli/io.ts";
 import type { DocumentNamespace } from "#cli/read-documents.ts";
-import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
-import { plainText } from "#shared/domain/plain-text.ts";
+import { plainText } from "#shared/base/plain-text.ts";
+import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
 export const outputs = ["wide", "json", "yaml", "name"] as const;
 export type Output = (typeof outputs)[number];

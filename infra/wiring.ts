@@ -18,7 +18,7 @@ import { FrontDoor } from "#infra/constructs/front-door.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
-import { externalIdOf } from "#shared/domain/external-id.ts";
+import { externalIdOf } from "#shared/base/external-id.ts";
 
 const objects = ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync"] as const;
 const directories = ["FLEET", "SUBJECTS", "SOURCES"] as const;

@@ -1,7 +1,7 @@
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { Machine } from "#local/machine.ts";
-import { queryString } from "#shared/domain/percent-encoding.ts";
+import { queryString } from "#shared/base/percent-encoding.ts";
 
 /** Twice what API Gateway gives a function: who is silent for longer answers no more. */
 const answerWithinMs = 60_000;

@@ -1,9 +1,9 @@
 /** What people do to a cluster of this machine with their own hands, not Starling. */
 import type { ClusterConnection, ClusterHost } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
-import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
-import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 
 const DEADLINE_MS = 30_000;
 const namespaced = /\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/;

@@ -10,7 +10,7 @@ import type { FaultControl } from "#local/faults/fault-control.ts";
 import { LocalFailure } from "#local/local-failure.ts";
 import { serveOnLoopback } from "#local/loopback-server.ts";
 import { readBytesUpTo } from "#local/read-bytes.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 
 export const controlAddressSchema = z.object({ url: z.string(), token: z.string() });
 export type ControlAddress = z.infer<typeof controlAddressSchema>;

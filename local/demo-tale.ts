@@ -5,8 +5,8 @@ import { demoCommits, demoPath } from "#local/demo-repository.ts";
 import { type FleetView, RolloutStory } from "#local/rollout-story.ts";
 import { addFleet, rings, type Stack } from "#local/stack.ts";
 import { adoptRepository, type UserRepository } from "#local/user-repository.ts";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
-import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 
 export const demoNamespace = "demo";
 export const demoGroup = "shop";

@@ -6,8 +6,8 @@ import { type DemoOptions, demoUsage, readDemoOptions } from "#local/demo-option
 import { demoGroup, demoNamespace, tellDemo } from "#local/demo-tale.ts";
 import { removeAtEnd, untilEnded } from "#local/end-of-process.ts";
 import { type Stack, startStack, writeAccessFiles } from "#local/stack.ts";
-import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 
 /** Whoever waits for an end that does not come ends it, and what it started. */
 const LONGEST_STOP_MS = 15_000;

@@ -9,9 +9,9 @@ import { locateKubeAssets } from "#local/locate-kube-assets.ts";
 import { createToken, keepTokenFresh, makeAccount, ownCluster, serverVersion } from "#local/own-cluster.ts";
 import { addFleet, type Stack } from "#local/stack.ts";
 import type { ClusterChoice } from "#local/state-folder.ts";
-import { clusterSecret } from "#shared/domain/cluster-secret.ts";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 
 export interface KeptClusters {
   readonly count: number;

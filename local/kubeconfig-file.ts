@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { LocalFailure } from "#local/local-failure.ts";
-import { nameSchema } from "#shared/domain/kinds/metadata.ts";
-import { nearestName } from "#shared/domain/nearest-name.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
-import { parseDocuments } from "#shared/domain/yaml.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { nearestName } from "#shared/base/nearest-name.ts";
+import { quoted } from "#shared/base/shell-word.ts";
+import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 export interface KubeconfigCluster {
   readonly server: string;

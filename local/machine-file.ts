@@ -5,7 +5,7 @@ import { z } from "zod";
 import { controlAddressSchema } from "#local/control-server.ts";
 import { LocalFailure } from "#local/local-failure.ts";
 import { clusterChoiceSchema, portsSchema } from "#local/state-folder.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 const machineFileSchema = z.object({
   pid: z.number().int().positive(),

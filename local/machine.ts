@@ -28,7 +28,7 @@ import { allowsSecrets } from "#local/secret-access.ts";
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 import type { QueueName } from "#shared/messages.ts";
 

@@ -8,10 +8,10 @@ import { text } from "node:stream/consumers";
 import { z } from "zod";
 import { type KubeconfigCluster, readKubeconfigCluster } from "#local/kubeconfig-file.ts";
 import { LocalFailure } from "#local/local-failure.ts";
-import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 export interface OwnCluster {
   /** Path of the kubectl binary. */

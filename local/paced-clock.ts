@@ -1,4 +1,4 @@
-import type { Clock } from "#shared/domain/clock.ts";
+import type { Clock } from "#shared/base/clock.ts";
 
 /** A clock that starts at the machine's time and runs `rate` seconds in each second that this process had for its work. */
 export interface PacedClock extends Clock {

@@ -13,8 +13,8 @@ import { basename, dirname, join, relative } from "node:path";
 import { runUsersGit } from "#local/git/git-command.ts";
 import { LocalFailure } from "#local/local-failure.ts";
 import { identityFile } from "#local/state-folder.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 /** Says whose folder it is before its first start is over, and keeps git from it should a repository be made around it. */
 const mark = "# The state of a Starling on this machine, with its keys: it is not for a repository.\n*\n";

@@ -1,8 +1,8 @@
 import type { ApiSession } from "#local/api-session.ts";
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import type { Machine } from "#local/machine.ts";
-import { clusterSecret } from "#shared/domain/cluster-secret.ts";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 
 export interface RegisteredCluster {
   readonly connection: ClusterConnection;

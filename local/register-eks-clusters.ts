@@ -6,10 +6,10 @@ import { eksAuthenticator } from "#local/cluster/authorization/eks-authenticator
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import type { LocalEks, Machine } from "#local/machine.ts";
 import { type RegisteredCluster, registerClusters } from "#local/register-clusters.ts";
-import { parseEksArn } from "#shared/domain/eks-arn.ts";
-import { externalIdOf } from "#shared/domain/external-id.ts";
-import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { externalIdOf } from "#shared/base/external-id.ts";
+import { parseEksArn } from "#shared/fleet/eks-arn.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 
 /** Two accounts, as in a fleet of any size: Starling's own, and one that it comes into by a role of its. */
 const home = { accountId: localAccountId, region: localRegion };

@@ -1,8 +1,8 @@
-import { DUE_SHARDS, dueAttributes, dueShard } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { FetchStart, SourceRow } from "#shared/domain/rows/object-rows.ts";
-import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
-import { isNewer, type Row } from "#shared/domain/rows/row.ts";
+import { DUE_SHARDS, dueAttributes, dueShard } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import type { Page, Table } from "#shared/ports.ts";
 
 /** After every time at which a row can be due. */

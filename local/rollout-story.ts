@@ -7,8 +7,8 @@ import type {
   SourceObject,
   SyncGroupObject,
   SyncObject,
-} from "#shared/domain/api/objects.ts";
-import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
+} from "#shared/fleet/api/objects.ts";
+import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Where a group's clusters are, as the API says. */
 export interface FleetView {

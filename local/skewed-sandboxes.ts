@@ -1,6 +1,6 @@
 import { createRandom } from "#local/aws/random.ts";
 import type { MachineOptions } from "#local/machine.ts";
-import type { Clock } from "#shared/domain/clock.ts";
+import type { Clock } from "#shared/base/clock.ts";
 
 type Sandboxes = NonNullable<MachineOptions["sandboxes"]>;
 

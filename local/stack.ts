@@ -16,7 +16,7 @@ import { zeroId } from "#local/git/repository.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
 import { localEksAuthenticator, registerEksClusters } from "#local/register-eks-clusters.ts";
 import { createTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
-import type { SourceSpec } from "#shared/domain/kinds/source.ts";
+import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 
 export interface Stack {
   readonly machine: Machine;

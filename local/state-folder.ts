@@ -3,7 +3,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { LocalFailure } from "#local/local-failure.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 
 /** Counts up when an older Starling could not read what a newer one wrote. */
 const STATE_VERSION = 1;

@@ -3,7 +3,7 @@ import { basename, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runUsersGit } from "#local/git/git-command.ts";
 import type { GitServer } from "#local/git/git-server.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 
 /** A host that does not answer should say so before whoever waits gives up. */
 const LIST_SECONDS = 20;

@@ -2,9 +2,10 @@
  * Every side effect of Starling as roles, but for time (`Clock`) and clusters (`ClusterClient`), which rooms below know.
  * Adapters in `shared/adapters` play them; nothing else does I/O.
  */
-import type { RenderOptions } from "#shared/domain/render-options.ts";
-import type { Row, RowKey } from "#shared/domain/rows/row.ts";
+
+import type { Row, RowKey } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
+import type { RenderOptions } from "#shared/source/render-options.ts";
 
 /** Sources of identifiers that must be unpredictable or unique: de-duplication ids, lease owners. */
 export interface Ids {

@@ -5,8 +5,8 @@ import { CliFailure, type ExitReason } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { type CheckedDocument, type DocumentProblem, invalid, readDocuments, told } from "#cli/read-documents.ts";
 import type { Session } from "#cli/session.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 /** Names of what was not written; the rest is counted. */
 const NAMES_TOLD = 100;

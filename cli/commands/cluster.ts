@@ -4,7 +4,7 @@ import { CliFailure, type ExitReason } from "#cli/failure.ts";
 import { objectPath } from "#cli/kind-names.ts";
 import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
-import type { ClusterObject } from "#shared/domain/api/objects.ts";
+import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 
 export interface AcceptOptions {
   /** Of the cluster that is meant; absent: the one that was seen last. */

@@ -4,7 +4,7 @@ import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { objectState } from "#cli/format/object-state.ts";
 import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/kind-names.ts";
 import type { Session } from "#cli/session.ts";
-import type { AnyObject } from "#shared/domain/api/objects.ts";
+import type { AnyObject } from "#shared/fleet/api/objects.ts";
 
 const POLL_MS = 1000;
 

@@ -13,8 +13,8 @@ import type {
   SyncGroupObject,
   SyncObject,
   TargetItem,
-} from "#shared/domain/api/objects.ts";
-import { isUnreadable, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
+} from "#shared/fleet/api/objects.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 
 /** Syncs in trouble on the page of a group; the list has them all. */
 const FAILING_SHOWN = 10;

@@ -3,8 +3,8 @@ import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { parseKind } from "#cli/kind-names.ts";
 import type { Session } from "#cli/session.ts";
-import { jsonSchemaOf } from "#shared/domain/kinds/document.ts";
-import { fieldsOf } from "#shared/domain/kinds/fields.ts";
+import { jsonSchemaOf } from "#shared/fleet/kinds/document.ts";
+import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
 
 /** The fields of a kind, or those below `KIND.spec.field`; with `-o json` its JSON Schema, for editors. */
 export async function explain(session: Session, text: string): Promise<ExitReason> {

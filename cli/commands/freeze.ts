@@ -6,10 +6,10 @@ import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { pathSegment } from "#cli/kind-names.ts";
 import type { Session } from "#cli/session.ts";
-import type { FreezeObject } from "#shared/domain/api/freeze-object.ts";
-import type { ApiList } from "#shared/domain/api/objects.ts";
-import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
-import { later } from "#shared/domain/rows/due.ts";
+import type { FreezeObject } from "#shared/fleet/api/freeze-object.ts";
+import type { ApiList } from "#shared/fleet/api/objects.ts";
+import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
+import { later } from "#shared/fleet/rows/due.ts";
 
 /** Of a freeze that nobody named: who is in a hurry needs none. */
 const DEFAULT_NAME = "freeze";

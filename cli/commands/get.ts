@@ -7,8 +7,8 @@ import { formatTable } from "#cli/format/table.ts";
 import { type KindName, listPath, objectPath, parseKind, parseNamed, shortName } from "#cli/kind-names.ts";
 import { readList } from "#cli/read-list.ts";
 import type { Session } from "#cli/session.ts";
-import { type ApiList, listOf } from "#shared/domain/api/objects.ts";
-import { isUnreadable, type ListedObject } from "#shared/domain/api/unreadable-object.ts";
+import { type ApiList, listOf } from "#shared/fleet/api/objects.ts";
+import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
 
 const WATCH_MS = 2000;
 /** Objects named in the remark below a list. */

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import type { Session } from "#cli/session.ts";
-import { checkGitUrl } from "#shared/domain/git-url.ts";
-import { nameSchema } from "#shared/domain/kinds/metadata.ts";
-import { partPath } from "#shared/domain/kinds/source.ts";
+import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
+import { partPath } from "#shared/fleet/kinds/source.ts";
+import { checkGitUrl } from "#shared/source/git-url.ts";
 
 const files = ["source.yaml", "clusters.yaml", "sync-group.yaml"] as const;
 const examples = new URL("../../examples/fleet/", import.meta.url);

@@ -7,8 +7,8 @@ import type { Session } from "#cli/session.ts";
 import { type ControlCall, callControl, type ListedFaults } from "#local/control-server.ts";
 import { LocalFailure } from "#local/local-failure.ts";
 import { type MachineFile, readMachine } from "#local/machine-file.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 export const localContext = "local";
 export const maxClusters = 300;

@@ -30,8 +30,8 @@ import { prepareFolder } from "#local/prepare-folder.ts";
 import type { ServePlan } from "#local/serve-local.ts";
 import { type ClusterChoice, clustersOf, type Identity, type Ports, readIdentity } from "#local/state-folder.ts";
 import { isSameRepository } from "#local/user-repository.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 /** A kube-apiserver takes its time on a busy machine; the emulators need two seconds. */
 const START_SECONDS = 150;

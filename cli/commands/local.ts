@@ -24,9 +24,9 @@ import type { ListedFaults } from "#local/control-server.ts";
 import { holderOf, isServing, type MachineFile } from "#local/machine-file.ts";
 import { removalCommand } from "#local/own-cluster.ts";
 import { describeClusters } from "#local/state-folder.ts";
-import type { ApiList, ClusterObject, SyncGroupObject, SyncObject } from "#shared/domain/api/objects.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { quoted } from "#shared/base/shell-word.ts";
+import type { ApiList, ClusterObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 
 const STOP_SECONDS = 30;
 const KILL_SECONDS = 10;

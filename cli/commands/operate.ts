@@ -3,8 +3,8 @@ import { actText, objectState, planOf } from "#cli/format/object-state.ts";
 import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/kind-names.ts";
 import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
-import type { AnyObject } from "#shared/domain/api/objects.ts";
-import type { Operations } from "#shared/domain/rows/object-rows.ts";
+import type { AnyObject } from "#shared/fleet/api/objects.ts";
+import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
 const POLL_MS = 1000;
 /** What ends a wait, and is not good. */

@@ -4,10 +4,10 @@ import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { objectPath, parseOne, shortName } from "#cli/kind-names.ts";
 import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
-import type { SyncObject } from "#shared/domain/api/objects.ts";
-import type { ForeignObject } from "#shared/domain/membership.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
-import { plainText } from "#shared/domain/plain-text.ts";
+import { plainText } from "#shared/base/plain-text.ts";
+import type { SyncObject } from "#shared/fleet/api/objects.ts";
+import type { ForeignObject } from "#shared/kube/membership.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
 
 export interface PruneOptions {
   readonly cluster?: string;

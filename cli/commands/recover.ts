@@ -6,11 +6,11 @@ import { objectPath } from "#cli/kind-names.ts";
 import { readList } from "#cli/read-list.ts";
 import { requireReadable } from "#cli/require-readable.ts";
 import type { Session } from "#cli/session.ts";
-import type { AnyObject, ClusterObject, SyncObject } from "#shared/domain/api/objects.ts";
-import { isUnreadable, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
-import type { Remembered } from "#shared/domain/parent-object.ts";
-import type { Operations } from "#shared/domain/rows/object-rows.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
+import { quoted } from "#shared/base/shell-word.ts";
+import type { AnyObject, ClusterObject, SyncObject } from "#shared/fleet/api/objects.ts";
+import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { Remembered } from "#shared/kube/parent-object.ts";
 
 const POLL_MS = 500;
 const EVERYTHING = 100_000;

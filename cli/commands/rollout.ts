@@ -9,8 +9,8 @@ import { formatTable } from "#cli/format/table.ts";
 import { findKind, listPath, objectPath } from "#cli/kind-names.ts";
 import { readList } from "#cli/read-list.ts";
 import type { Session } from "#cli/session.ts";
-import type { AnyObject, RolloutObject, TargetItem } from "#shared/domain/api/objects.ts";
-import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
+import type { AnyObject, RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
+import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 
 const POLL_MS = 1000;
 const EVERYTHING = Number.MAX_SAFE_INTEGER;

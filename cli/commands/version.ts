@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { ExitReason } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import type { Session } from "#cli/session.ts";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 
 export async function version(session: Session): Promise<ExitReason> {
   const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {

@@ -4,16 +4,10 @@ import { digestText, getTable, worstFirst } from "#cli/format/get-table.ts";
 import { actText, frozenText, objectState } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable, shorten } from "#cli/format/table.ts";
-import type {
-  ClusterObject,
-  EventItem,
-  SourceObject,
-  SyncGroupObject,
-  SyncObject,
-} from "#shared/domain/api/objects.ts";
-import type { UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
-import { selectionText } from "#shared/domain/kinds/cluster-selection.ts";
-import type { Operations } from "#shared/domain/rows/object-rows.ts";
+import type { ClusterObject, EventItem, SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
+import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
 /** The conditions below say it whole. */
 const REMARK_WIDTH = 90;

@@ -4,11 +4,11 @@ import { digestText } from "#cli/format/get-table.ts";
 import { actText, frozenText, objectState, reasonText } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
-import type { EventItem, SyncObject } from "#shared/domain/api/objects.ts";
-import type { ForeignObject } from "#shared/domain/membership.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
-import { plainLine, plainText } from "#shared/domain/plain-text.ts";
-import type { ObjectTrouble, ObjectWarning } from "#shared/domain/rows/sync-row.ts";
+import { plainLine, plainText } from "#shared/base/plain-text.ts";
+import type { EventItem, SyncObject } from "#shared/fleet/api/objects.ts";
+import type { ObjectTrouble, ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
+import type { ForeignObject } from "#shared/kube/membership.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
 
 export interface DescribedSync {
   readonly sync: SyncObject;

@@ -1,9 +1,9 @@
 /** Pieces of `describe` pages. */
 import { formatAge, formatTime } from "#cli/format/age.ts";
 import { formatTable } from "#cli/format/table.ts";
-import type { EventItem } from "#shared/domain/api/objects.ts";
-import { plainText } from "#shared/domain/plain-text.ts";
-import type { Condition } from "#shared/domain/rows/object-rows.ts";
+import { plainText } from "#shared/base/plain-text.ts";
+import type { EventItem } from "#shared/fleet/api/objects.ts";
+import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 
 /** `Name:        value`, one line each; lines without a value are left out. */
 export function fieldsText(fields: readonly (readonly [string, string | undefined])[]): string {

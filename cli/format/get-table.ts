@@ -11,9 +11,9 @@ import type {
   SourceObject,
   SyncGroupObject,
   SyncObject,
-} from "#shared/domain/api/objects.ts";
-import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/domain/api/unreadable-object.ts";
-import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
+} from "#shared/fleet/api/objects.ts";
+import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Remarks of a row; `-o wide` shows them whole. */
 const REMARK_WIDTH = 70;

@@ -4,8 +4,8 @@ import { reasonText } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { stateRank } from "#cli/format/state-words.ts";
 import { formatTable, shorten } from "#cli/format/table.ts";
-import { isDone, type RolloutObject, type TargetItem } from "#shared/domain/api/objects.ts";
-import { resolveCount } from "#shared/domain/kinds/quantities.ts";
+import { isDone, type RolloutObject, type TargetItem } from "#shared/fleet/api/objects.ts";
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 
 /** From so many clusters on, counts and reasons stand for lines. */
 export const MANY_CLUSTERS = 40;

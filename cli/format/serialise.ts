@@ -1,7 +1,7 @@
 import { dump } from "js-yaml";
 import type { Output } from "#cli/session.ts";
-import { stringifyJson } from "#shared/domain/json.ts";
-import { plainText } from "#shared/domain/plain-text.ts";
+import { stringifyJson } from "#shared/base/json.ts";
+import { plainText } from "#shared/base/plain-text.ts";
 
 /** JSON or YAML that other programs read; the YAML quotes what kubectl would read as something else. */
 export function serialise(value: unknown, output: Extract<Output, "json" | "yaml">): string {

@@ -1,4 +1,4 @@
-import { plainText } from "#shared/domain/plain-text.ts";
+import { plainText } from "#shared/base/plain-text.ts";
 
 export interface Table {
   /** The last one may be empty: remarks that have no header. */

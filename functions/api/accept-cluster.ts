@@ -3,8 +3,8 @@ import { forgetSyncs, isAssigned, requireForgettable, syncsOn } from "#functions
 import { type ObjectChange, operationsChange, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { type ClusterRow, identityOf, newestAct } from "#shared/domain/rows/object-rows.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { type ClusterRow, identityOf, newestAct } from "#shared/fleet/rows/object-rows.ts";
 
 export interface AcceptRequest {
   readonly name: string;

@@ -1,4 +1,4 @@
-import { stringifyJson } from "#shared/domain/json.ts";
+import { stringifyJson } from "#shared/base/json.ts";
 
 /** Lambda's limit for an answer is 6 MB; what is left is for what stands around the body. */
 export const MAX_ANSWER_BYTES = 6_000_000;

@@ -4,8 +4,8 @@ import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { readRequest } from "#functions/api/http-event.ts";
 import { refusal, refusalStatus } from "#functions/api/refusal.ts";
 import { answerRequest } from "#functions/api/routes.ts";
-import { stringifyJson } from "#shared/domain/json.ts";
-import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
+import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { stringifyJson } from "#shared/base/json.ts";
 import type { Log } from "#shared/ports.ts";
 
 /** Answer of an HTTP API integration, payload format 2.0. */

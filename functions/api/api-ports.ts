@@ -1,4 +1,4 @@
-import type { Clock } from "#shared/domain/clock.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import type { Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 /** Everything the door for people touches. */

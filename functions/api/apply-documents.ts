@@ -6,9 +6,9 @@ import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from
 import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
-import { type Document, type WritableKind, writableKinds } from "#shared/domain/kinds/document.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { isNewer, keyText, newerRowText } from "#shared/domain/rows/row.ts";
+import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Transactions at once; one table serves everybody. */
 const WRITES_AT_ONCE = 8;

@@ -1,8 +1,8 @@
 import { documentReference, referenceText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments } from "#functions/api/refusal.ts";
-import { withoutServerFields } from "#shared/domain/api/exported.ts";
-import { type Document, parseDocument } from "#shared/domain/kinds/document.ts";
-import { semanticProblems } from "#shared/domain/kinds/semantics.ts";
+import { withoutServerFields } from "#shared/fleet/api/exported.ts";
+import { type Document, parseDocument } from "#shared/fleet/kinds/document.ts";
+import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
 
 /**
  * Every document checked against its schema and for what a schema cannot say.

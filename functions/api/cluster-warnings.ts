@@ -3,10 +3,10 @@ import {
   type SelectableCluster,
   selectionText,
   selects,
-} from "#shared/domain/kinds/cluster-selection.ts";
-import type { Document } from "#shared/domain/kinds/document.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
+} from "#shared/fleet/kinds/cluster-selection.ts";
+import type { Document } from "#shared/fleet/kinds/document.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { WrittenRow } from "#functions/api/object-change.ts";
-import type { Document } from "#shared/domain/kinds/document.ts";
-import { type Subject, statePartition, syncName } from "#shared/domain/rows/keys.ts";
+import type { Document } from "#shared/fleet/kinds/document.ts";
+import { type Subject, statePartition, syncName } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** What a write takes with it, counted, so that whoever confirms knows what. */

@@ -6,10 +6,10 @@ import { firstRows } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject, sendAfter, writeObject } from "#functions/api/write-object.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { type ClusterRow, newestAct, type SourceRow, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import type { RowKey } from "#shared/domain/rows/row.ts";
-import { isConflict } from "#shared/errors.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { type ClusterRow, newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RowKey } from "#shared/fleet/rows/row.ts";
 
 /** Names in an error; the rest is counted. */
 const NAMES_SHOWN = 10;

@@ -1,10 +1,10 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { forgotten } from "#shared/domain/rows/lineage.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isConflict } from "#shared/errors.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { forgotten } from "#shared/fleet/rows/lineage.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** DynamoDB takes so many writes in one transaction. */

@@ -2,15 +2,15 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject } from "#functions/api/write-object.ts";
-import { type FreezeObject, freezeObject } from "#shared/domain/api/freeze-object.ts";
-import { matchesSelector } from "#shared/domain/kinds/cluster-selection.ts";
-import { parseSelectorText } from "#shared/domain/kinds/selector-text.ts";
-import { type BrakeRow, brakeAmong, type Freeze, isInForce, type LiftedFreeze } from "#shared/domain/rows/brake-row.ts";
-import { later } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
-import { isNewer, ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
-import { isConflict, StarlingError } from "#shared/errors.ts";
+import { isConflict, StarlingError } from "#shared/base/errors.ts";
+import { type FreezeObject, freezeObject } from "#shared/fleet/api/freeze-object.ts";
+import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
+import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";
+import { type BrakeRow, brakeAmong, type Freeze, isInForce, type LiftedFreeze } from "#shared/fleet/rows/brake-row.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer, ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Every worker reads all of them before each write. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { refusal } from "#functions/api/refusal.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
-import { findPath } from "#shared/domain/find-path.ts";
-import { type Json, parseJson } from "#shared/domain/json.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { findPath } from "#shared/base/find-path.ts";
+import { type Json, parseJson } from "#shared/base/json.ts";
 
 /** API Gateway takes more; a request of this size has some thousand objects. */
 const MAX_BODY_BYTES = 1_000_000;

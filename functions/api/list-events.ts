@@ -1,7 +1,7 @@
 import { collect, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
-import type { EventItem } from "#shared/domain/api/objects.ts";
-import type { EventRow } from "#shared/domain/rows/event-row.ts";
-import { isNewer, type NewerRow, newerRowText } from "#shared/domain/rows/row.ts";
+import type { EventItem } from "#shared/fleet/api/objects.ts";
+import type { EventRow } from "#shared/fleet/rows/event-row.ts";
+import { isNewer, type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
 export interface EventQuery {

@@ -10,13 +10,13 @@ import {
   type SyncGroupObject,
   sourceObject,
   syncGroupObject,
-} from "#shared/domain/api/objects.ts";
-import { type UnreadableObject, unreadableObject } from "#shared/domain/api/unreadable-object.ts";
-import type { WritableKind } from "#shared/domain/kinds/document.ts";
-import { brakeAmong, freezeOver } from "#shared/domain/rows/brake-row.ts";
-import { clusterOf, keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
-import { isNewer, keyText, type NewerRow, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+} from "#shared/fleet/api/objects.ts";
+import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { WritableKind } from "#shared/fleet/kinds/document.ts";
+import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
+import { clusterOf, keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer, keyText, type NewerRow, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Page, Table } from "#shared/ports.ts";
 
 /** Clusters whose Syncs are read at once. */

@@ -1,12 +1,12 @@
 import { decodeCursor, encodeCursor, firstRows, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.ts";
-import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/domain/api/objects.ts";
-import { type UnreadableObject, unreadableObject } from "#shared/domain/api/unreadable-object.ts";
-import { clusterOf, keys, type Subject, statePartition } from "#shared/domain/rows/keys.ts";
-import type { SubjectRow, UserSyncRow } from "#shared/domain/rows/object-rows.ts";
-import { isNewer, keyText, type NewerRow, type Row, type RowKey } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
+import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { clusterOf, keys, type Subject, statePartition } from "#shared/fleet/rows/keys.ts";
+import type { SubjectRow, UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer, keyText, type NewerRow, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 export type StoredSync = SyncRow | NewerRow;

@@ -1,11 +1,9 @@
 /** What one write of one object means for the table and the queues: pure, given the row that was read. */
 import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
-import { normaliseGitUrl } from "#shared/domain/git-url.ts";
-import { canonicalJson } from "#shared/domain/json.ts";
-import type { Document } from "#shared/domain/kinds/document.ts";
-import { nextResolve } from "#shared/domain/next-resolve.ts";
-import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import type { Document } from "#shared/fleet/kinds/document.ts";
+import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import {
   type ClusterRow,
   type DirectoryRow,
@@ -16,10 +14,12 @@ import {
   type SubjectRow,
   type SyncGroupRow,
   type UserSyncRow,
-} from "#shared/domain/rows/object-rows.ts";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+} from "#shared/fleet/rows/object-rows.ts";
+import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
+import { normaliseGitUrl } from "#shared/source/git-url.ts";
 
 /** The rows that people write. */
 export type WrittenRow = SourceRow | ClusterRow | SyncGroupRow | UserSyncRow;

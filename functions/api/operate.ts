@@ -9,9 +9,9 @@ import {
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
-import { DELETION_FAILED } from "#shared/domain/rollout/subject-status.ts";
-import { type Act, newestAct, type Operations, type Suspension } from "#shared/domain/rows/object-rows.ts";
-import { isNewer, newerRowText } from "#shared/domain/rows/row.ts";
+import { DELETION_FAILED } from "#shared/fleet/rollout/subject-status.ts";
+import { type Act, newestAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Suspends that came on top of the first: the newest, as a row is not a log. */
 const KEPT_SUSPENDS = 10;

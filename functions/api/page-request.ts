@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { fittingItems } from "#functions/api/answer-size.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
-import { boundedText } from "#shared/domain/kinds/bounded.ts";
-import { type LabelSelector, matchesSelector } from "#shared/domain/kinds/cluster-selection.ts";
-import { parseSelectorText } from "#shared/domain/kinds/selector-text.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
+import { boundedText } from "#shared/base/bounded.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { type LabelSelector, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
+import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
 import type { Page, RowQuery, Table } from "#shared/ports.ts";
 
 const DEFAULT_LIMIT = 500;

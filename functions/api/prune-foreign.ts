@@ -1,13 +1,13 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
-import type { ForeignObject } from "#shared/domain/membership.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
-import { dueAttributes } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { UserSyncRow } from "#shared/domain/rows/object-rows.ts";
-import type { PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isConflict } from "#shared/errors.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import { dueAttributes } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
+import type { PruneAct, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { ForeignObject } from "#shared/kube/membership.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
 
 /** The planner and the cluster's worker write the same row, each a few times at most. */
 const TRIES = 6;

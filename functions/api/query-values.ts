@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { HttpRequest } from "#functions/api/http-event.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 
 /** What the name of a cluster or namespace looks like. */
 export const objectName = /^[a-z0-9][-a-z0-9]{0,62}$/;

@@ -1,18 +1,18 @@
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { type RolloutObject, rolloutObject, type TargetItem, targetItem } from "#shared/domain/api/objects.ts";
-import { type UnreadableObject, unreadableObject } from "#shared/domain/api/unreadable-object.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
-import { keys, type Subject, syncName, targetRange } from "#shared/domain/rows/keys.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { type RolloutObject, rolloutObject, type TargetItem, targetItem } from "#shared/fleet/api/objects.ts";
+import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { keys, type Subject, syncName, targetRange } from "#shared/fleet/rows/keys.ts";
 import {
   type HeadRow,
   type RolloutRow,
   type TargetRow,
   type TargetState,
   targetStates,
-} from "#shared/domain/rows/rollout-rows.ts";
-import { isNewer, keyText, type NewerRow, newerRowText, type Row } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+} from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, type Row } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** Pages of targets read for one answer when a state is asked for that few have. */

@@ -3,12 +3,12 @@ import { syncsOn } from "#functions/api/forget-syncs.ts";
 import { operationsChange, sourcesOf } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import { accepted } from "#shared/domain/rows/lineage.ts";
-import { newestAct, type SourceRow, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import { isNewer } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isConflict, StarlingError } from "#shared/errors.ts";
+import { isConflict, StarlingError } from "#shared/base/errors.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { accepted } from "#shared/fleet/rows/lineage.ts";
+import { newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 

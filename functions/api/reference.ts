@@ -1,8 +1,8 @@
-import { excerpt } from "#shared/domain/excerpt.ts";
-import { isJsonObject } from "#shared/domain/json.ts";
-import type { Document, WritableKind } from "#shared/domain/kinds/document.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { RowKey } from "#shared/domain/rows/row.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { isJsonObject } from "#shared/base/json.ts";
+import type { Document, WritableKind } from "#shared/fleet/kinds/document.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { RowKey } from "#shared/fleet/rows/row.ts";
 
 /** Which object: `namespace` is absent for a Cluster. */
 export interface ObjectReference {

@@ -1,4 +1,4 @@
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 
 /** Codes a caller can act on, and the HTTP status each one has. */
 const statusOfCode = {

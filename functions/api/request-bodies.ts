@@ -1,7 +1,7 @@
 /** What requests may say. */
 import { z } from "zod";
 import { objectName } from "#functions/api/query-values.ts";
-import { boundedList, boundedText } from "#shared/domain/kinds/bounded.ts";
+import { boundedList, boundedText } from "#shared/base/bounded.ts";
 
 /** More would not be written in the time a request has. */
 const MAX_DOCUMENTS = 1000;

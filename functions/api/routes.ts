@@ -33,9 +33,9 @@ import {
   pruneBody,
   recoverBody,
 } from "#functions/api/request-bodies.ts";
-import { listOf, rolloutObject } from "#shared/domain/api/objects.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
-import type { Subject } from "#shared/domain/rows/keys.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { listOf, rolloutObject } from "#shared/fleet/api/objects.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
 
 interface Call {
   readonly ports: ApiPorts;

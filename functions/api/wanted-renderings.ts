@@ -1,10 +1,10 @@
-import { inputDigest, inputOf } from "#shared/domain/rollout/plan.ts";
-import { keys, type Subject, syncName } from "#shared/domain/rows/keys.ts";
-import type { FleetRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import type { PlannedTemplate, RenderingRow, RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
-import { isNewer, keyText, type RowKey } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isReady, type OutOfSync, outOfSync, type WantedRendering } from "#shared/domain/sync/sync-state.ts";
+import { inputDigest, inputOf } from "#shared/fleet/rollout/plan.ts";
+import { keys, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { PlannedTemplate, RenderingRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, keyText, type RowKey } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { isReady, type OutOfSync, outOfSync, type WantedRendering } from "#shared/fleet/sync/sync-state.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { type ApiHandler, apiHandler } from "#functions/api/api-handler.ts";
 import type { ApiEnv } from "#functions/api/env.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
-import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";

@@ -2,9 +2,9 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import type { ObjectChange, WrittenRow } from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { keyText } from "#shared/domain/rows/row.ts";
-import { isConflict, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
+import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { keyText } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Other writers of the same row finish in milliseconds; so many lost races in a row are no accident. */

@@ -2,11 +2,11 @@
 import { type HeldLease, LeaseLost } from "#functions/apply/held-lease.ts";
 import { type Begun, leaseCheck, leaseNote, leaseRelease } from "#functions/apply/lease.ts";
 import { smallerTruth } from "#functions/apply/smaller-truth.ts";
-import { dueAttributes } from "#shared/domain/rows/due.ts";
-import { type ClusterRow, incarnationOf } from "#shared/domain/rows/object-rows.ts";
-import { isNewer, type Row } from "#shared/domain/rows/row.ts";
-import { nextWork, type SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isConflict, isRowTooLarge } from "#shared/errors.ts";
+import { isConflict, isRowTooLarge } from "#shared/base/errors.ts";
+import { dueAttributes } from "#shared/fleet/rows/due.ts";
+import { type ClusterRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
+import { nextWork, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 export async function commit(writes: readonly Write[], { lease }: HeldLease, table: Table): Promise<void> {

@@ -1,8 +1,8 @@
 import { loadRendering } from "#functions/apply/sync-blobs.ts";
-import type { Inventory } from "#shared/domain/inventory.ts";
-import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
-import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Inventory } from "#shared/kube/inventory.ts";
+import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
+import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
 /** `objectIdKey` of every place that an object of the rendering may have. */

@@ -1,5 +1,5 @@
 import { type Begun, type Lease, renewLease } from "#functions/apply/lease.ts";
-import type { Clock } from "#shared/domain/clock.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import type { Log, Table } from "#shared/ports.ts";
 
 /** A cluster whose worker died waits for so long. */

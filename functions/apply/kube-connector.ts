@@ -1,15 +1,15 @@
 import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
-import type { EksAccess, EksTarget } from "#shared/adapters/eks-access.ts";
+import type { EksAccess, EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
-import type { Clock } from "#shared/domain/clock.ts";
-import type { ClusterClient } from "#shared/domain/cluster-client.ts";
-import { type ClusterAddress, tokenFor } from "#shared/domain/cluster-secret.ts";
-import { parseEksArn, roleArnIn } from "#shared/domain/eks-arn.ts";
-import { externalIdOf } from "#shared/domain/external-id.ts";
-import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
-import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
-import { StarlingError } from "#shared/errors.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { externalIdOf } from "#shared/base/external-id.ts";
+import { type ClusterAddress, tokenFor } from "#shared/fleet/cluster-secret.ts";
+import { parseEksArn, roleArnIn } from "#shared/fleet/eks-arn.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { SecretReader } from "#shared/ports.ts";
 
 /**

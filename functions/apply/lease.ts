@@ -3,10 +3,11 @@
  * its holder, so that a worker that died keeps nobody out for long. Whoever finds it taken says so by raising `wanted`;
  * the holder sees that when it lets go, and looks for work once more.
  */
-import { dueAttributes, later } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
-import { isConflict } from "#shared/errors.ts";
+
+import { isConflict } from "#shared/base/errors.ts";
+import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Condition, Table, Write } from "#shared/ports.ts";
 
 /** A lease that nobody gave back is looked at so long after its end: clocks differ. */

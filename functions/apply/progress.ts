@@ -1,9 +1,10 @@
 /** What an earlier run of the same attempt did, recorded in the inventory while the attempt needs more than one run. */
-import type { ApplySetResult } from "#functions/apply/engine/apply-set.ts";
-import { rankOf, ranks } from "#shared/domain/apply-order.ts";
-import type { Inventory, Progress } from "#shared/domain/inventory.ts";
-import { type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { rankOf, ranks } from "#shared/kube/apply-order.ts";
+import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
+import type { Inventory, Progress } from "#shared/kube/inventory.ts";
+import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
 /** Nothing, when what is recorded is about another attempt or rendering. */
 export function progressOf({ progress }: Inventory, { desired }: Pick<SyncRow, "desired">): Progress {

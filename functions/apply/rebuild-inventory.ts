@@ -1,15 +1,15 @@
-import { readMemory } from "#functions/apply/engine/ensure-parent.ts";
-import { type FoundMembers, findMembers } from "#functions/apply/engine/find-members.ts";
-import { foreignObject } from "#functions/apply/engine/foreign-object.ts";
-import { entryOf, expiringPart } from "#functions/apply/engine/inventory-entry.ts";
-import { type ResolvedObject, resolveObjects } from "#functions/apply/engine/resolve-objects.ts";
 import { findRendering, loadRendering } from "#functions/apply/sync-blobs.ts";
 import type { VerbContext } from "#functions/apply/verbs/verb.ts";
-import { emptyInventory, type Inventory, type InventoryEntry } from "#shared/domain/inventory.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { type ForeignObject, isMember } from "#shared/domain/membership.ts";
-import { formatGroupKind, objectIdKey, versionOf } from "#shared/domain/object-id.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
+import { readMemory } from "#shared/kube/engine/ensure-parent.ts";
+import { type FoundMembers, findMembers } from "#shared/kube/engine/find-members.ts";
+import { foreignObject } from "#shared/kube/engine/foreign-object.ts";
+import { entryOf, expiringPart } from "#shared/kube/engine/inventory-entry.ts";
+import { type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
+import { emptyInventory, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { type ForeignObject, isMember } from "#shared/kube/membership.ts";
+import { formatGroupKind, objectIdKey, versionOf } from "#shared/kube/object-id.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
 
 type RebuildContext = Pick<VerbContext, "row" | "client" | "claim" | "ports">;
 

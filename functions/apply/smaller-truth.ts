@@ -1,6 +1,6 @@
-import type { ClusterRow, Condition } from "#shared/domain/rows/object-rows.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import type { StarlingError } from "#shared/errors.ts";
+import type { StarlingError } from "#shared/base/errors.ts";
+import type { ClusterRow, Condition } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 
 /**

@@ -1,15 +1,15 @@
 /** Renderings and inventories: immutable blobs named by their digest, verified by whoever reads them. */
 import type { VerbContext } from "#functions/apply/verbs/verb.ts";
 import { WeightedCache } from "#functions/apply/weighted-cache.ts";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { sha256 } from "#shared/domain/digest.ts";
-import { emptyInventory, type Inventory, readInventory, writeInventory } from "#shared/domain/inventory.ts";
-import { parseJson } from "#shared/domain/json.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isBlobLost, StarlingError } from "#shared/errors.ts";
+import { storedText } from "#shared/adapters/stored-text.ts";
+import { sha256 } from "#shared/base/digest.ts";
+import { isBlobLost, StarlingError } from "#shared/base/errors.ts";
+import { parseJson } from "#shared/base/json.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { emptyInventory, type Inventory, readInventory, writeInventory } from "#shared/kube/inventory.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { BlobStore } from "#shared/ports.ts";
-import { storedText } from "#shared/stored-text.ts";
 
 /** Of text; parsed it is about four times as much. Renderings are shared by clusters with the same inputs. */
 const CACHED_RENDERING_BYTES = 24 * 1024 * 1024;

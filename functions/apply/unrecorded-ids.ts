@@ -1,6 +1,6 @@
 import { findRendering } from "#functions/apply/sync-blobs.ts";
-import { objectIdOf } from "#shared/domain/kube-object.ts";
-import { type ObjectId, objectIdKey, placesOf } from "#shared/domain/object-id.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
+import { type ObjectId, objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
 export interface Unrecorded {

@@ -1,12 +1,12 @@
 import type { ApplyEnv } from "#functions/apply/env.ts";
 import { KubeConnector } from "#functions/apply/kube-connector.ts";
 import { workCluster } from "#functions/apply/work-cluster.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { EksAccess } from "#shared/adapters/eks-access.ts";
-import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
-import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
-import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
-import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
+import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
+import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
+import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { ClusterClients } from "#shared/lambda/cluster-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";

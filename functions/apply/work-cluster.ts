@@ -10,12 +10,12 @@ import { endOfTurn, inTurn } from "#functions/apply/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
 import { type Apart, begunAt, deathAmong, survived, takenApart } from "#functions/apply/worker-deaths.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
-import { brakeAmong, freezeOver } from "#shared/domain/rows/brake-row.ts";
-import { dueAttributes, hasCome, later } from "#shared/domain/rows/due.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import { type ClusterRow, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import { isNewer, keyText, type NewerRow, newerRowText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
-import { heldBy, isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
+import { dueAttributes, hasCome, later } from "#shared/fleet/rows/due.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { heldBy, isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 

@@ -1,5 +1,5 @@
 /** One look at one Sync on one cluster: which of the verbs it needs, and what came of it. */
-import { isCutOff, outOfTime } from "#functions/apply/engine/own-deadline.ts";
+
 import { type HeldLease, LeaseLost } from "#functions/apply/held-lease.ts";
 import { applySync } from "#functions/apply/verbs/apply-sync.ts";
 import { deleteSync } from "#functions/apply/verbs/delete-sync.ts";
@@ -11,12 +11,11 @@ import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
 import { withheldFinding } from "#functions/apply/verbs/withheld-finding.ts";
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import { WriteGate, WriteWithheld } from "#functions/apply/write-gate.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
-import type { SyncClaim } from "#shared/domain/parent-object.ts";
-import { type Freeze, freezeOver, freezeText } from "#shared/domain/rows/brake-row.ts";
-import { hasCome } from "#shared/domain/rows/due.ts";
-import { mustBeRemembered, tokensOf } from "#shared/domain/rows/lineage.ts";
-import { type ClusterRow, givesTurns, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
+import { hasCome } from "#shared/fleet/rows/due.ts";
+import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
+import { type ClusterRow, givesTurns, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   type Held,
   heldBy,
@@ -27,12 +26,14 @@ import {
   nextLook,
   type Observed,
   type SyncRow,
-} from "#shared/domain/rows/sync-row.ts";
-import { asLastApplied } from "#shared/domain/sync/last-applied.ts";
-import { observe } from "#shared/domain/sync/observe.ts";
-import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/domain/sync/seen-cluster.ts";
-import type { Withheld } from "#shared/domain/sync/withheld.ts";
-import { errorCode, errorMessage, StarlingError } from "#shared/errors.ts";
+} from "#shared/fleet/rows/sync-row.ts";
+import { asLastApplied } from "#shared/fleet/sync/last-applied.ts";
+import { observe } from "#shared/fleet/sync/observe.ts";
+import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/fleet/sync/seen-cluster.ts";
+import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import type { SyncClaim } from "#shared/kube/parent-object.ts";
 
 export interface SyncContext {
   readonly cluster: ClusterRow;

@@ -4,10 +4,10 @@
  */
 import type { Begun, Lease } from "#functions/apply/lease.ts";
 import { isSuspended, type SyncOutcome } from "#functions/apply/work-sync.ts";
-import { later, restSeconds } from "#shared/domain/rows/due.ts";
-import { type ClusterRow, identityOf, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import { deathsAt, isOfAnother, type SyncRow, wantsOf } from "#shared/domain/rows/sync-row.ts";
-import { type Finding, observe } from "#shared/domain/sync/observe.ts";
+import { later, restSeconds } from "#shared/fleet/rows/due.ts";
+import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { deathsAt, isOfAnother, type SyncRow, wantsOf } from "#shared/fleet/rows/sync-row.ts";
+import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
 
 /** So many in a row of workers that had begun nothing else, and it is the Sync. */
 const DEATHS_TO_REST = 3;

@@ -1,6 +1,6 @@
-import type { Clock } from "#shared/domain/clock.ts";
-import type { ClusterClient } from "#shared/domain/cluster-client.ts";
-import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 /** Opens clients for clusters; connections and what was learned of a cluster's kinds are kept between pieces of work. */

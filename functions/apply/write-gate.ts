@@ -1,12 +1,12 @@
 import type { HeldLease } from "#functions/apply/held-lease.ts";
-import type { Clock } from "#shared/domain/clock.ts";
-import { brakeAmong } from "#shared/domain/rows/brake-row.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { type Standing, type Withheld, withheldFrom } from "#shared/domain/sync/withheld.ts";
-import { StarlingError } from "#shared/errors.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type Standing, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** In a phase that writes for longer, the rows are read again after so long. */

@@ -1,10 +1,10 @@
 import { renderObjects } from "#functions/build/render-objects.ts";
-import { unpackArtifact } from "#shared/adapters/artifact-archive.ts";
-import { type BuildAnswer, type BuildJob, maxRenderingBytes } from "#shared/domain/build-job.ts";
-import { ManifestError } from "#shared/domain/manifest-error.ts";
-import { encodeRendering } from "#shared/domain/rendering.ts";
-import { errorMessage, StarlingError } from "#shared/errors.ts";
+import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { KustomizeRunner, Transfer } from "#shared/ports.ts";
+import { type BuildAnswer, type BuildJob, maxRenderingBytes } from "#shared/source/build-job.ts";
+import { encodeRendering } from "#shared/source/rendering.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 export interface BuildPorts {
   readonly transfer: Transfer;

@@ -1,12 +1,12 @@
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { kustomizationsOf } from "#shared/domain/kustomization.ts";
-import { ManifestError } from "#shared/domain/manifest-error.ts";
-import { readManifests } from "#shared/domain/manifests.ts";
-import { nestedKustomizations, readPlainFiles } from "#shared/domain/plain-files.ts";
-import type { RenderOptions } from "#shared/domain/render-options.ts";
-import { isWithin } from "#shared/domain/tree-listing.ts";
-import { type ManifestDocument, parseManifests } from "#shared/domain/yaml.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { KustomizeRunner, TreeFile } from "#shared/ports.ts";
+import { kustomizationsOf } from "#shared/source/kustomization.ts";
+import { readManifests } from "#shared/source/manifests.ts";
+import { nestedKustomizations, readPlainFiles } from "#shared/source/plain-files.ts";
+import type { RenderOptions } from "#shared/source/render-options.ts";
+import { isWithin } from "#shared/source/tree-listing.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
+import { type ManifestDocument, parseManifests } from "#shared/source/yaml/yaml.ts";
 
 export interface RenderRequest {
   readonly files: readonly TreeFile[];

@@ -1,9 +1,9 @@
 import { build } from "#functions/build/build.ts";
 import type { BuildEnv } from "#functions/build/env.ts";
-import { HttpTransfer } from "#shared/adapters/http-transfer.ts";
-import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
-import { KubectlKustomize } from "#shared/adapters/kubectl-kustomize.ts";
-import { type BuildAnswer, buildJob } from "#shared/domain/build-job.ts";
+import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
+import { type BuildAnswer, buildJob } from "#shared/source/build-job.ts";
 
 export interface BuildWireOptions {
   /** Gives the path of the program, where it is a matter of the machine. */

@@ -1,9 +1,9 @@
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import type { Clock } from "#shared/domain/clock.ts";
-import { sha256 } from "#shared/domain/digest.ts";
-import { backoffSeconds, later } from "#shared/domain/rows/due.ts";
-import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
-import { errorCode } from "#shared/errors.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { sha256 } from "#shared/base/digest.ts";
+import { errorCode } from "#shared/base/errors.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { backoffSeconds, later } from "#shared/fleet/rows/due.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RenderMessage } from "#shared/messages.ts";
 import type { BlobStore } from "#shared/ports.ts";
 

@@ -1,10 +1,10 @@
 import { isLost, storeRendering } from "#functions/render/lost-rendering.ts";
 import { MAX_STRIKES, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
-import type { Clock } from "#shared/domain/clock.ts";
-import { dueAttributes, later } from "#shared/domain/rows/due.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { RenderingRow, SourceRef } from "#shared/domain/rows/rollout-rows.ts";
-import { errorMessage, isConflict, StarlingError } from "#shared/errors.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
+import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
 import { type RenderMessage, subjectKey } from "#shared/messages.ts";
 import type { BlobStore, Builder, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 

@@ -1,6 +1,6 @@
 /** What becomes of a rendering's row when a try has ended: a pure function. */
-import { backoffSeconds, dueAttributes, later, restSeconds } from "#shared/domain/rows/due.ts";
-import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import { backoffSeconds, dueAttributes, later, restSeconds } from "#shared/fleet/rows/due.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 type Failure = NonNullable<RenderingRow["failure"]>;
 

@@ -1,10 +1,10 @@
 import type { RenderEnv } from "#functions/render/env.ts";
 import { render } from "#functions/render/render.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { LambdaBuilder } from "#shared/adapters/lambda-builder.ts";
-import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
-import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
-import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { LambdaBuilder } from "#shared/adapters/aws/lambda-builder.ts";
+import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
+import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { RenderClients } from "#shared/lambda/render-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";

@@ -1,7 +1,7 @@
-import { type EventRow, rolloutEvents, syncEvents } from "#shared/domain/rows/event-row.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { type EventRow, rolloutEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, type ReportMessage, subjectKey } from "#shared/messages.ts";
 import type { MessageSender, Metrics, Table } from "#shared/ports.ts";
 

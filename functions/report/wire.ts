@@ -1,8 +1,8 @@
 import type { ReportEnv } from "#functions/report/env.ts";
 import { reportChanges } from "#functions/report/report-changes.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { embeddedMetrics, powertoolsLog } from "#shared/adapters/powertools-observability.ts";
-import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 

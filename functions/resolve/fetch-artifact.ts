@@ -1,11 +1,11 @@
-import { packArtifact } from "#shared/adapters/artifact-archive.ts";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import type { Clock } from "#shared/domain/clock.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
-import type { Artifact, SourceRow } from "#shared/domain/rows/object-rows.ts";
-import { isWithin, treeDigest } from "#shared/domain/tree-listing.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { BlobStore, GitRemote, GitRepository } from "#shared/ports.ts";
+import { isWithin, treeDigest } from "#shared/source/tree-listing.ts";
 
 const MAX_SUBJECT_LENGTH = 200;
 const MAX_AUTHOR_LENGTH = 200;

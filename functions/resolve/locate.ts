@@ -1,8 +1,8 @@
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
-import { breakTie, prefixesOf, type ResolvedReference, resolveReference } from "#shared/domain/git-reference.ts";
-import type { SourceRow } from "#shared/domain/rows/object-rows.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { GitRemote, GitRepository, SecretReader } from "#shared/ports.ts";
+import { breakTie, prefixesOf, type ResolvedReference, resolveReference } from "#shared/source/git-reference.ts";
 
 /** Each costs a fetch of its own. */
 const MAX_TIED_TAGS = 20;

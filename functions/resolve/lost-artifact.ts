@@ -1,6 +1,6 @@
-import { unpackArtifact } from "#shared/adapters/artifact-archive.ts";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { errorCode } from "#shared/errors.ts";
+import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { errorCode } from "#shared/base/errors.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
 const gone: ReadonlySet<string> = new Set(["BlobNotFound", "ArtifactInvalid"]);

@@ -1,6 +1,6 @@
-import { isToken, putSecret, secretMembers } from "#shared/domain/bound-secret.ts";
-import type { SourceRow } from "#shared/domain/rows/object-rows.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { isToken, putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { GitCredentials, SecretReader } from "#shared/ports.ts";
 
 /**

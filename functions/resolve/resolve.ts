@@ -2,11 +2,11 @@ import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
 import { type Located, locate } from "#functions/resolve/locate.ts";
 import { isLost } from "#functions/resolve/lost-artifact.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
-import type { Clock } from "#shared/domain/clock.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
-import { formatRevision } from "#shared/domain/git-reference.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { SourceRow } from "#shared/domain/rows/object-rows.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { errorCode, errorMessage, isConflict } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   askedRevision,
   decideFetch,
@@ -14,12 +14,12 @@ import {
   isFetchedByAnother,
   isSameQuestion,
   restMessage,
-} from "#shared/domain/source-fetch.ts";
-import { failedStatus, resolvedStatus, type SourceFailure } from "#shared/domain/source-status.ts";
-import { errorCode, errorMessage, isConflict } from "#shared/errors.ts";
+} from "#shared/fleet/sources/source-fetch.ts";
+import { failedStatus, resolvedStatus, type SourceFailure } from "#shared/fleet/sources/source-status.ts";
 import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
 import type { BlobStore, GitRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
+import { formatRevision } from "#shared/source/git-reference.ts";
 
 export interface ResolvePorts {
   readonly table: Table;

@@ -1,13 +1,13 @@
 /** What a look writes, and to whom it is told. */
-import type { Clock } from "#shared/domain/clock.ts";
-import { nextResolve } from "#shared/domain/next-resolve.ts";
-import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { Artifact, SourceRow, SourceStatus } from "#shared/domain/rows/object-rows.ts";
-import { revisionRow } from "#shared/domain/rows/revision-row.ts";
-import { diedMessage, type FetchDecision, INTERRUPTED } from "#shared/domain/source-fetch.ts";
-import { announcementOf, fetchingStatus } from "#shared/domain/source-status.ts";
-import { isConflict } from "#shared/errors.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Artifact, SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
+import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
+import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
+import { diedMessage, type FetchDecision, INTERRUPTED } from "#shared/fleet/sources/source-fetch.ts";
+import { announcementOf, fetchingStatus } from "#shared/fleet/sources/source-status.ts";
 import type { Message } from "#shared/messages.ts";
 import type { MessageSender, Table, Write } from "#shared/ports.ts";
 

@@ -2,18 +2,18 @@ import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
-import { digestOf } from "#shared/domain/digest.ts";
-import { selects } from "#shared/domain/kinds/cluster-selection.ts";
-import { advance, nextDeadline } from "#shared/domain/rollout/advance.ts";
-import type { Assignment } from "#shared/domain/rollout/decision.ts";
-import { type Hold, holdsOf } from "#shared/domain/rollout/holds.ts";
-import { relationOf } from "#shared/domain/rollout/plan.ts";
-import { type Freeze, freezeOfAll, isReleased } from "#shared/domain/rows/brake-row.ts";
-import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
-import { clusterOf, keys, statePartition, syncName, targetRange } from "#shared/domain/rows/keys.ts";
-import { nextDesired } from "#shared/domain/rows/lineage.ts";
-import { type FleetRow, isUnplanned } from "#shared/domain/rows/object-rows.ts";
-import type { HeadRow, RenderingRow, RolloutRow, TargetRef, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { advance, nextDeadline } from "#shared/fleet/rollout/advance.ts";
+import type { Assignment } from "#shared/fleet/rollout/decision.ts";
+import { type Hold, holdsOf } from "#shared/fleet/rollout/holds.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { type Freeze, freezeOfAll, isReleased } from "#shared/fleet/rows/brake-row.ts";
+import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { clusterOf, keys, statePartition, syncName, targetRange } from "#shared/fleet/rows/keys.ts";
+import { nextDesired } from "#shared/fleet/rows/lineage.ts";
+import { type FleetRow, isUnplanned } from "#shared/fleet/rows/object-rows.ts";
+import type { HeadRow, RenderingRow, RolloutRow, TargetRef, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import {
   isNewer,
   keyText,
@@ -22,8 +22,8 @@ import {
   ROW_SCHEMA,
   type Row,
   type RowKey,
-} from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+} from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 

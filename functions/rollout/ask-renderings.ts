@@ -1,11 +1,11 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { RenderingRequest } from "#shared/domain/rollout/decision.ts";
-import { RENDER_ENGINE } from "#shared/domain/rollout/plan.ts";
-import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { RenderingRow, SourceRef } from "#shared/domain/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
-import { isConflict } from "#shared/errors.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import type { RenderingRequest } from "#shared/fleet/rollout/decision.ts";
+import { RENDER_ENGINE } from "#shared/fleet/rollout/plan.ts";
+import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
+import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 

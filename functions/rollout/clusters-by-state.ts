@@ -1,8 +1,8 @@
 import type { StoredMember } from "#functions/rollout/fleet.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
-import { keys, syncName } from "#shared/domain/rows/keys.ts";
-import type { SubjectStatus } from "#shared/domain/rows/object-rows.ts";
+import { keys, syncName } from "#shared/fleet/rows/keys.ts";
+import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { Table } from "#shared/ports.ts";
 
 export type ClusterCounts = NonNullable<SubjectStatus["clusters"]>;

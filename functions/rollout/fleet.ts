@@ -1,11 +1,11 @@
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { digestOf } from "#shared/domain/digest.ts";
-import { canonicalJson } from "#shared/domain/json.ts";
-import type { Member } from "#shared/domain/rollout/plan.ts";
-import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
-import { isNewer } from "#shared/domain/rows/row.ts";
+import { storedText } from "#shared/adapters/stored-text.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { Member } from "#shared/fleet/rollout/plan.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
-import { storedText } from "#shared/stored-text.ts";
 
 export interface Fleet {
   /** By name. */

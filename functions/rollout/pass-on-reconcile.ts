@@ -6,15 +6,15 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { readRenderings } from "#functions/rollout/rendered-since.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
-import { durationSeconds } from "#shared/domain/kinds/quantities.ts";
-import type { RenderingRequest } from "#shared/domain/rollout/decision.ts";
-import { inputDigest, relationOf } from "#shared/domain/rollout/plan.ts";
-import { dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { HeadRow, Looking } from "#shared/domain/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isConflict } from "#shared/errors.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
+import type { RenderingRequest } from "#shared/fleet/rollout/decision.ts";
+import { inputDigest, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { HeadRow, Looking } from "#shared/fleet/rows/rollout-rows.ts";
+import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Clusters asked, or asked about, at once. */

@@ -12,12 +12,12 @@ import { sealRollout } from "#functions/rollout/seal-rollout.ts";
 import { farewell, idle } from "#functions/rollout/settle-subject.ts";
 import { isSuperseded, startRollout, supersede } from "#functions/rollout/start-rollout.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
-import { dueAttributes, later } from "#shared/domain/rows/due.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import type { RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
-import { isNewer, type Row } from "#shared/domain/rows/row.ts";
-import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/errors.ts";
+import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
+import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** A subject that needs more steps than this in one go is looked at again by its next message or its watchdog. */

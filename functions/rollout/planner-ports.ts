@@ -1,4 +1,4 @@
-import type { Clock } from "#shared/domain/clock.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import type { Message } from "#shared/messages.ts";
 import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 

@@ -1,10 +1,10 @@
-import { type DesiredPlan, desiredPlan, relationOf } from "#shared/domain/rollout/plan.ts";
-import { type Brake, brakeAmong } from "#shared/domain/rows/brake-row.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { SourceRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import type { HeadRow, RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { type DesiredPlan, desiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { type Brake, brakeAmong } from "#shared/fleet/rows/brake-row.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { HeadRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** Everything about a subject that does not depend on the size of its fleet. */

@@ -1,8 +1,8 @@
 import { readFleet, readMembers, type StoredMember } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
-import type { Subject } from "#shared/domain/rows/keys.ts";
-import { isBlobLost } from "#shared/errors.ts";
+import { isBlobLost } from "#shared/base/errors.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
 export interface Recalled {

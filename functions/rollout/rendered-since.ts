@@ -2,9 +2,9 @@ import type { StoredMember } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { recallMembers } from "#functions/rollout/recall-members.ts";
-import { inputDigest } from "#shared/domain/rollout/plan.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { RenderingRow, RolloutRow } from "#shared/domain/rows/rollout-rows.ts";
+import { inputDigest } from "#shared/fleet/rollout/plan.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { RenderingRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** Of clusters that could be assigned nothing, because they could not be rendered for: those that could be by now. */

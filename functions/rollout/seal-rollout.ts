@@ -2,10 +2,10 @@ import { readMembers, type StoredMember } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
-import { inputDigest } from "#shared/domain/rollout/plan.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { Plan, RolloutRow, TargetInput, TargetRow } from "#shared/domain/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import { inputDigest } from "#shared/fleet/rollout/plan.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import type { Plan, RolloutRow, TargetInput, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 
 /** Targets written in one transaction, which holds 100 actions. */
 const PAGE = 90;

@@ -4,11 +4,11 @@ import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
-import { relationOf } from "#shared/domain/rollout/plan.ts";
-import { dueAtOf, dueAttributes, jittered, later } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { HeadRow, Looking } from "#shared/domain/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { dueAtOf, dueAttributes, jittered, later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { HeadRow, Looking } from "#shared/fleet/rows/rollout-rows.ts";
+import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 /** A subject with nothing to do is looked at this often, for joiners and for messages that were lost. */

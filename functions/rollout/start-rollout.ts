@@ -6,15 +6,15 @@ import { renderedSince } from "#functions/rollout/rendered-since.ts";
 import { targetPage } from "#functions/rollout/seal-rollout.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
-import { deadlineOf } from "#shared/domain/rollout/judge.ts";
-import { type Member, membershipHash, membersOf, relationOf, stageOf } from "#shared/domain/rollout/plan.ts";
-import { dueAttributes, watchdogAt } from "#shared/domain/rows/due.ts";
-import { clusterOf, keys, syncName } from "#shared/domain/rows/keys.ts";
-import type { FleetRow } from "#shared/domain/rows/object-rows.ts";
-import type { HeadRow, Plan, RolloutRow, RolloutStage, TargetState } from "#shared/domain/rows/rollout-rows.ts";
-import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
-import { isNewer, ROW_SCHEMA } from "#shared/domain/rows/row.ts";
-import { isOutstanding, type Phase, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { deadlineOf } from "#shared/fleet/rollout/judge.ts";
+import { type Member, membershipHash, membersOf, relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import type { HeadRow, Plan, RolloutRow, RolloutStage, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { isOutstanding, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /**
  * Supersede `newest`: a newer plan takes over while the rollout is in its first stage, and always from a halted one.

@@ -1,5 +1,5 @@
-import { type Subject, statePartition } from "#shared/domain/rows/keys.ts";
-import type { Phase } from "#shared/domain/rows/sync-row.ts";
+import { type Subject, statePartition } from "#shared/fleet/rows/keys.ts";
+import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { IndexEntry, Table } from "#shared/ports.ts";
 
 /** Every Sync of a subject by the state index, only those of one phase when it is given. May be a moment behind. */

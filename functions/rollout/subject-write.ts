@@ -1,6 +1,6 @@
-import { canonicalJson } from "#shared/domain/json.ts";
-import { type StatusFacts, subjectStatus } from "#shared/domain/rollout/subject-status.ts";
-import { isUnplanned, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { type StatusFacts, subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
+import { isUnplanned, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Write } from "#shared/ports.ts";
 
 /**

@@ -1,9 +1,9 @@
 import type { RolloutEnv } from "#functions/rollout/env.ts";
 import { planSubject } from "#functions/rollout/plan-subject.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
-import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
-import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
+import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";

@@ -1,7 +1,7 @@
-import type { Clock } from "#shared/domain/clock.ts";
-import { DUE_SHARDS, dueAttributes, dueShard, watchdogAt } from "#shared/domain/rows/due.ts";
-import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/domain/rows/row.ts";
-import { isConflict } from "#shared/errors.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import { DUE_SHARDS, dueAttributes, dueShard, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 

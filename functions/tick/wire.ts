@@ -1,8 +1,8 @@
 import { claimDue } from "#functions/tick/claim-due.ts";
 import type { TickEnv } from "#functions/tick/env.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { embeddedMetrics, powertoolsLog } from "#shared/adapters/powertools-observability.ts";
-import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";

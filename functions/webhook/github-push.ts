@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { boundedText } from "#shared/domain/kinds/bounded.ts";
+import { boundedText } from "#shared/base/bounded.ts";
 
 /** As long as the address of a Source may be. */
 const address = boundedText(2048).optional();

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { type GithubPush, readGithubPush } from "#functions/webhook/github-push.ts";
 import { isSignedByGithub } from "#functions/webhook/verify-signature.ts";
-import { mayFollow } from "#shared/domain/git-reference.ts";
-import { normaliseGitUrl } from "#shared/domain/git-url.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { SourceRow } from "#shared/domain/rows/object-rows.ts";
-import type { RowKey } from "#shared/domain/rows/row.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RowKey } from "#shared/fleet/rows/row.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
 import type { Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
+import { mayFollow } from "#shared/source/git-reference.ts";
+import { normaliseGitUrl } from "#shared/source/git-url.ts";
 
 export interface WebhookPorts {
   readonly table: Table;

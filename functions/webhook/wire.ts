@@ -1,13 +1,13 @@
 import { z } from "zod";
 import type { WebhookEnv } from "#functions/webhook/env.ts";
 import { receiveGithubEvent, type WebhookPorts } from "#functions/webhook/webhook.ts";
-import { AskedOnceSecrets } from "#shared/adapters/asked-once-secrets.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { powertoolsLog } from "#shared/adapters/powertools-observability.ts";
-import { SecretsManagerReader } from "#shared/adapters/secrets-reader.ts";
-import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { AskedOnceSecrets } from "#shared/adapters/aws/asked-once-secrets.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
+import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import { errorCode, errorMessage } from "#shared/errors.ts";
+import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 

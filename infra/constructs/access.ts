@@ -87,7 +87,7 @@ function leadingKeys(
   });
 }
 
-/** Folders of the bucket, as shared/domain/blob-keys.ts names them. */
+/** Folders of the bucket, as shared/fleet/blob-keys.ts names them. */
 export type Folder = "artifacts" | "incoming" | "renderings" | "inventories" | "plans";
 
 /**

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { percentEncode } from "#shared/domain/percent-encoding.ts";
+import { percentEncode } from "#shared/base/percent-encoding.ts";
 
 /** What a signature is over, of a request as it is on the wire. */
 export interface SignedParts {

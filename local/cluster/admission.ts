@@ -3,7 +3,7 @@ import type { Webhook } from "#local/cluster/faults.ts";
 import type { Kind } from "#local/cluster/kinds/kinds.ts";
 import { jsonPatch } from "#local/cluster/operations/patches.ts";
 import { badRequest, StatusError } from "#local/cluster/status-error.ts";
-import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
+import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
 
 export interface AdmissionRequest {
   readonly webhooks: readonly Webhook[];

@@ -1,6 +1,6 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { apiVersionOf, builtinKinds, resourceKey } from "#local/cluster/kinds/kinds.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export const apiServiceResource = resourceKey("apiregistration.k8s.io", "apiservices");
 

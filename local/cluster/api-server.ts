@@ -31,7 +31,7 @@ import { createObject, liveOf, replaceObject } from "#local/cluster/operations/w
 import { readWriteOptions, type WriteRequest, type Written } from "#local/cluster/operations/write-request.ts";
 import { isWatch, parseResourcePath, type ResourcePath } from "#local/cluster/resource-path.ts";
 import { methodNotAllowed, noSuchResource, notFound, StatusError, unauthorized } from "#local/cluster/status-error.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 export interface ApiRequest {
   readonly method: string;

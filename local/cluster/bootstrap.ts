@@ -4,7 +4,7 @@ import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
 import { apiVersionOf, builtinKindsByResource } from "#local/cluster/kinds/kinds.ts";
 import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 const systemNamespaces = ["kube-system", "kube-public", "kube-node-lease", "default"];
 

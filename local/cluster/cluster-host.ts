@@ -18,7 +18,7 @@ import { loadState, saveState } from "#local/cluster/state-files.ts";
 import { onlyFromHere } from "#local/from-here.ts";
 import { listenOnLoopback } from "#local/loopback-server.ts";
 import { createTlsCertificate, expiredTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
-import { type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
+import { type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
 export type { Authenticator, User } from "#local/cluster/authorization/authentication.ts";
 export { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";

@@ -1,5 +1,5 @@
-import type { JsonObject } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 
 export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 

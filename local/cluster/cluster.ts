@@ -8,8 +8,8 @@ import {
   type Kind,
   resourceKey,
 } from "#local/cluster/kinds/kinds.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export interface ClusterOptions {
   readonly name: string;

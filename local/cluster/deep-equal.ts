@@ -1,4 +1,4 @@
-import { isJsonObject } from "#shared/domain/json.ts";
+import { isJsonObject } from "#shared/base/json.ts";
 
 /** Equality of JSON values; the order of members and members that are undefined have no meaning. */
 export function deepEqual(left: unknown, right: unknown): boolean {

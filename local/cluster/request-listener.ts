@@ -9,7 +9,7 @@ import { parseResourcePath } from "#local/cluster/resource-path.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { StatusError } from "#local/cluster/status-error.ts";
 import { readBytesUpTo } from "#local/read-bytes.ts";
-import { type JsonObject, stringifyJson } from "#shared/domain/json.ts";
+import { type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
 export interface HostedCluster {
   readonly cluster: Cluster;

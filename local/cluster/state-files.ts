@@ -2,8 +2,8 @@ import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import type { TlsCertificate } from "#local/tls-certificate.ts";
-import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 export interface SavedCluster {
   readonly identity: { readonly name: string; readonly uid: string; readonly token: string; readonly version: string };

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from "#shared/domain/json.ts";
-import { stringifyJson } from "#shared/domain/json.ts";
+import type { Json, JsonObject } from "#shared/base/json.ts";
+import { stringifyJson } from "#shared/base/json.ts";
 
 /** One problem of an object: `reason` as `details.causes` names it. */
 export interface Cause {

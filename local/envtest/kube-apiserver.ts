@@ -9,9 +9,9 @@ import { startTethered, type TetheredProcess } from "#local/aws/tethered-process
 import type { KubeAssets } from "#local/envtest/kube-assets.ts";
 import { createMutualTlsCertificate } from "#local/tls-certificate.ts";
 import { KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
-import { parseJson } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { parseJson } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 
 export interface KubeUser {
   readonly name: string;

@@ -12,7 +12,7 @@ import { compare, valid } from "semver";
 import { extract, type Header } from "tar-stream";
 import { z } from "zod";
 import { type KubeAssets, readKubeAssets } from "#local/envtest/kube-assets.ts";
-import { parseDocuments } from "#shared/domain/yaml.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 export interface KubeAssetsDownload {
   /** Keeps one folder for each version and platform; what is already there is not asked for again. */

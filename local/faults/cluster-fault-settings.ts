@@ -2,7 +2,7 @@
 import { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";
 import { millisecondsOf, shareOf, splitSetting, unknownKnob, wrongValue } from "#local/faults/fault-setting.ts";
 import { LocalFailure } from "#local/local-failure.ts";
-import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 /** Faults that are being changed: checked as a whole at the end. */
 type Draft = Record<string, Json>;

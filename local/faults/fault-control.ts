@@ -9,7 +9,7 @@ import {
   withClusterSettings,
 } from "#local/faults/cluster-fault-settings.ts";
 import { LocalFailure } from "#local/local-failure.ts";
-import { nearestName } from "#shared/domain/nearest-name.ts";
+import { nearestName } from "#shared/base/nearest-name.ts";
 
 /** The faults of one target. */
 export interface TargetFaults {

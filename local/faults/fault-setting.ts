@@ -1,6 +1,6 @@
 /** What settings of all targets have in common. */
 import { LocalFailure } from "#local/local-failure.ts";
-import { nearestName } from "#shared/domain/nearest-name.ts";
+import { nearestName } from "#shared/base/nearest-name.ts";
 
 /** `latency=500ms` in two; a word without `=` has no value. */
 export function splitSetting(setting: string): { readonly name: string; readonly value: string | undefined } {

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runGit } from "#local/git/git-command.ts";
-import { quoted } from "#shared/domain/shell-word.ts";
+import { quoted } from "#shared/base/shell-word.ts";
 
 export interface GitCredentials {
   readonly username: string;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Clock } from "#shared/domain/clock.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import type { Ids } from "#shared/ports.ts";
 
 export const systemClock: Clock = { now: () => new Date() };

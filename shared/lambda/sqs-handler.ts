@@ -1,5 +1,5 @@
 import middy from "@middy/core";
-import { errorCode, errorMessage } from "#shared/errors.ts";
+import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { type Message, message as messageSchema, type QueueName } from "#shared/messages.ts";
 import type { Log } from "#shared/ports.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "#shared/domain/clock.ts";
+import type { Clock } from "#shared/base/clock.ts";
 
 /** What whoever wires a function may put in the place of the system's; Lambda puts nothing. */
 export interface WireOptions {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
-import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
+import { type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
+import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 import type { Ground } from "#test/bench/ground.ts";
 import type { RawCluster } from "#test/bench/kube-requests.ts";
 import { pathOfObject } from "#test/bench/object-paths.ts";

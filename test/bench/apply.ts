@@ -1,5 +1,5 @@
-import { type ManifestObject, stringMapAt } from "#shared/domain/kube-object.ts";
-import { partOfLabel } from "#shared/domain/membership.ts";
+import { type ManifestObject, stringMapAt } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { median, medianRatio, spread } from "#test/bench/figures.ts";
 import { applyRequest, type Ground, onGround } from "#test/bench/ground.ts";

@@ -1,9 +1,9 @@
-import { detectDrift } from "#functions/apply/engine/detect-drift.ts";
 import { createRandom, type Random } from "#local/aws/random.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
-import { parseJson, stringifyJson } from "#shared/domain/json.ts";
-import { listAt, type ManifestObject, objectIdOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
+import { parseJson, stringifyJson } from "#shared/base/json.ts";
+import { detectDrift } from "#shared/kube/engine/detect-drift.ts";
+import { listAt, type ManifestObject, objectIdOf, stringAt, valueAt } from "#shared/kube/kube-object.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
 import type { BenchOptions, BenchResult } from "#test/bench/bench.ts";
 import { median, medianRatio, spread } from "#test/bench/figures.ts";
 import { applyRequest, type Ground, onGround } from "#test/bench/ground.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { registerClusters } from "#local/register-clusters.ts";
 import { type Stack, startStack } from "#local/stack.ts";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { rounded } from "#test/bench/figures.ts";
 import { RawCluster } from "#test/bench/kube-requests.ts";

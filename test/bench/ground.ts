@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { stringifyJson } from "#shared/domain/json.ts";
-import { fieldManager, type ManifestObject } from "#shared/domain/kube-object.ts";
+import { stringifyJson } from "#shared/base/json.ts";
+import { fieldManager, type ManifestObject } from "#shared/kube/kube-object.ts";
 import type { TargetName } from "#test/bench/bench.ts";
 import { type ClusterAddress, type StartedTarget, startAwsProcess, startTarget } from "#test/bench/children.ts";
 import { RawCluster, type RawRequest } from "#test/bench/kube-requests.ts";

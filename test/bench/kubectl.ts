@@ -3,9 +3,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, type Stream } from "node:stream";
 import { text } from "node:stream/consumers";
-import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
-import { stringifyJson } from "#shared/domain/json.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { stringifyJson } from "#shared/base/json.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { ClusterAddress } from "#test/bench/children.ts";
 
 export interface KubectlRun {

@@ -4,7 +4,7 @@
  */
 import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 import { apply } from "#test/bench/apply.ts";
 import type { Bench, BenchOptions, TargetName } from "#test/bench/bench.ts";
 import { bestTarget } from "#test/bench/children.ts";

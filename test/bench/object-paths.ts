@@ -1,5 +1,5 @@
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { groupOf } from "#shared/domain/object-id.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { groupOf } from "#shared/kube/object-id.ts";
 
 /** The path of an object of one of the benchmarks' kinds, whose plurals are as English has them. */
 export function pathOfObject({ apiVersion, kind, metadata }: ManifestObject): string {

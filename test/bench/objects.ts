@@ -1,5 +1,5 @@
-import type { JsonObject } from "#shared/domain/json.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
 
 export const benchGroup = "bench.example.com";
 

@@ -1,7 +1,7 @@
 /** Everything that drift can look like, by the list of docs/benchmarks.md: each plant makes one object drift. */
-import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
-import { listAt, type ManifestObject, stringMapAt, valueAt } from "#shared/domain/kube-object.ts";
-import { partOfLabel } from "#shared/domain/membership.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
+import { listAt, type ManifestObject, stringMapAt, valueAt } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
 import { until, whileRewriting } from "#test/bench/admission.ts";
 import { applyRequest, type Ground } from "#test/bench/ground.ts";
 import { pathOfObject } from "#test/bench/object-paths.ts";

@@ -1,5 +1,5 @@
-import { parseJson } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
+import { parseJson } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 import type { RawCluster } from "#test/bench/kube-requests.ts";
 
 /** Such as `v1.36.2`. */

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { pacedClock } from "#local/paced-clock.ts";
 import { addFleet, type Stack, startStack } from "#local/stack.ts";
-import type { ClusterObject, SyncGroupObject } from "#shared/domain/api/objects.ts";
+import type { ClusterObject, SyncGroupObject } from "#shared/fleet/api/objects.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 
 const patienceMs = 60_000;

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { clusterReader, decodeManifests, differences } from "#test/support/cluster-reader.ts";
 import { startDemo } from "#test/support/demo-process.ts";
 import { foreignRepository } from "#test/support/foreign-repository.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
-import { clusterSecret } from "#shared/domain/cluster-secret.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
+import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";

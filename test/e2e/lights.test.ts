@@ -1,6 +1,6 @@
 /** What commands say while something is not yet, or not at all, as it should be. */
 import { describe, expect, test } from "vitest";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import { groupDocument, yaml } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";

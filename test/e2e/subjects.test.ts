@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets } from "#test/support/fleet-targets.ts";

@@ -13,7 +13,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 import { playMutants } from "#test/nightly/mutants/play-mutants.ts";
 import { measuredRate } from "#test/support/measured-rate.ts";
 import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";

@@ -7,12 +7,12 @@ import { lambdaFunction } from "#local/aws/lambda-function.ts";
 import { Principals } from "#local/aws/principals.ts";
 import { sharedSandbox } from "#local/aws/sandbox.ts";
 import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
-import { packArtifact } from "#shared/adapters/artifact-archive.ts";
-import { LambdaBuilder } from "#shared/adapters/lambda-builder.ts";
-import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { treeDigest } from "#shared/domain/tree-listing.ts";
+import { LambdaBuilder } from "#shared/adapters/aws/lambda-builder.ts";
+import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
+import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
+import { treeDigest } from "#shared/source/tree-listing.ts";
 
 export interface BuildWorld {
   readonly aws: AwsClients;

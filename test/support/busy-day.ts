@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { InterceptedRequest, Interception } from "#local/cluster/request-listener.ts";
-import type { SyncObject } from "#shared/domain/api/objects.ts";
+import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import {
   busyClusters,
   busySource,

@@ -1,6 +1,6 @@
 /** What a busy day is about: two groups that meet on clusters, a Sync of somebody's own, and what git has for them. */
-import { parseJson } from "#shared/domain/json.ts";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
+import { parseJson } from "#shared/base/json.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import { groupDocument, namespaceManifest, ringStages, sourceDocument, yaml } from "#test/support/e2e-documents.ts";
 import { type NewCluster, namespace, type World } from "#test/support/e2e-world.ts";
 

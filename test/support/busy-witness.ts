@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import type { RequestRecord } from "#local/cluster/cluster-host.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
-import { parentNamespace } from "#shared/domain/parent-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
+import { parentNamespace } from "#shared/kube/parent-object.ts";
 import {
   busyPlaces,
   type Contents,

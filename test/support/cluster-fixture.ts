@@ -1,10 +1,10 @@
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
-import type { ClusterClient } from "#shared/domain/cluster-client.ts";
-import { type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import type { SyncClaim } from "#shared/domain/parent-object.ts";
+import { type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import type { SyncClaim } from "#shared/kube/parent-object.ts";
 
 export function inSeconds(seconds: number): Date {
   return new Date(Date.now() + seconds * 1000);

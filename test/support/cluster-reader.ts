@@ -1,7 +1,7 @@
 /** Reads a cluster with kubectl, and says where it differs from what kubectl made of a folder. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 const run = promisify(execFile);
 const maxOutputBytes = 64 * 1024 * 1024;

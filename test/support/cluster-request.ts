@@ -1,6 +1,6 @@
 import { Agent, type RequestOptions, request as sendRequest } from "node:https";
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
-import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 export interface ClusterRequest {
   readonly method?: string;

@@ -1,7 +1,7 @@
-import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 
 const endpointSpec: ClusterSpec = { endpoint: { server: "https://c1.example.com", token: { secret: "c1" } } };
 

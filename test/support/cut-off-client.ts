@@ -1,5 +1,5 @@
-import type { ClusterClient } from "#shared/domain/cluster-client.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
 
 export interface CutOff {
   readonly verb: "apply" | "delete";

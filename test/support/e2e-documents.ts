@@ -1,8 +1,8 @@
 /** Documents and manifests that the end-to-end tests have in common. */
 import type { z } from "zod";
-import { API_VERSION } from "#shared/domain/kinds/metadata.ts";
-import type { sourceSpec } from "#shared/domain/kinds/source.ts";
-import type { syncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import type { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import type { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { type NewCluster, namespace } from "#test/support/e2e-world.ts";
 
 export type SourceInput = z.input<typeof sourceSpec>;

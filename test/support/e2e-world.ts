@@ -16,6 +16,7 @@ import { type PacedClock, pacedClock } from "#local/paced-clock.ts";
 import { registerClusters } from "#local/register-clusters.ts";
 import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 import type {
   ApiList,
   ClusterObject,
@@ -24,9 +25,8 @@ import type {
   SyncGroupObject,
   SyncObject,
   TargetItem,
-} from "#shared/domain/api/objects.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
-import { errorMessage } from "#shared/errors.ts";
+} from "#shared/fleet/api/objects.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
 import { type ChangeMonitor, watchChanges } from "#test/support/change-monitor.ts";
 import { embeddedFleet, type Fleet, type FleetTarget } from "#test/support/fleet.ts";
 import { byHand, type KubeAnswer, type KubeCall } from "#test/support/kube-call.ts";

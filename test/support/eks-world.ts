@@ -4,7 +4,7 @@ import { type EksCluster, EksRegister } from "#local/aws/eks-register.ts";
 import { type CallFailure, type EksStsCall, type EksStsServer, startEksAndSts } from "#local/aws/eks-sts-server.ts";
 import { IamRoles } from "#local/aws/iam-roles.ts";
 import { type AccessKey, Principals } from "#local/aws/principals.ts";
-import { EksAccess } from "#shared/adapters/eks-access.ts";
+import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 
 export const homeAccount = "111122223333";

@@ -2,14 +2,15 @@
  * The apply engine and a cluster, as its suites begin: sets that belong to `claimFor` of their name, applied with a
  * minute's time and an inventory that is kept as a worker keeps it.
  */
-import { type ApplySetRequest, type ApplySetResult, applySet } from "#functions/apply/engine/apply-set.ts";
-import type { PruneRequest } from "#functions/apply/engine/prune-set.ts";
+
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import { changeInventory, emptyInventory, type Inventory } from "#shared/domain/inventory.ts";
-import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
-import { objectIdKey } from "#shared/domain/object-id.ts";
-import { type SyncClaim, setIdOf } from "#shared/domain/parent-object.ts";
+import { type ApplySetRequest, type ApplySetResult, applySet } from "#shared/kube/engine/apply-set.ts";
+import type { PruneRequest } from "#shared/kube/engine/prune-set.ts";
+import { changeInventory, emptyInventory, type Inventory } from "#shared/kube/inventory.ts";
+import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
+import { objectIdKey } from "#shared/kube/object-id.ts";
+import { type SyncClaim, setIdOf } from "#shared/kube/parent-object.ts";
 import {
   type ClusterFixture,
   claimFor,

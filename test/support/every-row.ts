@@ -1,4 +1,4 @@
-import type { Row } from "#shared/domain/rows/row.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
 import type { RowQuery, Table } from "#shared/ports.ts";
 
 /** All pages of a query. */

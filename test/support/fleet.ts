@@ -6,7 +6,7 @@ import {
   startClusterHost,
 } from "#local/cluster/cluster-host.ts";
 import type { ClusterFaults } from "#local/cluster/faults.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 export interface Fleet {
   /** Whether controllers run beside the API servers: only then do workloads become ready and namespaces go. */

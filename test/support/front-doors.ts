@@ -13,7 +13,7 @@ import { sharedSandbox } from "#local/aws/sandbox.ts";
 import { only } from "#local/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { Log } from "#shared/ports.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";

@@ -2,10 +2,10 @@
 import { loadInventory } from "#functions/apply/sync-blobs.ts";
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
-import { partOfLabel } from "#shared/domain/membership.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
-import type { Observed } from "#shared/domain/rows/sync-row.ts";
+import type { Observed } from "#shared/fleet/rows/sync-row.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
 import { endpointOf } from "#test/support/cluster-fixture.ts";
 import { type HostileApi, startHostileApi } from "#test/support/hostile-api.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";

@@ -5,9 +5,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type ClusterConnection, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
-import { groupOf } from "#shared/domain/object-id.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
+import { groupOf } from "#shared/kube/object-id.ts";
 import { configMap, deployment, endpointOf, namespace } from "#test/support/cluster-fixture.ts";
 
 /** Of each cluster, beyond the first one, which pays for what all share; with its clients, as they are in that process. */

@@ -1,4 +1,4 @@
-import { errorMessage } from "#shared/errors.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 import { runWaitSeconds } from "#test/support/chaos-story.ts";
 import type { World } from "#test/support/e2e-world.ts";
 

@@ -1,6 +1,6 @@
 import { request as sendRequest } from "node:https";
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
-import { type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 /** Requests of a test's own hand; records of Starling's requests are those without it. */
 export const handUserAgent = "e2e-by-hand";

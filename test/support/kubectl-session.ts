@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { stringifyJson } from "#shared/domain/json.ts";
+import { stringifyJson } from "#shared/base/json.ts";
 import type { KubectlCommand, KubectlSession } from "#test/contract/local/cluster/kubectl-sessions.ts";
 
 export interface SessionServer {

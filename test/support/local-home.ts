@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, vi } from "vitest";
-import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { type Ran, ranTo, type StartedProcess, startNode } from "#test/support/started-process.ts";
 
 const run = promisify(execFile);

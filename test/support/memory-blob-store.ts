@@ -1,5 +1,5 @@
-import { blobTooLarge } from "#shared/adapters/blob-too-large.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { blobTooLarge } from "#shared/adapters/aws/blob-too-large.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
 /** Blobs in memory, held to the same contract suite as S3. */

@@ -1,6 +1,6 @@
 import { build } from "#functions/build/build.ts";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Builder, BuildRequest, Built, KustomizeRunner } from "#shared/ports.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 

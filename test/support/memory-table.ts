@@ -1,7 +1,7 @@
-import { readableRow } from "#shared/adapters/readable-row.ts";
-import { refuseLargeRow, refuseLargeRows } from "#shared/adapters/row-limit.ts";
-import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
-import { ConflictError } from "#shared/errors.ts";
+import { readableRow } from "#shared/adapters/aws/readable-row.ts";
+import { refuseLargeRow, refuseLargeRows } from "#shared/adapters/aws/row-limit.ts";
+import { ConflictError } from "#shared/base/errors.ts";
+import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Condition, IndexEntry, IndexQuery, Page, Reading, RowQuery, Table, Write } from "#shared/ports.ts";
 
 /** What DynamoDB takes in one transaction. */

@@ -1,15 +1,15 @@
 /** Two runs are equal when these are: rows and clusters without times, counters and what chance names. */
 
-import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { readInventory } from "#shared/domain/inventory.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { stringifyJson } from "#shared/domain/json.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
-import type { EventRow } from "#shared/domain/rows/event-row.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { stringifyJson } from "#shared/base/json.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { EventRow } from "#shared/fleet/rows/event-row.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { readInventory } from "#shared/kube/inventory.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
 import type { World } from "#test/support/e2e-world.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 

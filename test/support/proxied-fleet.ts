@@ -1,13 +1,13 @@
 /** Clusters of their own processes behind one recording proxy, which does what the embedded host does by itself. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { Agent, createServer, request as sendRequest } from "node:https";
-import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import type { ClusterConnection, Interceptor, RequestRecord } from "#local/cluster/cluster-host.ts";
 import { listenOnLoopback } from "#local/loopback-server.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 import type { ClusterTarget, StartedTarget } from "#test/contract/targets.ts";
 import type { Fleet, FleetTarget } from "#test/support/fleet.ts";
 

@@ -1,7 +1,7 @@
-import { applyOptions } from "#shared/domain/kinds/sync-template.ts";
-import { keys, type Subject, statePartition } from "#shared/domain/rows/keys.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
-import type { Desired, Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
+import { keys, type Subject, statePartition } from "#shared/fleet/rows/keys.ts";
+import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import type { Desired, Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
 const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };

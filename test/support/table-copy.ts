@@ -1,6 +1,6 @@
 /** The table as it was: what a restore from a backup gives. */
 import { DeleteCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
-import type { Row } from "#shared/domain/rows/row.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
 import type { World } from "#test/support/e2e-world.ts";
 
 /** More than the weather lets fail in a row. */

@@ -4,10 +4,10 @@ import { loadInventory } from "#functions/apply/sync-blobs.ts";
 import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
-import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
-import { partOfLabel } from "#shared/domain/membership.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
-import type { Observed, Phase } from "#shared/domain/rows/sync-row.ts";
+import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";
+import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
 import { endpointOf } from "#test/support/cluster-fixture.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 

@@ -1,4 +1,4 @@
-import { keyText, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 /** Rows that several write. The others, of directories, go with one of these in every transaction. */

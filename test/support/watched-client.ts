@@ -1,4 +1,4 @@
-import type { ClusterClient, WritePermit } from "#shared/domain/cluster-client.ts";
+import type { ClusterClient, WritePermit } from "#shared/kube/cluster-client.ts";
 
 export interface ClientCall {
   readonly method: string;

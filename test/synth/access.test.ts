@@ -2,9 +2,9 @@ import { App, Stack } from "aws-cdk-lib";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { type AccessFor, blobsOf, plain, rowsOf } from "#infra/constructs/access.ts";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { dueShard } from "#shared/domain/rows/due.ts";
-import { keys, statePartition } from "#shared/domain/rows/keys.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { dueShard } from "#shared/fleet/rows/due.ts";
+import { keys, statePartition } from "#shared/fleet/rows/keys.ts";
 
 const env = z.object({ NEEDED: z.string(), OPTIONAL: z.string().optional() });
 type Wanted = AccessFor<typeof env>;

@@ -1,6 +1,6 @@
-import type { ApplySetResult } from "#functions/apply/engine/apply-set.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
-import type { ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
+import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
+import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
 
 /** Why not everything of a set was applied. */
 export interface ApplyObstacles {

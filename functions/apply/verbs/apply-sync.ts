@@ -1,8 +1,4 @@
 import { placesIn } from "#functions/apply/desired-part.ts";
-import { type ApplySetResult, applySet } from "#functions/apply/engine/apply-set.ts";
-import { endsTheRun } from "#functions/apply/engine/object-failure.ts";
-import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
-import { type PruneResult, pruneSet } from "#functions/apply/engine/prune-set.ts";
 import { progressAfter, progressOf, unsettledIds } from "#functions/apply/progress.ts";
 import { findForeign } from "#functions/apply/rebuild-inventory.ts";
 import { loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
@@ -16,13 +12,17 @@ import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { withheldFinding } from "#functions/apply/verbs/withheld-finding.ts";
-import { worstOf } from "#shared/domain/health/status.ts";
-import { changeInventory, type Inventory } from "#shared/domain/inventory.ts";
-import { objectIdOf } from "#shared/domain/kube-object.ts";
-import { type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
-import type { Applied } from "#shared/domain/rows/sync-row.ts";
-import { healthFinding } from "#shared/domain/sync/observe.ts";
-import type { Withheld } from "#shared/domain/sync/withheld.ts";
+import type { Applied } from "#shared/fleet/rows/sync-row.ts";
+import { healthFinding } from "#shared/fleet/sync/observe.ts";
+import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import { type ApplySetResult, applySet } from "#shared/kube/engine/apply-set.ts";
+import { endsTheRun } from "#shared/kube/engine/object-failure.ts";
+import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
+import { type PruneResult, pruneSet } from "#shared/kube/engine/prune-set.ts";
+import { worstOf } from "#shared/kube/health/status.ts";
+import { changeInventory, type Inventory } from "#shared/kube/inventory.ts";
+import { objectIdOf } from "#shared/kube/kube-object.ts";
+import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
 /**
  * Takes the cluster to the rendering that is desired: claims the parent object, applies, and only when every object was

@@ -1,7 +1,7 @@
-import type { ApplySetResult } from "#functions/apply/engine/apply-set.ts";
-import { foreignList } from "#shared/domain/foreign-text.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
-import type { ObjectWarning } from "#shared/domain/rows/sync-row.ts";
+import { foreignList } from "#shared/base/foreign-text.ts";
+import type { ObjectWarning } from "#shared/fleet/rows/sync-row.ts";
+import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
 
 /** What the API server warned about: deprecated APIs, what a policy objects to; each text once. */
 export function warningsOf({ objects }: ApplySetResult): readonly ObjectWarning[] {

@@ -1,6 +1,6 @@
-import { ensureParent, type ParentResult } from "#functions/apply/engine/ensure-parent.ts";
 import type { VerbContext } from "#functions/apply/verbs/verb.ts";
-import type { GroupKind } from "#shared/domain/object-id.ts";
+import { ensureParent, type ParentResult } from "#shared/kube/engine/ensure-parent.ts";
+import type { GroupKind } from "#shared/kube/object-id.ts";
 
 /** Begins an attempt in the cluster; see `ensureParent`. */
 export function claimParent(context: VerbContext, groupKinds: readonly GroupKind[]): Promise<ParentResult> {

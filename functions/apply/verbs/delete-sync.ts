@@ -1,4 +1,3 @@
-import { deleteSet } from "#functions/apply/engine/delete-set.ts";
 import { progressAfter, progressOf, unsettledIds } from "#functions/apply/progress.ts";
 import { findForeign } from "#functions/apply/rebuild-inventory.ts";
 import { saveInventory } from "#functions/apply/sync-blobs.ts";
@@ -8,10 +7,11 @@ import { pruneFinding } from "#functions/apply/verbs/prune-finding.ts";
 import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import { changeInventory } from "#shared/domain/inventory.ts";
-import type { ForeignObject } from "#shared/domain/membership.ts";
-import { describeObject, type ObjectId, objectIdKey } from "#shared/domain/object-id.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { deleteSet } from "#shared/kube/engine/delete-set.ts";
+import { changeInventory } from "#shared/kube/inventory.ts";
+import type { ForeignObject } from "#shared/kube/membership.ts";
+import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
 const MAX_NAMED = 3;
 

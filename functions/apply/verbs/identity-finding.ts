@@ -1,5 +1,5 @@
-import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 
 /**
  * Asks a cluster who it is.

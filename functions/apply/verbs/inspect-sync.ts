@@ -1,8 +1,4 @@
 import { desiredPart } from "#functions/apply/desired-part.ts";
-import { applySet } from "#functions/apply/engine/apply-set.ts";
-import { checkHealth, needsWholeObjects } from "#functions/apply/engine/check-health.ts";
-import { type DriftedObject, type DriftReport, detectDrift } from "#functions/apply/engine/detect-drift.ts";
-import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
 import { findForeign } from "#functions/apply/rebuild-inventory.ts";
 import { loadRendering, saveInventory } from "#functions/apply/sync-blobs.ts";
 import { obstaclesOf } from "#functions/apply/verbs/apply-obstacles.ts";
@@ -15,12 +11,16 @@ import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import { countCorrections, sortDrift } from "#functions/apply/verbs/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/domain/inventory.ts";
-import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
-import { objectIdKey, placesOf } from "#shared/domain/object-id.ts";
-import { isReconciled, maxTroubles, type ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
-import { healthFinding } from "#shared/domain/sync/observe.ts";
-import type { Withheld } from "#shared/domain/sync/withheld.ts";
+import { isReconciled, maxTroubles, type ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
+import { healthFinding } from "#shared/fleet/sync/observe.ts";
+import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import { applySet } from "#shared/kube/engine/apply-set.ts";
+import { checkHealth, needsWholeObjects } from "#shared/kube/engine/check-health.ts";
+import { type DriftedObject, type DriftReport, detectDrift } from "#shared/kube/engine/detect-drift.ts";
+import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
+import { changeInventory, entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
+import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
+import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 
 /**
  * The routine look at a Sync that was applied: has anything changed, and is everything still ready? Drift is put back

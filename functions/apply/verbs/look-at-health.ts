@@ -1,16 +1,16 @@
 import { desiredPart } from "#functions/apply/desired-part.ts";
-import { checkHealth, type HealthReport, type UnreadyObject } from "#functions/apply/engine/check-health.ts";
 import { saveInventory } from "#functions/apply/sync-blobs.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
 import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
 import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
 import { isLeftAway } from "#functions/apply/verbs/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import { jobFailed } from "#shared/domain/health/status.ts";
-import { entriesById } from "#shared/domain/inventory.ts";
-import { describeObject, objectIdKey } from "#shared/domain/object-id.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { healthFinding, type SeenHealth } from "#shared/domain/sync/observe.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { healthFinding, type SeenHealth } from "#shared/fleet/sync/observe.ts";
+import { checkHealth, type HealthReport, type UnreadyObject } from "#shared/kube/engine/check-health.ts";
+import { jobFailed } from "#shared/kube/health/status.ts";
+import { entriesById } from "#shared/kube/inventory.ts";
+import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
 
 /**
  * Looks at the health of everything that was applied, without writing to the cluster. What was deleted or replaced

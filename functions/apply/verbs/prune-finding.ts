@@ -1,8 +1,8 @@
-import { outOfTime } from "#functions/apply/engine/own-deadline.ts";
-import type { PruneResult } from "#functions/apply/engine/prune-set.ts";
 import type { VerbResult } from "#functions/apply/verbs/verb.ts";
-import { describeObject } from "#shared/domain/object-id.ts";
-import type { ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
+import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
+import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
+import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
+import { describeObject } from "#shared/kube/object-id.ts";
 
 /** Deletions that are not all done: waiting for finalizers, refused for now, or refused for good. */
 export function pruneFinding(

@@ -1,5 +1,4 @@
 import { placesIn } from "#functions/apply/desired-part.ts";
-import { pruneSet } from "#functions/apply/engine/prune-set.ts";
 import { loadRendering } from "#functions/apply/sync-blobs.ts";
 import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
 import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
@@ -7,7 +6,8 @@ import { pruneFinding } from "#functions/apply/verbs/prune-finding.ts";
 import { recallInventory } from "#functions/apply/verbs/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import { objectIdKey } from "#shared/domain/object-id.ts";
+import { pruneSet } from "#shared/kube/engine/prune-set.ts";
+import { objectIdKey } from "#shared/kube/object-id.ts";
 
 /**
  * Deletes the members that nobody recorded and that somebody has accepted, each under the uid that was shown, as a prune

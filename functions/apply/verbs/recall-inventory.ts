@@ -2,10 +2,10 @@ import { rebuildInventory } from "#functions/apply/rebuild-inventory.ts";
 import { loadInventory } from "#functions/apply/sync-blobs.ts";
 import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
-import type { Inventory } from "#shared/domain/inventory.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { isBlobLost, type StarlingError } from "#shared/errors.ts";
+import { isBlobLost, type StarlingError } from "#shared/base/errors.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Inventory } from "#shared/kube/inventory.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
 
 const MAX_NAMED = 3;
 

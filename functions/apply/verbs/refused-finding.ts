@@ -1,6 +1,6 @@
-import type { ParentResult } from "#functions/apply/engine/ensure-parent.ts";
 import { otherCluster } from "#functions/apply/verbs/identity-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import type { ParentResult } from "#shared/kube/engine/ensure-parent.ts";
 
 /**
  * The cluster remembers something that forbids this attempt. Another cluster behind the endpoint counts as unreachable:

@@ -1,11 +1,12 @@
 /** Corrections that somebody undoes before the next look: after a few of them the object is left to that one. */
-import type { DriftedObject } from "#functions/apply/engine/detect-drift.ts";
-import { ownedDigests } from "#shared/domain/field-set.ts";
-import { entriesById, type Inventory, type InventoryEntry } from "#shared/domain/inventory.ts";
-import { type ManifestObject, objectIdOf } from "#shared/domain/kube-object.ts";
-import { describeObject, objectIdKey, placesOf } from "#shared/domain/object-id.ts";
-import type { ObjectTrouble } from "#shared/domain/rows/sync-row.ts";
-import { undoing } from "#shared/domain/undone-fields.ts";
+
+import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
+import type { DriftedObject } from "#shared/kube/engine/detect-drift.ts";
+import { ownedDigests } from "#shared/kube/field-set.ts";
+import { entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
+import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
+import { describeObject, objectIdKey, placesOf } from "#shared/kube/object-id.ts";
+import { undoing } from "#shared/kube/undone-fields.ts";
 
 /** So often the same fields of an object are put back. */
 const MAX_CORRECTIONS = 5;

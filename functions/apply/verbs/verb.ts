@@ -1,10 +1,10 @@
 import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
 import type { WriteGate } from "#functions/apply/write-gate.ts";
-import type { ClusterClient } from "#shared/domain/cluster-client.ts";
-import type { SyncClaim } from "#shared/domain/parent-object.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import type { Finding } from "#shared/domain/sync/observe.ts";
-import type { Withheld } from "#shared/domain/sync/withheld.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Finding } from "#shared/fleet/sync/observe.ts";
+import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import type { SyncClaim } from "#shared/kube/parent-object.ts";
 
 /** What a verb works with. */
 export interface VerbContext {

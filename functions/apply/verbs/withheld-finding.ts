@@ -1,5 +1,5 @@
 import type { VerbResult } from "#functions/apply/verbs/verb.ts";
-import type { Withheld } from "#shared/domain/sync/withheld.ts";
+import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 
 /** @param standing - what was done, and what not. */
 export function withheldFinding(standing: string, why: Withheld): VerbResult {

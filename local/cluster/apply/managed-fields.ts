@@ -23,7 +23,7 @@ import {
 } from "#local/cluster/apply/typed-value.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { applyConflict, type FieldConflict } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 
 /** One entry of metadata.managedFields, decoded. */
 interface Manager {

@@ -1,5 +1,5 @@
 import { type MapType, memberType, type TypeRef, typeFor } from "#local/cluster/apply/schema.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 /**
  * A set of field paths, as structured-merge-diff keeps it (`fieldpath.Set`). Elements are written as `fieldsV1` writes

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 
 /** What a scalar may hold. All but `numeric` and `boolean` are written as strings, `quantity` and `intOrString` also as numbers. */
 export type ScalarName = "string" | "numeric" | "boolean" | "untyped" | "quantity" | "time" | "bytes" | "intOrString";

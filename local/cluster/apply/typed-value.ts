@@ -15,7 +15,7 @@ import {
   typeFor,
 } from "#local/cluster/apply/schema.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
-import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
 /**
  * The operations of structured-merge-diff v6 (`typed/`) on JSON values: the base of server-side apply.

@@ -1,5 +1,5 @@
 import { clusterRoleResource, rbacGroup } from "#local/cluster/authorization/rbac.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 /** Verbs, API groups ("core" for the one without a name) and resources; or verbs and URLs. Separated by blanks. */
 type Row = readonly [verbs: string, groups: string, resources: string] | readonly [verbs: string, urls: string];

@@ -1,8 +1,8 @@
 import type { Access, ResourceAccess } from "#local/cluster/authorization/access.ts";
 import type { User } from "#local/cluster/authorization/authentication.ts";
 import { type ClusterStore, objectKey } from "#local/cluster/cluster-store.ts";
-import type { Json, JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt } from "#shared/domain/kube-object.ts";
+import type { Json, JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 /** A PolicyRule: what it allows, `*` standing for all. */
 export interface PolicyRule {

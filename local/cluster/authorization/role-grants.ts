@@ -12,8 +12,8 @@ import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { nameOf, resourceSubject, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import type { WriteRequest } from "#local/cluster/operations/write-request.ts";
 import { forbidden, notFound } from "#local/cluster/status-error.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 
 const all = ["*"];
 const everything: readonly PolicyRule[] = [

@@ -3,8 +3,8 @@ import type { User } from "#local/cluster/authorization/authentication.ts";
 import { serviceAccountOf, serviceAccountUser } from "#local/cluster/authorization/rbac.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
-import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 /** The audience of tokens that ask for none, and the only one the server itself accepts. */
 export const serviceAccountIssuer = "https://kubernetes.default.svc.cluster.local";

@@ -3,8 +3,8 @@ import { type Change, keyOf, objectKey } from "#local/cluster/cluster-store.ts";
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
 import { serviceResource, sliceResource } from "#local/cluster/controllers/endpoints-controller.ts";
 import { enqueue } from "#local/cluster/controllers/workload.ts";
-import type { Json, JsonObject } from "#shared/domain/json.ts";
-import { labelsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { Json, JsonObject } from "#shared/base/json.ts";
+import { labelsOf, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 interface Verdict {
   readonly status: "True" | "False";

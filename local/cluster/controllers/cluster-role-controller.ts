@@ -3,8 +3,8 @@ import type { ControllerContext } from "#local/cluster/controllers/controller-co
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { nameOf } from "#local/cluster/operations/object-meta.ts";
 import { matchesLabels } from "#local/cluster/operations/table.ts";
-import type { Json, JsonObject } from "#shared/domain/json.ts";
-import { listAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { Json, JsonObject } from "#shared/base/json.ts";
+import { listAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const manager = "clusterrole-aggregation-controller";
 

@@ -11,8 +11,8 @@ import { metadataOf, nameOf, withMetadata } from "#local/cluster/operations/obje
 import { applyParsed } from "#local/cluster/operations/patch-operations.ts";
 import { fieldsContext, toServerObject, type WriteRequest } from "#local/cluster/operations/write-request.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { annotationsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { annotationsOf, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export interface ControllerSettings {
   readonly scheduler: Scheduler;

@@ -2,8 +2,8 @@ import { crdResource } from "#local/cluster/cluster.ts";
 import type { Change } from "#local/cluster/cluster-store.ts";
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
 import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 /** A definition is served only a moment after it was stored, as on a real server. */
 const establishAfterMs = 20;

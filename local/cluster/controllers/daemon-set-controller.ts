@@ -10,8 +10,8 @@ import {
   templateHash,
   templateOf,
 } from "#local/cluster/controllers/workload.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { labelsOf } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { labelsOf } from "#shared/kube/kube-object.ts";
 
 export const daemonSetResource = "apps/daemonsets";
 const revisionLabel = "controller-revision-hash";

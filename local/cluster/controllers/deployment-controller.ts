@@ -15,8 +15,8 @@ import {
 } from "#local/cluster/controllers/workload.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { annotationsOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { annotationsOf, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export const deploymentResource = "apps/deployments";
 const revisionAnnotation = "deployment.kubernetes.io/revision";

@@ -7,8 +7,8 @@ import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { matchesLabels } from "#local/cluster/operations/table.ts";
 import { generatedSuffix } from "#local/cluster/operations/write-operations.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { labelsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { labelsOf, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export const serviceResource = "/services";
 export const sliceResource = "discovery.k8s.io/endpointslices";

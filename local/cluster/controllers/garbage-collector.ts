@@ -2,8 +2,8 @@ import { type Change, keyOf } from "#local/cluster/cluster-store.ts";
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
 import { ownerUids, type StoredAt, uidOf } from "#local/cluster/controllers/owner-index.ts";
 import { withMetadata } from "#local/cluster/operations/object-meta.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const foreground = "foregroundDeletion";
 const orphan = "orphan";

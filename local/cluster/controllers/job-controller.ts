@@ -10,8 +10,8 @@ import {
   specOf,
   templateOf,
 } from "#local/cluster/controllers/workload.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export const jobResource = "batch/jobs";
 

@@ -1,8 +1,8 @@
 import type { ControllerContext } from "#local/cluster/controllers/controller-context.ts";
 import { isDeleting } from "#local/cluster/controllers/workload.ts";
 import { nameOf } from "#local/cluster/operations/object-meta.ts";
-import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 
 export const namespaceResource = "/namespaces";
 

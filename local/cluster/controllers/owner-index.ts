@@ -1,6 +1,6 @@
 import { type Change, type ClusterStore, keyOf } from "#local/cluster/cluster-store.ts";
-import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 /** Where an object is stored. */
 export interface StoredAt {

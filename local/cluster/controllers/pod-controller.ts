@@ -1,8 +1,8 @@
 import { type Change, keyOf } from "#local/cluster/cluster-store.ts";
 import { type ControllerContext, controllerOf } from "#local/cluster/controllers/controller-context.ts";
 import { uidOf } from "#local/cluster/controllers/owner-index.ts";
-import type { Json, JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { Json, JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export const podResource = "/pods";
 

@@ -12,7 +12,7 @@ import {
   statusOf,
   templateOf,
 } from "#local/cluster/controllers/workload.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 export const replicaSetResource = "apps/replicasets";
 

@@ -30,8 +30,8 @@ import {
 } from "#local/cluster/controllers/storage-controller.ts";
 import { enqueue } from "#local/cluster/controllers/workload.ts";
 import { matchesLabels } from "#local/cluster/operations/table.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 
 type Reconcile = (context: ControllerContext, object: JsonObject) => void;
 

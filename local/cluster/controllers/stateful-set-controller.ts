@@ -15,8 +15,8 @@ import {
   templateOf,
 } from "#local/cluster/controllers/workload.ts";
 import { nameOf } from "#local/cluster/operations/object-meta.ts";
-import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
-import { labelsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { labelsOf, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export const statefulSetResource = "apps/statefulsets";
 const revisionLabel = "controller-revision-hash";

@@ -3,8 +3,8 @@ import { podResource, readySince } from "#local/cluster/controllers/pod-controll
 import { isDeleting, numberAt, statusOf } from "#local/cluster/controllers/workload.ts";
 import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { matchesLabels } from "#local/cluster/operations/table.ts";
-import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export const claimResource = "/persistentvolumeclaims";
 export const volumeResource = "/persistentvolumes";

@@ -4,8 +4,8 @@ import { uidOf } from "#local/cluster/controllers/owner-index.ts";
 import { podResource, readySince } from "#local/cluster/controllers/pod-controller.ts";
 import { nameOf } from "#local/cluster/operations/object-meta.ts";
 import { generatedSuffix } from "#local/cluster/operations/write-operations.ts";
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 /** The parts of a workload that its controllers need. */
 export function specOf(object: JsonObject): JsonObject {

@@ -2,8 +2,8 @@ import { portRange } from "#local/cluster/kinds/port-validation.ts";
 import type { Rule, Strategy, StrategyContext } from "#local/cluster/kinds/strategy.ts";
 import { dns1035Rule, nameOf, subdomainRule } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
-import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 /** What the server itself serves is there from the beginning. */
 function prepare(object: JsonObject, { live, cluster }: StrategyContext): JsonObject {

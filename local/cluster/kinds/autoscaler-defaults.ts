@@ -1,5 +1,5 @@
-import type { Json } from "#shared/domain/json.ts";
-import { valueAt } from "#shared/domain/kube-object.ts";
+import type { Json } from "#shared/base/json.ts";
+import { valueAt } from "#shared/kube/kube-object.ts";
 
 type Draft = Record<string, Json>;
 

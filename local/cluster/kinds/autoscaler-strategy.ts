@@ -2,8 +2,8 @@ import { quantityValue } from "#local/cluster/kinds/quantity.ts";
 import type { Strategy } from "#local/cluster/kinds/strategy.ts";
 import { labelRule, pathSegmentRule } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const { forbidden, invalid, required, unsupported } = fieldErrors;
 const targetTypes = ["Utilization", "Value", "AverageValue"];

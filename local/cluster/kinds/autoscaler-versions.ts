@@ -1,6 +1,6 @@
 import { withMetadata } from "#local/cluster/operations/object-meta.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
-import { annotationsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
+import { annotationsOf, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 /** Where autoscaling/v1 keeps what it has no fields for (k8s.io/api/autoscaling/v1, annotations.go). */
 const annotation = {

@@ -1,7 +1,7 @@
 import { labelSelectorErrors } from "#local/cluster/kinds/label-selector.ts";
 import type { Strategy } from "#local/cluster/kinds/strategy.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 
 const evictionPolicies = ["AlwaysAllow", "IfHealthyBudget"];
 const percentMessage =

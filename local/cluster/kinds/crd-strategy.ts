@@ -1,7 +1,7 @@
 import { immutableAt, type StrategyContext } from "#local/cluster/kinds/strategy.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 /** A new CustomResourceDefinition has no conditions yet; an update keeps the status, and remembers each storage version. */
 export function prepareCrd(object: JsonObject, { live }: StrategyContext): JsonObject {

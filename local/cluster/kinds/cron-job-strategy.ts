@@ -3,7 +3,7 @@ import { all, notNegative, type Rule, type Strategy } from "#local/cluster/kinds
 import { jobSpecErrors } from "#local/cluster/kinds/workload-strategy.ts";
 import { nameOf } from "#local/cluster/operations/object-meta.ts";
 import { fieldErrors } from "#local/cluster/status-error.ts";
-import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const policies = ["Allow", "Forbid", "Replace"];
 

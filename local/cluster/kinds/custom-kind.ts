@@ -2,8 +2,8 @@ import { builtinType } from "#local/cluster/apply/schema.ts";
 import { toGoObject } from "#local/cluster/kinds/go-object.ts";
 import { apiVersionOf, inVersion, type Kind, type Subresource } from "#local/cluster/kinds/kinds.ts";
 import { fillDefaults, prune, type StructuralSchema, typeOfRoot } from "#local/cluster/kinds/structural-schema.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 /** A kind that a CustomResourceDefinition serves, in one of its versions. */
 export interface CustomResource {

@@ -1,7 +1,7 @@
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { properties, type StructuralSchema } from "#local/cluster/kinds/structural-schema.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 
 function jsonType(value: Json): string {
   if (value === null) return "null";

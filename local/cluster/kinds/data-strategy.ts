@@ -2,8 +2,8 @@ import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { all, immutable, type Strategy, type StrategyContext } from "#local/cluster/kinds/strategy.ts";
 import { goJsonProblem } from "#local/cluster/operations/go-json.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type JsonObject, parseJson } from "#shared/domain/json.ts";
-import { annotationsOf } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type JsonObject, parseJson } from "#shared/base/json.ts";
+import { annotationsOf } from "#shared/kube/kube-object.ts";
 
 const dataKey = /^[-._a-zA-Z0-9]+$/;
 const dataKeyMessage =

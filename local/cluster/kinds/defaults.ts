@@ -1,5 +1,5 @@
 import { defaultAutoscaler, defaultScaling } from "#local/cluster/kinds/autoscaler-defaults.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 
 /** A struct under construction: defaults are written into it. */
 export type Draft = Record<string, Json>;

@@ -9,7 +9,7 @@ import {
 } from "#local/cluster/apply/schema.ts";
 import { applyDefaults, type Draft } from "#local/cluster/kinds/defaults.ts";
 import { canonicalQuantity } from "#local/cluster/kinds/quantity.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 
 /** A value that does not fit the Go struct. */
 export class DecodeError extends Error {}

@@ -3,8 +3,8 @@ import { isPort, portNameProblems, portRange } from "#local/cluster/kinds/port-v
 import type { Strategy } from "#local/cluster/kinds/strategy.ts";
 import { labelRule, pathSegmentRule, subdomainRule } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { annotationsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { annotationsOf, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const { invalid, required, unsupported } = fieldErrors;
 const pathTypes = ["Exact", "ImplementationSpecific", "Prefix"];

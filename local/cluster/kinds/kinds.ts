@@ -1,7 +1,7 @@
 import { builtinType, type TypeRef } from "#local/cluster/apply/schema.ts";
 import { autoscalerIn } from "#local/cluster/kinds/autoscaler-versions.ts";
 import type { CustomResource } from "#local/cluster/kinds/custom-kind.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 /** A resource as the server serves it: one plural in one group. */
 export interface Kind {

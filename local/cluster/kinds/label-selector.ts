@@ -1,8 +1,8 @@
 import { labelErrors, labelKeyProblem } from "#local/cluster/operations/object-meta.ts";
 import { labelValueProblem } from "#local/cluster/operations/selectors.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 /** What is wrong with a LabelSelector (ValidateLabelSelector). */
 export function labelSelectorErrors(selector: Json | undefined, field: string): FieldError[] {

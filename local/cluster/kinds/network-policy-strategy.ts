@@ -3,8 +3,8 @@ import { labelSelectorErrors } from "#local/cluster/kinds/label-selector.ts";
 import { isPort, portNameProblems, portRange } from "#local/cluster/kinds/port-validation.ts";
 import type { Strategy } from "#local/cluster/kinds/strategy.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const { forbidden, invalid, required, unsupported } = fieldErrors;
 const protocols = ["TCP", "UDP", "SCTP"];

@@ -2,8 +2,8 @@ import { hostPortErrors, portErrors } from "#local/cluster/kinds/port-validation
 import { quantityValue } from "#local/cluster/kinds/quantity.ts";
 import { labelRule } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const containerLists = ["initContainers", "containers"] as const;
 

@@ -1,6 +1,6 @@
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import type { Json } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { Json } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export const portRange = "must be between 1 and 65535, inclusive";
 const protocols = ["SCTP", "TCP", "UDP"];

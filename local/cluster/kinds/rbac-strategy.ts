@@ -3,8 +3,8 @@ import { deepEqual } from "#local/cluster/deep-equal.ts";
 import type { Rule, Strategy } from "#local/cluster/kinds/strategy.ts";
 import { pathSegmentRule, subdomainRule } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import type { Json, JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { Json, JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 /** What a rule of a Role or ClusterRole must say. */
 function policyRuleErrors(rule: Json, at: string, scope: "namespace" | "cluster"): FieldError[] {

@@ -2,8 +2,8 @@ import type { Cluster } from "#local/cluster/cluster.ts";
 import { portRange } from "#local/cluster/kinds/port-validation.ts";
 import { labelErrors } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 interface Context {
   readonly cluster: Cluster;

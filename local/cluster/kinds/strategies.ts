@@ -14,8 +14,8 @@ import { immutableAt, type Strategy, type StrategyContext } from "#local/cluster
 import { workloadStrategies } from "#local/cluster/kinds/workload-strategy.ts";
 import { withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 function prepareNamespace(object: JsonObject, { live }: StrategyContext): JsonObject {
   const spec = live === undefined ? { finalizers: ["kubernetes"] } : (live.spec ?? {});

@@ -1,8 +1,8 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import type { Json, JsonObject } from "#shared/domain/json.ts";
-import { valueAt } from "#shared/domain/kube-object.ts";
+import type { Json, JsonObject } from "#shared/base/json.ts";
+import { valueAt } from "#shared/kube/kube-object.ts";
 
 export interface StrategyContext {
   readonly cluster: Cluster;

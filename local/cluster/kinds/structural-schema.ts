@@ -7,7 +7,7 @@ import {
   type Type,
   type TypeRef,
 } from "#local/cluster/apply/schema.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 
 /** An OpenAPI v3 schema of a CustomResourceDefinition, as it is written there. */
 export type StructuralSchema = JsonObject;

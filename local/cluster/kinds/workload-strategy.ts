@@ -11,8 +11,8 @@ import {
 } from "#local/cluster/kinds/strategy.ts";
 import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { type FieldError, fieldErrors } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { annotationsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { annotationsOf, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const templateSpec = ["spec", "template", "spec"] as const;
 

@@ -3,7 +3,7 @@ import { aggregatedApis, isUnavailable } from "#local/cluster/aggregated-apis.ts
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { compareVersions } from "#local/cluster/kinds/custom-kind.ts";
 import { apiVersionOf, type Kind, type Subresource } from "#local/cluster/kinds/kinds.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 /** The groups a cluster serves, in its order, each with its versions, best first. */
 function groupsOf(cluster: Cluster): ReadonlyMap<string, readonly string[]> {

@@ -1,8 +1,8 @@
 import type { Kind } from "#local/cluster/kinds/kinds.ts";
 import { labelValueProblem } from "#local/cluster/operations/selectors.ts";
 import { type FieldError, fieldErrors, type Subject } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { annotationsOf, labelsOf, listAt, stringAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { annotationsOf, labelsOf, listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 export function metadataOf(object: JsonObject): JsonObject {
   return isJsonObject(object.metadata) ? object.metadata : {};

@@ -23,8 +23,8 @@ import {
   type Written,
 } from "#local/cluster/operations/write-request.ts";
 import { badRequest, conflict, internalError, StatusError, unsupportedMediaType } from "#local/cluster/status-error.ts";
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { annotationsOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { annotationsOf, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const patchTypes = {
   json: "application/json-patch+json",

@@ -1,7 +1,7 @@
 import { type Field, type MapType, memberType, type TypeRef, typeFor } from "#local/cluster/apply/schema.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
 import { badRequest, internalError, StatusError } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
 type Draft = Record<string, Json>;
 

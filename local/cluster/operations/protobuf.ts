@@ -6,7 +6,7 @@ import {
   type WireFields,
 } from "#local/cluster/apply/schema.ts";
 import { apiVersionParts, goTypeName } from "#local/cluster/kinds/kinds.ts";
-import { type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
+import { type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 /** One field of a message: an integer, or bytes. */
 interface WireValue {

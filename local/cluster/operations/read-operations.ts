@@ -15,7 +15,7 @@ import {
   notFound,
   StatusError,
 } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 
 export interface ReadRequest {
   readonly cluster: Cluster;

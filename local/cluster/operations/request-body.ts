@@ -1,10 +1,10 @@
 import { load } from "js-yaml";
 import { goJsonProblem } from "#local/cluster/operations/go-json.ts";
 import { badRequest, unsupportedMediaType } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson } from "#shared/domain/json.ts";
-import { ManifestError } from "#shared/domain/manifest-error.ts";
-import { parseDocuments } from "#shared/domain/yaml.ts";
-import { kubernetesSchema } from "#shared/domain/yaml-schema.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson } from "#shared/base/json.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+import { kubernetesSchema } from "#shared/source/yaml/yaml-schema.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 

@@ -14,8 +14,8 @@ import {
   type Written,
 } from "#local/cluster/operations/write-request.ts";
 import { badRequest, type FieldError, fieldErrors, invalid, notFound } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 type Review = (request: WriteRequest & { readonly user: User }, review: JsonObject) => JsonObject;
 

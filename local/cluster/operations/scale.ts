@@ -16,8 +16,8 @@ import {
   StatusError,
   staleVersion,
 } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 interface ScalePaths {
   readonly spec: string;

@@ -1,6 +1,6 @@
 import { badRequest } from "#local/cluster/status-error.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { labelsOf, valueAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { labelsOf, valueAt } from "#shared/kube/kube-object.ts";
 
 export type Predicate = (object: JsonObject) => boolean;
 

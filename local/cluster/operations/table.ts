@@ -1,7 +1,7 @@
 import type { Kind } from "#local/cluster/kinds/kinds.ts";
 import { nameOf } from "#local/cluster/operations/object-meta.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { labelsOf, listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { labelsOf, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 interface Column {
   readonly name: string;

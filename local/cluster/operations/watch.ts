@@ -5,8 +5,8 @@ import { metadataOf, withMetadata } from "#local/cluster/operations/object-meta.
 import { present, type ReadRequest, selection } from "#local/cluster/operations/read-operations.ts";
 import { resourceOf } from "#local/cluster/operations/write-operations.ts";
 import { type FieldError, fieldErrors, internalError, invalid, StatusError } from "#local/cluster/status-error.ts";
-import { type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
+import { type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 
 /** Where the events of a watch go: each line is one JSON event. */
 export interface EventSink {

@@ -54,8 +54,8 @@ import {
   type StatusError,
   staleVersion,
 } from "#local/cluster/status-error.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { annotationsOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { annotationsOf, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export function resourceOf(kind: Kind): string {
   return resourceKey(kind.group, kind.plural);

@@ -16,8 +16,8 @@ import {
   invalid,
   type StatusError,
 } from "#local/cluster/status-error.ts";
-import { type JsonObject, stringifyJson } from "#shared/domain/json.ts";
-import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { type JsonObject, stringifyJson } from "#shared/base/json.ts";
+import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 /** A request that may change an object. */
 export interface WriteRequest {

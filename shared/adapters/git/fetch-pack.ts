@@ -1,10 +1,10 @@
 import { Errors, getRemoteInfo2 } from "isomorphic-git";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
+import type { GitHttp } from "#shared/adapters/git/git-http.ts";
 import { type GitLimits, gitTooLarge, malformed, splitRepository } from "#shared/adapters/git/git-limits.ts";
 import { PacketReader, packetLine } from "#shared/adapters/git/packet-reader.ts";
-import type { GitHttp } from "#shared/adapters/git-http.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 
 export interface PackRequest {
   readonly http: GitHttp;

@@ -1,4 +1,4 @@
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 
 /**
  * What a repository may cost. Whatever is bigger is refused before it is made, by what its headers announce: a pack of

@@ -1,5 +1,5 @@
 import { malformed } from "#shared/adapters/git/git-limits.ts";
-import { excerpt } from "#shared/domain/excerpt.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 import type { GitCommit } from "#shared/ports.ts";
 
 export interface TreeEntry {

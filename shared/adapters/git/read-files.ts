@@ -2,9 +2,9 @@ import { type GitLimits, gitTooLarge, narrowPaths } from "#shared/adapters/git/g
 import { treeEntries } from "#shared/adapters/git/git-objects.ts";
 import type { PackObjects } from "#shared/adapters/git/pack-objects.ts";
 import type { PackReading } from "#shared/adapters/git/pack-scan.ts";
-import { isIgnored, isWithin } from "#shared/domain/tree-listing.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 import type { TreeFile } from "#shared/ports.ts";
+import { isIgnored, isWithin } from "#shared/source/tree-listing.ts";
 
 export interface WantedFiles {
   readonly objects: PackObjects;

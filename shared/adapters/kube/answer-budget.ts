@@ -1,5 +1,5 @@
-import { needsSources } from "#shared/domain/json.ts";
-import type { JsonExtent } from "#shared/domain/json-extent.ts";
+import { needsSources } from "#shared/base/json.ts";
+import type { JsonExtent } from "#shared/base/json-extent.ts";
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -1,11 +1,11 @@
 import { malformed, refusal } from "#shared/adapters/kube/kube-sender.ts";
 import { nameOf } from "#shared/adapters/kube/object-shape.ts";
-import type { KindInfo } from "#shared/domain/cluster-client.ts";
-import { foreignText } from "#shared/domain/foreign-text.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import type { KubeError } from "#shared/domain/kube-error.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
-import { groupOf, versionOf } from "#shared/domain/object-id.ts";
+import { foreignText } from "#shared/base/foreign-text.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import type { KindInfo } from "#shared/kube/cluster-client.ts";
+import type { KubeError } from "#shared/kube/kube-error.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
+import { groupOf, versionOf } from "#shared/kube/object-id.ts";
 
 /** What one version of a group serves, or why nobody knows: then nothing of it is absent. */
 export type ServedKinds =

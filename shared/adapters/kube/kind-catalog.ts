@@ -1,7 +1,7 @@
 import { readGroups, readResourceList, type ServedKinds, silent } from "#shared/adapters/kube/discovery-documents.ts";
-import type { KindInfo, KindLookup, KindQuery } from "#shared/domain/cluster-client.ts";
-import type { Json } from "#shared/domain/json.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
+import type { Json } from "#shared/base/json.ts";
+import type { KindInfo, KindLookup, KindQuery } from "#shared/kube/cluster-client.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
 
 /** Reads a discovery path of the API server, within limits. @throws KubeError for any answer but 200. */
 export type DiscoveryReader = (path: string, accept: string) => Promise<Json>;

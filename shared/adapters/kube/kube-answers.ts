@@ -1,8 +1,8 @@
 import type { TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
-import type { ErrorCause } from "#shared/domain/apply-error.ts";
-import { type Json, parseJson } from "#shared/domain/json.ts";
-import { KubeError, type KubeRequestSummary } from "#shared/domain/kube-error.ts";
-import { listAt, stringAt } from "#shared/domain/kube-object.ts";
+import { type Json, parseJson } from "#shared/base/json.ts";
+import type { ErrorCause } from "#shared/kube/apply-error.ts";
+import { KubeError, type KubeRequestSummary } from "#shared/kube/kube-error.ts";
+import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 const warningHeader = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
 

@@ -6,7 +6,10 @@ import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-tra
 import { listPages } from "#shared/adapters/kube/list-pages.ts";
 import { nameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import type { Clock } from "#shared/domain/clock.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { foreignText } from "#shared/base/foreign-text.ts";
+import { isJsonObject, type Json, stringifyJson } from "#shared/base/json.ts";
+import { pathSegmentProblem } from "#shared/base/path-segment.ts";
 import type {
   ClusterClient,
   KindInfo,
@@ -16,14 +19,11 @@ import type {
   ObjectKey,
   WriteAnswer,
   WritePermit,
-} from "#shared/domain/cluster-client.ts";
-import { foreignText } from "#shared/domain/foreign-text.ts";
-import { isJsonObject, type Json, stringifyJson } from "#shared/domain/json.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
-import { fieldManager, type KubeObject, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
-import type { JsonPatchOperation } from "#shared/domain/managed-fields.ts";
-import { apiVersionOf } from "#shared/domain/object-id.ts";
-import { pathSegmentProblem } from "#shared/domain/path-segment.ts";
+} from "#shared/kube/cluster-client.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { fieldManager, type KubeObject, type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
+import type { JsonPatchOperation } from "#shared/kube/managed-fields.ts";
+import { apiVersionOf } from "#shared/kube/object-id.ts";
 
 const metadataOf = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 const metadataOfList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";

@@ -8,11 +8,11 @@ import {
 import { errorFrom } from "#shared/adapters/kube/kube-answers.ts";
 import type { KubeTransport, TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
 import { withRetries } from "#shared/adapters/kube/retry-policy.ts";
-import type { Clock } from "#shared/domain/clock.ts";
-import type { WritePermit } from "#shared/domain/cluster-client.ts";
-import { type Json, parseJson } from "#shared/domain/json.ts";
-import { jsonExtent } from "#shared/domain/json-extent.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { type Json, parseJson } from "#shared/base/json.ts";
+import { jsonExtent } from "#shared/base/json-extent.ts";
+import type { WritePermit } from "#shared/kube/cluster-client.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
 
 export const requestTimeoutMs = 30_000;
 

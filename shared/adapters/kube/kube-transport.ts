@@ -1,12 +1,12 @@
 import type { ClientRequest } from "node:http";
 import { Agent, request as sendRequest } from "node:https";
 import type { TLSSocket } from "node:tls";
-import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/adapters/address-rules.ts";
 import { AnswerBody } from "#shared/adapters/kube/answer-body.ts";
-import { readAuthority } from "#shared/domain/certificate-authority.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
-import { starlingVersion } from "#shared/domain/version.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { starlingVersion } from "#shared/base/version.ts";
+import { readAuthority } from "#shared/kube/certificate-authority.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
 
 /** Gives the bearer token for a cluster; with `refresh` the last one was refused and must not be given again. */
 export type TokenProvider = (options: { readonly refresh: boolean }) => Promise<string>;

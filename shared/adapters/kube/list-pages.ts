@@ -1,9 +1,9 @@
 import { answerLimits, listLimits } from "#shared/adapters/kube/answer-budget.ts";
 import { type KubeRequest, type KubeSender, malformed, refusal } from "#shared/adapters/kube/kube-sender.ts";
 import { nameOf } from "#shared/adapters/kube/object-shape.ts";
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
-import { stringAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 
 const pageSize = 500;
 const maxRelists = 3;

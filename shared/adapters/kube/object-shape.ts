@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from "#shared/domain/json.ts";
-import { pathSegmentProblem } from "#shared/domain/path-segment.ts";
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { pathSegmentProblem } from "#shared/base/path-segment.ts";
 
 const texts = ["namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"] as const;
 const writerTexts = ["manager", "operation", "apiVersion", "time", "subresource"] as const;

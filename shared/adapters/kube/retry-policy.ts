@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Clock } from "#shared/domain/clock.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
 
 const firstDelayMs = 100;
 const maxDelayMs = 5_000;

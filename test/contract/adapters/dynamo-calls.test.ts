@@ -1,9 +1,9 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { ROW_SCHEMA, type Row } from "#shared/domain/rows/row.ts";
-import { ConflictError } from "#shared/errors.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { ConflictError } from "#shared/base/errors.ts";
+import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
 import { type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
 
 /** What the table asks of DynamoDB, and what it makes of answers that no emulator gives on demand. */

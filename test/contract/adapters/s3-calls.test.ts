@@ -1,6 +1,6 @@
 import { S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
 
 /** What the store asks of S3, and what it makes of answers that no emulator gives on demand. */

@@ -9,7 +9,7 @@ import { quiet } from "#local/aws/fault-options.ts";
 import { urlsByWorker } from "#local/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
-import { SqsSender } from "#shared/adapters/sqs-sender.ts";
+import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import type { Message, QueueName } from "#shared/messages.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
-import { ConflictError } from "#shared/errors.ts";
+import { ConflictError } from "#shared/base/errors.ts";
+import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Page, Table, Write } from "#shared/ports.ts";
 
 type Attributes = Readonly<Record<string, unknown>>;

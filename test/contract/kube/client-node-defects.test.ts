@@ -1,9 +1,9 @@
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
-import type { ClusterClient } from "#shared/domain/cluster-client.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { groupOf } from "#shared/domain/object-id.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { groupOf } from "#shared/kube/object-id.ts";
 import { aggregatedDiscovery, plainDiscovery } from "#test/support/discovery-documents.ts";
 import { type RecordingServer, startRecordingServer } from "#test/support/recording-server.ts";
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { runConcurrently } from "#functions/apply/engine/run-concurrently.ts";
-import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
-import { objectIdOf, stringAt } from "#shared/domain/kube-object.ts";
+import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
+import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
+import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";

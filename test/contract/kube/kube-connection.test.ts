@@ -2,10 +2,10 @@ import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
-import type { ClusterClient, KindInfo } from "#shared/domain/cluster-client.ts";
-import { KubeError } from "#shared/domain/kube-error.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { starlingVersion } from "#shared/domain/version.ts";
+import { starlingVersion } from "#shared/base/version.ts";
+import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { aggregatedDiscovery, plainDiscovery } from "#test/support/discovery-documents.ts";
 import {
   type RecordedReply,

@@ -4,8 +4,8 @@ import { afterEach, expect, it, vi } from "vitest";
 import { listenOnLoopback } from "#local/loopback-server.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
-import type { KindInfo } from "#shared/domain/cluster-client.ts";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
+import type { KindInfo } from "#shared/kube/cluster-client.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
 
 const configMaps: KindInfo = {
   group: "",

@@ -1,7 +1,7 @@
 /** The brake by hand: what is typed, in a hurry, and what is printed. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { BrakeRow } from "#shared/domain/rows/brake-row.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
+import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
 let cli: CliFixture;

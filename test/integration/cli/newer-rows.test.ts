@@ -1,7 +1,7 @@
 /** What people see of rows that a newer version wrote, after its deployment was rolled back. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { keyText, ROW_SCHEMA, type RowKey } from "#shared/domain/rows/row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { keyText, ROW_SCHEMA, type RowKey } from "#shared/fleet/rows/row.ts";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 

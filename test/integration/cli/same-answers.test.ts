@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { WritableKind } from "#shared/domain/kinds/document.ts";
+import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { steadySeed } from "#test/support/run-seed.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";

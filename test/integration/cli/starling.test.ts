@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { Condition, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
-import type { RolloutPhase, RolloutRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
-import type { RowKey } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Condition, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutPhase, RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RowKey } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 

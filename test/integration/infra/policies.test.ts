@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ApiSession } from "#local/api-session.ts";
 import { createCallRecorder } from "#local/aws/call-recorder.ts";
 import { addFleet, type Stack, startStack } from "#local/stack.ts";
-import type { ApiList, SyncGroupObject, SyncObject } from "#shared/domain/api/objects.ts";
+import type { ApiList, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { mayDo, refusedCalls, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
 import { synthesize } from "#test/synth/synthesized.ts";
 

@@ -13,14 +13,15 @@ export interface MutationArea {
   readonly parts: Readonly<Record<string, MutationPart>>;
 }
 
-const domain = (...names: readonly string[]) => names.map((name) => `shared/domain/${name}.ts`);
-const domainTests = (...names: readonly string[]) => names.map((name) => `test/unit/shared/domain/${name}.test.ts`);
+const shared = (...names: readonly string[]) => names.map((name) => `shared/${name}.ts`);
+const sharedTests = (...names: readonly string[]) => names.map((name) => `test/unit/shared/${name}.test.ts`);
 const adapters = (...names: readonly string[]) => names.map((name) => `shared/adapters/${name}.ts`);
-const engine = (...names: readonly string[]) => names.map((name) => `functions/apply/engine/${name}.ts`);
-const times = ["rows/due", "rows/sync-row", "rows/object-rows", "next-resolve"];
-const members = ["membership", "inventory", "parent-object"];
+const engine = (...names: readonly string[]) => names.map((name) => `shared/kube/engine/${name}.ts`);
+const times = ["fleet/rows/due", "fleet/rows/sync-row", "fleet/rows/object-rows", "fleet/sources/next-resolve"];
+const members = ["kube/membership", "kube/inventory", "kube/parent-object"];
 const adapterTests = "test/integration/shared/adapters";
 const workerTests = "test/integration/functions/apply";
+const engineTests = "test/integration/shared/kube/engine";
 /** Whose turn it is, who may work, and what becomes of what was seen: few of the worker's tests are about these. */
 const leases = "{lease,held-lease,commit,turns,worker-deaths,work-cluster}";
 
@@ -33,8 +34,8 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     least: 90,
     parts: {
       timer: {
-        mutate: ["functions/tick/claim-due.ts", ...domain(...times)],
-        tests: [...domainTests(...times), "test/unit/functions/tick/*.test.ts"],
+        mutate: ["functions/tick/claim-due.ts", ...shared(...times)],
+        tests: [...sharedTests(...times), "test/unit/functions/tick/*.test.ts"],
       },
     },
   },
@@ -42,15 +43,21 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     least: 90,
     parts: {
       rows: {
-        mutate: domain("rows/row", "rows/keys", "rows/row-size", "rows/event-row", "rows/revision-row"),
-        tests: domainTests("rows/keys", "rows/row-size", "rows/event-row", "rows/revision-row"),
+        mutate: shared(
+          "fleet/rows/row",
+          "fleet/rows/keys",
+          "fleet/rows/row-size",
+          "fleet/rows/event-row",
+          "fleet/rows/revision-row",
+        ),
+        tests: sharedTests("fleet/rows/keys", "fleet/rows/row-size", "fleet/rows/event-row", "fleet/rows/revision-row"),
       },
     },
   },
   membership: {
     least: 90,
     parts: {
-      membership: { mutate: domain(...members), tests: domainTests(...members) },
+      membership: { mutate: shared(...members), tests: sharedTests(...members) },
     },
   },
   deletions: {
@@ -59,8 +66,8 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
       deletions: {
         mutate: engine("deletion-guards", "prune-set"),
         tests: [
-          "test/unit/functions/apply/engine/deletion-guards.test.ts",
-          `${workerTests}/engine/{prune-set,prune-obstacles,deletion-guards,namespace-guard}.test.ts`,
+          "test/unit/shared/kube/engine/deletion-guards.test.ts",
+          `${engineTests}/{prune-set,prune-obstacles,deletion-guards,namespace-guard}.test.ts`,
         ],
         every: 3,
       },
@@ -86,11 +93,11 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
       },
       verbs: { mutate: ["functions/apply/verbs/*.ts"], tests: [`${workerTests}/*.test.ts`], every: 20 },
       engine: {
-        mutate: ["functions/apply/engine/*.ts", "!functions/apply/engine/{prune-set,deletion-guards}.ts"],
+        mutate: ["shared/kube/engine/*.ts", "!shared/kube/engine/{prune-set,deletion-guards}.ts"],
         tests: [
-          "test/unit/functions/apply/engine/*.test.ts",
-          `${workerTests}/engine/!(crash-safety|lost-answers).test.ts`,
-          `${workerTests}/engine/*.test.ts`,
+          "test/unit/shared/kube/engine/*.test.ts",
+          `${engineTests}/!(crash-safety|lost-answers).test.ts`,
+          `${engineTests}/*.test.ts`,
         ],
         every: 20,
       },
@@ -110,12 +117,12 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     least: 90,
     parts: {
       table: {
-        mutate: adapters("dynamo-table", "readable-row", "row-limit"),
+        mutate: adapters("aws/dynamo-table", "aws/readable-row", "aws/row-limit"),
         tests: ["test/contract/adapters/dynamo-calls.test.ts", "test/contract/adapters/table.test.ts"],
         every: 3,
       },
       blobs: {
-        mutate: adapters("s3-blob-store", "blob-too-large", "byte-collector"),
+        mutate: adapters("aws/s3-blob-store", "aws/blob-too-large", "byte-collector"),
         tests: [
           "test/unit/shared/adapters/byte-collector.test.ts",
           "test/contract/adapters/s3-calls.test.ts",
@@ -124,8 +131,8 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         every: 3,
       },
       queue: {
-        mutate: adapters("sqs-sender"),
-        tests: ["test/contract/adapters/sqs-sender.test.ts", "test/integration/shared/adapters/sqs-sender.test.ts"],
+        mutate: adapters("aws/sqs-sender"),
+        tests: ["test/contract/adapters/sqs-sender.test.ts", "test/integration/shared/adapters/aws/sqs-sender.test.ts"],
         every: 3,
       },
       kube: {
@@ -134,25 +141,31 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         every: 20,
       },
       identity: {
-        mutate: adapters("eks-*", "role-sessions", "secrets-reader", "asked-once-secrets", "shared-questions"),
+        mutate: adapters(
+          "aws/eks-*",
+          "aws/role-sessions",
+          "aws/secrets-reader",
+          "aws/asked-once-secrets",
+          "aws/shared-questions",
+        ),
         tests: [
-          "test/unit/shared/adapters/eks-token.test.ts",
-          `${adapterTests}/{secrets-reader,eks-access}.test.ts`,
+          "test/unit/shared/adapters/aws/eks-token.test.ts",
+          `${adapterTests}/aws/{secrets-reader,eks-access}.test.ts`,
           `${workerTests}/eks-connection.test.ts`,
         ],
         every: 10,
       },
       edges: {
-        mutate: adapters("address-*", "artifact-archive"),
-        tests: ["test/unit/shared/adapters/{address-rules,artifact-archive}.test.ts"],
+        mutate: adapters("net/address-*", "render/artifact-archive"),
+        tests: ["test/unit/shared/adapters/{net/address-rules,render/artifact-archive}.test.ts"],
         every: 5,
       },
       git: {
-        mutate: adapters("git/*", "git-http", "http-transfer", "isomorphic-git-remote"),
+        mutate: adapters("git/*", "net/http-transfer"),
         tests: [
           "test/unit/shared/adapters/git/*.test.ts",
-          `${adapterTests}/isomorphic-git-remote.test.ts`,
-          `${adapterTests}/hostile-repositories.test.ts`,
+          `${adapterTests}/git/isomorphic-git-remote.test.ts`,
+          `${adapterTests}/git/hostile-repositories.test.ts`,
         ],
         every: 20,
       },

@@ -1,11 +1,11 @@
 import { expect } from "vitest";
-import { dueAttributes, later } from "#shared/domain/rows/due.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import { givesTurns, type SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
-import { isParkedDeletion, nextWork, type Observed, type Phase, type SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { type Finding, observe } from "#shared/domain/sync/observe.ts";
-import { isConflict } from "#shared/errors.ts";
+import { isConflict } from "#shared/base/errors.ts";
+import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { givesTurns, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+import { isParkedDeletion, nextWork, type Observed, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 import { everyRow } from "#test/support/every-row.ts";

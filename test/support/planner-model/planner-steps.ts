@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { RolloutStrategy } from "#shared/domain/kinds/sync-group.ts";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { Disturbance } from "#test/support/planner-model/disturbed-ports.ts";
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
 import type { Delivery, PlannerModel } from "#test/support/planner-model/planner-model.ts";

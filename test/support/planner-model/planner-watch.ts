@@ -1,12 +1,12 @@
 import { expect } from "vitest";
-import { durationSeconds, resolveCount } from "#shared/domain/kinds/quantities.ts";
-import { later } from "#shared/domain/rows/due.ts";
-import { keys, type Subject } from "#shared/domain/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
-import type { RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
-import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
-import { keyText, type Row } from "#shared/domain/rows/row.ts";
-import type { Observed, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { durationSeconds, resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutRow, TargetRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import { keyText, type Row } from "#shared/fleet/rows/row.ts";
+import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { problemLine } from "#cli/read-documents.ts";
-import { lineFinder } from "#shared/domain/line-finder.ts";
-import { parseDocuments } from "#shared/domain/yaml.ts";
+import { lineFinder } from "#shared/source/yaml/line-finder.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 const text = `kind: Nothing
 ---

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { parseDocument, type WritableKind } from "#shared/domain/kinds/document.ts";
-import { fieldsOf } from "#shared/domain/kinds/fields.ts";
-import { semanticProblems } from "#shared/domain/kinds/semantics.ts";
-import { parseDocuments } from "#shared/domain/yaml.ts";
+import { parseDocument, type WritableKind } from "#shared/fleet/kinds/document.ts";
+import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
+import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 const page = readFileSync(new URL("../../../docs/kinds.md", import.meta.url), "utf8");
 const kinds: readonly WritableKind[] = ["Source", "Cluster", "SyncGroup", "Sync"];

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { acquireLease } from "#functions/apply/lease.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
-import { dueAttributes, later } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import { orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Gap, inEveryGap } from "#test/support/every-gap.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";

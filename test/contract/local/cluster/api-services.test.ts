@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { listAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { listAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";

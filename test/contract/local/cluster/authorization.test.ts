@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClusterConnection, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
 import type { KubeAssets } from "#local/envtest/kube-assets.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
 import { type ClusterAnswer, clusterRequest, objectOf, readFrom } from "#test/support/cluster-request.ts";
 

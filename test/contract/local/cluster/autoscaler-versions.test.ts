@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { JsonObject } from "#shared/domain/json.ts";
-import { annotationsOf, listAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { annotationsOf, listAt, valueAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";

@@ -8,8 +8,8 @@ import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
 import type { KubeAssets } from "#local/envtest/kube-assets.ts";
 import { createTlsCertificate } from "#local/tls-certificate.ts";
 import { KubeTransport, type TransportRequest } from "#shared/adapters/kube/kube-transport.ts";
-import { type Json, type JsonObject, parseJson, stringifyJson } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
 import { type ClusterFixture, clusterFixture, endpointOf } from "#test/support/cluster-fixture.ts";
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
-import { locateKubectl } from "#shared/adapters/kubectl-binary.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { type KubectlSession, kubectlSessions } from "#test/contract/local/cluster/kubectl-sessions.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
 import { commandLine, runKubectlSession, type SessionServer, sideBySide } from "#test/support/kubectl-session.ts";

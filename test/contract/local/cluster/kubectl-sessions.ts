@@ -1,4 +1,4 @@
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 export interface KubectlCommand {
   readonly args: readonly string[];

@@ -3,7 +3,7 @@
  * wrong. The same numbers give the same requests.
  */
 import type { Random } from "#local/aws/random.ts";
-import type { Json, JsonObject } from "#shared/domain/json.ts";
+import type { Json, JsonObject } from "#shared/base/json.ts";
 import type { ClusterRequest } from "#test/support/cluster-request.ts";
 
 const choices = { type: "object", additionalProperties: { type: "string" } };

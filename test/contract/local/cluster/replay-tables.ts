@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { isJsonObject, parseJson } from "#shared/domain/json.ts";
-import { listAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, parseJson } from "#shared/base/json.ts";
+import { listAt } from "#shared/kube/kube-object.ts";
 import { leftOutOnRealServers, leftOutSteps } from "#test/contract/local/cluster/left-out-steps.ts";
 import { isLoose } from "#test/contract/local/cluster/replayer.ts";
 import { readVectorFile, type VectorStep } from "#test/contract/local/cluster/vector-file.ts";

@@ -1,7 +1,7 @@
 /** Sends recorded requests to a server and compares its answers with the recorded ones, by the recording's rules. */
 import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
-import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/domain/json.ts";
-import { stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/base/json.ts";
+import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import { Bindings, differences } from "#test/contract/local/cluster/unify.ts";
 import type { VectorStep } from "#test/contract/local/cluster/vector-file.ts";
 import { type ClusterAnswer, clusterRequest } from "#test/support/cluster-request.ts";

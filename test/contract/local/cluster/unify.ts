@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
 /** Any time will do in a request. */
 const sentTime = "2026-01-01T00:00:00Z";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Json, type JsonObject, parseJson } from "#shared/domain/json.ts";
+import { type Json, type JsonObject, parseJson } from "#shared/base/json.ts";
 
 /** One recorded exchange; see the README of the recording: a real kube-apiserver 1.36.2. */
 export interface VectorStep {

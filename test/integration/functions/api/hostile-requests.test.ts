@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import { type FrontDoors, startFrontDoors } from "#test/support/front-doors.ts";
 import { cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterFaults } from "#local/cluster/cluster-host.ts";
 import { KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
-import type { KubeError } from "#shared/domain/kube-error.ts";
-import type { Phase } from "#shared/domain/rows/sync-row.ts";
+import type { Phase } from "#shared/fleet/rows/sync-row.ts";
+import type { KubeError } from "#shared/kube/kube-error.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { connectTimeoutMs, namesOf, startTroubledWorker } from "#test/support/troubled-worker.ts";

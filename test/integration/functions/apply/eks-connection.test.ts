@@ -1,12 +1,12 @@
 /** Clusters by IAM: the connector of the apply function, an API server that authenticates as EKS does, and STS and EKS. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import { KubeConnector } from "#functions/apply/kube-connector.ts";
 import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks-register.ts";
 import { eksAuthenticator } from "#local/cluster/authorization/eks-authenticator.ts";
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
-import type { ClusterClient } from "#shared/domain/cluster-client.ts";
-import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import {
   applyArn,

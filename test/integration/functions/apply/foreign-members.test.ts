@@ -1,11 +1,11 @@
 /** Members that no inventory records, as a cluster has them that was restored from its backup: named, and pruned on request. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { KindInfo } from "#shared/domain/cluster-client.ts";
-import { annotationsOf, type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
-import { type ForeignObject, partOfLabel } from "#shared/domain/membership.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
-import type { Observed, PruneAct, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { Observed, PruneAct, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { KindInfo } from "#shared/kube/cluster-client.ts";
+import { annotationsOf, type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
+import { type ForeignObject, partOfLabel } from "#shared/kube/membership.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";

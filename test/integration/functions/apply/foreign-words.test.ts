@@ -1,8 +1,8 @@
 /** What a cluster says of itself and of its objects: short, harmless lines in rows, whatever it was. */
 import { describe, expect, test } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
-import { rowBytes } from "#shared/domain/rows/row-size.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import { rowBytes } from "#shared/fleet/rows/row-size.ts";
 import { configMap, manifest } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { type Attack, answerJson } from "#test/support/hostile-api.ts";

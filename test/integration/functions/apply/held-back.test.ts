@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import { encodeRendering } from "#shared/domain/rendering.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { encodeRendering } from "#shared/source/rendering.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { blobKeys } from "#shared/domain/blob-keys.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";

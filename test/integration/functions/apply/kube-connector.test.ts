@@ -1,12 +1,12 @@
 import { EKSClient } from "@aws-sdk/client-eks";
 import { STSClient } from "@aws-sdk/client-sts";
 import { describe, expect, test } from "vitest";
-import { clusterUidOf } from "#functions/apply/engine/cluster-uid.ts";
 import { KubeConnector } from "#functions/apply/kube-connector.ts";
-import { EksAccess } from "#shared/adapters/eks-access.ts";
+import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import { clusterSecret } from "#shared/domain/cluster-secret.ts";
-import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
+import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { startRecordingServer } from "#test/support/recording-server.ts";

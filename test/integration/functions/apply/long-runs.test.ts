@@ -1,7 +1,7 @@
 /** Sets that need more than one run, on a cluster that takes its time: told in the worker's clock, which each request moves. */
 import { describe, expect, test } from "vitest";
-import type { ManifestObject } from "#shared/domain/kube-object.ts";
-import { later } from "#shared/domain/rows/due.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterFixture, configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";

@@ -1,7 +1,7 @@
 /** Rows that a newer version wrote, after its deployment was rolled back, before the worker of their cluster. */
 import { expect, test } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Log } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";

@@ -1,8 +1,8 @@
 /** A `reconcile` that a look could not answer is answered by the first one that can. */
 import { describe, expect, test } from "vitest";
-import { KubeError } from "#shared/domain/kube-error.ts";
-import { valueAt } from "#shared/domain/kube-object.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { valueAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";

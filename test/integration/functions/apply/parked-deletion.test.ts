@@ -1,6 +1,6 @@
 /** A deletion that its cluster's silence interrupted: it goes on in its turn, or by itself where nobody gives turns. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { SubjectState } from "#shared/domain/rows/object-rows.ts";
+import type { SubjectState } from "#shared/fleet/rows/object-rows.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { startTroubledWorker, type TroubledWorker } from "#test/support/troubled-worker.ts";
 

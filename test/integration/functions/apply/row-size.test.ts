@@ -1,7 +1,7 @@
 /** A row that cannot take what was seen of a cluster: its outcome is told all the same, and work goes on. */
 import { expect, test } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { configMap } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { answerJson } from "#test/support/hostile-api.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";

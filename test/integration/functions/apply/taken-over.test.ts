@@ -1,8 +1,8 @@
 /** Objects that another Sync, or another tool, has taken over since they were applied: refused, and never deleted. */
 import { describe, expect, test } from "vitest";
-import { labelsOf, stringAt, valueAt } from "#shared/domain/kube-object.ts";
-import { partOfLabel } from "#shared/domain/membership.ts";
-import { setIdOf } from "#shared/domain/parent-object.ts";
+import { labelsOf, stringAt, valueAt } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";

@@ -3,9 +3,9 @@
  * say, it writes nothing to what the first has assigned since, until somebody accepts that it goes on.
  */
 import { describe, expect, test } from "vitest";
-import { type ManifestObject, stringAt } from "#shared/domain/kube-object.ts";
-import { accepted } from "#shared/domain/rows/lineage.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { accepted } from "#shared/fleet/rows/lineage.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { inEveryGap } from "#test/support/every-gap.ts";

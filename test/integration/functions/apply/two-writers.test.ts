@@ -1,11 +1,11 @@
 /** Between a worker's read and its write the planner, people and other workers write the same rows. */
 import { describe, expect, test } from "vitest";
 import { LeaseLost } from "#functions/apply/held-lease.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { forgotten } from "#shared/domain/rows/lineage.ts";
-import type { ClusterRow } from "#shared/domain/rows/object-rows.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { forgotten } from "#shared/fleet/rows/lineage.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { type Gap, inEveryGap } from "#test/support/every-gap.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type KubeObject, listAt, valueAt } from "#shared/domain/kube-object.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type KubeObject, listAt, valueAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";

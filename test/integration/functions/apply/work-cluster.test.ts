@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
-import { labelsOf } from "#shared/domain/kube-object.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { labelsOf } from "#shared/kube/kube-object.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";

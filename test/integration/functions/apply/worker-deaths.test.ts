@@ -1,6 +1,6 @@
 /** Workers that die at a Sync, as a function does that runs out of memory: it writes nothing any more, and gives nothing back. */
 import { expect, test } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Write } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";

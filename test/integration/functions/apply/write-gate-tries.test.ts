@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 import { type ClusterTarget, clusterTargets } from "#test/contract/targets.ts";
 import {

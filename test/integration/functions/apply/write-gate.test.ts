@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { nextWork, orphaning, type SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { StarlingError } from "#shared/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { nextWork, orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";

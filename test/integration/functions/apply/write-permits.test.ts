@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { HeldLease } from "#functions/apply/held-lease.ts";
 import { acquireLease } from "#functions/apply/lease.ts";
 import { WriteGate } from "#functions/apply/write-gate.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 import { namespace } from "#test/support/cluster-fixture.ts";
 import { silentLog } from "#test/support/planner-world.ts";

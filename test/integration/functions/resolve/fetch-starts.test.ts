@@ -9,9 +9,9 @@ import type { InvocationReport } from "#local/aws/event-source-loop.ts";
 import { commitInto, initRepository, repositoryFolder } from "#local/git/repository.ts";
 import { type MachineOptions, startMachine } from "#local/machine.ts";
 import { createTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
-import { DynamoTable } from "#shared/adapters/dynamo-table.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { Condition, SourceRow } from "#shared/domain/rows/object-rows.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Condition, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { type GatedGit, startGatedGit } from "#test/support/gated-git.ts";
 

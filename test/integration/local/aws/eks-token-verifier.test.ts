@@ -1,8 +1,8 @@
 /** Each rule of aws-iam-authenticator, on tokens that break it and nothing else. */
 import { describe, expect, test } from "vitest";
 import { verifyEksToken } from "#local/aws/eks-token-verifier.ts";
-import { eksToken } from "#shared/adapters/eks-token.ts";
-import { parseEksArn } from "#shared/domain/eks-arn.ts";
+import { eksToken } from "#shared/adapters/aws/eks-token.ts";
+import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import { applyArn, homeAccount, homeCluster, startEksWorld } from "#test/support/eks-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
 import { Principals } from "#local/aws/principals.ts";
 import { renewedCredentials } from "#local/aws/renewed-credentials.ts";
-import { S3BlobStore } from "#shared/adapters/s3-blob-store.ts";
+import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
 const principals = new Principals();

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { type ClusterHost, type ClusterHostOptions, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { isJsonObject, parseJson } from "#shared/domain/json.ts";
-import { valueAt } from "#shared/domain/kube-object.ts";
+import { isJsonObject, parseJson } from "#shared/base/json.ts";
+import { valueAt } from "#shared/kube/kube-object.ts";
 import { applyTo, clusterRequest, readFrom } from "#test/support/cluster-request.ts";
 
 const hosts: ClusterHost[] = [];

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
-import type { Json, JsonObject } from "#shared/domain/json.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import type { Json, JsonObject } from "#shared/base/json.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import { applyTo, clusterRequest, readFrom } from "#test/support/cluster-request.ts";
 
 const readyAfterMs = 1_000;

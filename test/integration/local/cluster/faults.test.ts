@@ -9,7 +9,7 @@ import {
   type ClusterHost,
   startClusterHost,
 } from "#local/cluster/cluster-host.ts";
-import { listAt, stringAt, valueAt } from "#shared/domain/kube-object.ts";
+import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import { applyTo, clusterRequest, objectOf, readFrom } from "#test/support/cluster-request.ts";
 
 let host: ClusterHost;

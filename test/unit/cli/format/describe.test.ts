@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { describeCluster, describeGroup } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
-import { clusterObject, groupSyncObject, syncGroupObject } from "#shared/domain/api/objects.ts";
-import type { ClusterSpec } from "#shared/domain/kinds/cluster.ts";
-import type { ClusterSelection } from "#shared/domain/kinds/cluster-selection.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import { clusterObject, groupSyncObject, syncGroupObject } from "#shared/fleet/api/objects.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");

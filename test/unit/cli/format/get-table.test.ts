@@ -10,8 +10,8 @@ import {
   rolloutObject,
   sourceObject,
   syncGroupObject,
-} from "#shared/domain/api/objects.ts";
-import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+} from "#shared/fleet/api/objects.ts";
+import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");

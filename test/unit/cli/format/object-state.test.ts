@@ -9,10 +9,10 @@ import {
   sourceObject,
   syncGroupObject,
   userSyncObject,
-} from "#shared/domain/api/objects.ts";
-import { syncGroupSpec } from "#shared/domain/kinds/sync-group.ts";
-import { syncSpec } from "#shared/domain/kinds/sync-template.ts";
-import { type StatusFacts, subjectStatus } from "#shared/domain/rollout/subject-status.ts";
+} from "#shared/fleet/api/objects.ts";
+import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
+import { syncSpec } from "#shared/fleet/kinds/sync-template.ts";
+import { type StatusFacts, subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
 import type {
   ClusterRow,
   Operations,
@@ -20,10 +20,10 @@ import type {
   SubjectState,
   SyncGroupRow,
   UserSyncRow,
-} from "#shared/domain/rows/object-rows.ts";
-import type { RolloutPhase } from "#shared/domain/rows/rollout-rows.ts";
-import type { Desired, Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
-import type { OutOfSync } from "#shared/domain/sync/sync-state.ts";
+} from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutPhase } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Desired, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { OutOfSync } from "#shared/fleet/sync/sync-state.ts";
 import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.ts";
-import { type RolloutObject, rolloutObject, type TargetItem } from "#shared/domain/api/objects.ts";
-import { type RolloutRow, type TargetState, targetStates } from "#shared/domain/rows/rollout-rows.ts";
+import { type RolloutObject, rolloutObject, type TargetItem } from "#shared/fleet/api/objects.ts";
+import { type RolloutRow, type TargetState, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import { rolloutRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:07:00Z");

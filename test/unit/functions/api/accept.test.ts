@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { ClusterRow, FleetRow } from "#shared/domain/rows/object-rows.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 

@@ -1,5 +1,5 @@
 import { apiHandler } from "#functions/api/api-handler.ts";
-import type { Clock } from "#shared/domain/clock.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Ids, Table } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";

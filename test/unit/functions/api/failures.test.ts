@@ -1,11 +1,11 @@
 /** What the door answers when the table fails, or somebody else writes at the same time. */
 import { describe, expect, it } from "vitest";
 import { apiHandler } from "#functions/api/api-handler.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
-import type { Row } from "#shared/domain/rows/row.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
-import { ConflictError, StarlingError } from "#shared/errors.ts";
+import { ConflictError, StarlingError } from "#shared/base/errors.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";

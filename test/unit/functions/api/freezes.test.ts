@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { BrakeRow } from "#shared/domain/rows/brake-row.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { ConflictError } from "#shared/errors.ts";
+import { ConflictError } from "#shared/base/errors.ts";
+import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";

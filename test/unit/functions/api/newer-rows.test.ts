@@ -1,7 +1,7 @@
 /** Rows that a newer version wrote, after its deployment was rolled back: listed as what they are, changed by nobody. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { keyText, ROW_SCHEMA, type RowKey } from "#shared/domain/rows/row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { keyText, ROW_SCHEMA, type RowKey } from "#shared/fleet/rows/row.ts";
 import { type ApiFixture, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { SourceRow, SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { apiFixture, cluster, PRINCIPAL, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { Observed, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, PRINCIPAL, sync } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
+import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { TargetState } from "#shared/domain/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { Remembered } from "#shared/domain/parent-object.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { tokensOf } from "#shared/domain/rows/lineage.ts";
-import type { SourceRow, SubjectRow } from "#shared/domain/rows/object-rows.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { tokensOf } from "#shared/fleet/rows/lineage.ts";
+import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Remembered } from "#shared/kube/parent-object.ts";
 import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 

@@ -1,7 +1,7 @@
-import { keys, type Subject, statePartition } from "#shared/domain/rows/keys.ts";
-import type { HeadRow, RolloutRow, TargetRow, TargetState } from "#shared/domain/rows/rollout-rows.ts";
-import { targetStates } from "#shared/domain/rows/rollout-rows.ts";
-import type { Phase, SyncRow } from "#shared/domain/rows/sync-row.ts";
+import { keys, type Subject, statePartition } from "#shared/fleet/rows/keys.ts";
+import type { HeadRow, RolloutRow, TargetRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 const row = { schema: 1, version: 1 } as const;
 export const shop: Subject = { namespace: "payments", kind: "SyncGroup", name: "shop" };

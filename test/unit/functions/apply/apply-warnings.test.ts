@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { AppliedObject } from "#functions/apply/engine/apply-object.ts";
 import { warningsOf } from "#functions/apply/verbs/apply-warnings.ts";
+import type { AppliedObject } from "#shared/kube/engine/apply-object.ts";
 
 function applied(kind: string, name: string, warnings: readonly string[]): AppliedObject {
   const id = { group: "", kind, namespace: "shop", name };

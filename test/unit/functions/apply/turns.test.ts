@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { endOfTurn, inTurn } from "#functions/apply/turns.ts";
-import type { SyncRow } from "#shared/domain/rows/sync-row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
 const at = (time: string) => `2026-11-21T${time}.000Z`;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { reportChanges } from "#functions/report/report-changes.ts";
-import type { EventRow } from "#shared/domain/rows/event-row.ts";
+import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { ReportMessage } from "#shared/messages.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
-import { sourceSpec } from "#shared/domain/kinds/source.ts";
+import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 
 const secret = "starling/git/shop";
 const basic = { username: "u", password: "s3cret" };

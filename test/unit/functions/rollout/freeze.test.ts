@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { BrakeRow, Freeze } from "#shared/domain/rows/brake-row.ts";
-import { dueAtOf } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { ROW_SCHEMA } from "#shared/domain/rows/row.ts";
+import type { BrakeRow, Freeze } from "#shared/fleet/rows/brake-row.ts";
+import { dueAtOf } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";

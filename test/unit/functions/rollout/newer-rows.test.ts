@@ -1,8 +1,8 @@
 /** Rows that a newer version wrote, after its deployment was rolled back: they are nobody's to change, and stop nobody else. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
-import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 let world: PlannerWorld;

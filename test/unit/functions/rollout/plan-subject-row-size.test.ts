@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { keys } from "#shared/domain/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/domain/rows/object-rows.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 test("a plan whose rows are too large is told to the subject, not tried for ever", async () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 const rings = {

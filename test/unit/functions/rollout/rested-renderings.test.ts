@@ -1,6 +1,6 @@
 /** Renderings that failed for a reason that may not be the input's: what becomes of those who wanted them. */
 import { describe, expect, test } from "vitest";
-import type { RenderingRow } from "#shared/domain/rows/rollout-rows.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 const struck = { message: "tried 5 times", restsUntil: "2026-11-21T12:00:00.000Z" };

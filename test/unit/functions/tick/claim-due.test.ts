@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { claimDue } from "#functions/tick/claim-due.ts";
-import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/domain/rows/due.ts";
-import { keys } from "#shared/domain/rows/keys.ts";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/domain/rows/row.ts";
+import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Metrics, Table } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";

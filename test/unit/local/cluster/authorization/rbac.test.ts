@@ -3,7 +3,7 @@ import type { Access } from "#local/cluster/authorization/access.ts";
 import { decide, rulesFor } from "#local/cluster/authorization/rbac.ts";
 import { missingPermissions } from "#local/cluster/authorization/rbac-escalation.ts";
 import { ClusterStore } from "#local/cluster/cluster-store.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 const group = "rbac.authorization.k8s.io";
 

@@ -5,7 +5,7 @@ import {
   serviceAccountOfToken,
 } from "#local/cluster/authorization/service-account-tokens.ts";
 import { Cluster } from "#local/cluster/cluster.ts";
-import type { JsonObject } from "#shared/domain/json.ts";
+import type { JsonObject } from "#shared/base/json.ts";
 
 const issuedAt = Date.parse("2026-01-01T00:00:00Z") / 1000;
 const expiresAt = issuedAt + 600;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { protobufToJson } from "#local/cluster/operations/protobuf.ts";
-import { parseJson } from "#shared/domain/json.ts";
+import { parseJson } from "#shared/base/json.ts";
 
 /** What kubectl 1.36.2 sent; Go writes the zero of every field that is no pointer. */
 const bodies = {

@@ -1,0 +1,82 @@
+import type { STSClient } from "@aws-sdk/client-sts";
+import { type EksClusterOptions, EksClusters, type EksEndpoint } from "#shared/adapters/aws/eks-clusters.ts";
+import { eksToken } from "#shared/adapters/aws/eks-token.ts";
+import { type Identity, RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import type { EksArn } from "#shared/fleet/eks-arn.ts";
+
+/** A cluster, and the role it is reached with; none: as the function itself. */
+export interface EksTarget {
+  readonly cluster: EksArn;
+  readonly role?: Identity["role"];
+}
+
+export interface EksAccessOptions {
+  readonly sts: (scope: { readonly region: string }) => STSClient;
+  readonly eks: EksClusterOptions["eks"];
+  readonly clock: Clock;
+  readonly installation: string;
+}
+
+interface KeptToken {
+  readonly token: string;
+  readonly credentials: SessionCredentials;
+  readonly until: number;
+}
+
+/** Of the 15 minutes that a token is good for; what is left covers a clock that is wrong. */
+const tokenSeconds = 600;
+
+/** Everything that is asked of AWS to reach EKS clusters by IAM, and what is remembered of it in one process. */
+export class EksAccess {
+  readonly #sessions: RoleSessions;
+  readonly #clusters: EksClusters;
+  readonly #clock: Clock;
+  readonly #tokens = new Map<string, KeptToken>();
+
+  constructor({ sts, eks, clock, installation }: EksAccessOptions) {
+    const clients = new Map<string, STSClient>();
+    this.#clock = clock;
+    this.#sessions = new RoleSessions({
+      sts(region) {
+        const client = clients.get(region) ?? sts({ region });
+        clients.set(region, client);
+        return client;
+      },
+      clock,
+      sessionName: `starling-${installation}`,
+    });
+    this.#clusters = new EksClusters({ eks, sessions: this.#sessions, clock });
+  }
+
+  /** @throws StarlingError as `EksClusters` does. */
+  endpoint(target: EksTarget): Promise<EksEndpoint> {
+    return this.#clusters.endpoint(target.cluster, identityOf(target));
+  }
+
+  /** What answered at the endpoint was not the cluster. */
+  distrust(target: EksTarget): void {
+    this.#clusters.distrust(target.cluster, identityOf(target));
+  }
+
+  /**
+   * A bearer token for the cluster.
+   * @param options.refresh - the last one was refused: a new one, by a new session where that one is not brand new.
+   * @throws StarlingError as `eksToken` and `RoleSessions` do.
+   */
+  async token(target: EksTarget, { refresh }: { readonly refresh: boolean }): Promise<string> {
+    const id = JSON.stringify([target.cluster.arn, target.role?.arn, target.role?.externalId]);
+    const now = this.#clock.now();
+    const kept = this.#tokens.get(id);
+    if (kept !== undefined && !refresh && kept.until > now.getTime()) return kept.token;
+    const refused = refresh && kept !== undefined ? { refused: kept.credentials } : {};
+    const credentials = await this.#sessions.credentials(identityOf(target), refused);
+    const token = await eksToken(target.cluster, credentials, now);
+    this.#tokens.set(id, { token, credentials, until: now.getTime() + tokenSeconds * 1000 });
+    return token;
+  }
+}
+
+function identityOf({ cluster, role }: EksTarget): Identity {
+  return { region: cluster.region, ...(role === undefined ? {} : { role }) };
+}

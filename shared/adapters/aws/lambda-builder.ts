@@ -1,0 +1,120 @@
+import { InvokeCommand, type LambdaClient, LambdaServiceException } from "@aws-sdk/client-lambda";
+import { GetObjectCommand, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
+import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { sha256 } from "#shared/base/digest.ts";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { BlobStore, Builder, BuildRequest, Built } from "#shared/ports.ts";
+import { type BuildAnswer, type BuildJob, buildAnswer, maxRenderingBytes } from "#shared/source/build-job.ts";
+
+export interface LambdaBuilderOptions {
+  readonly lambda: LambdaClient;
+  readonly presigner: S3Client;
+  readonly blobs: BlobStore;
+  readonly bucket: string;
+  readonly functionName: string;
+}
+
+/** As long as a build may take, and a little: what was not begun by then is refused. */
+const URL_SECONDS = 180;
+/** Longer than the function may take, shorter than the invocation that waits for it. */
+const INVOKE_MS = 108_000;
+/** An answer has a digest or a message; its sender is not trusted with more. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/**
+ * Has artifacts rendered by the function `build`, whose role may do nothing. It gets a URL to read this artifact and one
+ * to leave its bytes at, and a sandbox that no other artifact has been in: the artifact's digest is its tenant.
+ */
+export class LambdaBuilder implements Builder {
+  readonly #options: LambdaBuilderOptions;
+
+  constructor(options: LambdaBuilderOptions) {
+    this.#options = options;
+  }
+
+  async build({ artifactDigest, path, render, attempt }: BuildRequest): Promise<Built> {
+    const { presigner, bucket: Bucket, blobs } = this.#options;
+    const staged = blobKeys.incoming(attempt);
+    const get = new GetObjectCommand({ Bucket, Key: blobKeys.artifact(artifactDigest) });
+    const put = new PutObjectCommand({ Bucket, Key: staged });
+    const [artifactUrl, renderingUrl] = await Promise.all([
+      getSignedUrl(presigner, get, { expiresIn: URL_SECONDS }),
+      getSignedUrl(presigner, put, { expiresIn: URL_SECONDS }),
+    ]);
+    const options = render === undefined ? {} : { render };
+    const answer = await this.#ask({ artifactDigest, path, ...options, artifactUrl, renderingUrl });
+    if (answer.outcome === "failed") throw failureOf(answer);
+    const bytes = await blobs.get(staged, { maxBytes: maxRenderingBytes }).catch((error: unknown) => {
+      throw error instanceof StarlingError && error.retry === "permanent" ? broken(errorMessage(error)) : error;
+    });
+    if (sha256(bytes) !== answer.digest) throw broken("it left other bytes than it told");
+    return { digest: answer.digest, objects: answer.objects, bytes };
+  }
+
+  async #ask(job: BuildJob): Promise<BuildAnswer> {
+    const { FunctionError, Payload } = await this.#invoke(job);
+    const text = new TextDecoder().decode(Payload?.subarray(0, MAX_ANSWER_BYTES));
+    if (FunctionError !== undefined) throw broken(endOf(text));
+    const parsed = buildAnswer.safeParse(parseLeniently(text));
+    if (!parsed.success) throw broken("its answer is none");
+    return parsed.data;
+  }
+
+  async #invoke(job: BuildJob) {
+    const { lambda, functionName } = this.#options;
+    const command = new InvokeCommand({
+      FunctionName: functionName,
+      InvocationType: "RequestResponse",
+      TenantId: job.artifactDigest,
+      Payload: new TextEncoder().encode(JSON.stringify(job)),
+    });
+    const abortSignal = AbortSignal.timeout(INVOKE_MS);
+    try {
+      return await lambda.send(command, { abortSignal }).catch((error: unknown) => {
+        // The SDK leaves it to its caller to ask again in the next session when the one it signed with has ended.
+        if (!(error instanceof LambdaServiceException) || error.name !== "ExpiredTokenException") throw error;
+        return lambda.send(command, { abortSignal });
+      });
+    } catch (error) {
+      throw new StarlingError(`the build could not be started: ${errorMessage(error)}`, {
+        code: "BuilderBusy",
+        retry: "transient",
+        cause: error,
+      });
+    }
+  }
+}
+
+/** What an operator mends, or what passes, and not what is wrong with the input. */
+const isOurs: ReadonlySet<string> = new Set(["KubectlNotFound", "TransferFailed", "ArtifactInvalid"]);
+
+function failureOf(answer: Extract<BuildAnswer, { outcome: "failed" }>): StarlingError {
+  const { code, message, permanent } = answer;
+  if (isOurs.has(code)) return new StarlingError(message, { code, retry: "transient" });
+  if (permanent) return new StarlingError(message, { code, retry: "permanent" });
+  return new StarlingError(message, { code, retry: "transient", data: { strike: true } });
+}
+
+/** A function that ended without an answer, or with one that is none. */
+function broken(how: string): StarlingError {
+  return new StarlingError(
+    `the build ended without a rendering: ${how}; most likely it takes more memory or time than there is`,
+    { code: "BuildFailed", retry: "transient", data: { strike: true } },
+  );
+}
+
+/** What Lambda says of a function's end: `{"errorType": "Runtime.ExitError", "errorMessage": "..."}`. */
+function endOf(text: string): string {
+  const said = parseLeniently(text);
+  const { errorType = "", errorMessage: message = "" } = typeof said === "object" && said !== null ? said : {};
+  return `${String(errorType)} ${String(message)}`.trim().slice(0, 300) || "it did not say why";
+}
+
+function parseLeniently(text: string): { readonly errorType?: unknown; readonly errorMessage?: unknown } | null {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

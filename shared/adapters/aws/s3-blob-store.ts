@@ -1,0 +1,119 @@
+import {
+  GetObjectCommand,
+  NoSuchKey,
+  PutObjectCommand,
+  type PutObjectCommandInput,
+  type S3Client,
+  S3ServiceException,
+} from "@aws-sdk/client-s3";
+import { blobTooLarge } from "#shared/adapters/aws/blob-too-large.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import type { BlobStore } from "#shared/ports.ts";
+
+/** Two writers met on one key; the SDK leaves that to its caller, and it is over in milliseconds. */
+const CONFLICT_TRIES = 6;
+const FIRST_WAIT_MS = 25;
+const networkCodes = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"]);
+
+/** Blobs in one S3 bucket. Keys name their content's digest; whoever reads verifies it. */
+export class S3BlobStore implements BlobStore {
+  readonly #client: S3Client;
+  readonly #bucket: string;
+
+  constructor(client: S3Client, bucket: string) {
+    this.#client = client;
+    this.#bucket = bucket;
+  }
+
+  async putOnce(key: string, bytes: Uint8Array): Promise<boolean> {
+    return this.#put(key, { Body: bytes, IfNoneMatch: "*" });
+  }
+
+  async overwrite(key: string, bytes: Uint8Array): Promise<void> {
+    await this.#put(key, { Body: bytes });
+  }
+
+  async #put(key: string, what: Pick<PutObjectCommandInput, "Body" | "IfNoneMatch">): Promise<boolean> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const put = { Bucket: this.#bucket, Key: key, ...what };
+        await inNewSession(() => this.#client.send(new PutObjectCommand(put)));
+        return true;
+      } catch (error) {
+        if (statusOf(error) === 412) return false;
+        if (statusOf(error) !== 409 || attempt === CONFLICT_TRIES) throw this.#translated(error, key);
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));
+      }
+    }
+  }
+
+  async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {
+    try {
+      const get = { Bucket: this.#bucket, Key: key };
+      const { Body, ContentLength = 0 } = await inNewSession(() => this.#client.send(new GetObjectCommand(get)));
+      if (limits !== undefined && ContentLength > limits.maxBytes) {
+        (Body as { destroy?(): void } | undefined)?.destroy?.();
+        throw blobTooLarge({ key, size: ContentLength, maxBytes: limits.maxBytes });
+      }
+      return (await Body?.transformToByteArray()) ?? new Uint8Array();
+    } catch (error) {
+      if (error instanceof StarlingError) throw error;
+      if (!(error instanceof NoSuchKey)) throw this.#translated(error, key);
+      throw new StarlingError(`no blob ${key}`, {
+        code: "BlobNotFound",
+        retry: "permanent",
+        data: { key },
+        cause: error,
+      });
+    }
+  }
+
+  /** What may pass is said in Starling's words; the rest is a defect, and stays as it is. */
+  #translated(error: unknown, key: string): unknown {
+    if (statusOf(error) === 403 && !isExpired(error)) return denied(error, { bucket: this.#bucket, key });
+    const status = statusOf(error) ?? 0;
+    const network = error instanceof Error && networkCodes.has(String((error as NodeJS.ErrnoException).code));
+    const passes = network || (error instanceof Error && error.name === "TimeoutError");
+    if (!passes && !isExpired(error) && status !== 409 && status !== 429 && status < 500) return error;
+    return new StarlingError(`S3 kept refusing ${key}`, {
+      code: "BlobStoreBusy",
+      retry: "transient",
+      data: { key },
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Nothing is known of the blob: S3 answers 403 for a key that does not exist, too, unless the role may list it. Somebody
+ * grants it again, or lifts what denies it, and then the same call succeeds.
+ */
+function denied(error: unknown, { bucket, key }: { readonly bucket: string; readonly key: string }): StarlingError {
+  const said = error instanceof Error ? error.name : "403";
+  const grants = "its role needs s3:GetObject, s3:PutObject or s3:ListBucket there, and the key of the bucket";
+  const remedy = `${grants}; look for a Deny in the bucket's policy and in those of the organisation`;
+  return new StarlingError(`S3 denied ${key} in the bucket ${bucket} (${said}): ${remedy}`, {
+    code: "BlobDenied",
+    retry: "transient",
+    data: { bucket, key },
+    cause: error,
+  });
+}
+
+/** The SDK leaves it to its caller to ask again in the next session when the one it signed with has ended on the way. */
+async function inNewSession<T>(send: () => Promise<T>): Promise<T> {
+  try {
+    return await send();
+  } catch (error) {
+    if (!isExpired(error)) throw error;
+    return send();
+  }
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof S3ServiceException && error.name === "ExpiredToken";
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
+}

@@ -1,0 +1,88 @@
+import { createHash, randomUUID } from "node:crypto";
+import { SendMessageBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import { StarlingError } from "#shared/base/errors.ts";
+import { type Message, type QueueName, type SubjectRef, subjectKey } from "#shared/messages.ts";
+import type { MessageSender } from "#shared/ports.ts";
+
+/** SQS takes so many messages in one call. */
+const BATCH = 10;
+/** Tries of an entry that SQS failed to take; the SDK tries whole calls again by itself. */
+const TRIES = 3;
+const FIRST_WAIT_MS = 50;
+/** SQS takes no longer group; one message with a longer one refuses the whole batch. */
+const LONGEST_GROUP = 128;
+
+/**
+ * Sends to the queue each message names, in batches. On the FIFO queue the group is the subject, and the
+ * de-duplication id is new for every send: SQS remembers ids for five minutes, even of deleted and purged messages.
+ */
+export class SqsSender implements MessageSender {
+  readonly #client: SQSClient;
+  readonly #queueUrls: Readonly<Partial<Record<QueueName, string>>>;
+
+  constructor(client: SQSClient, queueUrls: Readonly<Partial<Record<QueueName, string>>>) {
+    this.#client = client;
+    this.#queueUrls = queueUrls;
+  }
+
+  /** Every batch is tried, whatever became of those before it: a queue that refuses keeps nothing from the others. */
+  async send(messages: readonly Message[]): Promise<void> {
+    const byQueue = Map.groupBy(messages, (message) => message.to);
+    let failure: unknown;
+    for (const [queue, group] of byQueue) {
+      const QueueUrl = this.#queueUrls[queue];
+      if (QueueUrl === undefined) throw new Error(`this function has no queue for "${queue}" messages`);
+      for (let start = 0; start < group.length; start += BATCH) {
+        try {
+          await this.#sendBatch(QueueUrl, group.slice(start, start + BATCH));
+        } catch (error) {
+          failure ??= error;
+        }
+      }
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  /** Entries that SQS failed to take, for no fault of theirs, are sent again. */
+  async #sendBatch(QueueUrl: string, messages: readonly Message[]): Promise<void> {
+    let left = messages.map((message, index) => entryOf(message, String(index)));
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#client.send(new SendMessageBatchCommand({ QueueUrl, Entries: left }));
+      const failed = answer.Failed ?? [];
+      if (failed.length === 0) return;
+      const hopeless = failed.some((entry) => entry.SenderFault === true);
+      const ids = new Set(failed.map((entry) => entry.Id));
+      left = left.filter((entry) => ids.has(entry.Id));
+      if (!hopeless && attempt < TRIES) {
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));
+        continue;
+      }
+      const codes = [...new Set(failed.map((entry) => entry.Code))].join(", ");
+      throw new StarlingError(
+        `SQS refused ${failed.length} of ${messages.length} messages to ${messages[0]?.to}: ${codes}`,
+        {
+          code: "SendFailed",
+          retry: hopeless ? "permanent" : "transient",
+          data: { codes: failed.map((entry) => entry.Code) },
+        },
+      );
+    }
+  }
+}
+
+function entryOf(message: Message, id: string) {
+  const { delaySeconds, ...body } = message;
+  return {
+    Id: id,
+    MessageBody: JSON.stringify(body),
+    ...(delaySeconds === undefined ? {} : { DelaySeconds: delaySeconds }),
+    ...(message.to === "rollout"
+      ? { MessageGroupId: groupOf(message.subject), MessageDeduplicationId: randomUUID() }
+      : {}),
+  };
+}
+
+function groupOf(subject: SubjectRef): string {
+  const key = subjectKey(subject);
+  return key.length <= LONGEST_GROUP ? key : createHash("sha256").update(key).digest("hex");
+}

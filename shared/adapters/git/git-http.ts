@@ -1,0 +1,210 @@
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest, type RequestOptions } from "node:https";
+import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
+import type { GitHttpRequest, GitHttpResponse, HttpClient } from "isomorphic-git";
+import { ByteCollector } from "#shared/adapters/byte-collector.ts";
+import { fewerRefs, gitTooLarge } from "#shared/adapters/git/git-limits.ts";
+import { PacketReader } from "#shared/adapters/git/packet-reader.ts";
+import { type AddressRules, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+
+export interface GitHttpOptions {
+  readonly rules: AddressRules;
+  /** PEM certificates to trust besides the machine's. */
+  readonly ca?: string;
+  /** For the whole operation, all its requests together. */
+  readonly timeoutSeconds: number;
+  /** Of an answer that is read as a whole: a listing. */
+  readonly maxListingBytes: number;
+  readonly maxRefs: number;
+}
+
+export interface GitHttpMessage {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | undefined;
+}
+
+/** An answer whose body is still to come: either read or discard it. */
+export interface GitHttpStream {
+  readonly url: string;
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  readonly headers: Record<string, string>;
+  /** Within the time of the operation; how much it may be is the reader's to say. */
+  chunks(): AsyncIterable<Buffer>;
+  discard(): void;
+}
+
+const maxRedirects = 3;
+/** Of a listing, that are no references: capabilities and ends. */
+const OTHER_LINES = 100;
+
+/**
+ * The HTTP of one git operation. isomorphic-git's own plugin follows redirects anywhere and has no limits; this one
+ * checks every address it connects to, keeps redirects on the same origin, and bounds time and size.
+ */
+export class GitHttp implements HttpClient {
+  readonly #options: GitHttpOptions;
+  readonly #signal: AbortSignal;
+  /** Where the repository moved on its host (a renamed one): later requests go there at once. */
+  #moved: { readonly from: string; readonly to: string } | undefined;
+
+  constructor(options: GitHttpOptions) {
+    this.#options = options;
+    this.#signal = AbortSignal.timeout(Math.ceil(options.timeoutSeconds * 1000));
+  }
+
+  async request({ url, method = "GET", headers = {}, body }: GitHttpRequest): Promise<GitHttpResponse> {
+    const content = body === undefined ? undefined : await concat(body);
+    const response = await this.send({ url, method, headers, body: content });
+    return {
+      url: response.url,
+      method,
+      statusCode: response.statusCode,
+      statusMessage: response.statusMessage,
+      headers: response.headers,
+      body: once(await this.#read(response)),
+    };
+  }
+
+  async send(message: GitHttpMessage): Promise<GitHttpStream> {
+    let target = this.#follow(message.url);
+    for (let hops = 0; ; hops++) {
+      const response = await this.#send(target, message);
+      const status = response.statusCode ?? 0;
+      const location = response.headers.location;
+      if (status < 300 || status > 399 || status === 304 || location === undefined) {
+        return this.#streamOf(response, target);
+      }
+      response.destroy();
+      const next = new URL(location, target);
+      if (next.origin !== target.origin) {
+        throw failure(`${target.origin} redirects to ${next.origin}; write that URL in the Source if it is right`);
+      }
+      if (hops >= maxRedirects) throw failure(`${target.origin} redirects in circles`);
+      this.#remember(target, next);
+      target = next;
+    }
+  }
+
+  #follow(url: string): URL {
+    const moved = this.#moved;
+    return new URL(moved !== undefined && url.startsWith(moved.from) ? moved.to + url.slice(moved.from.length) : url);
+  }
+
+  #remember(from: URL, to: URL): void {
+    const service = "/info/refs";
+    if (!from.pathname.endsWith(service) || !to.pathname.endsWith(service)) return;
+    const base = (url: URL): string => url.origin + url.pathname.slice(0, -service.length);
+    this.#moved = { from: base(from), to: base(to) };
+  }
+
+  #send(url: URL, message: GitHttpMessage): Promise<IncomingMessage> {
+    const { rules, ca } = this.#options;
+    refuseLiteralAddress(rules, url);
+    const length = message.body === undefined ? {} : { "content-length": String(message.body.length) };
+    const options: RequestOptions = {
+      method: message.method,
+      headers: { ...message.headers, ...length, "user-agent": "git/starling" },
+      // A connection of its own: the lookup is asked every time, and nothing idles through a frozen Lambda.
+      agent: false,
+      lookup: guardedLookup(rules),
+      signal: this.#signal,
+      ...(ca === undefined ? {} : { secureContext: trusting(ca) }),
+    };
+    return new Promise((resolve, reject) => {
+      const request = url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);
+      request.on("response", resolve);
+      request.on("error", (error) => reject(this.#signal.aborted ? this.#tookTooLong() : error));
+      request.end(message.body);
+    });
+  }
+
+  #streamOf(response: IncomingMessage, url: URL): GitHttpStream {
+    const signal = this.#signal;
+    const tookTooLong = () => this.#tookTooLong();
+    return {
+      url: url.href,
+      statusCode: response.statusCode ?? 0,
+      statusMessage: response.statusMessage ?? "",
+      headers: flatHeaders(response),
+      async *chunks() {
+        try {
+          yield* response as AsyncIterable<Buffer>;
+        } catch (error) {
+          throw signal.aborted ? tookTooLong() : error;
+        }
+      },
+      discard: () => void response.destroy(),
+    };
+  }
+
+  async #read(response: GitHttpStream): Promise<Buffer> {
+    const { maxListingBytes, maxRefs } = this.#options;
+    const body = new ByteCollector(maxListingBytes);
+    for await (const chunk of response.chunks()) {
+      if (body.add(chunk)) continue;
+      throw gitTooLarge(`the git server lists more than ${maxListingBytes} bytes of references`, fewerRefs);
+    }
+    if (hasMoreLines(body.bytes(), 2 * maxRefs + OTHER_LINES)) {
+      throw gitTooLarge(`the git server lists more than ${maxRefs} references`, fewerRefs);
+    }
+    return body.bytes();
+  }
+
+  #tookTooLong(): StarlingError {
+    return failure(`the git server did not answer within ${Math.round(this.#options.timeoutSeconds)} s`);
+  }
+}
+
+/**
+ * isomorphic-git takes 5 µs for each line of a listing and lets nobody else have a turn: of empty ones, 16 MB are four
+ * million. A tag has two lines, one for what it points to.
+ */
+function hasMoreLines(body: Buffer, most: number): boolean {
+  let lines = 0;
+  try {
+    for (const _line of new PacketReader().read(body)) {
+      lines += 1;
+      if (lines > most) return true;
+    }
+  } catch {
+    // It is no listing, which isomorphic-git says better.
+  }
+  return false;
+}
+
+const contexts = new Map<string, SecureContext>();
+
+/** The machine's certificates and these: reading them all takes longer than the rest of a handshake. */
+function trusting(ca: string): SecureContext {
+  const known = contexts.get(ca);
+  if (known !== undefined) return known;
+  const context = createSecureContext({ ca: [...getCACertificates("default"), ca] });
+  contexts.set(ca, context);
+  return context;
+}
+
+function failure(message: string): StarlingError {
+  return new StarlingError(message, { code: "GitOperationFailed", retry: "transient" });
+}
+
+async function concat(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+async function* once(body: Buffer): AsyncIterableIterator<Uint8Array> {
+  yield body;
+}
+
+function flatHeaders(response: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return headers;
+}

@@ -1,0 +1,221 @@
+import { Errors, listServerRefs, type ServerRef } from "isomorphic-git";
+import { fetchPack } from "#shared/adapters/git/fetch-pack.ts";
+import { GitHttp } from "#shared/adapters/git/git-http.ts";
+import {
+  defaultGitLimits,
+  fewerRefs,
+  type GitLimits,
+  gitTooLarge,
+  malformed,
+} from "#shared/adapters/git/git-limits.ts";
+import { parseCommit, taggedObject, treeOf } from "#shared/adapters/git/git-objects.ts";
+import { Pace } from "#shared/adapters/git/pace.ts";
+import { PackObjects } from "#shared/adapters/git/pack-objects.ts";
+import { readFiles } from "#shared/adapters/git/read-files.ts";
+import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import type { GitCredentials, GitRef, GitRemote, GitRepository, GitTree } from "#shared/ports.ts";
+
+export interface IsomorphicGitRemoteOptions {
+  readonly rules: AddressRules;
+  readonly ca?: string;
+  readonly limits?: Partial<GitLimits>;
+}
+
+type Wanted = Parameters<GitRemote["fetchTree"]>[1];
+
+/** Tags that point to tags: more than anybody has, and they are asked for one by one. */
+const MAX_TAG_DEPTH = 10;
+
+/**
+ * Git over HTTPS without a `git` program, which Lambda's image does not have. isomorphic-git lists (protocol v2: a few
+ * hundred bytes). It does not fetch: it unpacks whatever comes, without a limit and without a pause, and takes 57 s for
+ * 20,000 files. A pack is read here within `GitLimits`, in memory: nothing is left on disk by a function that is killed.
+ */
+export class IsomorphicGitRemote implements GitRemote {
+  readonly #options: IsomorphicGitRemoteOptions;
+  readonly #limits: GitLimits;
+
+  constructor(options: IsomorphicGitRemoteOptions) {
+    this.#options = options;
+    this.#limits = { ...defaultGitLimits, ...options.limits };
+  }
+
+  async listRefs(repository: GitRepository, prefixes: readonly string[]): Promise<readonly GitRef[]> {
+    const refs = await this.#list(repository, commonPrefix(prefixes));
+    const wanted = refs.filter(({ ref }) => prefixes.some((prefix) => ref.startsWith(prefix)));
+    if (wanted.length > 0) return wanted;
+    const all = refs.length > 0 ? refs : await this.#list(repository, "refs/");
+    if (all.length === 0) {
+      throw new StarlingError(`${repository.url} is empty: it has no branch and no tag; push a commit to it`, {
+        code: "EmptyGitRepository",
+        retry: "permanent",
+      });
+    }
+    return [];
+  }
+
+  async #list(repository: GitRepository, prefix: string): Promise<GitRef[]> {
+    const { maxRefs } = this.#limits;
+    const refs = await translated(repository, () =>
+      listServerRefs({
+        http: this.#http(this.#secondsFor(repository)),
+        url: repository.url,
+        headers: authorization(repository.credentials),
+        prefix,
+        symrefs: true,
+        peelTags: true,
+      }),
+    );
+    if (refs.length > maxRefs) {
+      throw gitTooLarge(`${repository.url} lists ${refs.length} references; at most ${maxRefs} are read`, fewerRefs);
+    }
+    const wanted = refs.filter(({ ref }) => typeof ref === "string" && ref.startsWith(prefix));
+    return wanted.map((ref) => checkedRef(repository, ref, this.#limits));
+  }
+
+  async fetchTree(repository: GitRepository, wanted: Wanted): Promise<GitTree> {
+    const limits = this.#limits;
+    const timeoutSeconds = this.#secondsFor(repository);
+    const reading = { limits, pace: new Pace(timeoutSeconds) };
+    return translated(repository, async () => {
+      const pack = await fetchPack({
+        http: this.#http(timeoutSeconds),
+        url: repository.url,
+        headers: authorization(repository.credentials),
+        oid: wanted.oid,
+        depth: wanted.paths.length === 0 ? "commit" : "files",
+        limits,
+      });
+      const objects = await PackObjects.open(pack, reading);
+      const oid = await peeled(objects, wanted.oid);
+      const commit = await objects.read(oid, "commit");
+      const tree = treeOf(commit);
+      const files = wanted.paths.length === 0 ? [] : await readFiles({ objects, tree, paths: wanted.paths, reading });
+      return { commit: parseCommit(oid, commit), files };
+    });
+  }
+
+  #secondsFor({ timeLeftMs }: GitRepository): number {
+    const leftSeconds = timeLeftMs === undefined ? Number.POSITIVE_INFINITY : Math.max(timeLeftMs() / 1000, 0);
+    return Math.min(this.#limits.timeoutSeconds, leftSeconds);
+  }
+
+  #http(timeoutSeconds: number): GitHttp {
+    const { rules, ca } = this.#options;
+    const { maxListingBytes, maxRefs } = this.#limits;
+    return new GitHttp({ rules, timeoutSeconds, maxListingBytes, maxRefs, ...(ca === undefined ? {} : { ca }) });
+  }
+}
+
+const oidPattern = /^[0-9a-f]{40}$/;
+/** As git check-ref-format has it, where it matters to whoever shows a name. */
+const refPattern = /^[^\p{Cc} ~^:?*[\\]+$/u;
+
+/** What a server says becomes a revision, which is shown, and stands in many rows. */
+function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): GitRef {
+  const { oid, peeled, target } = ref;
+  const shown = excerpt(ref.ref, MAX_SHOWN_NAME);
+  for (const name of [ref.ref, ...(target === undefined ? [] : [target])]) {
+    const size = Buffer.byteLength(name);
+    if (size > limits.maxRefNameBytes) {
+      const found = `${url} has a reference with a name of ${size} bytes, ${excerpt(name, MAX_SHOWN_NAME)}`;
+      throw gitTooLarge(`${found}; at most ${limits.maxRefNameBytes} are taken`, fewerRefs);
+    }
+    if (!refPattern.test(name)) throw malformed(`${url} lists ${shown}, which is no name of a reference`);
+  }
+  if (/^[0-9a-f]{64}$/.test(oid)) {
+    const message = `${url} is a repository of SHA-256 objects, which are not supported; use one of SHA-1`;
+    throw new StarlingError(message, { code: "GitOperationFailed", retry: "permanent" });
+  }
+  for (const id of [oid, peeled ?? oid]) {
+    if (!oidPattern.test(id)) throw malformed(`${url} lists ${shown} without an object id`);
+  }
+  return {
+    ref: ref.ref,
+    oid,
+    ...(peeled === undefined ? {} : { peeled }),
+    ...(target === undefined ? {} : { target }),
+  };
+}
+
+const MAX_SHOWN_NAME = 60;
+
+/** The commit that a tag stands for, or that tags of tags do. */
+async function peeled(objects: PackObjects, oid: string): Promise<string> {
+  let at = oid;
+  for (let depth = 0; depth <= MAX_TAG_DEPTH; depth++) {
+    const type = objects.typeOf(at);
+    if (type === "tag") {
+      at = taggedObject(await objects.read(at, "tag"));
+      continue;
+    }
+    if (type === undefined || type === "commit") return at;
+    throw new StarlingError(`${oid} is a ${type} where a commit is expected; correct spec.git.ref`, {
+      code: "GitRefNotFound",
+      retry: "permanent",
+    });
+  }
+  throw gitTooLarge(`${oid} is a tag of more than ${MAX_TAG_DEPTH} tags, one of the other`, "tag the commit itself");
+}
+
+function commonPrefix(prefixes: readonly string[]): string {
+  let common = prefixes[0] ?? "";
+  for (const prefix of prefixes) while (!prefix.startsWith(common)) common = common.slice(0, -1);
+  return common;
+}
+
+/** Sent with the first request: waiting for a 401 costs a round trip. */
+function authorization(credentials: GitCredentials | undefined): Record<string, string> {
+  if (credentials === undefined) return {};
+  if (credentials.kind === "bearer") return { Authorization: `Bearer ${credentials.token}` };
+  const pair = `${credentials.username}:${credentials.password}`;
+  return { Authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
+}
+
+/** A server's words may be as long as its headers. */
+const MAX_REASON = 300;
+
+async function translated<Result>(repository: GitRepository, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof StarlingError ? error : translate(repository, error);
+  }
+}
+
+function translate({ url, credentials }: GitRepository, error: unknown): StarlingError {
+  const status = error instanceof Errors.HttpError ? error.data.statusCode : undefined;
+  if (status === 401 || status === 403) {
+    const remedy =
+      credentials === undefined
+        ? "it needs credentials, or does not exist; set spec.git.credentials"
+        : "the credentials are wrong or may not read it; renew the secret";
+    return failed(`${url} refused access (HTTP ${status}): ${remedy}`, "GitAuthenticationFailed", error);
+  }
+  if (status === 404 || status === 410) {
+    const remedy = "check spec.git.url, and whether the credentials may see it";
+    return failed(`${url} was not found (HTTP ${status}): ${remedy}`, "GitNotFound", error);
+  }
+  if (error instanceof Errors.NotFoundError) {
+    return failed(`${url}: ${excerpt(error.message, MAX_REASON)}`, "GitRefNotFound", error);
+  }
+  if (error instanceof Errors.SmartHttpError) {
+    return failed(`${url} does not answer as a git server does: check spec.git.url`, "GitOperationFailed", error);
+  }
+  const certificate = /certificate|self.signed|CERT_/i.test(
+    `${errorMessage(error)} ${(error as { code?: string }).code}`,
+  );
+  const hint = certificate ? "; give its authority's certificate to the operator's list of trusted ones" : "";
+  const reason = excerpt(errorMessage(error), MAX_REASON);
+  return new StarlingError(`${url} could not be fetched: ${reason}${hint}`, {
+    code: "GitOperationFailed",
+    retry: "transient",
+    cause: error,
+  });
+}
+
+function failed(message: string, code: string, cause: unknown): StarlingError {
+  return new StarlingError(message, { code, retry: "permanent", cause });
+}

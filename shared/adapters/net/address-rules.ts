@@ -1,0 +1,97 @@
+import { lookup } from "node:dns";
+import { isIP, type LookupFunction } from "node:net";
+import { blockList, ipv4Behind, isIn, reachOf } from "#shared/adapters/net/address-reach.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+
+/** Which hosts a URL that somebody else wrote may reach. */
+export interface AddressRules {
+  /** @returns why the address is not reached for the host, or undefined when it may be. */
+  refusal(host: string, address: string): string | undefined;
+}
+
+/**
+ * The public internet, and what the operator allows besides: host names (`git.corp.example`), addresses and ranges
+ * (`10.20.0.0/16`), separated by commas.
+ * @throws StarlingError `InvalidAllowList` naming the entry.
+ */
+export function addressRules(allow: string): AddressRules {
+  const hosts = new Set<string>();
+  const ranges: string[] = [];
+  for (const entry of allow.split(",").map((part) => part.trim().toLowerCase())) {
+    if (entry === "") continue;
+    if (isRange(entry)) ranges.push(entry);
+    else if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(entry)) hosts.add(entry);
+    else {
+      throw new StarlingError(
+        `"${entry}" in the list of allowed addresses is no host name, address or range; write git.corp.example or 10.20.0.0/16`,
+        { code: "InvalidAllowList", retry: "permanent", data: { entry } },
+      );
+    }
+  }
+  const allowed = blockList(ranges);
+  return {
+    refusal(host, address) {
+      const reach = reachOf(address);
+      if (reach === "never") return neverReached(address);
+      if (reach === "public" || hosts.has(host.toLowerCase())) return undefined;
+      if ([address, ipv4Behind(address) ?? address].some((each) => isIn(allowed, each))) return undefined;
+      return `${address} is no public address; the operator can allow it by host or range`;
+    },
+  };
+}
+
+/** Clusters are in the operator's own networks: only what cannot be one is refused. */
+export const clusterAddresses: AddressRules = {
+  refusal: (_host, address) => (reachOf(address) === "never" ? neverReached(address) : undefined),
+};
+
+function neverReached(address: string): string {
+  return `${address} is a link-local or reserved address; correct the URL`;
+}
+
+/**
+ * A socket's lookup that gives only addresses the rules let through: the check is made on the address that is connected
+ * to, so a name that changes its answer (DNS rebinding) gains nothing.
+ */
+export function guardedLookup(rules: AddressRules): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) {
+        callback(error, "");
+        return;
+      }
+      const reachable = addresses.filter(({ address }) => rules.refusal(hostname, address) === undefined);
+      const first = reachable[0];
+      if (first === undefined) {
+        const reason = rules.refusal(hostname, addresses[0]?.address ?? "") ?? "it has no address";
+        callback(addressRefused(hostname, reason), "");
+        return;
+      }
+      if (options.all === true) callback(null, reachable);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+/** A socket skips the lookup for a literal address, so URLs with one are checked before. @throws StarlingError */
+export function refuseLiteralAddress(rules: AddressRules, url: URL): void {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (isIP(host) === 0) return;
+  const reason = rules.refusal(host, host);
+  if (reason !== undefined) throw addressRefused(host, reason);
+}
+
+function addressRefused(host: string, reason: string): StarlingError {
+  return new StarlingError(`${host} is not reached: ${reason}`, {
+    code: "AddressRefused",
+    retry: "permanent",
+    data: { host },
+  });
+}
+
+function isRange(text: string): boolean {
+  const [address = "", prefix] = text.split("/");
+  const family = isIP(address);
+  if (family === 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+}

@@ -1,0 +1,107 @@
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import { extract, pack } from "tar-stream";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { compareText } from "#shared/base/text-order.ts";
+import { type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
+
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
+
+/** More than any repository of manifests, less than a function's memory. */
+const archiveLimits = {
+  maxFiles: 20_000,
+  maxTotalBytes: 200 * 1024 * 1024,
+  maxPathBytes: 1024,
+  /** YAML shrinks to a twentieth; what shrinks to a five-hundredth was made to. Small archives are not measured. */
+  maxRatio: 500,
+  unmeasuredBytes: 10 * 1024 * 1024,
+} as const;
+
+/**
+ * A tar.gz of the files: the same bytes for the same files in any order (owners and times are zero, modes 0644 and
+ * 0755). Its identity is `treeDigest`, not its own hash.
+ */
+export async function packArtifact(files: readonly ListedFile[]): Promise<Uint8Array> {
+  const archive = pack();
+  const chunks: Buffer[] = [];
+  const written = collect(archive, chunks);
+  for (const file of files.toSorted((a, b) => compareText(a.path, b.path))) {
+    const header = { name: file.path, mode: file.executable ? 0o755 : 0o644, mtime: new Date(0), uid: 0, gid: 0 };
+    const { buffer, byteOffset, length } = file.content;
+    archive.entry({ ...header, type: "file" }, Buffer.from(buffer, byteOffset, length));
+  }
+  archive.finalize();
+  await written;
+  return compress(Buffer.concat(chunks));
+}
+
+async function collect(stream: AsyncIterable<unknown>, chunks: Buffer[]): Promise<void> {
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+}
+
+/**
+ * The files of an artifact whose `treeDigest` is `digest`. An archive is not trusted for where it was stored: absolute
+ * and escaping names, links, devices, repeated names and sizes beyond the limits above are refused.
+ * @throws StarlingError `ArtifactInvalid`
+ */
+export async function unpackArtifact(bytes: Uint8Array, digest: string): Promise<readonly ListedFile[]> {
+  const files = await readEntries(await inflate(bytes));
+  const actual = treeDigest(files);
+  if (actual !== digest) throw invalid(`its content has the digest ${actual}, expected ${digest}`);
+  return files;
+}
+
+async function inflate(bytes: Uint8Array): Promise<Buffer> {
+  const { maxTotalBytes, maxRatio, unmeasuredBytes } = archiveLimits;
+  const maxOutputLength = Math.min(maxTotalBytes, Math.max(unmeasuredBytes, bytes.length * maxRatio));
+  try {
+    return await decompress(bytes, { maxOutputLength });
+  } catch (error) {
+    throw invalid(`it does not unpack within ${maxOutputLength} bytes: ${errorMessage(error)}`, error);
+  }
+}
+
+async function readEntries(tar: Buffer): Promise<ListedFile[]> {
+  const archive = extract();
+  const files: ListedFile[] = [];
+  const seen = new Set<string>();
+  archive.end(tar);
+  try {
+    for await (const entry of archive) {
+      const { name, type, mode } = entry.header;
+      if (type !== "file") throw invalid(`"${name}" is a ${type}; only regular files are allowed`);
+      const problem = nameProblem(name);
+      if (problem !== undefined) throw invalid(`"${name}" ${problem}`);
+      if (seen.has(name)) throw invalid(`"${name}" occurs twice`);
+      seen.add(name);
+      if (seen.size > archiveLimits.maxFiles) throw invalid(`it has more than ${archiveLimits.maxFiles} files`);
+      const chunks: Buffer[] = [];
+      await collect(entry, chunks);
+      files.push({
+        path: name,
+        executable: ((mode ?? 0) & 0o100) !== 0,
+        content: new Uint8Array(Buffer.concat(chunks)),
+      });
+    }
+  } catch (error) {
+    throw error instanceof StarlingError ? error : invalid(`it is no tar archive: ${errorMessage(error)}`, error);
+  }
+  return files;
+}
+
+function nameProblem(name: string): string | undefined {
+  if (name === "" || name.includes("\0") || name.includes("\\")) return "is no file name";
+  if (Buffer.byteLength(name) > archiveLimits.maxPathBytes) return `is longer than ${archiveLimits.maxPathBytes} bytes`;
+  if (name.startsWith("/")) return "is an absolute path";
+  if (name.split("/").some((part) => part === ".." || part === "." || part === "")) return "leaves the archive";
+  return undefined;
+}
+
+function invalid(reason: string, cause?: unknown): StarlingError {
+  return new StarlingError(`the artifact is damaged or hostile: ${reason}`, {
+    code: "ArtifactInvalid",
+    retry: "permanent",
+    cause,
+  });
+}

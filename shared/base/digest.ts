@@ -1,0 +1,17 @@
+import { createHash } from "node:crypto";
+import { canonicalJson } from "#shared/base/json.ts";
+
+/** `sha256:<hex>` of the bytes, or of the UTF-8 text. */
+export function sha256(content: string | Uint8Array): string {
+  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
+}
+
+/** `sha256:<hex>` of a value, whatever the order of its members. */
+export function digestOf(value: unknown): string {
+  return sha256(canonicalJson(value));
+}
+
+/** The hexadecimal part of `sha256:<hex>`, as blob keys use it. */
+export function hexOf(digest: string): string {
+  return digest.slice(digest.indexOf(":") + 1);
+}

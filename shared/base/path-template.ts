@@ -1,0 +1,86 @@
+/**
+ * `{{ cluster.name }}`, `{{ cluster.labels.KEY }}` and `{{ cluster.values.KEY }}` in a template's path, each with an
+ * optional `| default(text)`. A closed list of names and no code: a path can choose a folder and nothing else.
+ */
+import { excerpt } from "#shared/base/excerpt.ts";
+import { ownValue } from "#shared/base/own-value.ts";
+
+export interface TemplateCluster {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+export type RenderedPath =
+  | { readonly ok: true; readonly path: string }
+  | { readonly ok: false; readonly message: string };
+
+const reference =
+  /^ *cluster\.(?:(name)|labels\.([A-Za-z0-9][-A-Za-z0-9_./]*)|values\.([A-Za-z_][A-Za-z0-9_]*)) *(?:\| *default\(([^(){}|]*)\) *)?$/;
+/** What may stand in the resulting path: anything but an escape from the artifact. */
+const escapes = /(^|\/)\.\.(\/|$)|^\/|\0/;
+/** As long as a path that is written out. A planner holds one for each template and cluster. */
+const MAX_PATH = 1024;
+
+/** @returns what is wrong with the text, or undefined. */
+export function checkPathTemplate(text: string): string | undefined {
+  const pieces = piecesOf(text);
+  for (const { expression } of pieces) {
+    if (expression === undefined || reference.test(expression)) continue;
+    return `"${excerpt(`{{${expression}}}`)}" is not an expression Starling knows; use {{ cluster.name }}, {{ cluster.labels.KEY }} or {{ cluster.values.KEY }}, with an optional | default(text)`;
+  }
+  const rest = pieces.map((piece) => piece.literal).join("");
+  if (rest.includes("{{") || rest.includes("}}")) return "has {{ without }} or }} without {{";
+  return undefined;
+}
+
+interface Piece {
+  readonly literal: string;
+  /** What stands between the braces behind the literal; absent at the end. */
+  readonly expression?: string;
+}
+
+/** One pass: an expression that looks for `}}` from every `{{` takes the square of the text's length. */
+function piecesOf(text: string): readonly Piece[] {
+  const pieces: Piece[] = [];
+  let from = 0;
+  for (;;) {
+    const open = text.indexOf("{{", from);
+    const close = open < 0 ? -1 : text.indexOf("}}", open + 2);
+    if (close < 0) return [...pieces, { literal: text.slice(from) }];
+    pieces.push({ literal: text.slice(from, open), expression: text.slice(open + 2, close) });
+    from = close + 2;
+  }
+}
+
+/** The path for one cluster; a missing key names the key and the cluster. */
+export function renderPath(text: string, cluster: TemplateCluster): RenderedPath {
+  const problem = checkPathTemplate(text);
+  if (problem !== undefined) return { ok: false, message: `path: ${problem}` };
+  const missing: string[] = [];
+  let path = "";
+  for (const { literal, expression } of piecesOf(text)) {
+    path += literal;
+    if (expression === undefined) continue;
+    const [, isName, label, value, fallback] = reference.exec(expression) ?? [];
+    const found =
+      isName !== undefined
+        ? cluster.name
+        : label !== undefined
+          ? ownValue(cluster.labels, label)
+          : ownValue(cluster.values, value ?? "");
+    if (found === undefined && fallback === undefined) missing.push(expression.trim());
+    path += found ?? fallback ?? "";
+  }
+  if (missing.length > 0) {
+    return { ok: false, message: `path: cluster ${cluster.name} has no ${missing.join(", ")}; set it on the Cluster` };
+  }
+  if (path.length > MAX_PATH) {
+    const message = `path: has ${path.length} characters for cluster ${cluster.name}; expected at most ${MAX_PATH}: shorten it, or the values that it is made of`;
+    return { ok: false, message };
+  }
+  if (path === "" || escapes.test(path)) {
+    return { ok: false, message: `path: "${excerpt(path)}" for cluster ${cluster.name} leaves the artifact` };
+  }
+  return { ok: true, path };
+}

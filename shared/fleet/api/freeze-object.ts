@@ -1,0 +1,39 @@
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+
+/** A freeze as the API gives it. */
+export interface FreezeObject {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: "Freeze";
+  readonly metadata: { readonly name: string; readonly resourceVersion: string; readonly creationTimestamp: string };
+  readonly spec: {
+    /** A label selector; absent: every cluster. */
+    readonly clusters?: string;
+    readonly reason: string;
+    readonly until?: string;
+  };
+  readonly status: {
+    readonly by: string;
+    /** Clusters that it covers as they are registered now. */
+    readonly clusters: number;
+    readonly inForce: boolean;
+  };
+}
+
+export function freezeObject(
+  { name, clusters, by, at, reason, until }: Freeze,
+  seen: { readonly row: Pick<Row, "version">; readonly clusters: number; readonly now: Date },
+): FreezeObject {
+  return {
+    apiVersion: API_VERSION,
+    kind: "Freeze",
+    metadata: { name, resourceVersion: String(seen.row.version), creationTimestamp: at },
+    spec: {
+      ...(clusters === undefined ? {} : { clusters: clusters.text }),
+      reason,
+      ...(until === undefined ? {} : { until }),
+    },
+    status: { by, clusters: seen.clusters, inForce: isInForce({ until }, seen.now) },
+  };
+}

@@ -1,0 +1,347 @@
+/** Objects as the API gives them and the CLI shows them: Kubernetes' shape around Starling's rows. */
+import { externalIdOf } from "#shared/base/external-id.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
+import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
+import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
+import { type Freeze, freezeText } from "#shared/fleet/rows/brake-row.ts";
+import type { EventRow } from "#shared/fleet/rows/event-row.ts";
+import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
+import type {
+  ClusterRow,
+  ClusterStatus,
+  Condition,
+  ObjectRow,
+  Operations,
+  SourceRow,
+  SourceStatus,
+  SubjectRow,
+  SubjectStatus,
+  SyncGroupRow,
+  UserSyncRow,
+} from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutRow, TargetRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+import { type Assigned, heldBy, type Observed, type PruneAct, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type OutOfSync, syncState } from "#shared/fleet/sync/sync-state.ts";
+
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly generation?: number;
+  /** The row's version: grows with every write of any half. */
+  readonly resourceVersion: string;
+  readonly creationTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface ApiObject<Kind extends string, Spec, Status> {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: Kind;
+  readonly metadata: ObjectMeta;
+  readonly spec: Spec;
+  readonly operations?: Operations;
+  readonly status: Status;
+}
+
+export type SourceObject = ApiObject<"Source", SourceSpec, SourceStatus>;
+export type ClusterObject = ApiObject<
+  "Cluster",
+  ClusterSpec,
+  ClusterStatus & {
+    readonly syncs?: SyncCounts;
+    /** What its role is assumed with, for the role's trust policy. */
+    readonly externalId?: string;
+    /** That holds it now: nothing is written to it. */
+    readonly frozen?: FrozenBy;
+  }
+>;
+export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, SubjectStatus>;
+
+/** What is frozen says by whom, why, until when, and the name to thaw. */
+export type FrozenBy = Pick<Freeze, "name" | "by" | "reason" | "until">;
+
+/** The Syncs of one cluster; those that are not ready by their state, with the name of one of them. */
+export interface SyncCounts {
+  readonly total: number;
+  readonly ready: number;
+  readonly others: readonly { readonly state: string; readonly count: number; readonly example: string }[];
+}
+
+/** A Sync on its cluster; `group` and `template` say who wrote it, absent when a user did. */
+export interface SyncStatus {
+  readonly group?: string;
+  readonly template?: string;
+  /** One word, of `syncState`. */
+  readonly state: string;
+  /** What is wanted instead of what was assigned, when the Sync is ready with the latter. */
+  readonly wanted?: OutOfSync;
+  readonly desired?: Omit<Assigned, "apply">;
+  readonly observed?: Omit<Observed, "conditions" | "fence" | "handledPrune">;
+  readonly conditions: readonly Condition[];
+  /** The newest request to prune foreign members, and whether it was carried out. */
+  readonly prune?: PruneAct & { readonly handled: boolean };
+  /** That keeps its worker from writing what the cluster lacks. */
+  readonly frozen?: FrozenBy & { readonly since: string };
+  /** What the planner says about a Sync that a user wrote. */
+  readonly plan?: SubjectStatus;
+}
+export type SyncObject = ApiObject<"Sync", SyncSpec, SyncStatus>;
+
+export interface RolloutSpec {
+  readonly subject: Subject;
+  readonly number: number;
+  readonly revision: string;
+  readonly fromRevision?: string;
+  readonly trigger: RolloutRow["trigger"];
+  readonly plan: RolloutRow["plan"];
+  readonly strategy: RolloutStrategy;
+}
+
+export interface RolloutStatus {
+  readonly phase: RolloutRow["phase"];
+  readonly reason: string;
+  readonly message: string;
+  readonly size: number;
+  /** Clusters the subject selects: what percentages of the strategy are of. */
+  readonly selected: number;
+  readonly planned: number;
+  /** Index of the stage that is moving. */
+  readonly stage: number;
+  readonly stages: readonly (Pick<RolloutRow["stages"][number], "name" | "size" | "counts"> & {
+    readonly startedAt?: string;
+    readonly endedAt?: string;
+  })[];
+  readonly endedAt?: string;
+  readonly supersededBy?: number;
+  readonly failures: RolloutRow["failures"];
+  readonly transitions: RolloutRow["transitions"];
+}
+export type RolloutObject = ApiObject<"Rollout", RolloutSpec, RolloutStatus>;
+
+/** One cluster in one rollout. */
+export interface TargetItem {
+  readonly cluster: string;
+  readonly order: number;
+  readonly stage: string;
+  /** `Unreadable`: a newer version of Starling wrote the row. */
+  readonly state: TargetState | "Unreadable";
+  readonly reason: string;
+  readonly revision?: string;
+  readonly assignedAt?: string;
+  readonly endedAt?: string;
+  readonly preexisting?: true;
+  /** The Sync that the reason is about, where one was assigned: the first that is not ready. */
+  readonly sync?: string;
+}
+
+/** A Sync, or what stands for one. */
+interface CountedSync {
+  readonly metadata: Pick<ObjectMeta, "name" | "namespace">;
+  readonly status: { readonly state: string };
+}
+
+export type EventItem = Omit<EventRow, keyof Row>;
+
+export interface ApiList<Item> {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: `${string}List`;
+  readonly metadata: { readonly continue?: string };
+  readonly items: readonly Item[];
+}
+
+export type AnyObject = SourceObject | ClusterObject | SyncGroupObject | SyncObject | RolloutObject;
+
+export function sourceObject(row: SourceRow): SourceObject {
+  return { ...head("Source", row), spec: row.spec, ...operationsOf(row), status: row.status };
+}
+
+export function clusterObject(
+  row: ClusterRow,
+  installation: string,
+  seen: { readonly syncs?: readonly CountedSync[]; readonly freeze?: Freeze | undefined } = {},
+): ClusterObject {
+  const { syncs = [], freeze } = seen;
+  const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
+  const access = row.spec.access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
+  const status = { ...row.status, ...access, ...frozen, syncs: countSyncs(syncs) };
+  return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
+}
+
+function frozenBy({ name, by, reason, until }: FrozenBy): FrozenBy {
+  return { name, by, reason, ...(until === undefined ? {} : { until }) };
+}
+
+function countSyncs(syncs: readonly CountedSync[]): SyncCounts {
+  const byState = Map.groupBy(syncs, (sync) => sync.status.state);
+  const ready = byState.get("Ready")?.length ?? 0;
+  const others = [...byState].flatMap(([state, those]) => {
+    const [first] = those;
+    if (state === "Ready" || first === undefined) return [];
+    return [{ state, count: those.length, example: `${first.metadata.namespace}/${first.metadata.name}` }];
+  });
+  return { total: syncs.length, ready, others };
+}
+
+export function syncGroupObject(row: SyncGroupRow): SyncGroupObject {
+  return { ...head("SyncGroup", row), spec: row.spec, ...operationsOf(row), status: row.status };
+}
+
+/** A Sync that a user wrote, with what its cluster says once the planner has assigned it. */
+export function userSyncObject(row: UserSyncRow, onCluster: SyncRow | undefined, behind?: OutOfSync): SyncObject {
+  const plan = row.status;
+  // What was forgotten is on no cluster, and what planner says is all there is to say.
+  const there = onCluster?.desired.action === "orphan" ? undefined : onCluster;
+  const status =
+    there === undefined
+      ? { state: syncState(undefined, { plan }), conditions: plan.conditions }
+      : statusOf(there, { behind, plan });
+  return { ...head("Sync", row), spec: row.spec, ...operationsOf(row), status: { ...status, plan } };
+}
+
+/** A Sync on a cluster that a group wrote; `subject` is the row of the group, when it is still there. */
+export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined, behind?: OutOfSync): SyncObject {
+  const template =
+    group?.type === "SyncGroup"
+      ? group.spec.templates.find((candidate) => syncName(row.subject, candidate.name) === row.name)
+      : undefined;
+  const templateName = row.name.slice(row.subject.name.length + 1);
+  return {
+    apiVersion: API_VERSION,
+    kind: "Sync",
+    metadata: { name: row.name, namespace: row.namespace, uid: row.uid, resourceVersion: String(row.version) },
+    spec: {
+      cluster: row.cluster,
+      source: template?.source ?? "",
+      path: template?.path ?? "",
+      ...(template?.render === undefined ? {} : { render: template.render }),
+      apply: row.desired.apply,
+    },
+    status: { group: row.subject.name, template: templateName, ...statusOf(row, { behind }) },
+  };
+}
+
+function rolloutName(subject: Subject, number: number): string {
+  return `${subject.name}-${number}`;
+}
+
+export function rolloutObject(row: RolloutRow): RolloutObject {
+  return {
+    apiVersion: API_VERSION,
+    kind: "Rollout",
+    metadata: {
+      name: rolloutName(row.subject, row.number),
+      namespace: row.subject.namespace,
+      uid: `${row.subject.kind}/${row.subject.name}/${row.number}`,
+      resourceVersion: String(row.version),
+      creationTimestamp: row.createdAt,
+    },
+    spec: {
+      subject: row.subject,
+      number: row.number,
+      revision: row.revision,
+      ...(row.fromRevision === undefined ? {} : { fromRevision: row.fromRevision }),
+      trigger: row.trigger,
+      plan: row.plan,
+      strategy: row.strategy,
+    },
+    status: {
+      phase: row.phase,
+      reason: row.reason,
+      message: row.message,
+      size: row.size,
+      selected: row.selected,
+      planned: row.planned,
+      stage: row.stage,
+      stages: row.stages.map(({ name, size, counts, startedAt, endedAt }) => ({
+        name,
+        size,
+        counts,
+        ...(startedAt === undefined ? {} : { startedAt }),
+        ...(endedAt === undefined ? {} : { endedAt }),
+      })),
+      ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
+      ...(row.supersededBy === undefined ? {} : { supersededBy: row.supersededBy }),
+      failures: row.failures,
+      transitions: row.transitions,
+    },
+  };
+}
+
+/** @param syncs the Syncs of the rollout's subject on this cluster, for what runs there. */
+export function targetItem(row: TargetRow, rollout: RolloutRow, syncs: readonly SyncRow[]): TargetItem {
+  const behind = syncs.find((sync) => sync.observed?.phase !== "Ready") ?? syncs[0];
+  const revision = behind?.observed?.applied?.revision;
+  const assigned = syncs.filter((sync) => row.attempts[sync.name] === sync.desired.attempt);
+  const held = assigned.map(heldBy).find((one) => one !== undefined);
+  const troubled = assigned.find((sync) => sync.observed?.phase !== "Ready") ?? assigned[0];
+  return {
+    cluster: row.cluster,
+    order: row.order,
+    stage: rollout.stages[row.stage]?.name ?? String(row.stage),
+    state: row.state,
+    reason: held === undefined || isDone(row.state) ? row.reason : freezeText(held),
+    ...(revision === undefined ? {} : { revision }),
+    ...(row.assignedAt === undefined ? {} : { assignedAt: row.assignedAt }),
+    ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
+    ...(row.preexisting === undefined ? {} : { preexisting: row.preexisting }),
+    ...(troubled === undefined ? {} : { sync: troubled.name }),
+  };
+}
+
+export function isDone(state: TargetItem["state"]): boolean {
+  return state === "Succeeded" || state === "Unchanged";
+}
+
+export function listOf<Item>(kind: string, items: readonly Item[], next: string | undefined): ApiList<Item> {
+  return {
+    apiVersion: API_VERSION,
+    kind: `${kind}List`,
+    metadata: next === undefined ? {} : { continue: next },
+    items,
+  };
+}
+
+function statusOf(row: SyncRow, about: Parameters<typeof syncState>[1]): SyncStatus {
+  const { apply: _apply, token: _token, earlier: _earlier, anew: _anew, ...desired } = row.desired;
+  const { behind } = about;
+  const held = heldBy(row);
+  const said = {
+    state: syncState(row, about),
+    desired,
+    ...(behind === undefined ? {} : { wanted: behind }),
+    ...(held === undefined ? {} : { frozen: { ...frozenBy(held), since: held.since } }),
+  };
+  if (row.observed === undefined) return { ...said, conditions: [] };
+  const { conditions, fence: _fence, handledPrune, ...observed } = row.observed;
+  const asked = row.operations?.prune;
+  const prune = asked === undefined ? {} : { prune: { ...asked, handled: handledPrune === asked.number } };
+  return { ...said, observed, conditions, ...prune };
+}
+
+function head<Kind extends string>(
+  kind: Kind,
+  row: ObjectRow<Kind, unknown, unknown> & { readonly namespace?: string },
+) {
+  return {
+    apiVersion: API_VERSION,
+    kind,
+    metadata: {
+      name: row.name,
+      ...(row.namespace === undefined ? {} : { namespace: row.namespace }),
+      uid: row.uid,
+      generation: row.generation,
+      resourceVersion: String(row.version),
+      creationTimestamp: row.createdAt,
+      ...(Object.keys(row.labels).length === 0 ? {} : { labels: row.labels }),
+      ...(Object.keys(row.annotations).length === 0 ? {} : { annotations: row.annotations }),
+    },
+  } as const;
+}
+
+function operationsOf(row: { readonly operations: Operations }): { operations?: Operations } {
+  return Object.keys(row.operations).length === 0 ? {} : { operations: row.operations };
+}

@@ -1,0 +1,50 @@
+import type { AnyObject, ApiObject } from "#shared/fleet/api/objects.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import type { Condition } from "#shared/fleet/rows/object-rows.ts";
+import { type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
+
+/**
+ * An object that only a newer version of Starling can read, as its place in the table tells of it. It stands where the
+ * object would: a list that left it out would say that it is gone, and one that failed would hide all the others.
+ */
+export interface UnreadableObject<Kind extends AnyObject["kind"] = AnyObject["kind"]> {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: Kind;
+  readonly metadata: Pick<ApiObject<Kind, unknown, unknown>["metadata"], "name" | "namespace">;
+  /** Of a Sync on a cluster; the rest is the newer version's to read. */
+  readonly spec: { readonly cluster?: string };
+  readonly status: {
+    readonly state: "Unreadable";
+    readonly conditions: readonly Omit<Condition, "since">[];
+  };
+}
+
+export interface Place<Kind extends AnyObject["kind"]> {
+  readonly kind: Kind;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly cluster?: string;
+}
+
+export function unreadableObject<Kind extends AnyObject["kind"]>(
+  row: NewerRow,
+  { kind, namespace, name, cluster }: Place<Kind>,
+): UnreadableObject<Kind> {
+  return {
+    apiVersion: API_VERSION,
+    kind,
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    spec: cluster === undefined ? {} : { cluster },
+    status: {
+      state: "Unreadable",
+      conditions: [{ type: "Ready", status: "Unknown", reason: "NewerRow", message: newerRowText(row) }],
+    },
+  };
+}
+
+/** What lists hold: objects, and among them those that this version cannot read. */
+export type ListedObject = AnyObject | UnreadableObject;
+
+export function isUnreadable(object: ListedObject): object is UnreadableObject {
+  return "state" in object.status && object.status.state === "Unreadable";
+}

@@ -1,0 +1,77 @@
+import { isToken, putSecret, type SecretRefusal, secretMembers } from "#shared/fleet/bound-secret.ts";
+import { sameAuthority } from "#shared/kube/certificate-authority.ts";
+
+/** What a connection goes to: where, by whose word, and under which name. */
+export interface ClusterAddress {
+  readonly server: string;
+  readonly caData?: string | undefined;
+  readonly tlsServerName?: string | undefined;
+}
+
+/** The value of the secret that `spec.endpoint.token` names: the token, and the one cluster that it is for. */
+export function clusterSecret({ server, caData, tlsServerName, token }: ClusterAddress & { readonly token: string }) {
+  return JSON.stringify({
+    server,
+    ...(caData === undefined ? {} : { caData }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    token,
+  });
+}
+
+/**
+ * The token in a secret, for a connection to this address and no other. The authority and the name count as much as the
+ * server: behind one address, the name in the handshake may choose who answers, and an authority of one's own vouches for
+ * anybody.
+ */
+export function tokenFor(
+  address: ClusterAddress,
+  secret: { readonly name: string; readonly text: string },
+): { readonly token: string } | SecretRefusal {
+  const { name, text } = secret;
+  const { server, caData, tlsServerName, token } = secretMembers(text) ?? {};
+  if (server === undefined) {
+    return {
+      code: "SecretUnbound",
+      message: `secret ${name} does not say which cluster it is for, and is sent to none; if it is for this one, ${putSecret(name, exampleFor(address))}`,
+    };
+  }
+  const other = (what: string, field: string): SecretRefusal => ({
+    code: "SecretMismatch",
+    message: `secret ${name} is for another cluster and is not sent to ${address.server}: ${what}; correct spec.endpoint.${field}, or name a secret of this cluster in spec.endpoint.token.secret`,
+  });
+  const own = typeof server === "string" ? locationOf(server) : undefined;
+  const wanted = locationOf(address.server);
+  if (own === undefined || wanted === undefined || own.location !== wanted.location) {
+    return other('its "server" is another one', "server");
+  }
+  if (!sameAuthority(caData, address.caData)) return other('its "caData" is not the authority here', "caData");
+  const names = [tlsServerName ?? own.host, address.tlsServerName ?? wanted.host];
+  if (hostName(names[0]) !== hostName(names[1])) {
+    return other('its "tlsServerName" is not the name here', "tlsServerName");
+  }
+  if (isToken(token)) return { token };
+  const message = `secret ${name} does not hold a token: expected its "token" to be the text of one, without spaces; ${putSecret(name, exampleFor(address))}`;
+  return { code: "InvalidCredentials", message };
+}
+
+function exampleFor({ server, caData, tlsServerName }: ClusterAddress): Readonly<Record<string, unknown>> {
+  return {
+    server,
+    ...(caData === undefined ? {} : { caData: "<that of spec.endpoint>" }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    token: "<the token>",
+  };
+}
+
+/** Equal for every spelling of one server; with its path, by which gateways choose who is behind them. */
+function locationOf(server: string): { readonly location: string; readonly host: string } | undefined {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (url?.protocol !== "https:") return undefined;
+  const host = hostName(url.hostname);
+  return { host, location: `${host}:${url.port || "443"}${url.pathname.replace(/\/$/, "")}` };
+}
+
+/** A URL has made numbers, cases and scripts one; the dot of a full name is left. */
+function hostName(text: unknown): string {
+  return String(text).toLowerCase().replace(/\.$/, "");
+}

@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { boundedMap, boundedText } from "#shared/base/bounded.ts";
+import { hiddenValue } from "#shared/base/hidden-value.ts";
+import { parseEksArn } from "#shared/fleet/eks-arn.ts";
+import { API_VERSION, installationMetadata } from "#shared/fleet/kinds/metadata.ts";
+import { readAuthority } from "#shared/kube/certificate-authority.ts";
+
+const endpointSchema = z.strictObject({
+  server: z
+    .url({ protocol: /^https$/, error: "must be an https URL such as https://10.0.0.1:6443" })
+    .max(2048, "must have at most 2048 characters")
+    .superRefine((text, context) => {
+      const message = serverProblem(text);
+      // The value may be the password.
+      if (message !== undefined) context.addIssue({ code: "custom", message, params: hiddenValue });
+    }),
+  /** PEM certificates of the cluster's authority, base64 as in a kubeconfig. Absent: the public authorities. */
+  caData: boundedText(65_536)
+    .meta({ contentEncoding: "base64" })
+    .superRefine((text, context) => {
+      const read = readAuthority(text);
+      if ("problem" in read) context.addIssue({ code: "custom", message: read.problem, params: hiddenValue });
+    })
+    .optional(),
+  token: z.strictObject({
+    /** Name of a secret: JSON with the token, and with the server and authority that it is for (cluster-secret.ts). */
+    secret: boundedText(512).min(1),
+  }),
+  tlsServerName: boundedText(253).min(1).optional(),
+});
+
+/** Of the URL, as it is connected to: in the text, a password also stands behind one slash, or none. */
+function serverProblem(text: string): string | undefined {
+  // URLs leave some of these out and read others as a slash; who reads the text sees another host.
+  if (/[\\\s\p{Cc}]/u.test(text)) return "holds a backslash, a space or a line end; write it as https://HOST:PORT";
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) return undefined;
+  if (url.username !== "" || url.password !== "") return "must not hold a user name or password; use token.secret";
+  if (url.search !== "" || url.hash !== "") return "has a query or a fragment, which no request would carry; remove it";
+  return undefined;
+}
+
+const eksSchema = z.strictObject({
+  /** Address, authority and credentials follow from it: they are asked of EKS and STS. */
+  arn: boundedText(2048).refine(
+    (text) => parseEksArn(text) !== undefined,
+    "must be the ARN of an EKS cluster such as arn:aws:eks:eu-west-1:111122223333:cluster/prod-1",
+  ),
+});
+
+const roleSchema = z.strictObject({
+  /** In the account of the cluster, with its path where it has one. */
+  name: boundedText(576).regex(
+    /^([\w+=,.@-]{1,510}\/)*[\w+=,.@-]{1,64}$/,
+    "must be the name of an IAM role in the cluster's account, such as starling/clusters/apply",
+  ),
+});
+
+const valueName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, "must be an identifier: at most 63 characters of A-Z, a-z, 0-9 and _");
+
+export const clusterSpec = z
+  .strictObject({
+    eks: eksSchema.optional(),
+    endpoint: endpointSchema.optional(),
+    /** How Starling becomes somebody the cluster knows. Absent: as itself. */
+    access: z.strictObject({ role: roleSchema }).optional(),
+    /** Facts about the cluster that paths may refer to as `{{ cluster.values.NAME }}`. */
+    values: boundedMap(valueName, boundedText(1024), 100).optional(),
+  })
+  .refine(({ eks, endpoint }) => (eks === undefined) !== (endpoint === undefined), {
+    message: "needs exactly one of eks or endpoint",
+  })
+  .refine(({ endpoint, access }) => endpoint === undefined || access === undefined, {
+    message: "goes with eks only: a cluster with an endpoint is reached with the token of its secret",
+    path: ["access"],
+  });
+export type ClusterSpec = z.infer<typeof clusterSpec>;
+
+export const clusterDocument = z.strictObject({
+  apiVersion: z.literal(API_VERSION),
+  kind: z.literal("Cluster"),
+  metadata: installationMetadata,
+  spec: clusterSpec,
+});

@@ -1,0 +1,154 @@
+/**
+ * What a user writes, validated: one schema per kind gives the check, the type and the published JSON Schema.
+ * Unknown fields are errors that name the field meant; a field that does nothing yet is not in the schema.
+ */
+import { z } from "zod";
+import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
+import { findPath } from "#shared/base/find-path.ts";
+import { isHidden } from "#shared/base/hidden-value.ts";
+import { nearestName } from "#shared/base/nearest-name.ts";
+import { clusterDocument } from "#shared/fleet/kinds/cluster.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { sourceDocument } from "#shared/fleet/kinds/source.ts";
+import { syncDocument, syncGroupDocument } from "#shared/fleet/kinds/sync-group.ts";
+
+export const documentSchemas = {
+  Source: sourceDocument,
+  Cluster: clusterDocument,
+  SyncGroup: syncGroupDocument,
+  Sync: syncDocument,
+} as const;
+
+/** The kinds that people write. */
+export type WritableKind = keyof typeof documentSchemas;
+/** In the order in which they are written: what others refer to is first. */
+export const writableKinds = Object.keys(documentSchemas) as readonly WritableKind[];
+
+export type Document = z.infer<(typeof documentSchemas)[WritableKind]>;
+
+/** What is wrong with one field: where, what was got, what to do. */
+export interface FieldProblem {
+  /** `spec.rollout.stages[1].clusters`; empty for the document itself. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Nested deeper than any kind, and as deep as a YAML file may be. */
+const MAX_DEPTH = 100;
+/** Longer than a label's key in Kubernetes may be. */
+const SHOWN_OF_KEY = 320;
+
+export type ParsedDocument =
+  | { readonly ok: true; readonly document: Document }
+  | { readonly ok: false; readonly problems: readonly FieldProblem[] };
+
+export function parseDocument(value: unknown): ParsedDocument {
+  const head = headProblem(value);
+  if (head !== undefined) return { ok: false, problems: [head] };
+  const schema = documentSchemas[(value as { kind: WritableKind }).kind];
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { ok: true, document: parsed.data };
+  return { ok: false, problems: parsed.error.issues.flatMap((issue) => problemsOf(issue, value)) };
+}
+
+const jsonSchemas = new Map<WritableKind, unknown>();
+
+/** The JSON Schema (draft 2020-12) of a kind as users write it: defaults are optional. Made once, for it takes a while. */
+export function jsonSchemaOf(kind: WritableKind): unknown {
+  const schema = jsonSchemas.get(kind) ?? z.toJSONSchema(documentSchemas[kind], { io: "input" });
+  jsonSchemas.set(kind, schema);
+  return schema;
+}
+
+function headProblem(value: unknown): FieldProblem | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return {
+      field: "",
+      message: `is ${excerptOf(value)}; expected an object with apiVersion, kind, metadata and spec`,
+    };
+  }
+  const { apiVersion, kind } = value as { apiVersion?: unknown; kind?: unknown };
+  if (apiVersion !== API_VERSION) {
+    return { field: "apiVersion", message: `is ${excerptOf(apiVersion)}; expected "${API_VERSION}"` };
+  }
+  if (typeof kind !== "string" || !Object.hasOwn(documentSchemas, kind)) {
+    const meant = typeof kind === "string" ? nearestName(kind, Object.keys(documentSchemas)) : undefined;
+    const known = Object.keys(documentSchemas).join(", ");
+    return { field: "kind", message: `is ${excerptOf(kind)}; expected one of ${known}${didYouMean(meant)}` };
+  }
+  const deep = findPath(value, ({ depth }) => depth > MAX_DEPTH);
+  if (deep !== undefined) {
+    return { field: fieldText(deep.slice(0, 3)), message: `is nested deeper than ${MAX_DEPTH} levels; remove it` };
+  }
+  // The schemas of maps pass over such a key in silence.
+  const prototype = findPath(value, ({ step }) => step === "__proto__");
+  if (prototype !== undefined) {
+    return { field: fieldText(prototype), message: "is a name that no field, label or value can have; remove it" };
+  }
+  return undefined;
+}
+
+/** Other tools have it in this place, and to leave it out without another word would lock Starling out. */
+const externalIdField = "spec.access.role.externalId";
+const externalIdRemedy =
+  "is Starling's to choose, so that no Cluster takes another one's; remove it, and let the role's trust policy ask for the one that `starling describe cluster` shows";
+
+function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
+  const field = fieldText(issue.path);
+  if (issue.code === "unrecognized_keys") {
+    const known = keysKnownAt(root, issue.path);
+    return issue.keys.map((key) => {
+      const unknown = fieldText([...issue.path, key]);
+      const message = `is not a field Starling knows${didYouMean(nearestName(key, known))}; remove it`;
+      return { field: unknown, message: unknown === externalIdField ? externalIdRemedy : message };
+    });
+  }
+  if (issue.code === "invalid_key") {
+    return issue.issues.map(({ message }) => ({ field, message: `has the wrong key: it ${message}` }));
+  }
+  const got = valueAt(root, issue.path);
+  if (isHidden(issue)) return [{ field, message: issue.message }];
+  if (got === undefined) return [{ field, message: `is required: ${lowerFirst(issue.message)}` }];
+  return [{ field, message: `${issue.message} (got ${excerptOf(got)})` }];
+}
+
+/** The keys the schema has where an unknown one was found: those that a minimal valid object there may carry. */
+function keysKnownAt(root: unknown, path: readonly PropertyKey[]): readonly string[] {
+  const kind = (root as { kind: WritableKind }).kind;
+  let schema = jsonSchemaOf(kind) as SchemaNode | undefined;
+  for (const step of path) {
+    schema =
+      typeof step === "number" ? schema?.items : (schema?.properties?.[String(step)] ?? schema?.additionalProperties);
+    if (schema?.anyOf !== undefined) schema = schema.anyOf.find((option) => option.properties !== undefined) ?? schema;
+  }
+  return Object.keys(schema?.properties ?? {});
+}
+
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly additionalProperties?: SchemaNode;
+  readonly items?: SchemaNode;
+  readonly anyOf?: readonly SchemaNode[];
+}
+
+function fieldText(path: readonly PropertyKey[]): string {
+  let text = "";
+  for (const step of path) {
+    text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${excerpt(String(step), SHOWN_OF_KEY)}`;
+  }
+  return text;
+}
+
+function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
+  let value: unknown = root;
+  for (const step of path) value = (value as Record<PropertyKey, unknown> | undefined | null)?.[step];
+  return value;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
+
+function didYouMean(name: string | undefined): string {
+  return name === undefined ? "" : ` (did you mean ${name}?)`;
+}

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { boundedMap } from "#shared/base/bounded.ts";
+
+/** The API version of every kind a user writes. */
+export const API_VERSION = "starling.dev/v1alpha1";
+
+const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const labelValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+
+const nameRule = "must be 1 to 63 characters of a-z, 0-9 and -, beginning and ending with a letter or digit";
+
+/** RFC 1123 label: the rule of Kubernetes namespaces. */
+export const nameSchema = z.string().regex(dnsLabel, nameRule);
+
+export const labelKeySchema = z
+  .string()
+  .regex(labelKey, "must be a Kubernetes label key: an optional DNS prefix and /, then at most 63 characters");
+
+export const labelValueSchema = z
+  .string()
+  .regex(labelValue, "must be a Kubernetes label value: at most 63 characters of A-Z, a-z, 0-9, -, _ and .");
+
+export const labelsSchema = boundedMap(labelKeySchema, labelValueSchema, 100);
+
+/** What all keys and values of an object's annotations may have together in Kubernetes. */
+const MAX_ANNOTATION_BYTES = 262_144;
+
+const annotationsSchema = boundedMap(labelKeySchema, z.string(), 1000).refine(
+  (annotations) => new TextEncoder().encode(Object.entries(annotations).flat().join("")).length <= MAX_ANNOTATION_BYTES,
+  `must have at most ${MAX_ANNOTATION_BYTES} bytes together, keys and values`,
+);
+
+const common = {
+  name: nameSchema,
+  labels: labelsSchema.optional(),
+  annotations: annotationsSchema.optional(),
+};
+
+const namespaceSchema = z
+  .string({ error: ({ input }) => (input === undefined ? "name one here, with -n, or in the context" : undefined) })
+  .regex(dnsLabel, nameRule);
+
+export const namespacedMetadata = z.strictObject({ ...common, namespace: namespaceSchema });
+export const installationMetadata = z.strictObject(common);
+
+export type Metadata = z.infer<typeof installationMetadata> & { readonly namespace?: string };

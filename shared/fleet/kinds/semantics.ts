@@ -1,0 +1,49 @@
+import { checkPathTemplate } from "#shared/base/path-template.ts";
+import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
+import { checkGitUrl } from "#shared/source/git-url.ts";
+import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
+
+/** An object is one row, of which DynamoDB takes 400 KB; the rest is for its status. */
+const MAX_DOCUMENT_BYTES = 300_000;
+
+/** What the schema of a kind cannot say: URLs, version ranges and path expressions that mean something. */
+export function semanticProblems(document: Document): readonly FieldProblem[] {
+  const bytes = new TextEncoder().encode(JSON.stringify(document)).length;
+  if (bytes > MAX_DOCUMENT_BYTES) {
+    const message = `has ${bytes} bytes as JSON; expected at most ${MAX_DOCUMENT_BYTES}: shorten its annotations, values or lists of names`;
+    return [{ field: "", message }];
+  }
+  if (document.kind === "Source") return sourceProblems(document);
+  if (document.kind === "Sync") return pathProblems("spec.path", document.spec.path);
+  if (document.kind === "SyncGroup") {
+    return document.spec.templates.flatMap((template, index) =>
+      pathProblems(`spec.templates[${index}].path`, template.path),
+    );
+  }
+  return [];
+}
+
+function sourceProblems(document: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {
+  const { url, ref } = document.spec.git;
+  const problems: FieldProblem[] = [];
+  const urlProblem = checkGitUrl(url);
+  if (urlProblem !== undefined) problems.push({ field: "spec.git.url", message: urlProblem });
+  const rangeProblem = ref?.semver === undefined ? undefined : versionRangeProblem(ref.semver);
+  if (rangeProblem !== undefined) problems.push({ field: "spec.git.ref.semver", message: rangeProblem });
+  return problems;
+}
+
+function versionRangeProblem(text: string): string | undefined {
+  try {
+    parseVersionConstraint(text);
+    return undefined;
+  } catch (error) {
+    if (error instanceof VersionConstraintError) return error.message;
+    throw error;
+  }
+}
+
+function pathProblems(field: string, path: string): readonly FieldProblem[] {
+  const problem = checkPathTemplate(path);
+  return problem === undefined ? [] : [{ field, message: problem }];
+}

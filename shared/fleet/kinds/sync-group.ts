@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { boundedList } from "#shared/base/bounded.ts";
+import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
+import { API_VERSION, nameSchema, namespacedMetadata } from "#shared/fleet/kinds/metadata.ts";
+import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
+import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
+
+export const stageSchema = z.strictObject({
+  name: nameSchema,
+  /** Absent: the catch-all, which takes every cluster no earlier stage took. */
+  clusters: clusterSelectionSchema.optional(),
+  /** Clusters of this stage that may be changing at once; never more than the strategy's bound. */
+  maxConcurrent: clusterCountSchema.optional(),
+});
+export type Stage = z.infer<typeof stageSchema>;
+
+function duplicateNames(items: readonly { readonly name: string }[]): boolean {
+  return new Set(items.map((item) => item.name)).size !== items.length;
+}
+
+export const rolloutStrategy = z.strictObject({
+  /** Clusters of the group that may be changing at once; a percentage rounds down, to at least 1. */
+  maxConcurrent: clusterCountSchema.default("10%"),
+  /** Failed clusters a rollout bears; one more halts it. A percentage rounds down. */
+  maxFailures: clusterCountSchema.default(0),
+  /** Unreachable clusters a stage may leave behind; they catch up when they answer. A percentage rounds down. */
+  maxUnreachable: clusterCountSchema.default("10%"),
+  /** How long a cluster may take from its assignment to ready. */
+  progressDeadline: durationSchema({ minSeconds: 5, maxSeconds: 86_400 }).default("10m"),
+  stages: boundedList(stageSchema, 50)
+    .min(1, "must have at least one stage; leave it out for a single stage of all clusters")
+    .refine((stages) => !duplicateNames(stages), "has two stages of one name")
+    .refine(
+      (stages) =>
+        stages.filter((stage) => stage.clusters === undefined).length === 1 && stages.at(-1)?.clusters === undefined,
+      "must end with exactly one catch-all stage, one without clusters, so that no cluster is left out in silence",
+    )
+    .default([{ name: "all" }]),
+});
+export type RolloutStrategy = z.infer<typeof rolloutStrategy>;
+
+export const syncGroupSpec = z.strictObject({
+  clusters: clusterSelectionSchema,
+  templates: boundedList(syncTemplate, 20)
+    .min(1, "must have at least one template")
+    .refine((templates) => !duplicateNames(templates), "has two templates of one name"),
+  rollout: rolloutStrategy.prefault({}),
+});
+export type SyncGroupSpec = z.infer<typeof syncGroupSpec>;
+
+export const syncGroupDocument = z.strictObject({
+  apiVersion: z.literal(API_VERSION),
+  kind: z.literal("SyncGroup"),
+  metadata: namespacedMetadata,
+  spec: syncGroupSpec,
+});
+
+export const syncDocument = z.strictObject({
+  apiVersion: z.literal(API_VERSION),
+  kind: z.literal("Sync"),
+  metadata: namespacedMetadata,
+  spec: syncSpec,
+});

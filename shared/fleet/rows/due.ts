@@ -1,0 +1,76 @@
+/**
+ * The one timer. A row that waits for a time carries `dueShard` and `dueKey`; both are computed from the row by whoever
+ * writes it, so no timer exists that cannot be recomputed.
+ */
+import { createHash } from "node:crypto";
+import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
+
+/** More than one, so that no index partition takes all writes (1,000 a second). */
+export const DUE_SHARDS = 16;
+
+/** The first watchdog: longer than a queue's usual delay, shorter than anybody's patience. */
+const FIRST_WATCHDOG_SECONDS = 30;
+const LONGEST_WATCHDOG_SECONDS = 900;
+
+export interface DueAttributes {
+  readonly dueShard: string;
+  readonly dueKey: string;
+}
+
+/** The index attributes of a row that is due at `at` (ISO 8601, UTC). */
+export function dueAttributes(key: RowKey, at: string): DueAttributes {
+  const shard = hashOf(keyText(key)) % DUE_SHARDS;
+  return { dueShard: dueShard(shard), dueKey: `${at}#${keyText(key)}` };
+}
+
+export function dueShard(shard: number): string {
+  return `DUE#${String(shard).padStart(2, "0")}`;
+}
+
+/** The time in a `dueKey`. */
+export function dueAtOf(dueKey: string): string {
+  return dueKey.slice(0, dueKey.indexOf("#"));
+}
+
+/** When to look again at a row for which the n-th message (from 0) is being sent now. */
+export function watchdogAt(now: Date, dispatches: number): string {
+  const seconds = Math.min(FIRST_WATCHDOG_SECONDS * 2 ** Math.min(dispatches, 10), LONGEST_WATCHDOG_SECONDS);
+  return later(now, seconds);
+}
+
+export function later(from: Date | string, seconds: number): string {
+  return new Date(new Date(from).getTime() + Math.round(seconds * 1000)).toISOString();
+}
+
+/** A message that is late by so little is on time: clocks differ. */
+const SLACK_SECONDS = 0.5;
+
+export function hasCome(at: string | undefined, now: Date): boolean {
+  return at !== undefined && at <= later(now, SLACK_SECONDS);
+}
+
+/**
+ * An interval spread by ±5 %, always the same for the same key and time: a fleet that was applied at one instant is not
+ * looked at again at one instant.
+ */
+export function jittered(intervalSeconds: number, seed: string): number {
+  const fraction = (hashOf(seed) % 1000) / 1000;
+  return intervalSeconds * (0.95 + fraction * 0.1);
+}
+
+/** Back-off of the n-th retry (from 1): 5 s doubling to 10 minutes. */
+export function backoffSeconds(tries: number): number {
+  return Math.min(5 * 2 ** Math.max(0, Math.min(tries - 1, 10)), 600);
+}
+
+/**
+ * What ended badly for no reason that is known rests, and after each further time for twice as long: from 5 minutes, which
+ * is over within anybody's patience, to 6 hours, which cost next to nothing.
+ */
+export function restSeconds(times: number): number {
+  return Math.min(300 * 2 ** Math.max(0, Math.min(times - 1, 10)), 6 * 60 * 60);
+}
+
+function hashOf(text: string): number {
+  return createHash("sha256").update(text).digest().readUInt32BE(0);
+}

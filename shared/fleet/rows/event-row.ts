@@ -1,0 +1,114 @@
+/** What happened, for people: written by `report`, kept for thirty days. */
+import { digestOf, hexOf } from "#shared/base/digest.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+const KEPT_SECONDS = 30 * 86_400;
+
+export interface EventRow extends Row {
+  readonly type: "Event";
+  readonly at: string;
+  readonly severity: "info" | "error";
+  readonly reason: string;
+  readonly message: string;
+  readonly cluster?: string;
+  readonly rollout?: number;
+  readonly revision?: string;
+}
+
+interface Happening {
+  readonly about: { readonly namespace: string; readonly kind: string; readonly name: string };
+  readonly at: string;
+  /** What makes it this event and no other: told twice, it is one row. */
+  readonly identity: unknown;
+  readonly said: Pick<EventRow, "severity" | "reason" | "message" | "cluster" | "rollout" | "revision">;
+}
+
+function eventRow(happening: Happening): EventRow {
+  const { about, at, identity, said } = happening;
+  const id = hexOf(digestOf({ identity, at })).slice(0, 12);
+  return {
+    ...keys.event(about, at, id),
+    type: "Event",
+    schema: ROW_SCHEMA,
+    version: 1,
+    at,
+    ...said,
+    expiresAt: Math.floor(new Date(at).getTime() / 1000) + KEPT_SECONDS,
+  };
+}
+
+/** Phases on the way are no news. */
+const newsworthy: readonly string[] = ["Ready", "Failed", "Retrying", "Unreachable", "Gone"];
+
+/** The events that a Sync's present state tells of. */
+export function syncEvents(row: SyncRow): EventRow[] {
+  const { observed, desired, cluster } = row;
+  if (observed === undefined) return [];
+  const about = { namespace: row.namespace, kind: "Sync", name: row.name };
+  const common = { cluster, rollout: desired.rollout, revision: desired.revision };
+  const events: EventRow[] = [];
+  if (newsworthy.includes(observed.phase)) {
+    const [worst] = observed.troubles;
+    const detail = worst === undefined ? observed.message : `${worst.object}: ${worst.reason} ${worst.message}`.trim();
+    events.push(
+      eventRow({
+        about,
+        at: observed.since,
+        identity: [row.uid, observed.attempt, observed.phase, observed.reason],
+        said: {
+          ...common,
+          severity: observed.phase === "Ready" || observed.phase === "Gone" ? "info" : "error",
+          reason: observed.reason,
+          message: detail,
+        },
+      }),
+    );
+  }
+  if (observed.drift !== undefined && observed.drift.objects > 0) {
+    const { at, objects, corrected } = observed.drift;
+    const [leftAlone] = observed.leftAlone ?? [];
+    const had = `${objects} ${objects === 1 ? "object" : "objects"} had drifted${corrected ? ", put back" : ""}`;
+    events.push(
+      eventRow({
+        about,
+        at,
+        identity: [row.uid, "drift"],
+        said: {
+          ...common,
+          severity: corrected ? "info" : "error",
+          reason: corrected ? "DriftCorrected" : "DriftDetected",
+          message: leftAlone === undefined || corrected ? had : `${leftAlone.object}: ${leftAlone.message}`,
+        },
+      }),
+    );
+  }
+  if (observed.rebuilt !== undefined) {
+    const { at, message, foreign } = observed.rebuilt;
+    const severity = foreign === 0 ? "info" : "error";
+    const said = { ...common, severity, reason: "InventoryRebuilt", message } as const;
+    events.push(eventRow({ about, at, identity: [row.uid, "rebuilt"], said }));
+  }
+  return events;
+}
+
+/** The newest transitions of a rollout; those told before are the same rows. */
+export function rolloutEvents(row: RolloutRow): EventRow[] {
+  const { subject } = row;
+  return row.transitions.slice(-3).map((transition) =>
+    eventRow({
+      about: { namespace: subject.namespace, kind: subject.kind, name: subject.name },
+      at: transition.at,
+      identity: [row.number, transition.phase, transition.reason, transition.message],
+      said: {
+        severity: transition.phase === "Halted" ? "error" : "info",
+        reason: `Rollout${transition.phase}`,
+        message: `${subject.name}-${row.number}: ${transition.message}`,
+        rollout: row.number,
+        revision: row.revision,
+      },
+    }),
+  );
+}

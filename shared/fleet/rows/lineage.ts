@@ -1,0 +1,84 @@
+/**
+ * By what a cluster knows whose assignments it was given: each has a token that nobody could have guessed. Rows that were
+ * restored from a backup do not know the tokens that were given out after it, however far their numbers catch up.
+ */
+import { type Assigned, type Desired, type Observed, orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/** A cluster that was itself restored may be so many assignments behind. */
+const KEPT_TOKENS = 20;
+const TOKEN_LENGTH = 12;
+
+/**
+ * What is assigned next to a Sync, whatever it was given before.
+ * @param unique - that nothing was ever called.
+ */
+export function nextDesired(
+  assigned: Assigned,
+  before: Pick<SyncRow, "desired" | "observed"> | undefined,
+  unique: string,
+): Desired {
+  const earlier = before === undefined ? [] : tokensOf(before).slice(0, KEPT_TOKENS);
+  return {
+    ...assigned,
+    token: unique.slice(-TOKEN_LENGTH),
+    ...(earlier.length === 0 ? {} : { earlier }),
+    ...(mayBeGone(before) ? { anew: true } : {}),
+    ...keptThrough(before),
+  };
+}
+
+/** The cluster still remembers what was tried before its objects were left to nobody. */
+function keptThrough(before: Pick<SyncRow, "desired" | "observed"> | undefined): Pick<Desired, "keptThrough"> {
+  if (before === undefined) return {};
+  const { action, attempt, keptThrough } = before.desired;
+  if (action === "orphan" && before.observed === undefined) return { keptThrough: attempt };
+  return keptThrough === undefined ? {} : { keptThrough };
+}
+
+/** The assignment by which all that was seen of a Sync is forgotten, but for what the cluster may remember of it. */
+export function forgotten(row: Pick<SyncRow, "desired" | "observed">, assignedAt: string): Desired {
+  const { token, rollout } = row.desired;
+  return { ...orphaning(row.desired, { rollout, assignedAt }), token, earlier: tokensOf(row), anew: true };
+}
+
+/**
+ * The row after somebody accepted what its cluster remembers of other rows. What was assigned is forgotten; the numbers
+ * go on above those of the cluster, its token is known, and the inventory that was stored when it was begun is this
+ * row's: with the renderings that the cluster remembers since, it has everything that was ever applied.
+ */
+export function accepted(
+  { desired, observed }: SyncRow,
+  act: { readonly by: string; readonly at: string; readonly reason?: string },
+): Pick<SyncRow, "desired" | "observed" | "recovered"> {
+  const { remembered, applied: _applied, claimed: _claimed, ...seen } = observed ?? {};
+  if (observed === undefined || remembered === undefined) throw new Error("there is nothing to accept");
+  const { token } = remembered;
+  const inventory = remembered.inventory ?? observed.inventory;
+  const next = forgotten({ desired, observed }, act.at);
+  return {
+    desired: {
+      ...next,
+      attempt: Math.max(next.attempt, remembered.generation + 1),
+      earlier: [...(token === undefined ? [] : [token]), ...(next.earlier ?? [])],
+    },
+    observed: { ...(seen as Observed), ...(inventory === undefined ? {} : { inventory }) },
+    recovered: { ...act, remembered },
+  };
+}
+
+/** Every token that the cluster may remember of a Sync, the newest first. */
+export function tokensOf({ desired, observed }: Pick<SyncRow, "desired" | "observed">): readonly string[] {
+  const claimed = observed?.claimed === undefined ? [] : [observed.claimed];
+  return [...new Set([desired.token, ...claimed, ...(desired.earlier ?? [])])];
+}
+
+/** True when the cluster must remember something of the Sync: it was written there, and nobody has asked to delete it. */
+export function mustBeRemembered({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
+  if (desired.action !== "apply" || observed?.claimed === undefined) return false;
+  return desired.anew !== true || observed.claimed === desired.token;
+}
+
+function mayBeGone(before: Pick<SyncRow, "desired" | "observed"> | undefined): boolean {
+  if (before === undefined || before.desired.action !== "apply") return true;
+  return before.desired.anew === true && before.observed?.claimed !== before.desired.token;
+}

@@ -1,0 +1,25 @@
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+
+/** One artifact that a Source had, and when it began to have it: the Source's history. */
+export interface RevisionRow extends Row {
+  readonly type: "Revision";
+  readonly at: string;
+  readonly artifact: Artifact;
+}
+
+export function revisionRow(
+  source: Pick<SourceRow, "namespace" | "name">,
+  artifact: Artifact,
+  at: string,
+): RevisionRow {
+  return {
+    ...keys.revision(source, at, artifact.digest),
+    type: "Revision",
+    schema: ROW_SCHEMA,
+    version: 1,
+    at,
+    artifact,
+  };
+}

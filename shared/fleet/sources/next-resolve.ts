@@ -1,0 +1,29 @@
+import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
+import { backoffSeconds, jittered, later } from "#shared/fleet/rows/due.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
+
+/**
+ * When a Source wants to be resolved next; undefined while it is suspended.
+ * A changed spec, a `reconcile` and a new Source are due at once; failures back off, up to the interval. A fetch that died
+ * is due when it may be tried again, if that is earlier.
+ */
+export function nextResolve(
+  row: Pick<SourceRow, "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,
+): string | undefined {
+  if (row.operations.suspended !== undefined) return undefined;
+  const { status } = row;
+  if (status.attemptedAt === undefined) return row.createdAt;
+  if (status.observedGeneration !== row.generation) return row.createdAt;
+  const asked = row.operations.reconcile;
+  // A row of before acts had numbers has an act without one.
+  if (asked?.number !== undefined && asked.number !== status.handledReconcile) return asked.at;
+  const interval = durationSeconds(row.spec.interval) ?? 300;
+  const failures = status.failures ?? 0;
+  const wait =
+    failures > 0 ? Math.min(backoffSeconds(failures), interval) : jittered(interval, `${row.uid}${status.attemptedAt}`);
+  const listed = later(status.attemptedAt, wait);
+  const fetched = status.fetch === undefined ? listed : fetchAgainAt(status.fetch);
+  // What was to be fetched by then was not, for another reason.
+  return status.attemptedAt < fetched && fetched < listed ? fetched : listed;
+}

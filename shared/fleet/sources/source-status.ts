@@ -1,0 +1,91 @@
+/** The status of a Source after an attempt: pure functions from what was there and what came out. */
+import type {
+  Artifact,
+  AskedRevision,
+  Condition,
+  FetchStart,
+  SourceRow,
+  SourceStatus,
+} from "#shared/fleet/rows/object-rows.ts";
+
+type Before = Pick<SourceRow, "status" | "generation" | "operations">;
+
+/** Names an artifact for `status.announced`: another commit is news even when its files are the same. */
+export function announcementOf(artifact: Artifact): string {
+  return `${artifact.revision} ${artifact.digest}`;
+}
+
+/** The reference was looked up, and its artifact is stored. */
+export function resolvedStatus(
+  row: Before,
+  found: { readonly artifact: Artifact; readonly revision: string },
+  now: Date,
+): SourceStatus {
+  const { failures: _failures, fetch: _fetch, refused: _refused, lost: _lost, ...before } = row.status;
+  const message = `stored artifact for revision ${found.artifact.revision}`;
+  return {
+    ...before,
+    ...attempted(row, now),
+    artifact: found.artifact,
+    observedReference: found.revision,
+    conditions: conditionsAfter(row, now, [
+      { type: "Ready", status: "True", reason: "Succeeded", message },
+      { type: "ArtifactInStorage", status: "True", reason: "Succeeded", message },
+    ]),
+  };
+}
+
+export interface SourceFailure {
+  readonly code: string;
+  readonly message: string;
+  /** The revision will be the same next time, and so will its failure. */
+  readonly refused?: AskedRevision;
+}
+
+/** The attempt failed: the last good artifact stays, and with it everything that uses the Source. */
+export function failedStatus(row: Before, failure: SourceFailure, now: Date): SourceStatus {
+  const { observedReference, fetch: _fetch, ...before } = row.status;
+  const sameSpec = before.observedGeneration === row.generation && observedReference !== undefined;
+  const { code: reason, message, refused } = failure;
+  const stored = row.status.conditions.filter((condition) => condition.type === "ArtifactInStorage");
+  const lost = { status: "False", reason: "ArtifactLost", message: "it is gone, and has to be fetched again" } as const;
+  return {
+    ...before,
+    ...attempted(row, now),
+    failures: (before.failures ?? 0) + 1,
+    // What was observed was observed under another spec: the next attempt has to fetch.
+    ...(sameSpec ? { observedReference } : {}),
+    ...(refused === undefined ? {} : { refused: { ...refused, code: reason, message } }),
+    conditions: conditionsAfter(row, now, [
+      { type: "Ready", status: "False", reason, message },
+      { type: "FetchFailed", status: "True", reason, message },
+      ...stored.map((condition) => (before.lost === undefined ? condition : { ...condition, ...lost })),
+    ]),
+  };
+}
+
+/** A fetch begins. Of one that died before, it says so; what was asked for is not handled by that. */
+export function fetchingStatus(row: Before, start: FetchStart, died: SourceFailure | undefined): SourceStatus {
+  if (died === undefined) return { ...row.status, fetch: start };
+  const { handledReconcile: _handled, ...failed } = failedStatus(row, died, new Date(start.startedAt));
+  const { handledReconcile } = row.status;
+  return { ...failed, ...(handledReconcile === undefined ? {} : { handledReconcile }), fetch: start };
+}
+
+function attempted(row: Before, now: Date): Partial<SourceStatus> {
+  const asked = row.operations.reconcile?.number;
+  return {
+    attemptedAt: now.toISOString(),
+    observedGeneration: row.generation,
+    ...(asked === undefined ? {} : { handledReconcile: asked }),
+  };
+}
+
+/** `since` moves only when the status does. */
+function conditionsAfter(row: Before, now: Date, next: readonly Omit<Condition, "since">[]): Condition[] {
+  return next.map((condition) => {
+    const before = row.status.conditions.find((known) => known.type === condition.type);
+    const since = before?.status === condition.status ? before.since : now.toISOString();
+    return { ...condition, since };
+  });
+}

@@ -1,0 +1,20 @@
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/**
+ * The row as if what was applied last were all that is wanted, and nobody had asked for anything: for looks that write
+ * nothing, while the newest assignment may not be begun. What was asked for stays asked for.
+ * @returns undefined where nothing was applied whole, or another attempt has begun since.
+ */
+export function asLastApplied(row: SyncRow): SyncRow | undefined {
+  const { held: _held, operations: _operations, reconcile: _reconcile, ...kept } = row;
+  const { desired, observed } = row;
+  const applied = observed?.applied;
+  if (desired.action === "orphan" || applied === undefined || applied.attempt !== observed?.attempt) return undefined;
+  const { attempt, revision, renderDigest } = applied;
+  const { handledReconcile } = observed;
+  return {
+    ...kept,
+    desired: { ...desired, action: "apply", attempt, revision, renderDigest },
+    ...(handledReconcile === undefined ? {} : { reconcile: handledReconcile }),
+  };
+}

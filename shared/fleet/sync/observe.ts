@@ -1,0 +1,288 @@
+/** The observed half of a Sync on a cluster: pure functions from what the worker saw to what it writes. */
+
+import { foreignText } from "#shared/base/foreign-text.ts";
+import { compareText } from "#shared/base/text-order.ts";
+import { backoffSeconds, later } from "#shared/fleet/rows/due.ts";
+import type { Condition } from "#shared/fleet/rows/object-rows.ts";
+import {
+  type Desired,
+  intervalOf,
+  isDenied,
+  isReconciled,
+  maxTroubles,
+  type ObjectTrouble,
+  type ObjectWarning,
+  type Observed,
+  type Phase,
+  type SyncRow,
+} from "#shared/fleet/rows/sync-row.ts";
+import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import type { HealthStatus } from "#shared/kube/health/status.ts";
+import type { ForeignObject } from "#shared/kube/membership.ts";
+import { objectIdKey } from "#shared/kube/object-id.ts";
+import type { Remembered } from "#shared/kube/parent-object.ts";
+
+/** kstatus must say Failed for so long, without interruption, before a Sync counts as Failed. */
+const FAILED_AFTER_SECONDS = 60;
+/** Between looks at objects that are not ready: doubling from one second, as readiness usually comes soon. */
+const LONGEST_POLL_SECONDS = 30;
+const LONGEST_PROBE_SECONDS = 300;
+/** Of what a cluster says; a row with all of it is far below DynamoDB's 400 KB. */
+const MAX_REASON = 100;
+const MAX_MESSAGE = 1_000;
+const MAX_OBJECT = 700;
+const KEPT_FOREIGN = 20;
+/** What Kubernetes gives; longer ones are counted, and cannot be named. */
+const MAX_NAME = 253;
+const MAX_KEEP = 200;
+
+/** What one look at a Sync came to; what is left out stays as it was. */
+export interface Finding {
+  readonly phase: Phase;
+  readonly reason: string;
+  readonly message: string;
+  readonly troubles?: readonly ObjectTrouble[];
+  readonly objects?: Observed["objects"];
+  readonly applied?: Observed["applied"];
+  readonly inventory?: string;
+  readonly drift?: Observed["drift"];
+  /** Of what was applied in this look. */
+  readonly warnings?: readonly ObjectWarning[];
+  /** Empty: none are, after a look that would have found them. */
+  readonly leftAlone?: readonly ObjectTrouble[];
+  /** What is in the cluster was compared with what was applied. */
+  readonly inspected?: true;
+  /** What was found by that, if anything, was put back or is only to be told of: a `reconcile` wants no more. */
+  readonly reconciled?: true;
+  /** All that was found; none: there are none any more. */
+  readonly foreign?: readonly ForeignObject[];
+  readonly rebuilt?: Observed["rebuilt"];
+  /** Why something was not written that should be. */
+  readonly withheld?: Withheld;
+  /** Why not everything could be compared with what was applied. */
+  readonly notCompared?: string;
+  readonly failedSince?: string;
+  readonly handledPrune?: number;
+  /** Nobody looks before, unless something else is wanted or somebody asks. */
+  readonly restSeconds?: number;
+  /** The uid of the cluster that answered, when it was asked and is the one it is to be. */
+  readonly clusterUid?: string;
+  /** Token of the assignment that was begun in the cluster. */
+  readonly claimed?: string;
+  /** What forbids it: the cluster was given other assignments than these rows know. */
+  readonly remembered?: Remembered;
+}
+
+/** Writes a finding over what was observed before; `since`, `tries` and the next look follow from the two. */
+export function observe(
+  row: Pick<SyncRow, "desired" | "observed" | "reconcile">,
+  found: Finding,
+  at: { readonly now: Date; readonly fence: number },
+): Observed {
+  const finding = fitForRow(found);
+  const now = at.now.toISOString();
+  const { observed: before, desired } = row;
+  const sameAttempt = before?.attempt === desired.attempt;
+  const stays = sameAttempt && before.phase === finding.phase && before.reason === finding.reason;
+  const tries = stays ? before.tries + 1 : 0;
+  const leftAlone = finding.leftAlone ?? (sameAttempt ? (before.leftAlone ?? []) : []);
+  const warnings = allWarnings(sameAttempt ? before.warnings : [], finding.warnings);
+  const withheld = finding.withheld?.reason === "Suspended" ? finding.withheld.reason : undefined;
+  const next = finding.restSeconds ?? nextLookSeconds(finding.phase, { desired, tries });
+  const base = {
+    attempt: desired.attempt,
+    phase: finding.phase,
+    reason: finding.reason,
+    message: finding.message,
+    startedAt: sameAttempt ? before.startedAt : now,
+    since: stays ? before.since : now,
+    at: now,
+    tries,
+    objects: countedForeign(finding, finding.objects ?? (sameAttempt ? before.objects : uncounted(before))),
+    troubles: finding.troubles ?? [],
+    fence: at.fence,
+    conditions: conditionsOf({ ...finding, leftAlone }, before?.conditions ?? [], {
+      now,
+      isApplied: holdsRendering(row, finding),
+    }),
+  };
+  const deniedAt = isDenied(base) ? now : sameAttempt ? before.deniedAt : undefined;
+  return {
+    ...base,
+    ...(next === undefined ? {} : { nextAt: later(at.now, next) }),
+    ...defined({
+      clusterUid: finding.clusterUid ?? before?.clusterUid,
+      claimed: finding.phase === "Gone" ? undefined : (finding.claimed ?? before?.claimed),
+      remembered: finding.remembered,
+      applied: finding.applied ?? before?.applied,
+      inventory: finding.inventory ?? before?.inventory,
+      inspectedAt: finding.inspected ? now : sameAttempt ? before.inspectedAt : undefined,
+      drift: finding.drift ?? before?.drift,
+      withheld,
+      warnings: warnings.length === 0 ? undefined : warnings,
+      leftAlone: leftAlone.length === 0 ? undefined : leftAlone,
+      foreign: finding.foreign === undefined ? before?.foreign : namedForeign(finding.foreign),
+      rebuilt: finding.rebuilt ?? before?.rebuilt,
+      failedSince: finding.failedSince,
+      deniedAt,
+      handledPrune: finding.handledPrune ?? before?.handledPrune,
+      handledReconcile: row.reconcile,
+      owesReconcile: owesReconcile(row, finding) ? (true as const) : undefined,
+    }),
+  };
+}
+
+/** A freeze, a suspend or a silent cluster may keep a look from what was asked of it. */
+function owesReconcile(row: Pick<SyncRow, "desired" | "observed" | "reconcile">, finding: Finding): boolean {
+  const { action, apply } = row.desired;
+  const isComparable = action === "apply" && apply.drift !== "off";
+  const isDone = finding.reconciled !== undefined || finding.applied !== undefined;
+  return isComparable && !isDone && !isReconciled(row);
+}
+
+/** What was counted in an earlier attempt was of another rendering; what belongs to others still does. */
+function uncounted(before: Observed | undefined): Observed["objects"] {
+  return { total: 0, ready: 0, failed: 0, foreign: before?.objects.foreign ?? 0 };
+}
+
+function countedForeign({ foreign }: Finding, objects: Observed["objects"]): Observed["objects"] {
+  return foreign === undefined ? objects : { ...objects, foreign: foreign.length };
+}
+
+/** Members first: they can be pruned. The order is that of their names, so that the row stays as it is while they do. */
+function namedForeign(found: readonly ForeignObject[]): readonly ForeignObject[] | undefined {
+  const named = found
+    .filter(({ id, uid }) => [...Object.values(id), uid].every((text: string) => text.length <= MAX_NAME))
+    .sort((a, b) => Number(b.member) - Number(a.member) || compareText(objectIdKey(a.id), objectIdKey(b.id)));
+  if (named.length === 0) return undefined;
+  return named.slice(0, KEPT_FOREIGN).map(({ keep, ...object }) => ({
+    ...object,
+    ...(keep === undefined ? {} : { keep: foreignText(keep, MAX_KEEP) }),
+  }));
+}
+
+/** Words of a cluster end here as short lines, whoever they came through. */
+function fitForRow(finding: Finding): Finding {
+  const { troubles = [] } = finding;
+  return {
+    ...finding,
+    reason: foreignText(finding.reason, MAX_REASON),
+    message: foreignText(finding.message, MAX_MESSAGE),
+    troubles: fitTroubles(troubles),
+    ...(finding.leftAlone === undefined ? {} : { leftAlone: fitTroubles(finding.leftAlone) }),
+  };
+}
+
+/** An attempt may take several runs, and each apply says the same again. */
+function allWarnings(
+  before: readonly ObjectWarning[] = [],
+  found: readonly ObjectWarning[] = [],
+): readonly ObjectWarning[] {
+  const fit = found.map(({ object, message }) => ({
+    object: foreignText(object, MAX_OBJECT),
+    message: foreignText(message, MAX_MESSAGE),
+  }));
+  const known = new Set(before.map(({ message }) => message));
+  return [...before, ...fit.filter(({ message }) => !known.has(message))].slice(0, maxTroubles);
+}
+
+function fitTroubles(troubles: readonly ObjectTrouble[]): readonly ObjectTrouble[] {
+  return troubles.slice(0, maxTroubles).map(({ object, reason, message }) => ({
+    object: foreignText(object, MAX_OBJECT),
+    reason: foreignText(reason, MAX_REASON),
+    message: foreignText(message, MAX_MESSAGE),
+  }));
+}
+
+/** @returns undefined for phases that wait for their interval, or for the planner. */
+function nextLookSeconds(
+  phase: Phase,
+  { desired, tries }: { readonly desired: Desired; readonly tries: number },
+): number | undefined {
+  if (phase === "Applying") return Math.min(2 ** tries, 10);
+  if (phase === "Verifying") return Math.min(2 ** tries, LONGEST_POLL_SECONDS, intervalOf(desired));
+  if (phase === "Retrying") return backoffSeconds(tries + 1);
+  const probes = phase === "Unreachable" || (phase === "Reachable" && desired.action === "delete");
+  if (probes) return Math.min(backoffSeconds(tries + 1), LONGEST_PROBE_SECONDS);
+  return undefined;
+}
+
+/** The health of all objects of a Sync, seen at one time. */
+export interface SeenHealth {
+  readonly total: number;
+  readonly ready: number;
+  readonly failed: number;
+  readonly worst: HealthStatus;
+  readonly troubles: readonly ObjectTrouble[];
+}
+
+/** Ready when every object is; Failed when kstatus has said so long enough; else Verifying, with the worst object. */
+export function healthFinding(row: Pick<SyncRow, "desired" | "observed">, health: SeenHealth, now: Date): Finding {
+  const foreign = row.observed?.objects.foreign ?? 0;
+  const objects = { total: health.total, ready: health.ready, failed: health.failed, foreign };
+  if (health.worst === "Current") {
+    return { phase: "Ready", reason: "Ready", message: `${health.total} objects ready`, objects, troubles: [] };
+  }
+  const message = `${health.ready} of ${health.total} objects ready`;
+  if (health.failed === 0)
+    return { phase: "Verifying", reason: "NotReady", message, objects, troubles: health.troubles };
+  const sameAttempt = row.observed?.attempt === row.desired.attempt;
+  const failedSince = (sameAttempt ? row.observed?.failedSince : undefined) ?? now.toISOString();
+  const long = later(failedSince, FAILED_AFTER_SECONDS) <= now.toISOString();
+  return {
+    phase: long ? "Failed" : "Verifying",
+    reason: long ? "ObjectsFailed" : "NotReady",
+    message,
+    objects,
+    troubles: health.troubles,
+    failedSince,
+  };
+}
+
+/** What is wanted was applied whole, if not as lately as now; a deletion has nothing that it could have drifted from. */
+function holdsRendering({ desired, observed }: Pick<SyncRow, "desired" | "observed">, finding: Finding): boolean {
+  if (desired.action !== "apply") return true;
+  return (finding.applied ?? observed?.applied)?.renderDigest === desired.renderDigest;
+}
+
+function conditionsOf(
+  finding: Finding,
+  before: readonly Condition[],
+  { now, isApplied }: { readonly now: string; readonly isApplied: boolean },
+): Condition[] {
+  const ready = finding.phase === "Ready" ? "True" : finding.phase === "Unreachable" ? "Unknown" : "False";
+  const moving = finding.phase === "Applying" || finding.phase === "Verifying" || finding.phase === "Retrying";
+  const drifted = finding.drift !== undefined && finding.drift.objects > 0 && !finding.drift.corrected;
+  const wanted: Omit<Condition, "since">[] = [
+    { type: "Ready", status: ready, reason: finding.reason, message: finding.message },
+    { type: "Reconciling", status: moving ? "True" : "False", reason: moving ? finding.phase : "Settled", message: "" },
+    { type: "Stalled", status: finding.phase === "Failed" ? "True" : "False", reason: finding.reason, message: "" },
+    driftCondition(finding, { drifted, isApplied }),
+  ];
+  return wanted.map((condition) => {
+    const old = before.find((other) => other.type === condition.type);
+    return { ...condition, since: old?.status === condition.status ? old.since : now };
+  });
+}
+
+/** What could not be compared may have drifted. */
+function driftCondition(
+  { notCompared, leftAlone = [] }: Finding,
+  { drifted, isApplied }: { readonly drifted: boolean; readonly isApplied: boolean },
+): Omit<Condition, "since"> {
+  const [left] = leftAlone;
+  if (left !== undefined) {
+    const message = foreignText(`${left.object}: ${left.message}`, MAX_MESSAGE);
+    return { type: "Drifted", status: "True", reason: "CorrectionsUndone", message };
+  }
+  if (drifted) return { type: "Drifted", status: "True", reason: "DriftDetected", message: "" };
+  if (!isApplied) return { type: "Drifted", status: "Unknown", reason: "NotApplied", message: "" };
+  if (notCompared === undefined) return { type: "Drifted", status: "False", reason: "InSync", message: "" };
+  return { type: "Drifted", status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, MAX_MESSAGE) };
+}
+
+function defined<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
+  };
+}

@@ -1,0 +1,73 @@
+/** The status half of a Cluster: what its worker learned of it while it worked on something else. */
+import { foreignText } from "#shared/base/foreign-text.ts";
+import type { ClusterRow, Condition } from "#shared/fleet/rows/object-rows.ts";
+import type { Finding } from "#shared/fleet/sync/observe.ts";
+
+/** A cluster that answers is noted at most this often. */
+const SEEN_SECONDS = 300;
+/** Of what a cluster says of itself. */
+const MAX_VERSION = 100;
+const MAX_UID = 200;
+const MAX_REASON = 100;
+const MAX_MESSAGE = 1_000;
+
+/** The cluster answered; what it was asked on the way is there. */
+export interface ClusterContact {
+  readonly uid?: string | undefined;
+  readonly version?: string | undefined;
+}
+
+export interface Sighting {
+  readonly result: Finding & { readonly otherUid?: string };
+  /** Absent when the cluster was not reached, or not even asked. */
+  readonly contact?: ClusterContact;
+  readonly now: Date;
+}
+
+export function isSeenLongAgo(cluster: ClusterRow, now: Date): boolean {
+  const last = cluster.status.lastSeenAt;
+  return last === undefined || Date.parse(last) + SEEN_SECONDS * 1000 < now.getTime();
+}
+
+/** The row with what is new in it, or undefined when nothing is: a failure on our side says nothing of the cluster. */
+export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow | undefined {
+  const { result, contact } = sighting;
+  const away = result.phase === "Unreachable";
+  if (!away && contact === undefined) return undefined;
+  const now = sighting.now.toISOString();
+  const before = cluster.status.conditions.find((condition) => condition.type === "Reachable");
+  // An answer from whoever it is does not show that it is the right one again.
+  if (!away && before?.reason === "IdentityMismatch" && contact?.uid === undefined) return undefined;
+  const status = away ? "False" : "True";
+  const reason = away ? foreignText(result.reason, MAX_REASON) : "Answers";
+  const uid = bounded(contact?.uid, MAX_UID) ?? cluster.status.uid;
+  const { mismatch: otherBefore, ...known } = cluster.status;
+  const mismatch = away && reason === "IdentityMismatch" ? bounded(result.otherUid, MAX_UID) : undefined;
+  const same =
+    before?.status === status && before.reason === reason && uid === cluster.status.uid && mismatch === otherBefore;
+  if (same && (away || !isSeenLongAgo(cluster, sighting.now))) return undefined;
+  const condition: Condition = {
+    type: "Reachable",
+    status,
+    reason,
+    message: away ? foreignText(result.message, MAX_MESSAGE) : "",
+    since: before?.status === status ? before.since : now,
+  };
+  const version = bounded(contact?.version, MAX_VERSION) ?? cluster.status.version;
+  return {
+    ...cluster,
+    version: cluster.version + 1,
+    status: {
+      ...known,
+      ...(mismatch === undefined ? {} : { mismatch }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(version === undefined ? {} : { version }),
+      ...(away ? {} : { lastSeenAt: now }),
+      conditions: [condition],
+    },
+  };
+}
+
+function bounded(text: string | undefined, maxLength: number): string | undefined {
+  return text === undefined ? undefined : foreignText(text, maxLength);
+}

@@ -1,0 +1,276 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { digestOf } from "#shared/base/digest.ts";
+import { foreignList } from "#shared/base/foreign-text.ts";
+import { notBase64 } from "#shared/kube/base64-fields.ts";
+import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
+import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/kube/cluster-client.ts";
+import { heldBy } from "#shared/kube/engine/held-by.ts";
+import { entryOf, expiringPart } from "#shared/kube/engine/inventory-entry.ts";
+import { definiteFailure, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
+import { isCutOff, type OwnDeadline, outOfTime } from "#shared/kube/engine/own-deadline.ts";
+import { kindOf, type ResolvedObject } from "#shared/kube/engine/resolve-objects.ts";
+import { computeStatus } from "#shared/kube/health/compute-status.ts";
+import type { Health } from "#shared/kube/health/status.ts";
+import type { InventoryEntry } from "#shared/kube/inventory.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { isBeingDeleted, type KubeObject, type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
+import { retagPatch, takeOverPatch } from "#shared/kube/managed-fields.ts";
+import { type ForeignTool, foreignOwner, isMember } from "#shared/kube/membership.ts";
+import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
+
+/**
+ * What became of one object. `unchanged` means that Starling's fields hold what they held after its last apply.
+ * `waiting` is no failure: something has to end first.
+ */
+export type AppliedObject =
+  | {
+      readonly id: ObjectId;
+      readonly outcome: "created" | "configured" | "unchanged";
+      readonly entry: InventoryEntry;
+      readonly health: Health;
+      readonly warnings: readonly string[];
+      /** It was there before and not of this set; from now on it is. */
+      readonly adopted?: true;
+    }
+  /** An earlier run of the same attempt applied it. */
+  | { readonly id: ObjectId; readonly outcome: "resumed"; readonly entry: InventoryEntry }
+  | { readonly id: ObjectId; readonly outcome: "failed"; readonly failure: ObjectFailure }
+  | {
+      readonly id: ObjectId;
+      readonly outcome: "waiting" | "skipped";
+      readonly reason: string;
+      readonly message: string;
+    };
+
+export interface ApplyObjectRequest extends OwnDeadline {
+  readonly target: ResolvedObject;
+  readonly setId: string;
+  /** What the inventory says of it. */
+  readonly known?: InventoryEntry;
+  /** Its metadata, read just before: it is unknown, or is not as it was recorded. Undefined when it is not there. */
+  readonly existing?: KubeObject;
+  readonly adopt: readonly ForeignTool[];
+}
+
+/** How often an object may turn out to be another one than was known of, or changed; each time it is read anew. */
+const maxReadings = 3;
+/** Steps of taking over other managers, with a writer coming between each time. */
+const maxTakeOvers = 3;
+/** A kind may answer 404 for a moment after its definition says Established (kustomize-controller#98). */
+const noMatchRetryDelaysMs = [100, 250, 500, 1000, 1500];
+
+/**
+ * Applies one object and reads everything that is to be remembered from the server's answer.
+ * Never throws for what is wrong with the object or the cluster.
+ */
+export async function applyObject(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
+  let asked = request;
+  for (let reading = 0; ; reading += 1) {
+    const result = await applyAsKnown(client, asked);
+    if (!isOutdated(result) || reading === maxReadings) return result;
+    const { existing: _, ...rest } = request;
+    try {
+      const kind = await kindOf(client, request.target.object);
+      const live = "plural" in kind ? await client.get(kind, request.target.id, { metadataOnly: true }) : undefined;
+      asked = live === undefined ? withoutRecord(rest) : asItIs(rest, live);
+    } catch (error) {
+      return failed(request, error);
+    }
+  }
+}
+
+/** The object is another one, or changed since it was recorded: somebody else may have taken it. */
+function isOutdated(result: AppliedObject): boolean {
+  return result.outcome === "failed" && (result.failure.class === "replaced" || result.failure.class === "conflict");
+}
+
+/** What is recorded of another object of its name says nothing of this one. */
+function asItIs(request: ApplyObjectRequest, existing: KubeObject): ApplyObjectRequest {
+  const isKnown = request.known?.uid === stringAt(existing, "metadata", "uid");
+  return { ...(isKnown ? request : withoutRecord(request)), existing };
+}
+
+function withoutRecord({ known: _, ...request }: ApplyObjectRequest): ApplyObjectRequest {
+  return request;
+}
+
+/**
+ * Applies it to the very object that is known of, as it was recorded or was just read: another one of its name, or one
+ * that was changed, may be somebody else's.
+ */
+async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
+  const { target, setId, existing, known } = request;
+  const { id } = target;
+  if (existing !== undefined) {
+    if (isBeingDeleted(existing)) return terminating(id, existing);
+    const owner = foreignOwner(existing, setId);
+    if (owner !== undefined && !request.adopt.includes(owner.tool)) {
+      const message = `${describeObject(id)} belongs to ${owner.tool} (${owner.owner}); take it out there, or remove its marks, and it is adopted`;
+      return { id, outcome: "failed", failure: definiteFailure({ class: "foreign", reason: "ForeignOwner", message }) };
+    }
+  }
+  try {
+    if (known?.expiring !== undefined && (await hasExpired(client, request))) {
+      return { id, outcome: "unchanged", entry: known, health: expiredHealth, warnings: [] };
+    }
+    const kind = await kindOf(client, target.object);
+    if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
+    const object = withUid(target.object, stringAt(existing, "metadata", "uid") ?? known?.uid);
+    const expected = existing === undefined ? withVersion(object, known?.resourceVersion) : object;
+    const answer = await applyOverObstacles(client, kind, expected);
+    if (isBeingDeleted(answer.object)) return terminating(id, answer.object);
+    const settled = await takeOver(client, kind, { object, answer });
+    return applied(request, kind, { ...settled, created: answer.created });
+  } catch (error) {
+    return failed(request, error);
+  }
+}
+
+/** The server refuses it then when there is no object of this uid; nobody owns the field. */
+function withUid(object: ManifestObject, uid = ""): ManifestObject {
+  return uid === "" ? object : { ...object, metadata: { ...object.metadata, uid } };
+}
+
+/** The server refuses it then when anybody has written to the object since, were it only its status. */
+function withVersion(object: ManifestObject, resourceVersion = ""): ManifestObject {
+  return resourceVersion === "" ? object : { ...object, metadata: { ...object.metadata, resourceVersion } };
+}
+
+function failed(request: ApplyObjectRequest, error: unknown): AppliedObject {
+  const { id } = request.target;
+  if (isCutOff(error, request)) return { id, outcome: "waiting", ...outOfTime };
+  return { id, outcome: "failed", failure: withRemedy(failureOf(error), request.target.object) };
+}
+
+function withRemedy(failure: ObjectFailure, object: ManifestObject): ObjectFailure {
+  if (failure.class === "invalid") return withFields(failure, object);
+  if (failure.class !== "immutable") return failure;
+  const remedy = "the field cannot be changed: delete the object to have it made anew, or put the old value back";
+  return { ...failure, message: `${failure.message}; ${remedy}` };
+}
+
+const maxFields = 3;
+/** Where text goes that is not base64. */
+const textFields: Readonly<Record<string, string>> = { Secret: "stringData", ConfigMap: "data" };
+
+/** The server does not say which field it could not decode, and of Secrets its words are withheld. */
+function withFields(failure: ObjectFailure, object: ManifestObject): ObjectFailure {
+  const fields = notBase64(object);
+  if (fields.length === 0) return failure;
+  const text = textFields[object.kind];
+  const instead = text === undefined ? "" : `, or put the text under ${text}`;
+  const remedy = `${fields.length === 1 ? "is" : "are"} not base64: encode the value${instead}`;
+  return { ...failure, reason: "Invalid", message: `${foreignList(fields, maxFields)} ${remedy}` };
+}
+
+async function applyOverObstacles(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {
+  let asked = object;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await client.apply(kind, asked);
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      const delayMs = noMatchRetryDelaysMs[attempt];
+      if (error.class === "noMatch" && delayMs !== undefined && !isBuiltinGroup(kind.group)) await sleep(delayMs);
+      else if (error.class === "migrate" && attempt === 0) asked = await retagged(client, kind, object);
+      else throw error;
+    }
+  }
+}
+
+/**
+ * Entries of an older version in managedFields make the apply fail: tags them with the version that is applied.
+ * @returns the object, over the version that this made of the one it was to be applied over.
+ */
+async function retagged(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<ManifestObject> {
+  const { namespace = "", name, resourceVersion } = object.metadata;
+  const key = { namespace, name };
+  const live = await client.get(kind, key);
+  const patch = live && retagPatch(live, object.apiVersion);
+  if (patch === undefined) return object;
+  const answer = await client.patch(kind, key, patch);
+  const isAsExpected = resourceVersion === stringAt(live, "metadata", "resourceVersion");
+  return isAsExpected ? withVersion(object, stringAt(answer.object, "metadata", "resourceVersion")) : object;
+}
+
+/**
+ * Takes the fields of kubectl and of earlier updates over and applies again, which removes what the manifest lacks.
+ * Does nothing, and costs nothing, where no such manager is left.
+ */
+async function takeOver(
+  client: ClusterClient,
+  kind: KindInfo,
+  { object, answer }: { readonly object: ManifestObject; readonly answer: WriteAnswer },
+): Promise<WriteAnswer> {
+  const key = { namespace: object.metadata.namespace ?? "", name: object.metadata.name };
+  let latest = answer;
+  for (let round = 0; round < maxTakeOvers; round += 1) {
+    const patch = takeOverPatch(latest.object, object.apiVersion);
+    if (patch === undefined) return latest;
+    try {
+      await client.patch(kind, key, patch);
+    } catch (error) {
+      const overtaken = error instanceof KubeError && (error.class === "invalid" || error.class === "conflict");
+      if (!overtaken) throw error;
+    }
+    latest = await client.apply(kind, object);
+  }
+  return latest;
+}
+
+function applied(request: ApplyObjectRequest, kind: KindInfo, answer: WriteAnswer): AppliedObject {
+  const { known, existing, target, clock } = request;
+  const { object } = answer;
+  const uid = stringAt(object, "metadata", "uid") ?? "";
+  if (uid === "") return { id: target.id, outcome: "failed", failure: withoutUid(target.id) };
+  const entry = { ...entryOf(object, { id: target.id, version: kind.version }), ...expiringPart(target.object) };
+  const health = computeStatus(object, {
+    now: clock.now(),
+    minimumGeneration: entry.generation,
+    expectsStatus: kind.hasStatus && !isBuiltinGroup(kind.group),
+  });
+  const before = known ?? existingRecord(existing);
+  return {
+    id: target.id,
+    outcome: answer.created ? "created" : holdsSame(before, entry) ? "unchanged" : "configured",
+    entry,
+    health,
+    warnings: answer.warnings,
+    ...(existing !== undefined && !isMember(existing, request.setId) ? { adopted: true } : {}),
+  };
+}
+
+/** Without it nothing could prove later that the object is the one that was applied. */
+function withoutUid(id: ObjectId): ObjectFailure {
+  const message = `the server's answer for ${describeObject(id)} has no uid; check what answers at the cluster's address`;
+  return definiteFailure({ class: "malformed", reason: "AnswerMalformed", message, retryable: true });
+}
+
+function existingRecord(existing: KubeObject | undefined): Pick<InventoryEntry, "uid" | "resourceVersion"> | undefined {
+  if (existing === undefined) return undefined;
+  return {
+    uid: stringAt(existing, "metadata", "uid") ?? "",
+    resourceVersion: stringAt(existing, "metadata", "resourceVersion") ?? "",
+  };
+}
+
+function holdsSame(before: Partial<InventoryEntry> | undefined, after: InventoryEntry): boolean {
+  if (before === undefined || before.uid !== after.uid) return false;
+  if (before.resourceVersion === after.resourceVersion) return true;
+  return before.ownedHash === after.ownedHash && before.valuesHash === after.valuesHash;
+}
+
+function terminating(id: ObjectId, live: KubeObject): AppliedObject {
+  const message = `${describeObject(id)} is being deleted${heldBy(live)}; it is applied again when it is gone`;
+  return { id, outcome: "waiting", reason: "Terminating", message };
+}
+
+const expiredHealth: Health = { status: "Current", message: "Job has finished and removed itself" };
+
+/** A finished Job that removed itself must not run again at every sync, only when its manifest changes. */
+async function hasExpired(client: ClusterClient, { target, known }: ApplyObjectRequest): Promise<boolean> {
+  if (known?.expiring !== digestOf(target.object)) return false;
+  const kind = await kindOf(client, target.object);
+  if (!("plural" in kind)) return false;
+  return (await client.get(kind, target.id, { metadataOnly: true })) === undefined;
+}

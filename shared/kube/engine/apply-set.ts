@@ -1,0 +1,252 @@
+import type { Clock } from "#shared/base/clock.ts";
+import { inRanks, rankOf, ranks } from "#shared/kube/apply-order.ts";
+import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
+import { type AppliedObject, applyObject } from "#shared/kube/engine/apply-object.ts";
+import { awaitDefinitions } from "#shared/kube/engine/await-definitions.ts";
+import { definitionGenerations } from "#shared/kube/engine/definition-generations.ts";
+import { readExisting } from "#shared/kube/engine/existing-objects.ts";
+import { endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
+import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
+import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
+import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
+import { RunTime } from "#shared/kube/engine/run-time.ts";
+import { entriesById, type Inventory } from "#shared/kube/inventory.ts";
+import type { KubeObject, ManifestObject } from "#shared/kube/kube-object.ts";
+import type { ForeignTool } from "#shared/kube/membership.ts";
+import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
+
+export interface ApplySetRequest {
+  /** The rendering. */
+  readonly objects: readonly ManifestObject[];
+  readonly setId: string;
+  /** For namespaced objects that name none; absent: they are refused. */
+  readonly defaultNamespace?: string | undefined;
+  /** What is known of the set from before. */
+  readonly inventory: Inventory;
+  /** `objectIdKey` of what an earlier run of the same attempt applied and recorded: it is not applied again. */
+  readonly done?: ReadonlySet<string>;
+  /** Tools whose objects may be taken over; objects that nobody marked always may. */
+  readonly adopt?: readonly ForeignTool[];
+  readonly clock: Clock;
+  /** No write is begun after this. */
+  readonly deadline: Date;
+}
+
+/**
+ * - `applied`: every object was;
+ * - `waiting`: nothing failed, but something has to end first, or the time was up: call again;
+ * - `failed`: at least one object failed; others may have been applied. Nothing may be pruned;
+ * - `unreachable`: the cluster stopped answering.
+ */
+export interface ApplySetResult {
+  readonly outcome: "applied" | "waiting" | "failed" | "unreachable";
+  /** Some of it was not begun, or cut off, because the time was up: another run with what is `done` gets further. */
+  readonly timeWasUp: boolean;
+  /** One for each object of the rendering, in the order of application. */
+  readonly objects: readonly AppliedObject[];
+  /** For the inventory; see `Inventory.definitions`. */
+  readonly definitions: Readonly<Record<string, number>>;
+}
+
+const concurrency = 12;
+const definitionWaitMs = 10_000;
+
+/**
+ * Applies a rendering: validates all of it, then rank by rank, every rank at once up to a limit. A failing object does
+ * not hide the others; only Namespaces and definitions hold back what comes after them, because it depends on them.
+ * The answers say everything about each object; nothing is stored here.
+ * @throws KubeError when the cluster cannot even be asked for its kinds.
+ */
+export async function applySet(client: ClusterClient, request: ApplySetRequest): Promise<ApplySetResult> {
+  const resolved = await resolveObjects(client, request.objects, request);
+  if (resolved.some(({ invalid }) => invalid !== undefined)) return refused(resolved, request.inventory);
+
+  const run = new ApplyRun(client, request);
+  for (const rank of inRanks(resolved, ({ id }) => id)) {
+    if (run.obstacle === undefined) await run.applyRank(rank);
+    else run.skip(rank);
+  }
+  const definitions = { ...request.inventory.definitions, ...(await run.definitions()) };
+  return { outcome: run.outcome(), timeWasUp: run.timeWasUp, objects: run.objects, definitions };
+}
+
+/** The state of one run over the ranks. */
+class ApplyRun {
+  readonly objects: AppliedObject[] = [];
+  /** Why later ranks are not begun. */
+  obstacle: { readonly reason: string; readonly message: string } | undefined;
+  unreachable = false;
+  timeWasUp = false;
+
+  readonly #client: ClusterClient;
+  readonly #request: ApplySetRequest;
+  readonly #known: ReturnType<typeof entriesById>;
+  readonly #newNamespaces = new Set<string>();
+  readonly #time: RunTime;
+
+  constructor(client: ClusterClient, request: ApplySetRequest) {
+    this.#client = client;
+    this.#request = request;
+    // What is recorded without a uid was not there: who has its name now may be somebody else.
+    const known = request.inventory.entries.filter(({ uid, expiring }) => uid !== "" || expiring !== undefined);
+    this.#known = entriesById({ ...request.inventory, entries: known });
+    this.#time = new RunTime(request);
+  }
+
+  async applyRank(targets: readonly ResolvedObject[]): Promise<void> {
+    const existing = await this.#existingOf(targets);
+    const results = new Map<string, AppliedObject>();
+    await runConcurrently(targets, concurrency, async (target) => {
+      const result =
+        this.#resumed(target) ??
+        this.#holdBack(target) ??
+        (await this.#time.measured(() => this.#applyOne(target, existing)));
+      results.set(objectIdKey(target.id), result);
+      this.#note(result);
+    });
+    this.objects.push(...targets.flatMap(({ id }) => results.get(objectIdKey(id)) ?? []));
+    await this.#afterRank(targets);
+  }
+
+  skip(targets: readonly ResolvedObject[]): void {
+    for (const target of targets) {
+      const { id } = target;
+      if (this.obstacle) this.objects.push(this.#resumed(target) ?? { id, outcome: "skipped", ...this.obstacle });
+    }
+  }
+
+  outcome(): ApplySetResult["outcome"] {
+    if (this.unreachable) return "unreachable";
+    if (this.objects.some(({ outcome }) => outcome === "failed")) return "failed";
+    return !this.timeWasUp && this.objects.every((object) => "entry" in object) ? "applied" : "waiting";
+  }
+
+  /** Of the kinds of what was applied; another run reads them where there is no time left. */
+  async definitions(): Promise<Readonly<Record<string, number>>> {
+    if (this.unreachable || this.timeWasUp) return {};
+    const kinds = this.objects.filter((object) => "entry" in object).map(({ id }) => id);
+    try {
+      return await definitionGenerations(this.#client, kinds);
+    } catch (error) {
+      if (!isCutOff(error, this.#request)) throw error;
+      this.timeWasUp = true;
+      return {};
+    }
+  }
+
+  /** The metadata of objects that the inventory does not know: somebody else may have made them. */
+  async #existingOf(targets: readonly ResolvedObject[]): Promise<ReadonlyMap<string, KubeObject> | undefined> {
+    const wanted: { id: ResolvedObject["id"]; kind: KindInfo }[] = [];
+    for (const { id, object } of targets) {
+      if (this.#isSeen(id) || this.#newNamespaces.has(id.namespace) || this.#time.isUp()) continue;
+      const kind = await kindOf(this.#client, object);
+      if ("plural" in kind) wanted.push({ id, kind });
+    }
+    try {
+      return await readExisting(this.#client, wanted);
+    } catch (error) {
+      // One kind that cannot be read must not hide the others: each object is then read alone, and fails alone.
+      failureOf(error);
+      return undefined;
+    }
+  }
+
+  async #applyOne(
+    target: ResolvedObject,
+    existing: ReadonlyMap<string, KubeObject> | undefined,
+  ): Promise<AppliedObject> {
+    const { setId, clock, deadline, adopt = [] } = this.#request;
+    const key = objectIdKey(target.id);
+    const known = this.#known.get(key);
+    try {
+      const found = !this.#isSeen(target.id) ? (existing ?? (await this.#readAlone(target))).get(key) : undefined;
+      return await applyObject(this.#client, {
+        target,
+        setId,
+        adopt,
+        clock,
+        deadline,
+        ...(known === undefined ? {} : { known }),
+        ...(found === undefined ? {} : { existing: found }),
+      });
+    } catch (error) {
+      if (isCutOff(error, this.#request)) return { id: target.id, outcome: "waiting", ...outOfTime };
+      return { id: target.id, outcome: "failed", failure: failureOf(error) };
+    }
+  }
+
+  /** A Job that was not there when it was recorded: who has its name now may be somebody else. */
+  #isSeen(id: ResolvedObject["id"]): boolean {
+    const known = this.#known.get(objectIdKey(id));
+    return known !== undefined && known.uid !== "";
+  }
+
+  #resumed({ id }: ResolvedObject): AppliedObject | undefined {
+    const key = objectIdKey(id);
+    const entry = this.#request.done?.has(key) === true ? this.#known.get(key) : undefined;
+    return entry === undefined ? undefined : { id, outcome: "resumed", entry };
+  }
+
+  async #readAlone({ id, object }: ResolvedObject): Promise<ReadonlyMap<string, KubeObject>> {
+    const kind = await kindOf(this.#client, object);
+    return "plural" in kind ? readExisting(this.#client, [{ id, kind }]) : new Map();
+  }
+
+  #holdBack({ id }: ResolvedObject): AppliedObject | undefined {
+    if (this.obstacle !== undefined) return { id, outcome: "skipped", ...this.obstacle };
+    if (!this.#time.isUp()) return undefined;
+    this.obstacle = outOfTime;
+    return { id, outcome: "skipped", ...this.obstacle };
+  }
+
+  /** What one result means for those after it, of its own rank too. */
+  #note(result: AppliedObject): void {
+    if (result.outcome === "created" && result.id.kind === "Namespace" && result.id.group === "") {
+      this.#newNamespaces.add(result.id.name);
+    }
+    if ("reason" in result && result.reason === outOfTime.reason) this.timeWasUp = true;
+    if (result.outcome !== "failed") return;
+    if (endsTheRun(result.failure)) {
+      this.unreachable = true;
+      this.obstacle ??= { reason: result.failure.reason, message: result.failure.message };
+    }
+  }
+
+  /** What later ranks need of this one: Namespaces that are there, definitions that are established and served. */
+  async #afterRank(targets: readonly ResolvedObject[]): Promise<void> {
+    const { clock, deadline } = this.#request;
+    const failed = this.objects.find(({ id, outcome }) => outcome === "failed" && rankOf(id) <= ranks.definition);
+    if (failed !== undefined) {
+      const message = `not begun, because ${describeObject(failed.id)} failed`;
+      this.obstacle ??= { reason: "DependencyFailed", message };
+    }
+    const waiting = this.objects.find(({ id, outcome }) => outcome === "waiting" && rankOf(id) <= ranks.definition);
+    if (waiting?.outcome === "waiting") this.obstacle ??= { reason: waiting.reason, message: waiting.message };
+    const changed = targets.filter(({ id, object }) => isDefinition(object) && this.#needsWait(objectIdKey(id)));
+    if (changed.length === 0 || this.obstacle !== undefined) return;
+    const until = new Date(Math.min(clock.now().getTime() + definitionWaitMs, deadline.getTime()));
+    const definitions = changed.map(({ object }) => object);
+    const obstacles = await awaitDefinitions(this.#client, { definitions, clock, until });
+    if (obstacles.length === 0) return;
+    this.obstacle = { reason: "DefinitionNotEstablished", message: obstacles.slice(0, 3).join("; ") };
+  }
+
+  #needsWait(key: string): boolean {
+    const result = this.objects.find(({ id }) => objectIdKey(id) === key);
+    return (
+      result !== undefined &&
+      "entry" in result &&
+      !(result.outcome === "unchanged" && result.health.status === "Current")
+    );
+  }
+}
+
+/** Nothing is written while any object is invalid; all that are get named. */
+function refused(resolved: readonly ResolvedObject[], { definitions }: Inventory): ApplySetResult {
+  const skipped = { reason: "SetInvalid", message: "not begun, because another object of the set is invalid" };
+  const objects = resolved.map(
+    ({ id, invalid }): AppliedObject =>
+      invalid === undefined ? { id, outcome: "skipped", ...skipped } : { id, outcome: "failed", failure: invalid },
+  );
+  return { outcome: "failed", timeWasUp: false, objects, definitions };
+}

@@ -1,0 +1,257 @@
+import type { Clock } from "#shared/base/clock.ts";
+import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
+import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
+import { listMembers } from "#shared/kube/engine/list-members.ts";
+import { endsTheLook, failureOf } from "#shared/kube/engine/object-failure.ts";
+import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
+import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
+import { computeStatus } from "#shared/kube/health/compute-status.ts";
+import { podTroubles } from "#shared/kube/health/pod-troubles.ts";
+import { compareSeverity, failed, type Health, jobFailed, worstOf } from "#shared/kube/health/status.ts";
+import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
+import { type KubeObject, listAt, objectIdOf, stringAt, stringMapAt } from "#shared/kube/kube-object.ts";
+import { describeObject, type GroupKind, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+
+export interface UnreadyObject extends Health {
+  readonly id: ObjectId;
+}
+
+export interface HealthReport {
+  readonly total: number;
+  readonly ready: number;
+  /** How many kstatus calls Failed. */
+  readonly failed: number;
+  /** The least ready of all: `Current` when every object is. */
+  readonly worst: Health["status"];
+  /** Worst first, at most 20. */
+  readonly notReady: readonly UnreadyObject[];
+}
+
+const maxNotReady = 20;
+/** Up to so many objects of a kind are read one by one; a LIST makes the server look at the whole kind. */
+const maxSingleReads = 4;
+const concurrency = 8;
+/** For how many workloads the reason is looked for among their Pods, and among how many. */
+const maxExplained = 5;
+const maxPods = 50;
+/** Nodes that start for a Pod take minutes. */
+const unschedulableGraceSeconds = 600;
+
+/** Kinds without a status: their metadata says all that there is to know. */
+const statusless = new Set([
+  "/ConfigMap",
+  "/Secret",
+  "/ServiceAccount",
+  "/LimitRange",
+  "/Endpoints",
+  "batch/CronJob",
+  "discovery.k8s.io/EndpointSlice",
+  "networking.k8s.io/NetworkPolicy",
+  "networking.k8s.io/IngressClass",
+  "node.k8s.io/RuntimeClass",
+  "rbac.authorization.k8s.io/ClusterRole",
+  "rbac.authorization.k8s.io/ClusterRoleBinding",
+  "rbac.authorization.k8s.io/Role",
+  "rbac.authorization.k8s.io/RoleBinding",
+  "scheduling.k8s.io/PriorityClass",
+  "storage.k8s.io/StorageClass",
+]);
+
+const workloads = new Set(["apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job"]);
+
+/** Whether health needs more of an object than its metadata. */
+export function needsWholeObjects(kind: GroupKind): boolean {
+  return !statusless.has(kindKey(kind));
+}
+
+export interface HealthRequest {
+  readonly inventory: Inventory;
+  readonly clock: Clock;
+  /** By `describeObject`, the Jobs that had failed at the last look: of one that removes itself that is the last word. */
+  readonly failedJobs?: ReadonlySet<string>;
+  /** What was read just before, by `objectIdKey`, whole where `needsWholeObjects`: kinds that are complete here are not read. */
+  readonly live?: ReadonlyMap<string, KubeObject>;
+}
+
+/**
+ * Looks once at every object of the inventory and computes its health. Waits for nothing: the caller looks again.
+ * What cannot be read is `Unknown`; what is gone is `NotFound`, also where another object has its name. For workloads that are not ready the message ends with
+ * what their Pods say.
+ * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ */
+export async function checkHealth(client: ClusterClient, request: HealthRequest): Promise<HealthReport> {
+  const { inventory, clock, failedJobs = new Set(), live = new Map() } = request;
+  const healths = new Map<string, Health>();
+  const unready: { readonly entry: InventoryEntry; readonly object: KubeObject }[] = [];
+  await runConcurrently(groupByKind(inventory.entries), concurrency, async (entries) => {
+    const read = await readKind(client, { entries, live, setId: inventory.setId });
+    for (const entry of entries) {
+      const hasFailed = failedJobs.has(describeObject(entry.id)) && isRemovingItself(entry, read);
+      const health = hasFailed ? removedJob : healthOf(entry, read, clock.now());
+      healths.set(objectIdKey(entry.id), health);
+      const object = read.objects?.get(objectIdKey(entry.id));
+      if (object && workloads.has(kindKey(entry.id)) && isUnready(health)) unready.push({ entry, object });
+    }
+  });
+  await runConcurrently(unready.slice(0, maxExplained), concurrency, async ({ entry, object }) => {
+    const key = objectIdKey(entry.id);
+    const health = healths.get(key);
+    if (health) healths.set(key, await explained(client, { entry, object, health, now: clock.now() }));
+  });
+  return report(inventory.entries, healths);
+}
+
+interface KindReading {
+  readonly info?: KindInfo;
+  /** By `objectIdKey`; undefined when the kind could not be read. */
+  readonly objects?: ReadonlyMap<string, KubeObject>;
+  readonly failure?: { readonly reason: string; readonly message: string };
+}
+
+interface KindQuestion {
+  readonly entries: readonly InventoryEntry[];
+  readonly setId: string;
+  readonly live: ReadonlyMap<string, KubeObject>;
+}
+
+async function readKind(client: ClusterClient, question: KindQuestion): Promise<KindReading> {
+  const [first] = question.entries;
+  if (first === undefined) return {};
+  try {
+    return await withFreshKinds(client, () => readServedKind(client, first, question));
+  } catch (error) {
+    const failure = failureOf(error);
+    if (endsTheLook(failure)) throw error;
+    return { failure };
+  }
+}
+
+async function readServedKind(
+  client: ClusterClient,
+  first: InventoryEntry,
+  { entries, setId, live }: KindQuestion,
+): Promise<KindReading> {
+  const found = await client.lookup({ group: first.id.group, kind: first.id.kind });
+  if (found.outcome === "unavailable") return { failure: { reason: "KindUnavailable", message: found.message } };
+  if (found.outcome === "absent") return { objects: new Map() };
+  const { info } = found;
+  if (entries.every(({ id }) => live.has(objectIdKey(id)))) return { info, objects: live };
+  const metadataOnly = statusless.has(kindKey(first.id)) ? ({ metadataOnly: true } as const) : {};
+  if (entries.length > maxSingleReads) {
+    const namespaces = entries.map(({ id }) => id.namespace);
+    const items = await listMembers(client, info, { setId, namespaces: [...new Set(namespaces)], ...metadataOnly });
+    return { info, objects: new Map(items.map((item) => [objectIdKey(objectIdOf(item, info)), item])) };
+  }
+  const objects = new Map<string, KubeObject>();
+  for (const { id } of entries) {
+    const object = await client.get(info, id, metadataOnly);
+    if (object !== undefined) objects.set(objectIdKey(id), object);
+  }
+  return { info, objects };
+}
+
+const removedJob = failed(jobFailed, "Job Failed, and removed itself");
+
+/** Or has done so: where its kind could be read. */
+function isRemovingItself(entry: InventoryEntry, { failure, objects }: KindReading): boolean {
+  if (entry.expiring === undefined || failure !== undefined) return false;
+  const object = objects?.get(objectIdKey(entry.id));
+  return object === undefined || stringAt(object, "metadata", "deletionTimestamp") !== undefined;
+}
+
+function healthOf(entry: InventoryEntry, read: KindReading, now: Date): Health {
+  if (read.failure) return { status: "Unknown", reason: read.failure.reason, message: read.failure.message };
+  const object = read.objects?.get(objectIdKey(entry.id));
+  if (object === undefined) {
+    if (entry.expiring !== undefined) return { status: "Current", message: "Job has finished and removed itself" };
+    return { status: "NotFound", reason: "NotFound", message: "Resource not found" };
+  }
+  const uid = stringAt(object, "metadata", "uid");
+  if (uid !== entry.uid) {
+    const message = `another object has its name: uid ${uid}, applied ${entry.uid}`;
+    return { status: "NotFound", reason: "Replaced", message };
+  }
+  return computeStatus(object, {
+    now,
+    minimumGeneration: entry.generation,
+    unschedulableGraceSeconds,
+    expectsStatus: read.info?.hasStatus === true && !isBuiltinGroup(entry.id.group),
+  });
+}
+
+interface Explanation {
+  readonly entry: InventoryEntry;
+  readonly object: KubeObject;
+  readonly health: Health;
+  readonly now: Date;
+}
+
+/**
+ * The health with what the workload's Pods say. A StatefulSet or ReplicaSet in progress is Failed when a Pod of it is,
+ * as kstatus' readers have it; a Deployment has its own deadline for that.
+ */
+async function explained(client: ClusterClient, { entry, object, health, now }: Explanation): Promise<Health> {
+  const pods = await podsOf(client, entry.id.namespace, object);
+  const troubles = podTroubles(pods);
+  const message = troubles.length === 0 ? health.message : `${health.message}. ${troubles.join("; ")}`;
+  const judgesPods = entry.id.kind === "StatefulSet" || entry.id.kind === "ReplicaSet";
+  if (!judgesPods || health.status !== "InProgress") return { ...health, message };
+  const failures = pods.filter((pod) => computeStatus(pod, { now, unschedulableGraceSeconds }).status === "Failed");
+  if (failures.length === 0) return { ...health, message };
+  const text = [`${failures.length} pods have failed`, ...troubles].join(". ");
+  return { status: "Failed", reason: "PodsFailed", message: text };
+}
+
+async function podsOf(client: ClusterClient, namespace: string, workload: KubeObject): Promise<readonly KubeObject[]> {
+  const labels = stringMapAt(workload, "spec", "selector", "matchLabels");
+  const labelSelector = Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
+  if (labelSelector === "" || listAt(workload, "spec", "selector", "matchExpressions").length > 0) return [];
+  try {
+    const found = await client.lookup({ group: "", kind: "Pod" });
+    if (found.outcome !== "found") return [];
+    return await client.list(found.info, { namespace, labelSelector, maxItems: maxPods });
+  } catch (error) {
+    // The reason is a courtesy; without it the health still stands.
+    failureOf(error);
+    return [];
+  }
+}
+
+function report(entries: readonly InventoryEntry[], healths: ReadonlyMap<string, Health>): HealthReport {
+  const notReady: UnreadyObject[] = [];
+  let failed = 0;
+  for (const { id } of entries) {
+    const health = healths.get(objectIdKey(id));
+    if (health === undefined || health.status === "Current") continue;
+    if (health.status === "Failed") failed += 1;
+    notReady.push({ id, ...health });
+  }
+  notReady.sort((a, b) => compareSeverity(a.status, b.status));
+  return {
+    total: entries.length,
+    ready: entries.length - notReady.length,
+    failed,
+    worst: worstOf(notReady.map(({ status }) => status)),
+    notReady: notReady.slice(0, maxNotReady),
+  };
+}
+
+function isUnready({ status }: Health): boolean {
+  return status === "InProgress" || status === "Failed";
+}
+
+function kindKey({ group, kind }: GroupKind): string {
+  return `${group}/${kind}`;
+}
+
+function groupByKind(entries: readonly InventoryEntry[]): readonly (readonly InventoryEntry[])[] {
+  const groups = new Map<string, InventoryEntry[]>();
+  for (const entry of entries) {
+    const group = groups.get(kindKey(entry.id));
+    if (group) group.push(entry);
+    else groups.set(kindKey(entry.id), [entry]);
+  }
+  return [...groups.values()];
+}

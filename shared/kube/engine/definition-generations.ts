@@ -1,0 +1,40 @@
+import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { generationOf } from "#shared/kube/kube-object.ts";
+import type { GroupKind } from "#shared/kube/object-id.ts";
+
+/**
+ * The generation of the definition behind each custom kind, by the definition's name. A definition that is changed may
+ * prune fields of its objects without moving their resourceVersion. Kinds of aggregated servers have none; where
+ * definitions may not be read, none is known.
+ */
+export async function definitionGenerations(
+  client: ClusterClient,
+  kinds: readonly GroupKind[],
+): Promise<Readonly<Record<string, number>>> {
+  const names = new Set<string>();
+  for (const { group, kind } of kinds) {
+    if (isBuiltinGroup(group)) continue;
+    const found = await client.lookup({ group, kind });
+    if (found.outcome === "found") names.add(`${found.info.plural}.${group}`);
+  }
+  if (names.size === 0) return {};
+  const definitions = await client.lookup({ group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" });
+  if (definitions.outcome !== "found") return {};
+  const generations: Record<string, number> = {};
+  for (const name of [...names].sort()) {
+    const definition = await getReadable(client, definitions.info, name);
+    if (definition !== undefined) generations[name] = generationOf(definition);
+  }
+  return generations;
+}
+
+async function getReadable(client: ClusterClient, kind: Parameters<ClusterClient["get"]>[0], name: string) {
+  try {
+    return await client.get(kind, { namespace: "", name }, { metadataOnly: true });
+  } catch (error) {
+    if (error instanceof KubeError && error.class === "forbidden") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,53 @@
+import type { Clock } from "#shared/base/clock.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import { deleteParent } from "#shared/kube/engine/ensure-parent.ts";
+import { isCutOff, isOutOfTime } from "#shared/kube/engine/own-deadline.ts";
+import { type PruneRequest, type PruneResult, pruneSet } from "#shared/kube/engine/prune-set.ts";
+import type { Inventory } from "#shared/kube/inventory.ts";
+import type { ObjectId } from "#shared/kube/object-id.ts";
+import type { SyncClaim } from "#shared/kube/parent-object.ts";
+
+export interface DeleteRequest {
+  readonly inventory: Inventory;
+  /** Members that the inventory does not know, and that somebody wants gone, by their uid. */
+  readonly accepted?: PruneRequest["candidates"];
+  /** Objects of attempted renderings that the inventory does not know; see `PruneRequest.unrecorded`. */
+  readonly unrecorded: readonly ObjectId[];
+  /** Stays while members are left that nobody recorded: it says whose they are. */
+  readonly parent?: "keep";
+  readonly claim: SyncClaim;
+  readonly clock: Clock;
+  readonly deadline: Date;
+}
+
+/**
+ * Deletes a whole Sync: its members in the order of deletion, and, when every one is settled, its parent object.
+ * Call it again, with the settled objects out of the inventory, until the outcome is `done`.
+ * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ */
+export async function deleteSet(client: ClusterClient, request: DeleteRequest): Promise<PruneResult> {
+  const { inventory, accepted = [], unrecorded, parent, claim, clock, deadline } = request;
+  const result = await pruneSet(client, {
+    setId: inventory.setId,
+    candidates: [...inventory.entries, ...accepted],
+    unrecorded,
+    keepUids: new Set(),
+    claim,
+    clock,
+    deadline,
+  });
+  if (result.outcome !== "done" || parent === "keep") return result;
+  if (isOutOfTime(request)) return unfinished(result);
+  try {
+    await deleteParent(client, claim);
+    return result;
+  } catch (error) {
+    if (isCutOff(error, request)) return unfinished(result);
+    throw error;
+  }
+}
+
+/** All is settled but the parent, which the next run deletes. */
+function unfinished(result: PruneResult): PruneResult {
+  return result.outcome === "refused" ? result : { ...result, outcome: "waiting", timeWasUp: true };
+}

@@ -1,0 +1,270 @@
+import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
+import { definitionGenerations } from "#shared/kube/engine/definition-generations.ts";
+import { foreignObject } from "#shared/kube/engine/foreign-object.ts";
+import { listMembers } from "#shared/kube/engine/list-members.ts";
+import { endsTheLook, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
+import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
+import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
+import { ownedDigests } from "#shared/kube/field-set.ts";
+import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
+import {
+  fieldManager,
+  generationOf,
+  isBeingDeleted,
+  type KubeObject,
+  managedFieldsOf,
+  objectIdOf,
+  stringAt,
+} from "#shared/kube/kube-object.ts";
+import { type ForeignObject, isMember } from "#shared/kube/membership.ts";
+import { type GroupKind, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+
+export interface DriftedObject {
+  readonly id: ObjectId;
+  /**
+   * - `missing`: nothing of this name carries the set's label;
+   * - `replaced`: another object has its name;
+   * - `changed`: fields or values that Starling owns are not as they were applied;
+   * - `terminating`: it is being deleted.
+   */
+  readonly how: "missing" | "replaced" | "changed" | "terminating";
+  /** Who wrote to it last, besides Starling: `kubectl-edit at 2026-05-01T03:12:09Z`. */
+  readonly lastWriter?: string;
+  /** Of what was changed: the object as it is. */
+  readonly live?: KubeObject;
+}
+
+export interface DriftReport {
+  /** Nothing of what was applied has changed, and everything could be read. */
+  readonly clean: boolean;
+  readonly drifted: readonly DriftedObject[];
+  /** Objects that carry the set's label and are not its members: reported, never touched. */
+  readonly foreign: readonly ForeignObject[];
+  /** New records of objects that moved, or were put back, and still hold what was applied: for the inventory. */
+  readonly moved: readonly InventoryEntry[];
+  /** Generations of definitions whose objects are as they were applied, for the inventory. */
+  readonly definitions: Readonly<Record<string, number>>;
+  /** Every object of the inventory that was read, by `objectIdKey`: whole where `isWhole` asked for it. */
+  readonly live: ReadonlyMap<string, KubeObject>;
+  /** Kinds that could not be read. Nothing is known of their objects: neither drifted nor clean. */
+  readonly unread: readonly { readonly group: string; readonly kind: string; readonly failure: ObjectFailure }[];
+}
+
+export interface DriftQuestion {
+  /** Foreign objects that were seen before: their kinds are looked at, where they were. */
+  readonly also?: readonly Omit<ObjectId, "name">[];
+  /** Kinds that are read in full at once, because the caller needs their objects too. None by default. */
+  readonly isWhole?: (kind: GroupKind) => boolean;
+}
+
+interface KindGroup {
+  readonly group: string;
+  readonly kind: string;
+  /** Absent: the one that the server prefers. */
+  readonly version?: string;
+  /** Besides those of the entries. */
+  readonly namespaces: string[];
+  readonly entries: InventoryEntry[];
+}
+
+interface Findings {
+  readonly drifted: DriftedObject[];
+  readonly foreign: ForeignObject[];
+  readonly moved: InventoryEntry[];
+  readonly live: Map<string, KubeObject>;
+}
+
+const concurrency = 8;
+
+/**
+ * Finds what changed of what was applied, at the cost of kinds: one metadata-only LIST for each kind by the set's
+ * label. Equal uid and resourceVersion are proof that nothing changed. Only a kind with any difference is read in full,
+ * to compare what Starling owns; so a controller that only writes status costs one more LIST, and is no drift.
+ * @throws KubeError when the cluster as a whole does not answer or does not let us in.
+ */
+export async function detectDrift(
+  client: ClusterClient,
+  inventory: Inventory,
+  { also = [], isWhole = () => false }: DriftQuestion = {},
+): Promise<DriftReport> {
+  const definitions = await definitionGenerations(
+    client,
+    inventory.entries.map(({ id }) => id),
+  );
+  const findings = noFindings();
+  const unread: DriftReport["unread"][number][] = [];
+  const recorded = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
+  await runConcurrently(groupByKind(inventory.entries, also), concurrency, async (kindGroup) => {
+    try {
+      const found = await withFreshKinds(client, () =>
+        readKind(client, { kindGroup, definitions, recorded, inventory, whole: isWhole(kindGroup) }),
+      );
+      findings.drifted.push(...found.drifted);
+      findings.foreign.push(...found.foreign);
+      findings.moved.push(...found.moved);
+      for (const [key, object] of found.live) findings.live.set(key, object);
+    } catch (error) {
+      const failure = error instanceof UnavailableKind ? error.failure : failureOf(error);
+      if (endsTheLook(failure)) throw error;
+      unread.push({ group: kindGroup.group, kind: kindGroup.kind, failure });
+    }
+  });
+  const clean = findings.drifted.length === 0 && unread.length === 0;
+  const settled = definitionsOfClean({ inventory, definitions, drifted: findings.drifted, clean: unread.length === 0 });
+  return { clean, ...findings, definitions: settled, unread };
+}
+
+/**
+ * A new generation may be remembered only when every object of its kind was compared and found as it was applied: else
+ * the difference would never be looked for again. The plural of a kind is not known here, so one drifted object of a
+ * group holds back the group.
+ */
+function definitionsOfClean(found: {
+  readonly inventory: Inventory;
+  readonly definitions: DriftReport["definitions"];
+  readonly drifted: readonly DriftedObject[];
+  readonly clean: boolean;
+}): DriftReport["definitions"] {
+  if (!found.clean) return found.inventory.definitions;
+  const drifted = new Set(found.drifted.map(({ id }) => id.group));
+  const entries = Object.entries(found.definitions).map(([name, generation]) => {
+    const group = name.slice(name.indexOf(".") + 1);
+    return [name, drifted.has(group) ? (found.inventory.definitions[name] ?? -1) : generation] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+interface KindQuestion {
+  readonly kindGroup: KindGroup;
+  readonly inventory: Inventory;
+  readonly definitions: DriftReport["definitions"];
+  /** `objectIdKey` of everything in the inventory. */
+  readonly recorded: ReadonlySet<string>;
+  readonly whole: boolean;
+}
+
+async function readKind(client: ClusterClient, question: KindQuestion): Promise<Findings> {
+  const { kindGroup, inventory, definitions, recorded, whole } = question;
+  const findings = noFindings();
+  const found = await client.lookup(kindGroup);
+  if (found.outcome === "unavailable") throw new UnavailableKind(found.message);
+  if (found.outcome === "absent") {
+    findings.drifted.push(...kindGroup.entries.map(({ id }) => ({ id, how: "missing" }) as const));
+    return findings;
+  }
+  const definition = `${found.info.plural}.${kindGroup.group}`;
+  const redefined = inventory.definitions[definition] !== definitions[definition];
+  await compareKind(client, found.info, { kindGroup, redefined, recorded, whole, setId: inventory.setId, findings });
+  return findings;
+}
+
+interface KindComparison {
+  readonly kindGroup: KindGroup;
+  /** The kind's definition changed since: fields may be gone although no resourceVersion moved. */
+  readonly redefined: boolean;
+  /** `objectIdKey` of everything in the inventory. */
+  readonly recorded: ReadonlySet<string>;
+  /** Read in full at once. */
+  readonly whole: boolean;
+  readonly setId: string;
+  readonly findings: Findings;
+}
+
+async function compareKind(client: ClusterClient, info: KindInfo, comparison: KindComparison): Promise<void> {
+  const { kindGroup, setId, findings, recorded, whole } = comparison;
+  const namespaces = [...new Set([...kindGroup.entries.map(({ id }) => id.namespace), ...kindGroup.namespaces])];
+  const metadataOnly = whole ? {} : ({ metadataOnly: true } as const);
+  const live = byKey(await listMembers(client, info, { setId, namespaces, ...metadataOnly }), info);
+  for (const [key, object] of live) {
+    if (recorded.has(key)) findings.live.set(key, object);
+    if (!recorded.has(key) || !isMember(object, setId))
+      findings.foreign.push(foreignObject(objectIdOf(object, info), object, setId));
+  }
+  if (!comparison.redefined && kindGroup.entries.every((entry) => isAsRecorded(entry, live))) {
+    findings.moved.push(...kindGroup.entries.filter(({ undone }) => undone !== undefined).map(asApplied));
+    return;
+  }
+  const full = whole ? live : byKey(await listMembers(client, info, { setId, namespaces }), info);
+  for (const entry of kindGroup.entries) compareObject(entry, full.get(objectIdKey(entry.id)), findings);
+}
+
+function isAsRecorded(entry: InventoryEntry, live: ReadonlyMap<string, KubeObject>): boolean {
+  const object = live.get(objectIdKey(entry.id));
+  if (object === undefined) return false;
+  return (
+    stringAt(object, "metadata", "uid") === entry.uid &&
+    stringAt(object, "metadata", "resourceVersion") === entry.resourceVersion
+  );
+}
+
+function compareObject(entry: InventoryEntry, live: KubeObject | undefined, findings: Findings): void {
+  const { id } = entry;
+  if (live === undefined) {
+    // A Job that removes itself when finished is meant to be gone.
+    if (entry.expiring === undefined) findings.drifted.push({ id, how: "missing" });
+    return;
+  }
+  const lastWriter = lastWriterOf(live);
+  const writer = lastWriter === undefined ? {} : { lastWriter };
+  if (isBeingDeleted(live)) return void findings.drifted.push({ id, how: "terminating", ...writer });
+  if (stringAt(live, "metadata", "uid") !== entry.uid) {
+    return void findings.drifted.push({ id, how: "replaced", ...writer });
+  }
+  const digests = ownedDigests(live);
+  const equal = digests?.ownedHash === entry.ownedHash && digests?.valuesHash === entry.valuesHash;
+  if (!equal) return void findings.drifted.push({ id, how: "changed", live, ...writer });
+  const resourceVersion = stringAt(live, "metadata", "resourceVersion") ?? "";
+  if (resourceVersion === entry.resourceVersion && entry.undone === undefined) return;
+  findings.moved.push({ ...asApplied(entry), resourceVersion, generation: generationOf(live) });
+}
+
+/** What was put back is as it was applied: nobody undid it. */
+function asApplied({ undone: _, ...entry }: InventoryEntry): InventoryEntry {
+  return entry;
+}
+
+/** The newest foreign entry of managedFields that is about the object itself and not about its status. */
+function lastWriterOf(live: KubeObject): string | undefined {
+  const writers = managedFieldsOf(live)
+    .filter(({ manager, subresource = "" }) => manager !== fieldManager && subresource !== "status")
+    .sort((a, b) => (b.time ?? "").localeCompare(a.time ?? ""));
+  const [last] = writers;
+  return last === undefined ? undefined : `${last.manager ?? "somebody"} at ${last.time ?? "an unknown time"}`;
+}
+
+function noFindings(): Findings {
+  return { drifted: [], foreign: [], moved: [], live: new Map() };
+}
+
+function byKey(objects: readonly KubeObject[], info: KindInfo): ReadonlyMap<string, KubeObject> {
+  return new Map(objects.map((object) => [objectIdKey(objectIdOf(object, info)), object]));
+}
+
+function groupByKind(
+  entries: readonly InventoryEntry[],
+  also: readonly Omit<ObjectId, "name">[],
+): readonly KindGroup[] {
+  const groups = new Map<string, KindGroup>();
+  for (const entry of entries) {
+    const { group, kind } = entry.id;
+    const key = `${group}/${entry.version}/${kind}`;
+    const known = groups.get(key);
+    if (known) known.entries.push(entry);
+    else groups.set(key, { group, kind, version: entry.version, namespaces: [], entries: [entry] });
+  }
+  for (const { group, kind, namespace } of also) {
+    const same = [...groups.values()].filter((one) => one.group === group && one.kind === kind);
+    if (same.length === 0) groups.set(`${group}//${kind}`, { group, kind, namespaces: [namespace], entries: [] });
+    for (const one of same) one.namespaces.push(namespace);
+  }
+  return [...groups.values()];
+}
+
+class UnavailableKind extends Error {
+  readonly failure: ObjectFailure;
+
+  constructor(message: string) {
+    super(message);
+    this.failure = { class: "noMatch", reason: "KindUnavailable", message, retryable: true, outcomeUnknown: false };
+  }
+}

@@ -1,0 +1,130 @@
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import { configMapKind, namespaceKind } from "#shared/kube/engine/core-kinds.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { type KubeObject, type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
+import {
+  holdsClaim,
+  memoryOf,
+  nextParent,
+  type ParentDecision,
+  type ParentRecord,
+  type ParentRefusal,
+  parentName,
+  parentNamespace,
+  type Remembered,
+  type SetKnowledge,
+  type SetMemory,
+  type SyncClaim,
+} from "#shared/kube/parent-object.ts";
+
+type RefusalReason = "IdentityMismatch" | ParentRefusal["reason"];
+
+export type ParentResult =
+  | { readonly kind: "written"; readonly record: ParentRecord; readonly clusterUid: string }
+  | {
+      readonly kind: "refused";
+      readonly reason: RefusalReason;
+      readonly message: string;
+      /** Of the cluster that refuses, when it is the one it was. */
+      readonly clusterUid?: string;
+      /** What the cluster remembers instead. */
+      readonly remembered?: Remembered;
+      /** The uid of another cluster that answered. */
+      readonly otherUid?: string;
+    };
+
+export interface ParentRequest extends SetKnowledge {
+  readonly claim: SyncClaim;
+  /** The uid of the cluster's kube-system; absent the first time, when the answer tells it. */
+  readonly expectedClusterUid?: string;
+}
+
+/** How often another writer may come between before we give up; each time the decision is made anew. */
+const maxConflicts = 5;
+
+/**
+ * Begins an attempt in the cluster: makes sure that it is the cluster it was, and writes who is at work on which
+ * assignment to the Sync's parent object. Nothing is written when the identity differs or the parent refuses.
+ * @throws KubeError when the cluster cannot be read or written.
+ */
+export async function ensureParent(client: ClusterClient, request: ParentRequest): Promise<ParentResult> {
+  const clusterUid = (await clusterUidOf(client)) ?? "";
+  const { expectedClusterUid = clusterUid } = request;
+  if (clusterUid === "" || clusterUid !== expectedClusterUid) {
+    const message = "this is another cluster than before";
+    const other = clusterUid === "" ? {} : { otherUid: clusterUid };
+    return { kind: "refused", reason: "IdentityMismatch", message, ...other };
+  }
+  const result = await writeParent(client, request.claim, (current) => nextParent(current, request.claim, request));
+  if (result.kind === "write") return { kind: "written", record: result.record, clusterUid };
+  const { kind: _kind, ...refusal } = result;
+  return { kind: "refused", ...refusal, clusterUid };
+}
+
+/** What the cluster remembers of the set: nothing when there is no parent, or it is not this Sync's. */
+export async function readMemory(client: ClusterClient, claim: SyncClaim): Promise<SetMemory | undefined> {
+  return memoryOf(await client.get(configMapKind, parentKey(claim)), claim);
+}
+
+/** Whether the cluster was last given this very claim; checked before anything is deleted. */
+export async function stillHolds(client: ClusterClient, claim: SyncClaim): Promise<boolean> {
+  return holdsClaim(await client.get(configMapKind, parentKey(claim)), claim);
+}
+
+/** Deletes the parent of a Sync that has no members left; a parent that is not ours is left alone. */
+export async function deleteParent(client: ClusterClient, claim: SyncClaim): Promise<void> {
+  const parent = await client.get(configMapKind, parentKey(claim));
+  const uid = stringAt(parent, "metadata", "uid");
+  if (uid === undefined || !holdsClaim(parent, claim)) return;
+  try {
+    await client.delete(configMapKind, parentKey(claim), { uid });
+  } catch (error) {
+    if (error instanceof KubeError && (error.class === "notFound" || error.class === "replaced")) return;
+    throw error;
+  }
+}
+
+async function createParent(client: ClusterClient, parent: ManifestObject): Promise<void> {
+  await ensureNamespace(client);
+  await client.create(configMapKind, parent);
+}
+
+async function ensureNamespace(client: ClusterClient): Promise<void> {
+  const key = { namespace: "", name: parentNamespace };
+  if (await client.get(namespaceKind, key, { metadataOnly: true })) return;
+  try {
+    await client.create(namespaceKind, {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: parentNamespace, labels: { "app.kubernetes.io/managed-by": "starling" } },
+    });
+  } catch (error) {
+    if (error instanceof KubeError && error.class === "conflict") return;
+    throw error;
+  }
+}
+
+async function writeParent(
+  client: ClusterClient,
+  claim: SyncClaim,
+  decide: (current: KubeObject | undefined) => ParentDecision,
+): Promise<ParentDecision> {
+  for (let conflict = 0; ; conflict += 1) {
+    const current = await client.get(configMapKind, parentKey(claim));
+    const decision = decide(current);
+    if (decision.kind === "refuse") return decision;
+    try {
+      if (current === undefined) await createParent(client, decision.object);
+      else await client.replace(configMapKind, decision.object);
+      return decision;
+    } catch (error) {
+      const lost = error instanceof KubeError && (error.class === "conflict" || error.class === "notFound");
+      if (!lost || conflict >= maxConflicts) throw error;
+    }
+  }
+}
+
+function parentKey(claim: SyncClaim) {
+  return { namespace: parentNamespace, name: parentName(claim) };
+}

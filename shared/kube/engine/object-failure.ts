@@ -1,0 +1,54 @@
+import { StarlingError } from "#shared/base/errors.ts";
+import type { ApplyErrorClass } from "#shared/kube/apply-error.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+
+/** Why something could not be done to one object; bounded, without values of Secrets. */
+export interface ObjectFailure {
+  readonly class: ApplyErrorClass | "foreign";
+  /** CamelCase, for conditions: `Invalid`, `NoMatch`, `ForeignOwner`. */
+  readonly reason: string;
+  readonly message: string;
+  /** Whether the same revision may succeed later. */
+  readonly retryable: boolean;
+  /** Whether a write may have been carried out all the same. */
+  readonly outcomeUnknown: boolean;
+}
+
+/**
+ * The failure of one object, from what a client threw. Anything but a failed request or a failed credential is a defect
+ * of ours and thrown on.
+ */
+export function failureOf(error: unknown): ObjectFailure {
+  if (error instanceof KubeError) {
+    return {
+      class: error.class,
+      reason: error.reason,
+      message: error.message,
+      retryable: error.verdict.retryable,
+      outcomeUnknown: error.verdict.outcomeUnknown,
+    };
+  }
+  if (error instanceof StarlingError) {
+    const retryable = error.retry === "transient";
+    return { class: "auth", reason: error.code, message: error.message, retryable, outcomeUnknown: false };
+  }
+  throw error;
+}
+
+export function definiteFailure(
+  failure: Pick<ObjectFailure, "class" | "reason" | "message"> & { readonly retryable?: boolean },
+): ObjectFailure {
+  return { retryable: false, ...failure, outcomeUnknown: false };
+}
+
+/** The cluster as a whole does not answer or does not let us in: there is no point in trying the next object. */
+export function endsTheRun(failure: ObjectFailure): boolean {
+  return failure.class === "unreachable" || failure.class === "auth";
+}
+
+/** What was answered to a list was not taken: nothing can be said of the Sync as a whole, and that is to be told. */
+export function endsTheLook(failure: ObjectFailure): boolean {
+  return endsTheRun(failure) || notTaken.has(failure.reason);
+}
+
+const notTaken: ReadonlySet<string> = new Set(["AnswerMalformed", "AnswerTooLarge", "AnswersTooLarge", "ListTooLong"]);

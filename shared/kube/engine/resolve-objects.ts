@@ -1,0 +1,140 @@
+import { isJsonObject } from "#shared/base/json.ts";
+import { pathSegmentProblem } from "#shared/base/path-segment.ts";
+import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
+import { definiteFailure, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
+import { listAt, type ManifestObject, objectIdOf, stringAt, stringMapAt } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
+import { describeObject, groupOf, type ObjectId, objectIdKey, versionOf } from "#shared/kube/object-id.ts";
+
+/** An object of the rendering as it will be sent: with its scope settled and the set's label on it. */
+export interface ResolvedObject {
+  readonly id: ObjectId;
+  readonly object: ManifestObject;
+  /** Set when the object cannot be applied at all; nothing of the set is then written. */
+  readonly invalid?: ObjectFailure;
+}
+
+interface Scope {
+  readonly namespaced: boolean;
+}
+
+export interface Membership {
+  readonly setId: string;
+  /** For namespaced objects that name none. */
+  readonly defaultNamespace?: string | undefined;
+}
+
+/**
+ * Settles what only the cluster knows: whether a kind is namespaced, from discovery and from the definitions in the set
+ * itself. A namespaced object without a namespace goes where the Sync says; when it does not say, the object is invalid (it
+ * would never fall into `default`). A namespace on a cluster-scoped object is dropped, as the server does. Objects of unknown kinds are left as they are; they fail alone,
+ * in their turn. The ownership label is set here, last.
+ */
+export async function resolveObjects(
+  client: ClusterClient,
+  objects: readonly ManifestObject[],
+  { setId, defaultNamespace }: Membership,
+): Promise<readonly ResolvedObject[]> {
+  const defined = scopesDefinedIn(objects);
+  const scopes = new Map<string, Scope | undefined>();
+  const resolved: ResolvedObject[] = [];
+  const places = new Set<string>();
+  for (const object of objects) {
+    const kind = { group: groupOf(object.apiVersion), kind: object.kind };
+    const key = `${kind.group}/${kind.kind}`;
+    if (!scopes.has(key)) scopes.set(key, defined.get(key) ?? (await scopeInCluster(client, object)));
+    const scope = scopes.get(key);
+    const settled = scope === undefined ? object : withScope(object, scope, defaultNamespace);
+    const id = objectIdOf(settled);
+    const invalid = invalidity(id, scope, places);
+    places.add(objectIdKey(id));
+    resolved.push({ id, object: withMembership(settled, setId), ...(invalid === undefined ? {} : { invalid }) });
+  }
+  return resolved;
+}
+
+function invalidity(id: ObjectId, scope: Scope | undefined, places: ReadonlySet<string>): ObjectFailure | undefined {
+  const name = describeObject(id);
+  const unfit = pathSegmentProblem(id.name) ?? pathSegmentProblem(id.namespace);
+  if (unfit !== undefined) {
+    const message = `the name or namespace of ${name} ${unfit}: it becomes a part of the object's address in the API; give it another`;
+    return definiteFailure({ class: "invalid", reason: "InvalidName", message });
+  }
+  if (scope?.namespaced && id.namespace === "") {
+    const remedy = "set metadata.namespace, namespace in its kustomization, or apply.defaultNamespace of its template";
+    return definiteFailure({ class: "invalid", reason: "NoNamespace", message: `${name} has no namespace; ${remedy}` });
+  }
+  if (!places.has(objectIdKey(id))) return undefined;
+  const message = `${name} is there twice once its scope is known; remove one of them`;
+  return definiteFailure({ class: "invalid", reason: "DuplicateObject", message });
+}
+
+async function scopeInCluster(client: ClusterClient, object: ManifestObject): Promise<Scope | undefined> {
+  const found = await client.lookup({ group: groupOf(object.apiVersion), kind: object.kind });
+  return found.outcome === "found" ? found.info : undefined;
+}
+
+function scopesDefinedIn(objects: readonly ManifestObject[]): ReadonlyMap<string, Scope> {
+  const scopes = new Map<string, Scope>();
+  for (const object of objects) {
+    if (!isDefinition(object)) continue;
+    const kind = `${stringAt(object, "spec", "group")}/${stringAt(object, "spec", "names", "kind")}`;
+    scopes.set(kind, { namespaced: stringAt(object, "spec", "scope") === "Namespaced" });
+  }
+  return scopes;
+}
+
+export function isDefinition(object: ManifestObject): boolean {
+  return object.kind === "CustomResourceDefinition" && groupOf(object.apiVersion) === "apiextensions.k8s.io";
+}
+
+/** The group, kind and served versions that a definition gives. */
+export function kindsOfDefinition(
+  definition: ManifestObject,
+): readonly { group: string; kind: string; version: string }[] {
+  const group = stringAt(definition, "spec", "group") ?? "";
+  const kind = stringAt(definition, "spec", "names", "kind") ?? "";
+  return listAt(definition, "spec", "versions")
+    .filter((version) => isJsonObject(version) && version.served === true)
+    .map((version) => ({ group, kind, version: stringAt(version, "name") ?? "" }));
+}
+
+function withScope(
+  object: ManifestObject,
+  { namespaced }: Scope,
+  defaultNamespace: string | undefined,
+): ManifestObject {
+  if (namespaced && (object.metadata.namespace ?? "") === "" && defaultNamespace !== undefined) {
+    return { ...object, metadata: { ...object.metadata, namespace: defaultNamespace } };
+  }
+  if (namespaced || object.metadata.namespace === undefined) return object;
+  const { namespace: _dropped, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** Last, so that nothing in a rendering can say whose an object is. */
+function withMembership(object: ManifestObject, setId: string): ManifestObject {
+  const labels = { ...stringMapAt(object, "metadata", "labels"), [partOfLabel]: setId };
+  return { ...object, metadata: { ...object.metadata, labels } };
+}
+
+/** The kind of an object in the version of its manifest, or why it is not known. */
+export async function kindOf(client: ClusterClient, object: ManifestObject): Promise<KindInfo | ObjectFailure> {
+  const query = { group: groupOf(object.apiVersion), kind: object.kind, version: versionOf(object.apiVersion) };
+  try {
+    const found = await client.lookup(query);
+    if (found.outcome === "found") return found.info;
+    if (found.outcome === "unavailable") {
+      return definiteFailure({ class: "noMatch", reason: "KindUnavailable", message: found.message, retryable: true });
+    }
+    const message = `no matches for kind ${query.kind} in ${object.apiVersion}${servedText(found.served)}`;
+    return definiteFailure({ class: "noMatch", reason: "NoMatch", message, retryable: true });
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+function servedText(served: readonly string[]): string {
+  if (served.length > 0) return `; the cluster serves it in ${served.join(", ")}: change apiVersion`;
+  return "; it is tried again until its definition is there";
+}

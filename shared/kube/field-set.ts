@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import { canonicalJson, isJsonObject, type Json, type JsonObject, parseJson } from "#shared/base/json.ts";
+import { type KubeObject, ownApplyEntry } from "#shared/kube/kube-object.ts";
+
+/**
+ * The set of fields a manager owns, as managedFields writes it (`fieldsV1`, structured-merge-diff):
+ * `f:name` a member of a map, `k:{...}` the item of a list with these keys, `v:...` the item of a set with this value,
+ * `i:n` the item at an index, `.` the thing itself. A node without children is owned whole.
+ */
+export type FieldsV1 = JsonObject;
+
+/** What Starling owns of an object, as two digests: which paths, and which values they hold. */
+export interface OwnedDigests {
+  readonly ownedHash: string;
+  readonly valuesHash: string;
+}
+
+/**
+ * The digests of what Starling owns of a live object, or undefined when it owns nothing. The paths alone do not show
+ * that the same manager applied other values, that a foreign PUT re-ordered a list, or that an admission policy rewrote
+ * an owned key; the values in live order do.
+ */
+export function ownedDigests(object: KubeObject): OwnedDigests | undefined {
+  const fields = ownApplyEntry(object)?.fieldsV1;
+  if (!isJsonObject(fields)) return undefined;
+  return { ownedHash: digest(fields), valuesHash: digest(project(object, fields) ?? null) };
+}
+
+/** sha256 of the canonical JSON, base64url; 22 characters of it are 132 bits, enough for a change and short to store. */
+function digest(value: unknown): string {
+  return createHash("sha256").update(canonicalJson(value)).digest("base64url").slice(0, 22);
+}
+
+/**
+ * The part of a live value that the fields name. Lists keep their live order, and items that match one key twice
+ * both appear: a duplicate is a difference. Fields that are not there are left out.
+ */
+export function project(value: Json | undefined, fields: FieldsV1): Json | undefined {
+  const children = Object.entries(fields).filter(([key]) => key !== ".");
+  if (children.length === 0 || value === undefined || value === null) return value;
+  if (Array.isArray(value)) return projectList(value, children);
+  if (!isJsonObject(value)) return value;
+  const owned: Record<string, Json> = {};
+  for (const [key, child] of children) {
+    if (!key.startsWith("f:")) continue;
+    const name = key.slice(2);
+    const member = project(value[name], isJsonObject(child) ? child : {});
+    if (member !== undefined) owned[name] = member;
+  }
+  return owned;
+}
+
+function projectList(items: readonly Json[], children: readonly (readonly [string, Json | undefined])[]): Json {
+  const select = listSelector(children);
+  const owned: Json[] = [];
+  for (const [index, item] of items.entries()) {
+    const child = select(item, index);
+    if (child === undefined) continue;
+    const part = project(item, child);
+    if (part !== undefined) owned.push(part);
+  }
+  return owned;
+}
+
+/** Finds the node of an item in one look-up for each shape of key, so that long lists stay linear. */
+function listSelector(
+  children: readonly (readonly [string, Json | undefined])[],
+): (item: Json, index: number) => FieldsV1 | undefined {
+  const byValue = new Map<string, FieldsV1>();
+  const byIndex = new Map<number, FieldsV1>();
+  const byKeys = new Map<string, FieldsV1>();
+  const keyShapes = new Map<string, readonly string[]>();
+  for (const [key, child] of children) {
+    const node = isJsonObject(child) ? child : {};
+    const text = key.slice(2);
+    if (key.startsWith("v:")) byValue.set(canonicalJson(parseJson(text)), node);
+    if (key.startsWith("i:")) byIndex.set(Number(text), node);
+    if (!key.startsWith("k:")) continue;
+    const keys = parseJson(text);
+    if (!isJsonObject(keys)) continue;
+    const names = Object.keys(keys).sort();
+    keyShapes.set(names.join("\n"), names);
+    byKeys.set(canonicalJson(keys), node);
+  }
+  return (item, index) => {
+    const indexed = byIndex.get(index) ?? (byValue.size > 0 ? byValue.get(canonicalJson(item)) : undefined);
+    if (indexed || !isJsonObject(item)) return indexed;
+    for (const names of keyShapes.values()) {
+      const keys = Object.fromEntries(names.filter((name) => item[name] !== undefined).map((n) => [n, item[n]]));
+      const node = byKeys.get(canonicalJson(keys));
+      if (node) return node;
+    }
+    return undefined;
+  };
+}
+
+/** The union of two sets, as a server merges them: a path owned whole by either stays listed. */
+export function unionFields(a: FieldsV1, b: FieldsV1): FieldsV1 {
+  const union: Record<string, Json | undefined> = { ...a };
+  for (const [key, theirs] of Object.entries(b)) {
+    const ours = a[key];
+    union[key] = isJsonObject(ours) && isJsonObject(theirs) ? unionNodes(ours, theirs) : theirs;
+  }
+  return union;
+}
+
+/** `{}` owns the path; beside children that must be said with `.`, or the ownership of the path itself is lost. */
+function unionNodes(a: FieldsV1, b: FieldsV1): FieldsV1 {
+  const union = unionFields(a, b);
+  const oneIsLeaf = Object.keys(a).length === 0 || Object.keys(b).length === 0;
+  return oneIsLeaf && Object.keys(union).length > 0 ? { ".": {}, ...union } : union;
+}

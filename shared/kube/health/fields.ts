@@ -1,0 +1,58 @@
+import { foreignText } from "#shared/base/foreign-text.ts";
+import { isJsonObject, type Json } from "#shared/base/json.ts";
+import { type KubeObject, valueAt } from "#shared/kube/kube-object.ts";
+
+/** A part of the object has a shape that the rules cannot read; the health is then Unknown, never a guess. */
+export class HealthShapeError extends Error {
+  override readonly name = "HealthShapeError";
+}
+
+export interface ObjectCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+}
+
+/** The string at a dotted path; the default when it is missing or something else. */
+export function stringField(object: KubeObject, path: string, fallback: string): string {
+  const value = valueAt(object, ...path.split("."));
+  return typeof value === "string" ? value : fallback;
+}
+
+/** The integer at a dotted path; the default when it is missing, a fraction or something else. */
+export function integerField(object: KubeObject, path: string, fallback: number): number {
+  const value = valueAt(object, ...path.split("."));
+  if (typeof value === "bigint") return Number(value);
+  return typeof value === "number" && Number.isInteger(value) ? value : fallback;
+}
+
+/** Longer than any of a controller's; what a thousand objects say is in memory at once. */
+const maxTextLength = 1_000;
+
+/** `status.conditions`; empty when missing. @throws HealthShapeError when it is no list of conditions. */
+export function conditionsOf(object: KubeObject): readonly ObjectCondition[] {
+  const list = valueAt(object, "status", "conditions");
+  if (list === undefined || list === null) return [];
+  if (!Array.isArray(list)) throw new HealthShapeError("status.conditions is no list");
+  return list.map((item: Json, index) => conditionFrom(item, index));
+}
+
+function conditionFrom(item: Json, index: number): ObjectCondition {
+  if (!isJsonObject(item)) throw new HealthShapeError(`status.conditions[${index}] is no object`);
+  const { observedGeneration } = item;
+  return {
+    type: textMember(item.type, `status.conditions[${index}].type`),
+    status: textMember(item.status, `status.conditions[${index}].status`),
+    reason: textMember(item.reason, `status.conditions[${index}].reason`),
+    message: textMember(item.message, `status.conditions[${index}].message`),
+    ...(typeof observedGeneration === "number" ? { observedGeneration } : {}),
+  };
+}
+
+function textMember(value: Json | undefined, path: string): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value !== "string") throw new HealthShapeError(`${path} is no string`);
+  return foreignText(value, maxTextLength);
+}

@@ -1,0 +1,146 @@
+import { z } from "zod";
+import { canonicalJson, type Json, parseJson } from "#shared/base/json.ts";
+import { compareForApply } from "#shared/kube/apply-order.ts";
+import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+
+/**
+ * What Starling knows of one object it applied, from the answer of that apply: enough to tell from metadata alone that
+ * nothing has changed, and to prove at deletion that the object is the one that was applied.
+ */
+export interface InventoryEntry {
+  readonly id: ObjectId;
+  /** The API version it was applied in; no part of the identity. */
+  readonly version: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** 0 for kinds without one. */
+  readonly generation: number;
+  /** Digest of the fields Starling owns. */
+  readonly ownedHash: string;
+  /** Digest of the values at these fields, lists in live order. */
+  readonly valuesHash: string;
+  /**
+   * Digest of the manifest, kept only for Jobs that remove themselves when finished (ttlSecondsAfterFinished): one that
+   * is gone is not created again until its manifest changes.
+   */
+  readonly expiring?: string;
+  /** The last correction of its drift, until a look finds it as it was applied. */
+  readonly undone?: {
+    /** So often the same was put back, and undone before the next look. */
+    readonly rounds: number;
+    /** So often it was put back since a look last found it as it was applied, whatever was undone. */
+    readonly inAll: number;
+    /** What it had come to: digests of the fields that were left to Starling and of their values, or `missing`. */
+    readonly state: string;
+    readonly by: string;
+    readonly fields: string;
+  };
+}
+
+/** How far an attempt got that needs more than one run. */
+export interface Progress {
+  readonly attempt: number;
+  /** Absent of a deletion. */
+  readonly renderDigest?: string;
+  /** `objectIdKey` of what was applied and needs no other run. */
+  readonly applied: readonly string[];
+  /** `objectIdKey` of what was never recorded, looked for, and settled. */
+  readonly settled: readonly string[];
+}
+
+export interface Inventory {
+  readonly schema: 1;
+  readonly setId: string;
+  readonly entries: readonly InventoryEntry[];
+  /** Generation of the definition of each custom kind among the entries, by the definition's name. */
+  readonly definitions: Readonly<Record<string, number>>;
+  /** Only while the time of a run was up before its end. */
+  readonly progress?: Progress;
+}
+
+const entrySchema = z.strictObject({
+  id: z.strictObject({ group: z.string(), kind: z.string(), namespace: z.string(), name: z.string() }),
+  version: z.string(),
+  uid: z.string(),
+  resourceVersion: z.string(),
+  generation: z.number().int(),
+  ownedHash: z.string(),
+  valuesHash: z.string(),
+  expiring: z.string().exactOptional(),
+  undone: z
+    .strictObject({
+      rounds: z.number().int(),
+      inAll: z.number().int(),
+      state: z.string(),
+      by: z.string(),
+      fields: z.string(),
+    })
+    .exactOptional(),
+});
+
+const inventorySchema = z.strictObject({
+  schema: z.literal(1),
+  setId: z.string(),
+  entries: z.array(entrySchema),
+  definitions: z.record(z.string(), z.number().int()),
+  progress: z
+    .strictObject({
+      attempt: z.number().int(),
+      renderDigest: z.string().exactOptional(),
+      applied: z.array(z.string()),
+      settled: z.array(z.string()),
+    })
+    .exactOptional(),
+});
+
+export function emptyInventory(setId: string): Inventory {
+  return { schema: 1, setId, entries: [], definitions: {} };
+}
+
+/** Canonical text: the same members give the same bytes, so the inventory can be stored under its digest. */
+export function writeInventory(inventory: Inventory): string {
+  const entries = [...inventory.entries].sort((a, b) => compareForApply(a.id, b.id));
+  return canonicalJson({ ...inventory, entries });
+}
+
+/**
+ * Reads what `writeInventory` wrote.
+ * @throws Error when it is something else, or another set's: an inventory that cannot be read is never an empty one.
+ */
+export function readInventory(text: string, setId: string): Inventory {
+  const inventory = inventorySchema.parse(parseJson(text) satisfies Json);
+  if (inventory.setId !== setId) {
+    throw new Error(`the stored inventory is of the set ${inventory.setId}, expected ${setId}; nothing was pruned`);
+  }
+  return inventory;
+}
+
+/** Entries by `objectIdKey`. */
+export function entriesById(inventory: Inventory): ReadonlyMap<string, InventoryEntry> {
+  return new Map(inventory.entries.map((entry) => [objectIdKey(entry.id), entry]));
+}
+
+export interface InventoryChange {
+  /** Records of objects that were applied or seen; they replace what was known. */
+  readonly recorded: readonly InventoryEntry[];
+  /** Objects that are gone or no longer this set's business. */
+  readonly settled: readonly ObjectId[];
+  readonly definitions?: Readonly<Record<string, number>>;
+  readonly progress?: Progress | undefined;
+}
+
+/**
+ * The inventory after a change. What is neither recorded nor settled stays: a failed apply or a refused deletion
+ * forgets nothing. Only progress does, unless it is said again: the next run then begins with the first object.
+ */
+export function changeInventory({ progress: _, ...inventory }: Inventory, change: InventoryChange): Inventory {
+  const entries = new Map(entriesById(inventory));
+  for (const id of change.settled) entries.delete(objectIdKey(id));
+  for (const entry of change.recorded) entries.set(objectIdKey(entry.id), entry);
+  return {
+    ...inventory,
+    entries: [...entries.values()].sort((a, b) => compareForApply(a.id, b.id)),
+    definitions: change.definitions ?? inventory.definitions,
+    ...(change.progress === undefined ? {} : { progress: change.progress }),
+  };
+}

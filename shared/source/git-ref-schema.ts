@@ -1,0 +1,28 @@
+import { z } from "zod";
+import { boundedText } from "#shared/base/bounded.ts";
+
+const refName = boundedText(500)
+  .min(1, "must not be empty")
+  .regex(/^[^\s\p{Cc}~^:?*[\\]+$/u, "is not a git reference name");
+
+/** Exactly one of branch, tag, semver or commit; none of them: the remote's HEAD. */
+export const gitRefSchema = z
+  .strictObject({
+    branch: refName.optional(),
+    tag: refName.optional(),
+    semver: boundedText(512).min(1, "must be a version range such as >=1.2.0 <2").optional(),
+    tagPrefix: refName.optional(),
+    commit: z
+      .string()
+      .regex(/^[0-9a-f]{40}$/, "must be a full commit id: 40 hexadecimal digits in lower case")
+      .optional(),
+  })
+  .refine(
+    (ref) => [ref.branch, ref.tag, ref.semver, ref.commit].filter((part) => part !== undefined).length === 1,
+    "needs exactly one of branch, tag, semver or commit (leave ref out to follow the remote's HEAD)",
+  )
+  .refine((ref) => ref.tagPrefix === undefined || ref.semver !== undefined, {
+    message: "goes with semver only",
+    path: ["tagPrefix"],
+  });
+export type GitReference = z.infer<typeof gitRefSchema>;

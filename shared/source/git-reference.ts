@@ -1,0 +1,109 @@
+/** What a Source's `ref` means among the references of a repository. */
+import type { GitReference } from "#shared/source/git-ref-schema.ts";
+import { bestTags, parseVersionConstraint, selectTag, type VersionTag } from "#shared/source/version-constraint.ts";
+
+/** A reference of a listing, as the port gives it. */
+export interface ListedRef {
+  readonly ref: string;
+  readonly oid: string;
+  readonly peeled?: string;
+  readonly target?: string;
+}
+
+/** An exact commit, and the name it goes by: `main`, `v1.2.0`; a pinned commit has none. */
+export interface ResolvedReference {
+  readonly name?: string;
+  readonly commit: string;
+}
+
+export type Resolution =
+  | { readonly kind: "resolved"; readonly reference: ResolvedReference }
+  /** Tags of equal versions on several commits: their times decide. */
+  | { readonly kind: "tied"; readonly tags: readonly VersionTag[] }
+  | { readonly kind: "missing"; readonly message: string };
+
+const heads = "refs/heads/";
+const tags = "refs/tags/";
+
+/** The prefixes to list; none when the reference needs no listing. */
+export function prefixesOf(ref: GitReference | undefined): readonly string[] {
+  if (ref?.branch !== undefined) return [`${heads}${ref.branch}`];
+  if (ref?.tag !== undefined) return [`${tags}${ref.tag}`];
+  if (ref?.semver !== undefined) return [`${tags}${ref.tagPrefix ?? ""}`];
+  return ref?.commit === undefined ? ["HEAD"] : [];
+}
+
+/**
+ * Finds the commit in a listing. Names are compared whole: a listing by the prefix `refs/heads/main` has `main-2` too.
+ * Annotated tags mean the commit they point to.
+ */
+export function resolveReference(ref: GitReference | undefined, listed: readonly ListedRef[]): Resolution {
+  if (ref?.commit !== undefined) return { kind: "resolved", reference: { commit: ref.commit } };
+  if (ref?.semver !== undefined) return resolveVersion(ref.semver, ref.tagPrefix ?? "", listed);
+  const [wanted = ""] = prefixesOf(ref);
+  const found = listed.find((candidate) => candidate.ref === wanted);
+  if (found === undefined) {
+    const remedy = ref === undefined ? "name a branch in spec.git.ref" : "push it, or correct spec.git.ref";
+    return { kind: "missing", message: `the repository has no ${wanted}; ${remedy}` };
+  }
+  return { kind: "resolved", reference: { name: shortName(found.target ?? found.ref), commit: commitOf(found) } };
+}
+
+function resolveVersion(semver: string, tagPrefix: string, listed: readonly ListedRef[]): Resolution {
+  const candidates = listed
+    .filter((candidate) => candidate.ref.startsWith(tags))
+    .map((candidate) => ({ name: shortName(candidate.ref), commit: commitOf(candidate) }));
+  const best = bestTags(candidates, { constraint: parseVersionConstraint(semver), tagPrefix });
+  const [first] = best;
+  if (first === undefined) {
+    const prefixed = tagPrefix === "" ? "" : ` with the prefix ${tagPrefix}`;
+    return {
+      kind: "missing",
+      message: `no tag${prefixed} matches ${semver} among ${candidates.length}; push one, or widen spec.git.ref.semver`,
+    };
+  }
+  if (best.some((tag) => tag.commit !== first.commit)) return { kind: "tied", tags: best };
+  return { kind: "resolved", reference: chosen(best, semver, tagPrefix) ?? first };
+}
+
+/** Ends a tie: the later commit, then the greater name. */
+export function breakTie(ref: GitReference, tied: readonly VersionTag[]): ResolvedReference | undefined {
+  return chosen(tied, ref.semver ?? "*", ref.tagPrefix ?? "");
+}
+
+function chosen(candidates: readonly VersionTag[], semver: string, tagPrefix: string): ResolvedReference | undefined {
+  const tag = selectTag(candidates, { constraint: parseVersionConstraint(semver), tagPrefix });
+  return tag === undefined ? undefined : { name: tag.name, commit: tag.commit };
+}
+
+function commitOf(ref: ListedRef): string {
+  return ref.peeled ?? ref.oid;
+}
+
+/** A reference without its first two segments: `refs/heads/feature/x` is `feature/x`. */
+function shortName(ref: string): string {
+  return ref.startsWith(heads) ? ref.slice(heads.length) : ref.startsWith(tags) ? ref.slice(tags.length) : ref;
+}
+
+/** As Flux writes it: `main@sha1:<commit>`, `v1.2.0@sha1:<commit>`, `sha1:<commit>`. */
+export function formatRevision({ name, commit }: ResolvedReference): string {
+  return name === undefined ? `sha1:${commit}` : `${name}@sha1:${commit}`;
+}
+
+/** What a push moved, of what a webhook says. */
+export interface PushedRef {
+  /** Full name. */
+  readonly ref: string;
+  readonly defaultBranch?: string;
+}
+
+/** Whether a push of this reference can change what the Source resolves to; the answer is looked up afresh anyway. */
+export function mayFollow(ref: GitReference | undefined, pushed: PushedRef): boolean {
+  if (ref?.branch !== undefined) return pushed.ref === `${heads}${ref.branch}`;
+  if (ref?.tag !== undefined) return pushed.ref === `${tags}${ref.tag}`;
+  if (ref?.semver !== undefined) return pushed.ref.startsWith(`${tags}${ref.tagPrefix ?? ""}`);
+  // A pinned commit never moves, but it may not have been pushed yet.
+  if (ref?.commit !== undefined) return true;
+  if (!pushed.ref.startsWith(heads)) return false;
+  return pushed.defaultBranch === undefined || pushed.ref === `${heads}${pushed.defaultBranch}`;
+}

@@ -1,0 +1,178 @@
+/**
+ * What a kustomization may refer to: files and folders of the artifact, and nothing else. kustomize itself fetches any
+ * URL it meets in a list of files (seen: resources, openapi.path, plugins behind a folder), so every kustomization is
+ * read before it runs, and kustomize is given what was understood of it. Tricks by which two parsers read one text
+ * differently lead nowhere then.
+ */
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { kustomizationNames, kustomizationsOf } from "#shared/source/kustomization.ts";
+import { readPlugins } from "#shared/source/kustomize/kustomize-plugins.ts";
+import { checkReferences, checkYaml } from "#shared/source/kustomize/kustomize-references.ts";
+import {
+  type BuildFiles,
+  entriesOf,
+  folded,
+  type KustomizeScope,
+  refused,
+  requireYaml,
+  resolve,
+  textOf,
+} from "#shared/source/kustomize/kustomize-scope.ts";
+import type { ListedFile } from "#shared/source/tree-listing.ts";
+import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+
+/** More folders than any build has; bounds a kustomization that includes itself in ever longer ways. */
+const maxFolders = 1000;
+/**
+ * What kustomize loads in all, in bytes: a base counts as often as it is included, for twenty folders that include the
+ * next one twice are a million copies. It holds about fifty times as much in memory.
+ */
+const maxLoadedBytes = 64 * 1024 * 1024;
+
+/**
+ * Walks every kustomization reachable from `folder`.
+ * @returns by path, the files that the build may see: it has no reason to see another.
+ * @throws ManifestError `KustomizationRefused` naming file, field, value and remedy, for an entry that is a URL, is
+ *   absolute, leaves the artifact or is not in it, for Helm charts, for plugins that are not built into kustomize, and
+ *   for what is included too often; `InvalidYaml` for a file that cannot be read, or whose aliases explode.
+ */
+export function kustomizeInputs(
+  files: ReadonlyMap<string, ListedFile>,
+  folder: string,
+): ReadonlyMap<string, Uint8Array> {
+  const build: BuildFiles = { files, folders: foldersOf(files), inputs: new Map(), expansions: new Map() };
+  const waiting = [folder];
+  const visited = new Map<string, Visit>();
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (visited.has(next)) continue;
+    const visit = readFolder(build, next);
+    visited.set(next, visit);
+    waiting.push(...visit.included);
+    if (visited.size > maxFolders) throw refused({ file: visit.file }, `reaches more than ${maxFolders} folders`);
+  }
+  checkLoad(visited, folder);
+  return build.inputs;
+}
+
+interface Visit {
+  readonly file: string;
+  /** Folders, as often as they are included. */
+  readonly included: readonly string[];
+  readonly bytes: number;
+}
+
+function readFolder(build: BuildFiles, folder: string): Visit {
+  const [file, second] = kustomizationsOf(build.files, folder);
+  if (file === undefined) {
+    throw new ManifestError("KustomizationRefused", { file: folder }, `holds no ${kustomizationNames.join(", no ")}`);
+  }
+  if (second !== undefined) throw refused({ file: second }, `stands beside ${file}; keep one of them`);
+  const scope = { ...build, folder, file, weight: { bytes: 0 } };
+  // kustomize reads the first document only.
+  const [first] = parseDocuments(textOf(build, file), file);
+  const value = first?.document === 1 ? first.value : {};
+  if (!isJsonObject(value)) throw refused({ file }, "is no map; write a Kustomization");
+  const { understood, included } = readKustomization(scope, value);
+  build.inputs.set(file, new TextEncoder().encode(jsonAsYaml(understood)));
+  return { file, included, bytes: scope.weight.bytes };
+}
+
+/** Entries that are files or folders with a kustomization of their own. */
+const folderFields = ["resources", "components", "bases"];
+const fileFields = ["crds", "configurations"];
+/** Entries that are files, or YAML written in place. */
+const patchFields = ["patchesStrategicMerge"];
+const pluginFields = ["generators", "transformers", "validators"];
+/** Objects, or lists of objects, that refer to files. */
+const referringFields = [
+  "patches",
+  "patchesJson6902",
+  "replacements",
+  "configMapGenerator",
+  "secretGenerator",
+  "openapi",
+];
+const helmFields = ["helmCharts", "helmChartInflationGenerator", "helmGlobals"];
+
+const fieldNames = new Map(
+  [...folderFields, ...fileFields, ...patchFields, ...pluginFields, ...referringFields, ...helmFields].map((name) => [
+    folded(name),
+    name,
+  ]),
+);
+
+/** Checks one kustomization; gives the folders it includes, and what kustomize shall read in its place. */
+function readKustomization(
+  scope: KustomizeScope,
+  value: JsonObject,
+): { readonly understood: JsonObject; readonly included: readonly string[] } {
+  const included: string[] = [];
+  const understood: [string, Json | undefined][] = [];
+  for (const [key, member] of Object.entries(value)) {
+    const field = fieldNames.get(folded(key)) ?? key;
+    if (helmFields.includes(field) && !isEmpty(member)) {
+      throw refused(
+        { file: scope.file, field: key },
+        "inflates Helm charts, which Starling does not do in a kustomization; commit the rendered chart instead",
+      );
+    }
+    if (folderFields.includes(field)) included.push(...readFolders(scope, field, member));
+    if (fileFields.includes(field)) for (const entry of entriesOf(member, field)) requireYaml(scope, entry);
+    // A list of texts under `patches` is the old spelling of patchesStrategicMerge.
+    if (patchFields.includes(field) || field === "patches") {
+      for (const entry of entriesOf(member, field)) checkYaml(scope, entry);
+    }
+    if (referringFields.includes(field)) checkReferences(scope, { value: member, field });
+    understood.push([key, pluginFields.includes(field) ? readPlugins(scope, field, member) : member]);
+  }
+  return { understood: Object.fromEntries(understood), included };
+}
+
+function readFolders(scope: KustomizeScope, field: string, value: Json | undefined): string[] {
+  return entriesOf(value, field).flatMap((entry) => {
+    const path = resolve(scope, entry);
+    if (scope.folders.has(path)) return [path];
+    requireYaml(scope, entry);
+    return [];
+  });
+}
+
+/** @throws ManifestError when the folders, counted as often as they are included, are more than kustomize can hold. */
+function checkLoad(visited: ReadonlyMap<string, Visit>, start: string): void {
+  const loads = new Map<string, number>();
+  function loadOf(folder: string): number {
+    const known = loads.get(folder);
+    if (known !== undefined) return known;
+    // Folders that include each other are refused by kustomize.
+    loads.set(folder, 0);
+    const visit = visited.get(folder);
+    let load = visit?.bytes ?? 0;
+    // A folder that is empty costs something, too.
+    for (const other of visit?.included ?? []) load += loadOf(other) + 1024;
+    loads.set(folder, load);
+    return load;
+  }
+  const load = loadOf(start);
+  const visit = visited.get(start);
+  if (load <= maxLoadedBytes || visit === undefined) return;
+  throw refused(
+    { file: visit.file },
+    `makes kustomize load ${load} bytes, more than ${maxLoadedBytes}: a base counts as often as it is included, an alias as what it stands for; include it less often, or split the folder`,
+  );
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return value === null || value === undefined || (Array.isArray(value) && value.length === 0);
+}
+
+function foldersOf(files: ReadonlyMap<string, ListedFile>): Set<string> {
+  const folders = new Set<string>(["."]);
+  for (const path of files.keys()) {
+    for (let slash = path.lastIndexOf("/"); slash > 0; slash = path.lastIndexOf("/", slash - 1)) {
+      folders.add(path.slice(0, slash));
+    }
+  }
+  return folders;
+}

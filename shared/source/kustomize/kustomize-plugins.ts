@@ -1,0 +1,144 @@
+/**
+ * The plugin configurations of a kustomization. They name files and URLs as a kustomization does, in files of their own,
+ * in place, or as the resources that another folder lists, so all of them are read, and what is handed on is what was read.
+ */
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { kustomizationsOf } from "#shared/source/kustomization.ts";
+import { checkReferences } from "#shared/source/kustomize/kustomize-references.ts";
+import {
+  type Entry,
+  entriesOf,
+  folded,
+  isInline,
+  type KustomizeScope,
+  refused,
+  requireFile,
+  resolve,
+  textOf,
+} from "#shared/source/kustomize/kustomize-scope.ts";
+import { jsonAsYaml } from "#shared/source/yaml/json-as-yaml.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+
+/** What is compiled into kustomize 5.7, but for Helm. Spelled as there: kustomize looks kinds up letter by letter. */
+const builtinKinds: ReadonlySet<string> = new Set([
+  "AnnotationsTransformer",
+  "ConfigMapGenerator",
+  "HashTransformer",
+  "IAMPolicyGenerator",
+  "ImageTagTransformer",
+  "LabelTransformer",
+  "NamespaceTransformer",
+  "PatchJson6902Transformer",
+  "PatchStrategicMergeTransformer",
+  "PatchTransformer",
+  "PrefixSuffixTransformer",
+  "PrefixTransformer",
+  "ReplacementTransformer",
+  "ReplicaCountTransformer",
+  "SecretGenerator",
+  "SuffixTransformer",
+  "ValueAddTransformer",
+]);
+
+/** Deeper than any list of plugins; bounds folders that list each other. */
+const maxDepth = 10;
+
+/** @returns the field as kustomize is to read it: the same configurations, and none that was not looked at. */
+export function readPlugins(scope: KustomizeScope, field: string, value: Json | undefined): Json {
+  const entries = entriesOf(value, field);
+  const inline = entries.filter((entry) => isInline(entry.value));
+  const paths = entries.filter((entry) => !isInline(entry.value));
+  const inPlace = inline.flatMap((entry) => pluginTexts(scope, { ...entry, text: entry.value, file: scope.file }));
+  // kustomize, too, takes what stands in place before what stands in files.
+  if (paths.every((entry) => !scope.folders.has(resolve(scope, entry)))) {
+    for (const entry of paths) rewritePluginFile(scope, entry);
+    return [...inPlace, ...paths.map((entry) => entry.value)];
+  }
+  return [...inPlace, ...paths.flatMap((entry) => textsBehind(scope, entry, 0))];
+}
+
+function rewritePluginFile(scope: KustomizeScope, entry: Entry): void {
+  const path = requireFile(scope, entry);
+  const texts = pluginTexts(scope, { ...entry, text: textOf(scope, path), file: path });
+  scope.inputs.set(path, new TextEncoder().encode(texts.join("\n---\n")));
+}
+
+/** What a file, or a folder that does nothing but list files, configures. */
+function textsBehind(scope: KustomizeScope, entry: Entry, depth: number): string[] {
+  const path = resolve(scope, entry);
+  if (!scope.folders.has(path)) {
+    requireFile(scope, entry);
+    return pluginTexts(scope, { ...entry, text: textOf(scope, path), file: path });
+  }
+  const where = { file: scope.file, field: entry.field };
+  if (depth > maxDepth) throw refused(where, `"${entry.value}" lists folders that list folders; name the files`);
+  const [file, ...others] = kustomizationsOf(scope.files, path);
+  if (file === undefined) throw refused(where, `"${entry.value}" holds no kustomization; name the files`);
+  if (others.length > 0) throw refused(where, `"${entry.value}" holds more than one kustomization; keep one`);
+  const listed = { ...scope, folder: path, file };
+  return listedEntries(listed).flatMap((inner) => {
+    const target = resolve(listed, inner);
+    // References in a configuration are relative to the kustomization that uses it, and not to where it stands.
+    return textsBehind(scope, { value: fromFolder(scope.folder, target), field: entry.field }, depth + 1);
+  });
+}
+
+const plainMembers = new Set(["apiversion", "kind", "metadata", "resources"]);
+
+/** A folder builds its configurations; what else it does to them, nobody could judge before it is done. */
+function listedEntries(scope: KustomizeScope): Entry[] {
+  const value = parseDocuments(textOf(scope, scope.file), scope.file)[0]?.value;
+  const entries: Entry[] = [];
+  for (const [key, member] of Object.entries(isJsonObject(value) ? value : {})) {
+    if (!plainMembers.has(folded(key))) {
+      throw refused(
+        { file: scope.file, field: key },
+        "changes plugin configurations, which then cannot be judged; keep nothing but `resources` here, or name the plugins' files themselves",
+      );
+    }
+    if (folded(key) === "resources") entries.push(...entriesOf(member, key));
+  }
+  return entries;
+}
+
+/** A path of the artifact as a kustomization in `folder` would write it. */
+function fromFolder(folder: string, path: string): string {
+  const up = folder === "." ? "" : "../".repeat(folder.split("/").length);
+  return `${up}${path}`;
+}
+
+interface PluginSource {
+  readonly text: string;
+  readonly file: string;
+  readonly field: string;
+}
+
+/** The documents, each checked, as JSON. */
+function pluginTexts(scope: KustomizeScope, source: PluginSource): string[] {
+  const { text, file, field } = source;
+  return parseDocuments(text, file, { booleans: "1.2" }).map(({ value, document }) => {
+    if (!isJsonObject(value)) throw refused({ file, document, field }, "is no plugin's configuration");
+    checkPlugin(scope, { value, file, document, field });
+    return jsonAsYaml(value);
+  });
+}
+
+function checkPlugin(
+  scope: KustomizeScope,
+  plugin: { readonly value: JsonObject; readonly file: string; readonly document: number; readonly field: string },
+): void {
+  const { value, file, document, field } = plugin;
+  const { apiVersion, kind } = value;
+  if (apiVersion !== "builtin" || typeof kind !== "string" || !builtinKinds.has(kind)) {
+    throw refused(
+      { file, document, field },
+      `asks for the plugin ${String(apiVersion)}/${String(kind)}; only plugins built into kustomize run, and no Helm charts`,
+    );
+  }
+  const annotations = isJsonObject(value.metadata) ? value.metadata.annotations : undefined;
+  for (const key of isJsonObject(annotations) ? Object.keys(annotations) : []) {
+    if (!key.startsWith("config.kubernetes.io/function") && !key.startsWith("config.k8s.io/function")) continue;
+    throw refused({ file, document, field: key }, "asks for a function in a container or program; none is run");
+  }
+  checkReferences(scope, { value, field });
+}

@@ -1,0 +1,167 @@
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import { pathSegmentProblem } from "#shared/base/path-segment.ts";
+import { compareText } from "#shared/base/text-order.ts";
+import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
+import { describeObject, groupOf, type ObjectId, objectIdKey, versionOf } from "#shared/kube/object-id.ts";
+import { normaliseManifest } from "#shared/source/normalise-manifest.ts";
+import { ManifestError, type ManifestPlace } from "#shared/source/yaml/manifest-error.ts";
+import type { ManifestDocument } from "#shared/source/yaml/yaml.ts";
+
+/** One object that may be applied: checked, normalised, and with the place it came from. */
+export interface Manifest {
+  readonly object: ManifestObject;
+  readonly id: ObjectId;
+  readonly place: ManifestPlace;
+}
+
+/**
+ * Turns decoded documents into the objects to apply: lists are flattened at every depth, `Kustomization` files of
+ * kustomize dropped, every object checked and normalised, the result sorted by identity so that moving an object from
+ * one file to another changes nothing.
+ * @throws ManifestError naming file, document, object and field:
+ *   `InvalidObject` for a missing apiVersion, kind or name, a generateName, labels or annotations that are no strings,
+ *   or a foreign ApplySet label; `DuplicateObject` for two objects of one (group, kind, namespace, name), whatever
+ *   their versions.
+ */
+export function readManifests(documents: readonly ManifestDocument[]): Manifest[] {
+  const manifests = documents.flatMap(flatten).map(check);
+  refuseDuplicates(manifests);
+  return manifests.toSorted((a, b) => compareText(objectIdKey(a.id), objectIdKey(b.id)));
+}
+
+interface Candidate {
+  readonly object: JsonObject;
+  readonly place: ManifestPlace;
+}
+
+function flatten(document: ManifestDocument): Candidate[] {
+  const { object, file, line } = document;
+  const candidates = flattenObject({ object, place: { file, document: document.document, line } });
+  return candidates.filter((candidate) => !isKustomizeConfig(candidate.object));
+}
+
+function flattenObject({ object, place }: Candidate): Candidate[] {
+  const { kind, items } = object;
+  if (typeof kind !== "string" || !kind.endsWith("List")) return [{ object, place }];
+  if (kind === "List" && (items === undefined || items === null)) return [];
+  if (!Array.isArray(items)) return [{ object, place }];
+  return items.flatMap((item: Json, index) => {
+    const field = place.field === undefined ? `items[${index}]` : `${place.field}.items[${index}]`;
+    const at = { ...place, field };
+    if (!isJsonObject(item)) {
+      throw new ManifestError("InvalidObject", at, `got ${describeValue(item)}, expected an object`);
+    }
+    return flattenObject({ object: kind === "List" ? item : asItemOf(object, item), place: at });
+  });
+}
+
+/** Items of a typed list (`ConfigMapList`) may leave out what the list already says, as in a server's answer. */
+function asItemOf(list: JsonObject, item: JsonObject): JsonObject {
+  if (item.kind !== undefined || typeof list.kind !== "string") return item;
+  return { apiVersion: list.apiVersion, kind: list.kind.slice(0, -"List".length), ...item };
+}
+
+/** A kustomization is an instruction for kustomize and no object, whatever folder it lies in. */
+function isKustomizeConfig(object: JsonObject): boolean {
+  return typeof object.apiVersion === "string" && groupOf(object.apiVersion) === "kustomize.config.k8s.io";
+}
+
+function check({ object, place: at }: Candidate): Manifest {
+  const prefix = at.field === undefined ? "" : `${at.field}.`;
+  const { field: _list, ...place } = at;
+  const object_ = typeof object.kind === "string" ? { object: describeObject(objectIdOf(object)).trim() } : {};
+
+  function refuse(field: string, reason: string): never {
+    throw new ManifestError("InvalidObject", { ...place, ...object_, field: `${prefix}${field}` }, reason);
+  }
+
+  requireText(object.apiVersion, "apiVersion", "such as v1 or apps/v1", refuse);
+  requireText(object.kind, "kind", "such as ConfigMap", refuse);
+  const metadata = object.metadata;
+  if (!isJsonObject(metadata)) refuse("metadata", `${gotInstead(metadata)}, expected a map with a name`);
+  if (metadata.name === undefined && metadata.generateName !== undefined) {
+    refuse("metadata.generateName", "cannot be synced: every run would create another object; give it a name");
+  }
+  requireText(metadata.name, "metadata.name", "a name", refuse);
+  if (metadata.namespace !== undefined && metadata.namespace !== null && typeof metadata.namespace !== "string") {
+    refuse("metadata.namespace", `${gotInstead(metadata.namespace)}, expected a string; put it in quotes`);
+  }
+  const texts = { apiVersion: object.apiVersion, kind: object.kind, "metadata.name": metadata.name };
+  for (const [field, value] of Object.entries({ ...texts, "metadata.namespace": metadata.namespace })) {
+    const problem = typeof value === "string" ? nameProblem(field, value) : undefined;
+    if (problem === undefined) continue;
+    refuse(field, `${gotInstead(value)}, which ${problem}: it becomes a part of the object's address in the API`);
+  }
+  for (const member of ["labels", "annotations"] as const) {
+    const values = metadata[member];
+    if (values === undefined || values === null) continue;
+    if (!isJsonObject(values)) refuse(`metadata.${member}`, `${gotInstead(values)}, expected a map of strings`);
+    for (const [key, value] of Object.entries(values)) {
+      if (typeof value === "string") continue;
+      refuse(`metadata.${member}["${key}"]`, `${gotInstead(value)}, expected a string; put it in quotes`);
+    }
+    if (member === "labels" && values[partOfLabel] !== undefined) {
+      refuse(
+        `metadata.labels["${partOfLabel}"]`,
+        `is set to "${values[partOfLabel]}"; the label marks who owns an object in the cluster and is Starling's to set: remove it`,
+      );
+    }
+  }
+  if (object.kind === "Secret" && object.apiVersion === "v1" && isJsonObject(object.stringData)) {
+    for (const [key, value] of Object.entries(object.stringData)) {
+      // The value itself is never shown: it is a secret.
+      if (typeof value !== "string")
+        refuse(`stringData["${key}"]`, `is a ${typeof value}, expected a string; quote it`);
+    }
+  }
+  const normalised = normaliseManifest(object as ManifestObject);
+  return { object: normalised, id: objectIdOf(normalised), place };
+}
+
+function requireText(
+  value: Json | undefined,
+  field: string,
+  ...[example, refuse]: readonly [string, (field: string, reason: string) => never]
+): void {
+  if (value === undefined) refuse(field, `is missing; every Kubernetes object has one, expected ${example}`);
+  if (typeof value !== "string" || value === "") refuse(field, `${gotInstead(value)}, expected ${example}`);
+}
+
+/** Only an apiVersion has a slash, between its two parts. */
+function nameProblem(field: string, value: string): string | undefined {
+  const parts = field === "apiVersion" ? [groupOf(value), versionOf(value)] : [value];
+  return parts.map(pathSegmentProblem).find((problem) => problem !== undefined);
+}
+
+function gotInstead(value: Json | undefined): string {
+  return value === undefined ? "is missing" : `got ${describeValue(value)}`;
+}
+
+function describeValue(value: Json): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "a map";
+  return `the ${typeof value === "bigint" ? "number" : typeof value} ${JSON.stringify(String(value)).slice(1, -1).slice(0, 60)}`;
+}
+
+function refuseDuplicates(manifests: readonly Manifest[]): void {
+  const first = new Map<string, Manifest>();
+  for (const manifest of manifests) {
+    const key = objectIdKey(manifest.id);
+    const earlier = first.get(key);
+    if (earlier === undefined) {
+      first.set(key, manifest);
+      continue;
+    }
+    const { file, document, line } = earlier.place;
+    const versions = new Set([earlier.object.apiVersion, manifest.object.apiVersion]);
+    const note =
+      versions.size > 1 ? ` (as ${[...versions].join(" and ")}: the version is not part of the identity)` : "";
+    throw new ManifestError(
+      "DuplicateObject",
+      { ...manifest.place, object: describeObject(manifest.id) },
+      `is also in ${file}${line === undefined ? "" : `:${line}`}, document ${document}${note}; remove one of them`,
+    );
+  }
+}

@@ -1,0 +1,101 @@
+import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
+import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { groupOf } from "#shared/kube/object-id.ts";
+
+/** What only a server may write; a stale resourceVersion or a foreign uid would make the apply fail with 409. */
+const serverMetadata = new Set([
+  "creationTimestamp",
+  "deletionGracePeriodSeconds",
+  "deletionTimestamp",
+  "generation",
+  "managedFields",
+  "resourceVersion",
+  "selfLink",
+  "uid",
+]);
+
+/**
+ * The object without what a server writes, and with what server-side apply needs:
+ * - `status` and server-written metadata are gone, also an empty namespace;
+ * - a Secret's `stringData` is merged into `data`, where it wins: an apply never removes a key that was set through
+ *   stringData (kubernetes#108008);
+ * - ports of containers and Services have a protocol: it is part of the list's key, and a missing one gives wrong merges
+ *   (structured-merge-diff#130, kubernetes#98576);
+ * - a CRD's conversion webhook loses a caBundle that is no certificate: a placeholder for cert-manager's injector, which
+ *   newer servers reject.
+ */
+export function normaliseManifest(manifest: ManifestObject): ManifestObject {
+  const { status: _status, metadata, ...rest } = manifest;
+  const kept = Object.entries(metadata).filter(
+    ([key, value]) => !serverMetadata.has(key) && !(key === "namespace" && (value === "" || value === null)),
+  );
+  const object = { ...rest, metadata: Object.fromEntries(kept) } as ManifestObject;
+  return withoutCaPlaceholder(withProtocols(withSecretData(object)));
+}
+
+function withSecretData(object: ManifestObject): ManifestObject {
+  if (object.kind !== "Secret" || object.apiVersion !== "v1" || object.stringData === undefined) return object;
+  const { stringData, ...rest } = object;
+  if (!isJsonObject(stringData)) return rest as ManifestObject;
+  const data: Record<string, Json | undefined> = isJsonObject(object.data) ? { ...object.data } : {};
+  for (const [key, value] of Object.entries(stringData)) data[key] = Buffer.from(String(value)).toString("base64");
+  return { ...rest, data } as ManifestObject;
+}
+
+/** Where the built-in kinds keep their pod's spec. */
+const podSpecPaths: Readonly<Record<string, readonly string[]>> = {
+  "/Pod": ["spec"],
+  "/PodTemplate": ["template", "spec"],
+  "/ReplicationController": ["spec", "template", "spec"],
+  "apps/DaemonSet": ["spec", "template", "spec"],
+  "apps/Deployment": ["spec", "template", "spec"],
+  "apps/ReplicaSet": ["spec", "template", "spec"],
+  "apps/StatefulSet": ["spec", "template", "spec"],
+  "batch/CronJob": ["spec", "jobTemplate", "spec", "template", "spec"],
+  "batch/Job": ["spec", "template", "spec"],
+};
+
+function withProtocols(object: ManifestObject): ManifestObject {
+  const kind = `${groupOf(object.apiVersion)}/${object.kind}`;
+  if (kind === "/Service") return changeAt(object, ["spec", "ports"], changeItems(withProtocol)) as ManifestObject;
+  const podSpec = podSpecPaths[kind];
+  if (podSpec === undefined) return object;
+  const changePorts = changeItems((container) => changeAt(container, ["ports"], changeItems(withProtocol)));
+  let result: Json = object;
+  for (const list of ["containers", "initContainers", "ephemeralContainers"]) {
+    result = changeAt(result, [...podSpec, list], changePorts);
+  }
+  return result as ManifestObject;
+}
+
+function withProtocol(port: Json): Json {
+  if (!isJsonObject(port) || (port.protocol !== undefined && port.protocol !== null)) return port;
+  return { ...port, protocol: "TCP" };
+}
+
+const clientConfig = ["spec", "conversion", "webhook", "clientConfig"];
+
+function withoutCaPlaceholder(object: ManifestObject): ManifestObject {
+  if (object.kind !== "CustomResourceDefinition" || groupOf(object.apiVersion) !== "apiextensions.k8s.io")
+    return object;
+  return changeAt(object, clientConfig, (config) => {
+    if (!isJsonObject(config) || typeof config.caBundle !== "string") return config;
+    const pem = Buffer.from(config.caBundle, "base64").toString();
+    if (pem.includes("-----BEGIN CERTIFICATE-----")) return config;
+    const { caBundle: _placeholder, ...rest } = config;
+    return rest;
+  }) as ManifestObject;
+}
+
+/** A copy of `value` with the member at `path` changed; the same value where the path leads nowhere. */
+function changeAt(value: Json, path: readonly string[], change: (member: Json) => Json): Json {
+  const [key, ...rest] = path;
+  if (key === undefined) return change(value);
+  if (!isJsonObject(value)) return value;
+  const member = value[key];
+  return member === undefined ? value : ({ ...value, [key]: changeAt(member, rest, change) } satisfies JsonObject);
+}
+
+function changeItems(change: (item: Json) => Json): (list: Json) => Json {
+  return (list) => (Array.isArray(list) ? list.map(change) : list);
+}

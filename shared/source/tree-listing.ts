@@ -1,0 +1,55 @@
+import { sha256 } from "#shared/base/digest.ts";
+import { stringifyJson } from "#shared/base/json.ts";
+import { compareText } from "#shared/base/text-order.ts";
+
+/** A regular file of a tree; links and submodules are never part of one. */
+export interface ListedFile {
+  /** Relative to the repository, `/` separated. */
+  readonly path: string;
+  readonly executable: boolean;
+  readonly content: Uint8Array;
+}
+
+/**
+ * `sha256:<hex>` over the canonical listing (path, mode, hash of the content) in code-point order of the paths: the
+ * same for equal trees on any machine, whatever the archive that carries them looks like.
+ */
+export function treeDigest(files: readonly ListedFile[]): string {
+  const listing = files
+    .map((file) => [file.path, file.executable ? "755" : "644", sha256(file.content)] as const)
+    .sort(([a], [b]) => compareText(a, b));
+  return sha256(stringifyJson(listing));
+}
+
+/** True when `path` is one of `paths` or below one; `.` stands for everything. */
+export function isWithin(path: string, paths: readonly string[]): boolean {
+  return paths.some((part) => part === "." || path === part || path.startsWith(`${part}/`));
+}
+
+/** The list Flux leaves out of an artifact by default, so that a Source means the same to both. */
+const ignoredNames = new Set([
+  ".git",
+  ".gitignore",
+  ".gitmodules",
+  ".gitattributes",
+  ".github",
+  ".circleci",
+  ".travis.yml",
+  ".gitlab-ci.yml",
+  "appveyor.yml",
+  ".drone.yml",
+  "cloudbuild.yaml",
+  "codeship-services.yml",
+  "codeship-steps.yml",
+  ".goreleaser.yml",
+  ".sops.yaml",
+  ".flux.yaml",
+]);
+const ignoredEndings = [".jpg", ".jpeg", ".gif", ".png", ".wmv", ".flv", ".tar.gz", ".zip"];
+
+/** Files of version control, of CI systems and media, which are no part of an artifact. */
+export function isIgnored(path: string): boolean {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  if (ignoredEndings.some((ending) => name.endsWith(ending))) return true;
+  return path.split("/").some((part) => ignoredNames.has(part));
+}

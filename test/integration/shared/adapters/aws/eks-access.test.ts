@@ -1,0 +1,212 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { EksAccess } from "#shared/adapters/aws/eks-access.ts";
+import { parseEksArn } from "#shared/fleet/eks-arn.ts";
+import { externalId, homeCluster, spokeCluster, spokeRole, startEksWorld } from "#test/support/eks-world.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+
+const homeArn = homeCluster("home");
+const role = { arn: spokeRole, externalId };
+
+function target(arn: string, more: { readonly role?: { readonly arn: string; readonly externalId: string } } = {}) {
+  const cluster = parseEksArn(arn);
+  if (cluster === undefined) throw new Error(arn);
+  return { cluster, ...more };
+}
+
+const anew = { refresh: false };
+const again = { refresh: true };
+
+const world = forEachTest(startEksWorld);
+let access: EksAccess;
+beforeEach(() => {
+  world.addCluster(homeArn);
+  for (const name of ["spoke", "other"]) world.addCluster(spokeCluster(name));
+  world.addCluster(spokeCluster("far", "ap-south-1"));
+  access = world.access();
+});
+
+describe("a session of a role", () => {
+  test("is asked for once, for every cluster of the account and everybody at once", async () => {
+    const asked = ["spoke", "other"].flatMap((name) => [
+      access.token(target(spokeCluster(name), { role }), anew),
+      access.endpoint(target(spokeCluster(name), { role })),
+    ]);
+    await Promise.all(asked);
+    world.pass(45);
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
+    expect(world.count("sts AssumeRole")).toBe(1);
+  });
+
+  test("is replaced before it ends", async () => {
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
+    world.pass(51);
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
+    expect(world.count("sts AssumeRole")).toBe(2);
+  });
+
+  test("is used to its last minute while no other can be had", async () => {
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
+    world.fail(() => ({ status: 503, code: "ServiceUnavailable", message: "no" }));
+    world.pass(58);
+    await expect(access.token(target(spokeCluster("spoke"), { role }), anew)).resolves.toMatch(/^k8s-aws-v1\./);
+    world.pass(11);
+    await expect(access.token(target(spokeCluster("spoke"), { role }), anew)).rejects.toMatchObject({
+      code: "StsUnavailable",
+    });
+  });
+
+  test("is another one for another region, from that region's STS", async () => {
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
+    await access.token(target(spokeCluster("far", "ap-south-1"), { role }), anew);
+    expect(world.server.calls().map(({ region }) => region)).toEqual(["eu-west-1", "ap-south-1"]);
+  });
+
+  test("is needed for no cluster that Starling reaches as itself", async () => {
+    await access.endpoint(target(homeArn));
+    await access.token(target(homeArn), anew);
+    expect(world.operations()).toEqual(["eks DescribeCluster"]);
+  });
+
+  test.each([
+    ["another external id", { arn: spokeRole, externalId: "starling.111122223333.us-east-1/c2" }],
+    ["another role", { arn: `${spokeRole}-2`, externalId }],
+  ])("with %s is refused with the role and what to do", async (_what, wrong) => {
+    for (const name of ["spoke", "other"]) {
+      await expect(access.endpoint(target(spokeCluster(name), { role: wrong }))).rejects.toMatchObject({
+        code: "RoleDenied",
+        message: expect.stringMatching(
+          new RegExp(`^role ${wrong.arn} may not be assumed: .* where sts:ExternalId is ${wrong.externalId},`),
+        ),
+      });
+    }
+    expect(world.count("sts AssumeRole")).toBe(1);
+  });
+
+  test.each([
+    ["RegionDisabledException", 403, "RegionDisabled", /STS is not active there/],
+    ["PackedPolicyTooLarge", 400, "TokenTooLarge", /session tags/],
+    ["InternalFailure", 500, "StsUnavailable", /STS in eu-west-1 says/],
+    ["ExpiredToken", 403, "StsUnavailable", /STS in eu-west-1 says/],
+  ])("that ends in %s (%d) is %s", async (code, status, expected, message) => {
+    world.fail(() => ({ status, code, message: "no" }));
+    const asked = access.token(target(spokeCluster("spoke"), { role }), anew);
+    await expect(asked).rejects.toMatchObject({ code: expected, message: expect.stringMatching(message) });
+    world.fail(undefined);
+    world.pass(0.6);
+    await expect(access.token(target(spokeCluster("spoke"), { role }), anew)).resolves.toMatch(/^k8s-aws-v1\./);
+  });
+});
+
+describe("a token", () => {
+  test("is kept for ten minutes", async () => {
+    const first = await access.token(target(homeArn), anew);
+    world.pass(9);
+    expect(await access.token(target(homeArn), anew)).toBe(first);
+    world.pass(2);
+    expect(await access.token(target(homeArn), anew)).not.toBe(first);
+  });
+
+  test("that was refused is made anew, from a new session where that one is not brand new", async () => {
+    const first = await access.token(target(spokeCluster("spoke"), { role }), anew);
+    world.pass(2);
+    const all = await Promise.all([1, 2, 3].map(() => access.token(target(spokeCluster("spoke"), { role }), again)));
+    expect(all).not.toContain(first);
+    expect(world.count("sts AssumeRole")).toBe(2);
+    await access.token(target(spokeCluster("spoke"), { role }), again);
+    expect(world.count("sts AssumeRole")).toBe(2);
+  });
+});
+
+describe("where a cluster is", () => {
+  test("is asked once an hour, however often it is needed", async () => {
+    await Promise.all([1, 2, 3].map(() => access.endpoint(target(homeArn))));
+    world.pass(59);
+    expect(await access.endpoint(target(homeArn))).toEqual({ server: "https://127.0.0.1:9", caData: "QQ==" });
+    expect(world.count("eks DescribeCluster")).toBe(1);
+    world.pass(2);
+    await access.endpoint(target(homeArn));
+    expect(world.count("eks DescribeCluster")).toBe(2);
+  });
+
+  test("is asked again when nobody was there, once a minute at most", async () => {
+    await access.endpoint(target(homeArn));
+    world.addCluster(homeArn, { endpoint: "https://127.0.0.1:10" });
+    access.distrust(target(homeArn));
+    expect(await access.endpoint(target(homeArn))).toMatchObject({ server: "https://127.0.0.1:9" });
+    world.pass(1.1);
+    expect(await access.endpoint(target(homeArn))).toMatchObject({ server: "https://127.0.0.1:10" });
+  });
+
+  test("stays what it was while EKS is away", async () => {
+    await access.endpoint(target(homeArn));
+    world.pass(61);
+    world.fail(() => ({ status: 400, code: "ThrottlingException", message: "Rate exceeded" }));
+    await expect(access.endpoint(target(homeArn))).resolves.toMatchObject({ server: "https://127.0.0.1:9" });
+    const asked = world.count("eks DescribeCluster");
+    world.pass(0.9);
+    await expect(access.endpoint(target(homeArn))).resolves.toMatchObject({ server: "https://127.0.0.1:9" });
+    expect(world.count("eks DescribeCluster")).toBe(asked);
+    world.fail(undefined);
+    world.addCluster(homeArn, { endpoint: "https://127.0.0.1:10" });
+    world.pass(0.2);
+    await expect(access.endpoint(target(homeArn))).resolves.toMatchObject({ server: "https://127.0.0.1:10" });
+  });
+
+  test.each([
+    ["ThrottlingException", 400, "EksThrottled", /answers no question .* ThrottlingException/],
+    ["AccessDeniedException", 403, "EksDenied", /allow eks:DescribeCluster on it/],
+    ["ServerException", 500, "EksUnavailable", /EKS says/],
+  ])("is not told on %s (%d): %s", async (code, status, expected, message) => {
+    world.fail(() => ({ status, code, message: "no" }));
+    const asked = access.endpoint(target(homeArn));
+    await expect(asked).rejects.toMatchObject({ code: expected, retry: "transient" });
+    await expect(asked).rejects.toThrow(message);
+  });
+
+  test.each(["CREATING", "DELETING", "FAILED", "PENDING"] as const)(
+    "is not used while it is %s, and asked again half a minute later",
+    async (status) => {
+      world.addCluster(homeArn, { status });
+      await expect(access.endpoint(target(homeArn))).rejects.toMatchObject({
+        code: "EksClusterNotActive",
+        retry: "transient",
+        message: expect.stringContaining(`${homeArn} is ${status}`),
+      });
+      world.addCluster(homeArn, { status: "UPDATING" });
+      await expect(access.endpoint(target(homeArn))).rejects.toMatchObject({ code: "EksClusterNotActive" });
+      expect(world.count("eks DescribeCluster")).toBe(1);
+      world.pass(0.6);
+      await expect(access.endpoint(target(homeArn))).resolves.toBeDefined();
+    },
+  );
+
+  test("is not that of a cluster of ours with the same name", async () => {
+    world.addCluster(homeCluster("spoke"));
+    await expect(access.endpoint(target(spokeCluster("spoke")))).rejects.toMatchObject({
+      code: "EksClusterNotFound",
+      message: expect.stringMatching(/another one of that name, .*:111122223333:cluster\/spoke .* spec\.access\.role/),
+    });
+  });
+
+  test("of a cluster that is gone is said to be nowhere", async () => {
+    await expect(access.endpoint(target(spokeCluster("gone"), { role }))).rejects.toMatchObject({
+      code: "EksClusterNotFound",
+      message: expect.stringContaining("EKS knows no such cluster where Starling asks for"),
+      data: { arn: spokeCluster("gone") },
+      cause: expect.any(Error),
+    });
+  });
+
+  test("is asked with a new session when the old one has ended behind our back", async () => {
+    await access.token(target(spokeCluster("spoke"), { role }), anew);
+    world.pass(2);
+    let refused = 0;
+    world.fail(({ service }) => {
+      if (service !== "eks" || refused > 0) return undefined;
+      refused += 1;
+      return { status: 403, code: "ExpiredTokenException", message: "The security token is expired" };
+    });
+    await expect(access.endpoint(target(spokeCluster("spoke"), { role }))).resolves.toBeDefined();
+    expect(world.count("sts AssumeRole")).toBe(2);
+  });
+});

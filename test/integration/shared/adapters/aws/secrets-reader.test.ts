@@ -1,0 +1,166 @@
+/** What Secrets Manager refuses, as it says it on the wire. */
+import { createServer } from "node:http";
+import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { wireWebhook } from "#functions/webhook/wire.ts";
+import { listenOnLoopback } from "#local/loopback-server.ts";
+import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
+import type { CoreClients } from "#shared/lambda/core-clients.ts";
+
+interface Refusal {
+  readonly type: string;
+  readonly message: string;
+}
+
+const notAuthorized =
+  "User: arn:aws:sts::111122223333:assumed-role/starling-control-Apply/apply is not authorized to perform: " +
+  "secretsmanager:GetSecretValue on resource: other/token because no identity-based policy allows the action";
+const none = {
+  type: "ResourceNotFoundException",
+  message: "Secrets Manager can't find the specified secret value for staging label: AWSCURRENT",
+};
+
+/** What is answered: a refusal, or what the secret holds. */
+let refusal: Refusal | undefined;
+let held: object;
+let asked: number;
+let now: number;
+let client: SecretsManagerClient;
+let stop: () => Promise<void>;
+const clock = { now: () => new Date(now) };
+
+beforeEach(async () => {
+  asked = 0;
+  refusal = undefined;
+  held = {};
+  now = Date.UTC(2026, 0, 1);
+  const server = createServer((request, response) => {
+    asked += 1;
+    request.resume().on("end", () => {
+      if (refusal === undefined) {
+        response.writeHead(200, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(held));
+        return;
+      }
+      response.writeHead(400, { "content-type": "application/x-amz-json-1.1" });
+      response.end(JSON.stringify({ __type: refusal.type, Message: refusal.message, message: refusal.message }));
+    });
+  });
+  const listening = await listenOnLoopback(server);
+  stop = listening.stop;
+  client = new SecretsManagerClient({
+    region: "eu-central-1",
+    endpoint: listening.origin.replace(/^https:/, "http:"),
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+    maxAttempts: 1,
+  });
+});
+afterEach(async () => {
+  client.destroy();
+  await stop();
+});
+
+describe("a refusal", () => {
+  const rows: readonly (readonly [legend: string, refusal: Refusal, wanted: object])[] = [
+    [
+      "of the name says which names are allowed",
+      { type: "AccessDeniedException", message: notAuthorized },
+      {
+        code: "SecretDenied",
+        message: expect.stringMatching(/^secret other\/token .* starts with starling\/clusters\//),
+      },
+    ],
+    [
+      "of the key names the key's policy, and not the name",
+      { type: "AccessDeniedException", message: "Access to KMS is not allowed" },
+      {
+        code: "SecretKeyDenied",
+        message: expect.stringMatching(/kms:Decrypt in the policy of the key.* under aws\/secretsmanager$/),
+        data: { name: "other/token" },
+      },
+    ],
+    [
+      "of a key that cannot decrypt, too",
+      {
+        type: "DecryptionFailure",
+        message: "Secrets Manager can't decrypt the protected secret text using the provided KMS key.",
+      },
+      { code: "SecretKeyDenied", retry: "transient", message: expect.stringMatching(/enable the key/) },
+    ],
+    [
+      "of a secret without a value is told as one that is not there",
+      none,
+      { code: "SecretNotFound", retry: "transient", data: { name: "other/token" } },
+    ],
+    [
+      "for another reason is not taken for a secret that is not there, nor for one that may not be read",
+      { type: "InternalServiceError", message: "try again" },
+      { name: "InternalServiceError" },
+    ],
+  ];
+  test.each(rows)("%s", async (_legend, said, wanted) => {
+    refusal = said;
+    const reader = new SecretsManagerReader(client, clock, { prefix: "starling/clusters/" });
+    const error = await reader.read("other/token").catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject(wanted);
+    if (said.message.includes("KMS"))
+      expect(error).not.toMatchObject({ message: expect.stringContaining("starts with") });
+  });
+});
+
+describe("a value", () => {
+  const read = (reader: SecretsManagerReader, fresh?: "fresh") =>
+    reader.read("token", fresh === undefined ? {} : { fresh: true });
+
+  test("is asked for once in five minutes, for each secret, and seen when it changes", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    held = { SecretString: "one" };
+    expect(await read(reader)).toBe("one");
+    held = { SecretString: "two" };
+    now += 299_999;
+    expect([await read(reader), asked]).toEqual(["one", 1]);
+    expect([await reader.read("another"), asked]).toEqual(["two", 2]);
+    now += 1;
+    expect([await read(reader), asked]).toEqual(["two", 3]);
+  });
+
+  test("is asked for again by whoever needs a fresh one, which is kept for the others", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    held = { SecretString: "one" };
+    await read(reader);
+    held = { SecretString: "two" };
+    expect(await read(reader, "fresh")).toBe("two");
+    expect([await read(reader), asked]).toEqual(["two", 2]);
+  });
+
+  test("that was refused is not remembered", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    refusal = none;
+    await expect(read(reader)).rejects.toMatchObject({ code: "SecretNotFound" });
+    refusal = undefined;
+    held = { SecretString: "" };
+    expect(await read(reader)).toBe("");
+  });
+
+  test("that is no text is told as one that is not there", async () => {
+    held = { SecretBinary: "eA==" };
+    await expect(read(new SecretsManagerReader(client, clock))).rejects.toMatchObject({ code: "SecretNotFound" });
+  });
+});
+
+test("while the webhook's secret has no value, strangers make one question in half a minute", async () => {
+  refusal = none;
+  const env = {
+    STARLING_TABLE: "table",
+    STARLING_QUEUE_RESOLVE: "http://127.0.0.1/queue",
+    STARLING_WEBHOOK_SECRET: "starling/webhook",
+  };
+  const unused = {} as Omit<CoreClients, "secrets">;
+  const webhook = wireWebhook(env, { ...unused, secrets: client }, { clock });
+  const knock = () => webhook({ headers: { "x-hub-signature-256": "sha256=00" }, body: "{}" }, {});
+  const answers = [...(await Promise.all(Array.from({ length: 20 }, knock))), await knock(), await knock()];
+  expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([503]));
+  expect(asked).toBe(1);
+  now += 31_000;
+  await knock();
+  expect(asked).toBe(2);
+});

@@ -1,0 +1,42 @@
+import { CreateQueueCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
+import type { SubjectRef } from "#shared/messages.ts";
+import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
+
+/** What SQS takes; the emulator takes more. */
+const LONGEST_GROUP_ID = 128;
+
+let aws: AwsEmulators;
+let client: SQSClient;
+beforeAll(async () => {
+  aws = await startAwsEmulators({ seed: 1 });
+  client = aws.sqs;
+});
+afterAll(() => aws.stop());
+
+test("subjects with the longest names have groups that SQS takes, each its own", async () => {
+  const created = await client.send(
+    new CreateQueueCommand({ QueueName: "rollout.fifo", Attributes: { FifoQueue: "true" } }),
+  );
+  const QueueUrl = created.QueueUrl ?? "";
+  const subjects = ["a", "b"].map(
+    (end): SubjectRef => ({ namespace: "n".repeat(63), kind: "SyncGroup", name: `${"g".repeat(62)}${end}` }),
+  );
+  const short: SubjectRef = { namespace: "shop", kind: "Sync", name: "web" };
+
+  const sender = new SqsSender(client, { rollout: QueueUrl });
+  await sender.send([...subjects, short].map((subject) => ({ to: "rollout", subject })));
+
+  const received = await client.send(
+    new ReceiveMessageCommand({
+      QueueUrl,
+      MaxNumberOfMessages: 10,
+      MessageSystemAttributeNames: ["MessageGroupId"],
+    }),
+  );
+  const groups = (received.Messages ?? []).map((message) => message.Attributes?.MessageGroupId ?? "");
+  expect(new Set(groups).size).toBe(3);
+  expect(groups).toContain("shop/Sync/web");
+  for (const group of groups) expect(group.length).toBeLessThanOrEqual(LONGEST_GROUP_ID);
+});

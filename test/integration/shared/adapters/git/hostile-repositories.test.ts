@@ -1,0 +1,326 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, open, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import type { GitLimits } from "#shared/adapters/git/git-limits.ts";
+import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
+import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { type RawEntry, type RawRepository, rawRepository } from "#test/support/raw-repository.ts";
+
+const rules = addressRules("127.0.0.1");
+const remote = new IsomorphicGitRemote({ rules });
+const MIB = 1024 * 1024;
+
+let root: string;
+let server: GitServer;
+let count = 0;
+let name: string;
+let made: RawRepository;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "starling-hostile-"));
+  server = await startGitServer({ root });
+});
+
+afterAll(async () => {
+  await server?.stop();
+  await rm(root, { recursive: true, force: true });
+});
+
+beforeEach(async () => {
+  name = `hostile-${count++}`;
+  await server.createRepository(name);
+  made = rawRepository(root, name);
+});
+
+function fetchTree(oid: string, paths: readonly string[] = ["."], limits: Partial<GitLimits> = {}) {
+  return new IsomorphicGitRemote({ rules, limits }).fetchTree({ url: server.url(name) }, { oid, paths });
+}
+
+async function pathsOf(oid: string, paths: readonly string[] = ["."]): Promise<readonly string[]> {
+  return (await fetchTree(oid, paths)).files.map(({ path }) => path);
+}
+
+/** Folders of folders: ten of ten of ten ... of what is given, 10^9 entries in all. */
+async function bombOf(leaf: RawEntry): Promise<string> {
+  let entry = leaf;
+  for (let level = 0; level < 9; level++) {
+    const names = Array.from({ length: 10 }, (_, index) => ({ ...entry, name: `e${index}` }));
+    entry = { mode: "40000", name: "e", oid: await made.tree(names) };
+  }
+  return entry.oid;
+}
+
+describe("a few objects that unfold to 10^9 entries", () => {
+  const leaves: readonly (readonly [legend: string, mode: RawEntry["mode"], message: string])[] = [
+    ["files", "100644", "spec.paths hold more than 20000 files"],
+    ["links, which are no files", "120000", "more than 200000 files and folders are on the way to spec.paths"],
+    ["submodules", "160000", "more than 200000 files and folders are on the way to spec.paths"],
+  ];
+  test.each(leaves)("of %s", async (_legend, mode, message) => {
+    const tree = await bombOf({ mode, name: "e", oid: await made.blob("/etc/passwd") });
+    const oid = await made.commit(await made.tree([{ mode: "40000", name: "bomb", oid: tree }]));
+    await expect(fetchTree(oid)).rejects.toMatchObject({
+      code: "GitTooLarge",
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test("do no harm where spec.paths leads past them", async () => {
+    const file = { mode: "100644", name: "a.yaml", oid: await made.blob("a: 1\n") } as const;
+    const entries = [
+      { mode: "40000", name: "bomb", oid: await bombOf({ mode: "120000", name: "e", oid: file.oid }) },
+      { mode: "40000", name: "deploy", oid: await made.tree([file]) },
+    ] as const;
+    expect(await pathsOf(await made.commit(await made.tree(entries)), ["deploy"])).toEqual(["deploy/a.yaml"]);
+  });
+
+  test("nor do folders without an end", async () => {
+    let oid = await made.tree([]);
+    for (let level = 0; level < 300; level++) oid = await made.tree([{ mode: "40000", name: "dddd", oid }]);
+    await expect(fetchTree(await made.commit(oid))).rejects.toMatchObject({
+      code: "GitTooLarge",
+      message: expect.stringMatching(/a path of 1029 bytes, "dddd\/dddd.*at most 1024 are taken; narrow spec.paths/),
+    });
+  });
+});
+
+describe("one file of 1.5 GB in 2 MB", () => {
+  let big: RawRepository;
+  let bigName: string;
+  let oid: string;
+
+  beforeAll(async () => {
+    bigName = "big";
+    await server.createRepository(bigName);
+    big = rawRepository(root, bigName);
+    // git reads and writes a file of this size in a stream; its content is not kept as a delta either.
+    await big.git("config", "core.bigFileThreshold", "10m");
+    await big.git("config", "core.compression", "1");
+    const zeros = join(root, "zeros");
+    const file = await open(zeros, "w");
+    await file.truncate(1500 * MIB);
+    await file.close();
+    const blob = (await big.git("hash-object", "-w", zeros)).trim();
+    const deploy = await big.tree([{ mode: "100644", name: "a.yaml", oid: await big.blob("a: 1\n") }]);
+    const entries = [
+      { mode: "100644", name: "big.bin", oid: blob },
+      { mode: "40000", name: "deploy", oid: deploy },
+    ] as const;
+    oid = await big.commit(await big.tree(entries));
+  }, 120_000);
+
+  /** In a process of its own, which tells the most memory it had. */
+  async function measured(path: string): Promise<{ readonly said: string; readonly peakMiB: number }> {
+    const script = fileURLToPath(new URL("./measured-fetch.ts", import.meta.url));
+    const child = spawn(process.execPath, [script, server.url(bigName), oid, path], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [out] = await Promise.all([text(child.stdout), once(child, "close")]);
+    return JSON.parse(out);
+  }
+
+  test("is not made where the server sends it all the same", async () => {
+    await big.git("config", "uploadpack.allowFilter", "false");
+    const { said, peakMiB } = await measured("deploy");
+    expect(said).toContain("GitTooLarge: the commit has an object of 1572864000 bytes; at most 104857600 are read");
+    expect(said).toContain("spec.paths does not help");
+    expect(peakMiB).toBeLessThan(400);
+  }, 60_000);
+
+  test("is not sent where the server can leave it out, and does no harm beside spec.paths", async () => {
+    await big.git("config", "uploadpack.allowFilter", "true");
+    const beside = await measured("deploy");
+    expect(beside.said).toBe("deploy/a.yaml");
+    expect(beside.peakMiB).toBeLessThan(400);
+    const within = await measured(".");
+    expect(within.said).toMatch(
+      /^GitTooLarge: spec.paths hold more than 104857600 bytes.*"big.bin"; narrow spec.paths/,
+    );
+  }, 60_000);
+});
+
+describe("names", () => {
+  const refused: readonly (readonly [legend: string, name: string | Buffer])[] = [
+    ["..", ".."],
+    [".", "."],
+    ["a slash", "../../etc/cron.d/x"],
+    ["a backslash", "..\\x.yaml"],
+    ["a line feed", "a\nb.yaml"],
+    ["an escape sequence", "\u001b[2Ja.yaml"],
+  ];
+  test.each(refused)("%s is refused", async (_legend, entry) => {
+    const tree = await made.tree([{ mode: "100644", name: entry, oid: await made.blob("a: 1\n") }]);
+    const outer = await made.tree([{ mode: "40000", name: "deploy", oid: tree }]);
+    const oid = await made.commit(outer);
+    await expect(fetchTree(oid)).rejects.toMatchObject({
+      code: "GitPathRefused",
+      retry: "permanent",
+      message: expect.stringMatching(
+        /^the path "deploy\/.*is no name of a file on every system; rename it, or narrow spec.paths$/,
+      ),
+    });
+    await expect(pathsOf(oid, ["other"])).resolves.toEqual([]);
+  });
+
+  test("that are there twice are refused, as a file and a folder or two files", async () => {
+    const blob = await made.blob("a: 1\n");
+    const folder = await made.tree([{ mode: "100644", name: "b.yaml", oid: blob }]);
+    for (const second of [
+      { mode: "100644", name: "a", oid: blob },
+      { mode: "40000", name: "a", oid: folder },
+    ] as const) {
+      const oid = await made.commit(await made.tree([{ mode: "100644", name: "a", oid: blob }, second]));
+      await expect(fetchTree(oid)).rejects.toMatchObject({
+        code: "GitPathRefused",
+        message: expect.stringContaining("twice"),
+      });
+    }
+  });
+
+  test("that differ in case are two files", async () => {
+    const oid = await made.blob("a: 1\n");
+    const tree = await made.tree([
+      { mode: "100644", name: "A.yaml", oid },
+      { mode: "100644", name: "a.yaml", oid },
+    ]);
+    expect(await pathsOf(await made.commit(tree))).toEqual(["A.yaml", "a.yaml"]);
+  });
+
+  test("of version control, links and submodules are no part of an artifact", async () => {
+    const oid = await made.blob("a: 1\n");
+    const config = await made.tree([{ mode: "100644", name: "config", oid }]);
+    const tree = await made.tree([
+      { mode: "40000", name: ".git", oid: config },
+      { mode: "100644", name: "a.yaml", oid },
+      { mode: "120000", name: "link", oid },
+      { mode: "160000", name: "module", oid },
+    ]);
+    expect(await pathsOf(await made.commit(tree))).toEqual(["a.yaml"]);
+  });
+});
+
+describe("commits and tags", () => {
+  test("texts are cut and cleaned, and a time that no calendar has is 1970", async () => {
+    const author = `\u001b[31mEve\u001b[0m ${"x".repeat(5000)} <e@example.com> 99999999999999999 +0000`;
+    const oid = await made.commit(await made.tree([]), {
+      author,
+      message: `\u001b]0;pwned\u0007${"y".repeat(200_000)}`,
+    });
+    const { commit } = await fetchTree(oid);
+    expect(commit.subject).toMatch(/^\\u001b\]0;pwned\\u0007y{470,490}\.\.\.$/);
+    expect(commit.authorName).toMatch(/^\\u001b\[31mEve\\u001b\[0m x{460,490}\.\.\.$/);
+    expect(commit.committedAt).toBe("1970-01-01T00:00:00.000Z");
+  });
+
+  async function tagOf(depth: number, object: string, type = "commit"): Promise<string> {
+    const kind = depth === 1 ? type : "tag";
+    const below = depth === 1 ? object : await tagOf(depth - 1, object, type);
+    return made.object("tag", `object ${below}\ntype ${kind}\ntag t${depth}\ntagger A <a@x> 1 +0000\n\nt\n`);
+  }
+
+  test("tags of tags lead to a commit, if they are not too many", async () => {
+    const commit = await made.commit(await made.tree([]));
+    const five = await tagOf(5, commit);
+    await made.git("update-ref", "refs/tags/five", five);
+    expect((await fetchTree(five)).commit.oid).toBe(commit);
+    const many = await tagOf(12, commit);
+    await made.git("update-ref", "refs/tags/many", many);
+    await expect(fetchTree(many)).rejects.toMatchObject({
+      code: "GitTooLarge",
+      message: expect.stringContaining("a tag of more than 10 tags"),
+    });
+  });
+
+  test("a tag of a file is no commit", async () => {
+    const tag = await tagOf(1, await made.blob("a: 1\n"), "blob");
+    await made.git("update-ref", "refs/tags/file", tag);
+    await expect(fetchTree(tag)).rejects.toMatchObject({
+      code: "GitRefNotFound",
+      message: expect.stringContaining("is a blob where a commit is expected"),
+    });
+  });
+});
+
+describe("references", () => {
+  const listing = { url: "" };
+  beforeEach(async () => {
+    await made.commit(await made.tree([]));
+    listing.url = server.url(name);
+  });
+
+  test("more than there may be", async () => {
+    for (const tag of ["v1", "v2", "v3", "v4"]) await made.git("tag", tag, "main");
+    const limited = new IsomorphicGitRemote({ rules, limits: { maxRefs: 3 } });
+    await expect(limited.listRefs(listing, ["refs/tags/"])).rejects.toMatchObject({
+      code: "GitTooLarge",
+      message: expect.stringContaining("lists 4 references; at most 3 are read; delete references"),
+    });
+    expect(await limited.listRefs(listing, ["refs/tags/v1"])).toHaveLength(1);
+  });
+
+  test("a name of 300 bytes", async () => {
+    const long = "n".repeat(150);
+    await made.git("update-ref", `refs/heads/x/${long}/${long}`, "main");
+    await expect(remote.listRefs(listing, ["refs/heads/x/"])).rejects.toMatchObject({
+      code: "GitTooLarge",
+      message: expect.stringContaining("a reference with a name of 314 bytes, refs/heads/x/nnn"),
+    });
+    expect(await remote.listRefs(listing, ["refs/heads/main"])).toHaveLength(1);
+  });
+});
+
+describe("HEAD", () => {
+  let main: string;
+  beforeEach(async () => {
+    main = await made.commit(await made.tree([{ mode: "100644", name: "a.yaml", oid: await made.blob("a: 1\n") }]));
+  });
+
+  test("dangles: the branch that is there can be followed", async () => {
+    await made.git("symbolic-ref", "HEAD", "refs/heads/gone");
+    const url = server.url(name);
+    expect(await remote.listRefs({ url }, ["refs/heads/main"])).toEqual([{ ref: "refs/heads/main", oid: main }]);
+    expect(await remote.listRefs({ url }, ["HEAD"])).toEqual([]);
+    expect(await pathsOf(main)).toEqual(["a.yaml"]);
+  });
+
+  test("is detached: it is a commit without a name", async () => {
+    await writeFile(join(made.folder, "HEAD"), `${main}\n`);
+    expect(await remote.listRefs({ url: server.url(name) }, ["HEAD"])).toEqual([{ ref: "HEAD", oid: main }]);
+    expect(await pathsOf(main)).toEqual(["a.yaml"]);
+  });
+});
+
+test("deltas of a real repository are what git says they are", async () => {
+  const contents = new Map<string, string>();
+  for (let index = 0; index < 60; index++) {
+    const lines = Array.from({ length: 200 }, (_, line) => `key-${line}: ${line % (index + 2) === 0 ? index : line}`);
+    contents.set(`deploy/${index}.yaml`, `${lines.join("\n")}\n`);
+  }
+  const oid = await server.commitFiles(name, Object.fromEntries(contents), { message: "Many" });
+  await made.git("repack", "-adfq", "--depth=50", "--window=50");
+  expect(Number(/in-pack: (\d+)/.exec(await made.git("count-objects", "-v"))?.[1])).toBeGreaterThan(60);
+  const { files } = await fetchTree(oid);
+  expect(new Map(files.map(({ path, content }) => [path, Buffer.from(content).toString()]))).toEqual(contents);
+});
+
+test("nothing is on disk while a repository is fetched", async () => {
+  const own = await mkdtemp(join(tmpdir(), "starling-test-"));
+  vi.stubEnv("TMPDIR", own);
+  try {
+    const oid = await server.commitFiles(name, { "a.yaml": "a: 1\n" }, { message: "One" });
+    const seen: string[] = [];
+    const looking = setInterval(async () => seen.push(...(await readdir(own))), 1);
+    await fetchTree(oid);
+    clearInterval(looking);
+    expect(seen).toEqual([]);
+  } finally {
+    vi.unstubAllEnvs();
+    await rm(own, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,99 @@
+import { gunzipSync, gzipSync } from "node:zlib";
+import { type Header, pack } from "tar-stream";
+import { describe, expect, test } from "vitest";
+import { packArtifact, unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { treeDigest } from "#shared/source/tree-listing.ts";
+
+type Entry = Pick<Header, "name"> & Partial<Header>;
+
+function file(path: string, content: string, executable = false) {
+  return { path, executable, content: new TextEncoder().encode(content) };
+}
+
+const files = [
+  file("b/run.sh", "echo", true),
+  file("a.yaml", "a: 1"),
+  file(`${"long/".repeat(40)}name.yaml`, "é"),
+  file("empty", ""),
+];
+
+async function tarOf(entries: readonly (readonly [header: Entry, content: string])[]): Promise<Uint8Array> {
+  const archive = pack();
+  for (const [header, content] of entries) archive.entry(header, content);
+  archive.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of archive) chunks.push(chunk as Buffer);
+  return gzipSync(Buffer.concat(chunks));
+}
+
+describe("artifacts", () => {
+  test("come back as they were", async () => {
+    const unpacked = await unpackArtifact(await packArtifact(files), treeDigest(files));
+    expect(unpacked.toSorted((a, b) => (a.path < b.path ? -1 : 1))).toEqual(
+      files.toSorted((a, b) => (a.path < b.path ? -1 : 1)),
+    );
+  });
+
+  test("are the same bytes for the same files in any order", async () => {
+    expect(await packArtifact(files)).toEqual(await packArtifact(files.toReversed()));
+  });
+
+  test("with other content are refused", async () => {
+    const archive = await packArtifact([file("a.yaml", "a: 2")]);
+    await expect(unpackArtifact(archive, treeDigest([file("a.yaml", "a: 1")]))).rejects.toMatchObject({
+      code: "ArtifactInvalid",
+    });
+  });
+
+  const hostile: readonly (readonly [
+    legend: string,
+    entries: readonly (readonly [Entry, string])[],
+    reason: string,
+  ])[] = [
+    ["an absolute name", [[{ name: "/etc/passwd" }, "x"]], "is an absolute path"],
+    ["a name that climbs", [[{ name: "a/../../b" }, "x"]], "leaves the archive"],
+    ["a name that stays where it is", [[{ name: "a/./b" }, "x"]], "leaves the archive"],
+    ["a name with an empty part", [[{ name: "a//b" }, "x"]], "leaves the archive"],
+    ["no name", [[{ name: "" }, "x"]], "is no file name"],
+    ["a symbolic link", [[{ name: "a", type: "symlink", linkname: "/etc/passwd" }, ""]], "is a symlink"],
+    ["a hard link", [[{ name: "a", type: "link", linkname: "b" }, ""]], "is a link"],
+    ["a device", [[{ name: "a", type: "character-device" }, ""]], "is a character-device"],
+    ["a folder entry", [[{ name: "a", type: "directory" }, ""]], "is a directory"],
+    [
+      "a name twice",
+      [
+        [{ name: "a" }, "x"],
+        [{ name: "a" }, "y"],
+      ],
+      "occurs twice",
+    ],
+    ["a backslash", [[{ name: "a\\b" }, "x"]], "is no file name"],
+    ["a very long name", [[{ name: `${"d/".repeat(600)}x` }, "x"]], "is longer than 1024 bytes"],
+  ];
+  test.each(hostile)("with %s are refused", async (_legend, entries, reason) => {
+    await expect(unpackArtifact(await tarOf(entries), "sha256:0")).rejects.toThrow(reason);
+  });
+
+  test("with names as long as they may be, and hidden files, come back", async () => {
+    const longest = `${"d/".repeat(511)}xy`;
+    const fine = [file(longest, "x"), file("..a/.b", "y")];
+    const unpacked = await unpackArtifact(await packArtifact(fine), treeDigest(fine));
+    expect(unpacked.map(({ path }) => path)).toEqual(["..a/.b", longest]);
+  });
+
+  test("that blow up are refused before they do", async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+    expect(gunzipSync(bomb)).toHaveLength(64 * 1024 * 1024);
+    await expect(unpackArtifact(bomb, "sha256:0")).rejects.toThrow("does not unpack within");
+  });
+
+  test("with more files than anybody has are refused", async () => {
+    const many = Array.from({ length: 20_001 }, (_, index): readonly [Entry, string] => [{ name: `f${index}` }, ""]);
+    await expect(unpackArtifact(await tarOf(many), "sha256:0")).rejects.toThrow("more than 20000 files");
+  }, 60_000);
+
+  test("that are no archive are refused", async () => {
+    await expect(unpackArtifact(new TextEncoder().encode("hello"), "sha256:0")).rejects.toThrow("does not unpack");
+    await expect(unpackArtifact(gzipSync(Buffer.alloc(600, 7)), "sha256:0")).rejects.toThrow("no tar archive");
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { checkPathTemplate, renderPath } from "#shared/base/path-template.ts";
+
+const cluster = {
+  name: "eu-1",
+  labels: { ring: "canary", "topology.kubernetes.io/region": "eu-central-1", empty: "", sneaky: "../../etc" },
+  values: { tenant: "shop" },
+};
+
+describe("a path", () => {
+  test.each([
+    [".", "."],
+    ["deploy/base", "deploy/base"],
+    ["clusters/{{ cluster.name }}", "clusters/eu-1"],
+    ["{{cluster.name}}", "eu-1"],
+    ["{{   cluster.name   }}/x", "eu-1/x"],
+    ["rings/{{ cluster.labels.ring }}/{{ cluster.values.tenant }}", "rings/canary/shop"],
+    ["{{ cluster.labels.topology.kubernetes.io/region }}", "eu-central-1"],
+    ["a/{{ cluster.labels.none | default(base) }}", "a/base"],
+    ["a/{{ cluster.labels.ring | default(base) }}", "a/canary"],
+    ["a{{ cluster.labels.none | default() }}", "a"],
+    ["a{{ cluster.labels.empty | default(b) }}", "a"],
+    ["a..b/{{ cluster.name }}...", "a..b/eu-1..."],
+    ["braces/{ }/}{", "braces/{ }/}{"],
+  ])("%s is %s", (text, path) => {
+    expect(checkPathTemplate(text)).toBeUndefined();
+    expect(renderPath(text, cluster)).toEqual({ ok: true, path });
+  });
+
+  test.each([
+    ["{{ cluster.labels.none }}", "cluster eu-1 has no cluster.labels.none; set it on the Cluster"],
+    [
+      "{{ cluster.values.a }}/{{ cluster.labels.b }}",
+      "cluster eu-1 has no cluster.values.a, cluster.labels.b; set it on the Cluster",
+    ],
+    ["{{ cluster.labels.sneaky }}", '"../../etc" for cluster eu-1 leaves the artifact'],
+    ["a/{{ cluster.labels.none | default(..) }}/b", '"a/../b" for cluster eu-1 leaves the artifact'],
+    ["{{ cluster.labels.none | default(/etc) }}", '"/etc" for cluster eu-1 leaves the artifact'],
+    ["{{ cluster.labels.empty }}", '"" for cluster eu-1 leaves the artifact'],
+  ])("%s cannot be said for the cluster: %s", (text, message) => {
+    expect(checkPathTemplate(text)).toBeUndefined();
+    expect(renderPath(text, cluster)).toEqual({ ok: false, message: `path: ${message}` });
+  });
+
+  test("ends where a path that is written out would: fifty values make no path of fifty thousand characters", () => {
+    const long = { ...cluster, values: { v: "x".repeat(1000) } };
+    expect(renderPath(`${"y".repeat(23)}/{{cluster.values.v}}`, long)).toMatchObject({ ok: true });
+    const message = (length: number) =>
+      `path: has ${length} characters for cluster eu-1; expected at most 1024: shorten it, or the values that it is made of`;
+    const cases: readonly (readonly [string, number])[] = [
+      [`${"y".repeat(24)}/{{cluster.values.v}}`, 1025],
+      [`{{cluster.values.v}}/${"y".repeat(1000)}`, 2001],
+      ["{{cluster.values.v}}/".repeat(48), 48_048],
+    ];
+    for (const [text, length] of cases) {
+      expect(checkPathTemplate(text)).toBeUndefined();
+      expect(renderPath(text, long)).toEqual({ ok: false, message: message(length) });
+    }
+  });
+
+  test.each([
+    "{{ name }}",
+    "{{ cluster.status.uid }}",
+    "{{ cluster.labels }}",
+    "{{ cluster.name | upper }}",
+    "{{ cluster.name | default(a) | default(b) }}",
+    "{{ cluster.name | default({{ cluster.name }}) }}",
+    "{{ process.env.HOME }}",
+    "{{ constructor.constructor('x')() }}",
+    "{{ cluster.values.a-b }}",
+    "{{}}",
+  ])("%s is no expression, and the remedy is named", (text) => {
+    const problem = checkPathTemplate(`a/${text}`);
+    expect(problem).toMatch(/is not an expression Starling knows|has \{\{ without \}\}/);
+    expect(renderPath(`a/${text}`, cluster)).toEqual({ ok: false, message: `path: ${problem}` });
+  });
+
+  test.each(["a/{{ cluster.name", "a/cluster.name }}", "{{ cluster.name }} }}"])(
+    "%s has half an expression",
+    (text) => {
+      expect(checkPathTemplate(text)).toBe("has {{ without }} or }} without {{");
+    },
+  );
+
+  test("members that every object has are nobody's labels", () => {
+    for (const name of ["constructor", "toString", "hasOwnProperty"]) {
+      expect(renderPath(`{{ cluster.labels.${name} }}`, cluster)).toMatchObject({ ok: false });
+      expect(renderPath(`{{ cluster.values.${name} | default(x) }}`, cluster)).toEqual({ ok: true, path: "x" });
+    }
+  });
+});

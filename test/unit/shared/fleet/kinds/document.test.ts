@@ -1,0 +1,344 @@
+import { generateKeyPairSync } from "node:crypto";
+import { beforeAll, describe, expect, test } from "vitest";
+import { createTlsCertificate } from "#local/tls-certificate.ts";
+import { documentSchemas, jsonSchemaOf, parseDocument, type WritableKind } from "#shared/fleet/kinds/document.ts";
+import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
+
+const apiVersion = "starling.dev/v1alpha1";
+const metadata = { name: "web", namespace: "shop" };
+
+const source = (spec: unknown = { git: { url: "https://git.example/app" } }) => ({
+  apiVersion,
+  kind: "Source",
+  metadata,
+  spec,
+});
+const cluster = (spec: unknown) => ({ apiVersion, kind: "Cluster", metadata: { name: "eu-1" }, spec });
+const group = (more: Record<string, unknown> = {}) => ({
+  apiVersion,
+  kind: "SyncGroup",
+  metadata,
+  spec: { clusters: { all: true }, templates: [{ name: "app", source: "app" }], ...more },
+});
+const eks = { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/prod-1" };
+const endpoint = { server: "https://10.0.0.1:6443", token: { secret: "starling/eu-1" } };
+
+function problems(value: unknown): readonly string[] {
+  const parsed = parseDocument(value);
+  if (parsed.ok) return semanticProblems(parsed.document).map(({ field, message }) => `${field}: ${message}`);
+  return parsed.problems.map(({ field, message }) => `${field}: ${message}`);
+}
+
+describe("a document that is right", () => {
+  test("of each kind gets its defaults, and keeps what was written", () => {
+    expect(parseDocument(source())).toEqual({
+      ok: true,
+      document: { ...source(), spec: { git: { url: "https://git.example/app" }, paths: ["."], interval: "5m" } },
+    });
+    expect(parseDocument(group())).toMatchObject({
+      ok: true,
+      document: {
+        spec: {
+          clusters: { all: true },
+          templates: [
+            { name: "app", source: "app", path: ".", apply: { prune: true, drift: "correct", interval: "10m" } },
+          ],
+          rollout: {
+            maxConcurrent: "10%",
+            maxFailures: 0,
+            maxUnreachable: "10%",
+            progressDeadline: "10m",
+            stages: [{ name: "all" }],
+          },
+        },
+      },
+    });
+    const sync = { apiVersion, kind: "Sync", metadata, spec: { cluster: "eu-1", source: "app", path: "deploy" } };
+    expect(parseDocument(sync)).toMatchObject({
+      ok: true,
+      document: { spec: { path: "deploy", apply: { prune: true } } },
+    });
+    expect(parseDocument(cluster({ endpoint }))).toEqual({ ok: true, document: cluster({ endpoint }) });
+    const byIam = cluster({ eks, access: { role: { name: "starling/clusters/apply" } } });
+    expect(parseDocument(byIam)).toEqual({ ok: true, document: byIam });
+  });
+});
+
+describe("a document that is wrong", () => {
+  test.each<[string, unknown, string[]]>([
+    ["no object", "web", [': is "web"; expected an object with apiVersion, kind, metadata and spec']],
+    ["a list", [], [": is []; expected an object with apiVersion, kind, metadata and spec"]],
+    ["no version", { kind: "Source" }, [`apiVersion: is missing; expected "${apiVersion}"`]],
+    ["another version", { ...source(), apiVersion: "v1" }, [`apiVersion: is "v1"; expected "${apiVersion}"`]],
+    [
+      "a kind with a typo",
+      { ...source(), kind: "Syncgroup" },
+      ['kind: is "Syncgroup"; expected one of Source, Cluster, SyncGroup, Sync (did you mean SyncGroup?)'],
+    ],
+    [
+      "a kind of others",
+      { ...source(), kind: "Deployment" },
+      ['kind: is "Deployment"; expected one of Source, Cluster, SyncGroup, Sync'],
+    ],
+    [
+      "a kind of every object",
+      { ...source(), kind: "constructor" },
+      [expect.stringContaining('kind: is "constructor"')],
+    ],
+    [
+      "no metadata",
+      { apiVersion, kind: "Source", spec: source().spec },
+      [expect.stringMatching(/^metadata: is required: /)],
+    ],
+    [
+      "no namespace",
+      { ...source(), metadata: { name: "a" } },
+      [expect.stringMatching(/^metadata\.namespace: is required: /)],
+    ],
+    [
+      "a namespace where there is none",
+      { ...cluster({ endpoint }), metadata },
+      [expect.stringMatching(/^metadata\.namespace: is not a field Starling knows.*; remove it$/)],
+    ],
+    [
+      "a name with capitals",
+      { ...source(), metadata: { ...metadata, name: "Web" } },
+      [
+        'metadata.name: must be 1 to 63 characters of a-z, 0-9 and -, beginning and ending with a letter or digit (got "Web")',
+      ],
+    ],
+    [
+      "a label's value",
+      { ...source(), metadata: { ...metadata, labels: { a: "b c" } } },
+      [
+        'metadata.labels.a: must be a Kubernetes label value: at most 63 characters of A-Z, a-z, 0-9, -, _ and . (got "b c")',
+      ],
+    ],
+    [
+      "a field with a typo",
+      source({ git: { url: "https://git.example/app", reff: { branch: "main" } } }),
+      ["spec.git.reff: is not a field Starling knows (did you mean ref?); remove it"],
+    ],
+    [
+      "a field that does nothing yet",
+      group({ dependsOn: [] }),
+      ["spec.dependsOn: is not a field Starling knows; remove it"],
+    ],
+    [
+      "a typo inside a list",
+      group({ templates: [{ name: "app", source: "app", paht: "x" }] }),
+      ["spec.templates[0].paht: is not a field Starling knows (did you mean path?); remove it"],
+    ],
+    [
+      "two references",
+      source({ git: { url: "https://git.example/app", ref: { branch: "a", tag: "b" } } }),
+      [
+        'spec.git.ref: needs exactly one of branch, tag, semver or commit (leave ref out to follow the remote\'s HEAD) (got {"branch":"a","tag":"b"})',
+      ],
+    ],
+    [
+      "a short commit",
+      source({ git: { url: "https://git.example/app", ref: { commit: "abc123" } } }),
+      ['spec.git.ref.commit: must be a full commit id: 40 hexadecimal digits in lower case (got "abc123")'],
+    ],
+    [
+      "a path that leaves",
+      source({ git: { url: "https://git.example/app" }, paths: ["../x"] }),
+      ['spec.paths[0]: must be a relative path without "..", such as deploy/base, or "." for everything (got "../x")'],
+    ],
+    [
+      "an interval too short",
+      source({ git: { url: "https://git.example/app" }, interval: "1s" }),
+      ['spec.interval: must be a duration such as 30s, 5m or 1h30m, from 10s to 86400s (got "1s")'],
+    ],
+    [
+      "an empty selector",
+      group({ clusters: { selector: {} } }),
+      [
+        "spec.clusters.selector: is empty and would match every cluster; write clusters: {all: true} if that is meant (got {})",
+      ],
+    ],
+    [
+      "an empty selection",
+      group({ clusters: {} }),
+      [
+        "spec.clusters: needs exactly one of selector, names or all: true (notNames may be added to any of them) (got {})",
+      ],
+    ],
+    ["no templates", group({ templates: [] }), ["spec.templates: must have at least one template (got [])"]],
+    [
+      "two templates of one name",
+      group({
+        templates: [
+          { name: "a", source: "a" },
+          { name: "a", source: "b" },
+        ],
+      }),
+      [expect.stringMatching(/^spec\.templates: has two templates of one name/)],
+    ],
+    [
+      "a count that is none",
+      group({ rollout: { maxConcurrent: "10 %" } }),
+      ['spec.rollout.maxConcurrent: must be a percentage from "0%" to "100%" (got "10 %")'],
+    ],
+    [
+      "a count that is neither number nor text",
+      group({ rollout: { maxConcurrent: true } }),
+      ['spec.rollout.maxConcurrent: must be a whole number such as 3, or a percentage such as "10%" (got true)'],
+    ],
+    [
+      "no catch-all",
+      group({ rollout: { stages: [{ name: "a", clusters: { all: true } }] } }),
+      [
+        'spec.rollout.stages: must end with exactly one catch-all stage, one without clusters, so that no cluster is left out in silence (got [{"name":"a","clusters":{"all":true}}])',
+      ],
+    ],
+    [
+      "a server without TLS",
+      cluster({ endpoint: { ...endpoint, server: "http://10.0.0.1" } }),
+      ['spec.endpoint.server: must be an https URL such as https://10.0.0.1:6443 (got "http://10.0.0.1")'],
+    ],
+    ...["https:/admin:hunter2@10.0.0.1", "https:admin:hunter2@10.0.0.1"].map((server): [string, unknown, string[]] => [
+      `a server with a password behind ${server.slice(0, 7)}`,
+      cluster({ endpoint: { ...endpoint, server } }),
+      ["spec.endpoint.server: must not hold a user name or password; use token.secret"],
+    ]),
+    [
+      "a server with a password behind backslashes",
+      cluster({ endpoint: { ...endpoint, server: "https:\\\\admin:hunter2@10.0.0.1" } }),
+      ["spec.endpoint.server: holds a backslash, a space or a line end; write it as https://HOST:PORT"],
+    ],
+    [
+      "a server with a token in its query",
+      cluster({ endpoint: { ...endpoint, server: "https://10.0.0.1/?token=hunter2" } }),
+      ["spec.endpoint.server: has a query or a fragment, which no request would carry; remove it"],
+    ],
+    [
+      "a server with a password",
+      cluster({ endpoint: { ...endpoint, server: "https://admin:hunter2@10.0.0.1" } }),
+      ["spec.endpoint.server: must not hold a user name or password; use token.secret"],
+    ],
+    ["a cluster that is nowhere", cluster({}), ["spec: needs exactly one of eks or endpoint (got {})"]],
+    [
+      "a cluster in two places",
+      cluster({ eks, endpoint }),
+      [expect.stringMatching(/^spec: needs exactly one of eks or endpoint \(got /)],
+    ],
+    [
+      "an ARN of something else",
+      cluster({ eks: { arn: "arn:aws:iam::111122223333:role/a" } }),
+      [
+        'spec.eks.arn: must be the ARN of an EKS cluster such as arn:aws:eks:eu-west-1:111122223333:cluster/prod-1 (got "arn:aws:iam::111122223333:role/a")',
+      ],
+    ],
+    [
+      "a role by its ARN",
+      cluster({ eks, access: { role: { name: "arn:aws:iam::111122223333:role/a" } } }),
+      [expect.stringMatching(/^spec\.access\.role\.name: must be the name of an IAM role in the cluster's account/)],
+    ],
+    [
+      "an external id of one's own",
+      cluster({ eks, access: { role: { name: "a", externalId: "fleet-7" } } }),
+      [
+        "spec.access.role.externalId: is Starling's to choose, so that no Cluster takes another one's; remove it, and let the role's trust policy ask for the one that `starling describe cluster` shows",
+      ],
+    ],
+    [
+      "a role for an endpoint",
+      cluster({ endpoint, access: { role: { name: "a" } } }),
+      [expect.stringMatching(/^spec\.access: goes with eks only/)],
+    ],
+    [
+      "several things at once",
+      group({ clusters: { names: ["A"] }, rollout: { maxFailures: -1 } }),
+      [
+        expect.stringMatching(/^spec\.clusters\.names\[0\]: must be 1 to 63 characters/),
+        expect.stringMatching(/^spec\.rollout\.maxFailures: /),
+      ],
+    ],
+    [
+      "a value too long to show",
+      source({ git: { url: "https://git.example/app" }, interval: "x".repeat(200) }),
+      [expect.stringMatching(/\(got "x{76}\.\.\.\)$/)],
+    ],
+  ])("%s", (_name, value, expected) => {
+    expect(problems(value)).toEqual(expected);
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    [
+      "a range",
+      source({ git: { url: "https://git.example/a", ref: { semver: ">=1.x.y" } } }),
+      /^spec\.git\.ref\.semver: /,
+    ],
+    ["a URL", source({ git: { url: "git@git.example:a" } }), /^spec\.git\.url: /],
+    [
+      "a path of a template",
+      group({ templates: [{ name: "a", source: "a", path: "{{ cluster }}" }] }),
+      /^spec\.templates\[0\]\.path: /,
+    ],
+    [
+      "a path of a Sync",
+      { apiVersion, kind: "Sync", metadata, spec: { cluster: "c", source: "a", path: "{{ x" } },
+      /^spec\.path: /,
+    ],
+  ])("what no schema can say: %s", (_name, value, expected) => {
+    expect(problems(value)).toEqual([expect.stringMatching(expected)]);
+  });
+});
+
+describe("the authority of a cluster", () => {
+  const withAuthority = (caData: string) => cluster({ endpoint: { ...endpoint, caData } });
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "sec1", format: "pem" });
+  let authority = "";
+  beforeAll(async () => {
+    authority = (await createTlsCertificate()).cert;
+  });
+
+  test("is one or more certificates, whatever is written around them", () => {
+    expect(problems(withAuthority(base64(authority)))).toEqual([]);
+    expect(problems(withAuthority(base64(`# old\n${authority}\n# new\n${authority}\n`)))).toEqual([]);
+  });
+
+  test.each<[string, () => string, RegExp]>([
+    ["nothing", () => "", /^is empty, which would trust the public authorities; .*, or leave it out$/],
+    ["a space", () => "  \n", /^is empty/],
+    ["PEM that is not in base64", () => authority, /^must be base64 on one line/],
+    ["base64 in lines", () => base64(authority).replaceAll(/(.{64})/g, "$1\n"), /^must be base64 on one line/],
+    ["base64 that is cut off", () => base64(authority).slice(0, -1), /^must be base64 on one line/],
+    ["no PEM", () => base64("hello, world"), /^holds no PEM certificate/],
+    [
+      "PEM without a certificate",
+      () => base64("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"),
+      /no certificate/,
+    ],
+    [
+      "a certificate that is none",
+      () => base64("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+      /no certificate/,
+    ],
+    ["half a certificate", () => base64(authority.slice(0, 200)), /no certificate/],
+    ["a certificate and half of one", () => base64(authority + authority.slice(0, 200)), /no certificate/],
+    ["a certificate and its key", () => base64(authority + key), /^holds a private key/],
+    ["a key", () => base64(`${key}`), /^holds a private key/],
+    ["an encrypted key", () => base64("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA"), /^holds a private key/],
+  ])("is not %s", (_name, caData, expected) => {
+    const found = problems(withAuthority(caData()));
+    expect(found).toHaveLength(1);
+    expect(found[0]?.replace("spec.endpoint.caData: ", "")).toMatch(expected);
+    expect(found[0], "the value may be a key").not.toContain("got");
+  });
+});
+
+describe("the published schema", () => {
+  test.each(Object.keys(documentSchemas) as WritableKind[])(
+    "of %s asks for what has no default, and closes every object",
+    (kind) => {
+      const schema = jsonSchemaOf(kind) as { required: string[]; additionalProperties: boolean; properties: object };
+      expect(schema.required).toEqual(["apiVersion", "kind", "metadata", "spec"]);
+      expect(schema.additionalProperties).toBe(false);
+      expect(JSON.stringify(schema)).not.toMatch(/"required":\[[^\]]*"(interval|paths|rollout|apply)"/);
+    },
+  );
+});

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+import {
+  backoffSeconds,
+  DUE_SHARDS,
+  dueAtOf,
+  dueAttributes,
+  dueShard,
+  jittered,
+  later,
+  restSeconds,
+  watchdogAt,
+} from "#shared/fleet/rows/due.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+
+describe("the attributes of a row that is due", () => {
+  test("say when and which row, in text that sorts by time", () => {
+    const key = { pk: "CL#c1", sk: "SYNC#shop#web.app" };
+    const due = dueAttributes(key, at);
+    expect(due.dueKey).toBe(`${at}#CL#c1|SYNC#shop#web.app`);
+    expect(dueAtOf(due.dueKey)).toBe(at);
+    expect(dueAttributes(key, later(at, 1)).dueKey > due.dueKey).toBe(true);
+    expect(dueAttributes(key, later(at, 1)).dueShard).toBe(due.dueShard);
+  });
+
+  test("spread rows over all shards and no others", () => {
+    const shards = new Set(
+      Array.from({ length: 400 }, (_, index) => dueAttributes({ pk: `CL#c${index}`, sk: "META" }, at).dueShard),
+    );
+    expect([...shards].sort()).toEqual(Array.from({ length: DUE_SHARDS }, (_, index) => dueShard(index)));
+  });
+});
+
+test.each([
+  [0, 30],
+  [1, 60],
+  [2, 120],
+  [3, 240],
+  [4, 480],
+  [5, 900],
+  [6, 900],
+  [10_000, 900],
+])("the watchdog after %i dispatches is %i seconds", (dispatches, seconds) => {
+  expect(watchdogAt(new Date(at), dispatches)).toBe(later(at, seconds));
+});
+
+test.each([
+  [-1, 5],
+  [0, 5],
+  [1, 5],
+  [2, 10],
+  [3, 20],
+  [7, 320],
+  [8, 600],
+  [1_000_000, 600],
+])("the back-off of try %i is %i seconds", (tries, seconds) => {
+  expect(backoffSeconds(tries)).toBe(seconds);
+});
+
+test.each([
+  [0, 300],
+  [1, 300],
+  [2, 600],
+  [3, 1200],
+  [7, 19_200],
+  [8, 21_600],
+  [1_000_000, 21_600],
+])("the rest after time %i is %i seconds", (times, seconds) => {
+  expect(restSeconds(times)).toBe(seconds);
+});
+
+describe("an interval", () => {
+  test("is the same for the same seed, and 5 % around what was asked", () => {
+    const values = Array.from({ length: 500 }, (_, index) => jittered(600, `seed ${index}`));
+    expect(values).toEqual(Array.from({ length: 500 }, (_, index) => jittered(600, `seed ${index}`)));
+    expect(Math.min(...values)).toBeGreaterThanOrEqual(570);
+    expect(Math.max(...values)).toBeLessThanOrEqual(630);
+    expect(new Set(values.map((value) => Math.round(value / 10))).size).toBeGreaterThan(5);
+  });
+});
+
+test.each([
+  [at, 0.5, "2026-11-21T08:00:00.500Z"],
+  [new Date(at), 86_400, "2026-11-22T08:00:00.000Z"],
+  [at, -1, "2026-11-21T07:59:59.000Z"],
+  ["2026-11-21T09:00:00+01:00", 0, at],
+])("%s and %f seconds later is %s", (from, seconds, expected) => {
+  expect(later(from, seconds)).toBe(expected);
+});

@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+import { rolloutEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
+import { keyText } from "#shared/fleet/rows/row.ts";
+import type { Phase } from "#shared/fleet/rows/sync-row.ts";
+import { PlannerWorld } from "#test/support/planner-world.ts";
+import { type observedOf, syncRowOf } from "#test/support/sync-rows.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+
+describe("what a Sync tells of", () => {
+  test.each<[Phase, string[]]>([
+    ["Applying", []],
+    ["Verifying", []],
+    ["Ready", ["info"]],
+    ["Gone", ["info"]],
+    ["Failed", ["error"]],
+    ["Retrying", ["error"]],
+    ["Unreachable", ["error"]],
+    ["Reachable", []],
+  ])("in the phase %s: %s", (phase, severities) => {
+    const events = syncEvents(syncRowOf("c1", { observed: { phase } }));
+    expect(events.map((event) => event.severity)).toEqual(severities);
+  });
+
+  test("nothing, before a worker has said anything", () => {
+    expect(syncEvents(syncRowOf("c1"))).toEqual([]);
+  });
+
+  test("the worst object rather than the sum, with cluster, rollout and revision, for thirty days", () => {
+    const trouble = { object: "Deployment shop/web", reason: "ImagePullBackOff", message: "no such image" };
+    const [event] = syncEvents(
+      syncRowOf("c1", {
+        desired: { rollout: 4, revision: "main@sha1:bbb" },
+        observed: { phase: "Failed", reason: "ObjectsFailed", message: "0 of 3", since: at, troubles: [trouble] },
+      }),
+    );
+    expect(event).toMatchObject({
+      pk: "EVT#shop#Sync#web.app",
+      sk: expect.stringMatching(`^${at}#[0-9a-f]{12}$`),
+      at,
+      reason: "ObjectsFailed",
+      message: "Deployment shop/web: ImagePullBackOff no such image",
+      cluster: "c1",
+      rollout: 4,
+      revision: "main@sha1:bbb",
+      expiresAt: Date.parse(at) / 1000 + 30 * 86_400,
+    });
+  });
+
+  test("of an object that says no more than why", () => {
+    const trouble = { object: "Deployment shop/web", reason: "Unschedulable", message: "" };
+    const [event] = syncEvents(syncRowOf("c1", { observed: { phase: "Failed", troubles: [trouble] } }));
+    expect(event?.message).toBe("Deployment shop/web: Unschedulable");
+  });
+
+  test("no drift, where nothing had drifted", () => {
+    const drift = { at, objects: 0, corrected: false };
+    expect(syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift } }))).toEqual([]);
+  });
+
+  test("drift of two clusters at one time is two rows", () => {
+    const drift = { at, objects: 1, corrected: true };
+    const rows = ["c1", "c2"].flatMap((cluster) =>
+      syncEvents(syncRowOf(cluster, { observed: { phase: "Applying", drift } })),
+    );
+    expect(new Set(rows.map(keyText)).size).toBe(2);
+  });
+
+  test("told again it is the same row; another cluster, attempt or time is another", () => {
+    const key = (cluster: string, observed: Parameters<typeof observedOf>[0]) =>
+      syncEvents(syncRowOf(cluster, { desired: { attempt: observed.attempt ?? 1 }, observed })).map(keyText)[0];
+    const first = key("c1", { since: at });
+    expect(key("c1", { since: at, at: "2026-11-21T09:00:00.000Z", message: "other words" })).toBe(first);
+    const others = [key("c2", { since: at }), key("c1", { since: at, attempt: 2 }), key("c1", { since: `${at}x` })];
+    expect(new Set([first, ...others]).size).toBe(4);
+  });
+
+  test.each([
+    [{ objects: 2, corrected: true }, "info", "DriftCorrected", "2 objects had drifted, put back"],
+    [{ objects: 1, corrected: false }, "error", "DriftDetected", "1 object had drifted"],
+  ] as const)("drift %j", (drift, severity, reason, message) => {
+    const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift: { at, ...drift } } }));
+    expect(events).toMatchObject([{ severity, reason, message, at }]);
+  });
+
+  test("what is left alone says why", () => {
+    const leftAlone = [{ object: "Deployment shop/web", reason: "Drifted", message: "somebody undoes it" }];
+    const drift = { at, objects: 1, corrected: false };
+    const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift, leftAlone } }));
+    expect(events).toMatchObject([{ reason: "DriftDetected", message: "Deployment shop/web: somebody undoes it", at }]);
+  });
+
+  test.each([
+    [0, "info"],
+    [2, "error"],
+  ] as const)("an inventory that was rebuilt with %i members unaccounted for, once", (foreign, severity) => {
+    const rebuilt = { at, reason: "BlobNotFound", message: "was lost", members: 3, foreign };
+    const [event, ...others] = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", rebuilt } }));
+    expect(event).toMatchObject({ severity, reason: "InventoryRebuilt", message: "was lost", at });
+    expect(others).toEqual([]);
+  });
+});
+
+test("a rollout tells of its newest transitions, each once", async () => {
+  const world = new PlannerWorld();
+  await world.addCluster("a", "all");
+  await world.setSource("aaa");
+  await world.setGroup({});
+  await world.plan();
+  await world.renderAll("no kind");
+  await world.plan();
+  const rollout = world.newest();
+  const events = rolloutEvents(rollout);
+  expect(events.map((event) => [event.severity, event.reason])).toEqual([
+    ["info", "RolloutSealed"],
+    ["info", "RolloutRunning"],
+    ["error", "RolloutHalted"],
+  ]);
+  expect(events.at(-1)?.message).toBe("web-1: 1 cluster failed in stage all: a: RenderFailed: no kind");
+  expect(new Set(events.map(keyText)).size).toBe(3);
+  expect(rolloutEvents({ ...rollout, version: 99 }).map(keyText)).toEqual(events.map(keyText));
+});
+
+test("of a long rollout the three newest transitions are told", async () => {
+  const world = new PlannerWorld();
+  await world.addCluster("a", "all");
+  await world.setSource("aaa");
+  await world.setGroup({});
+  await world.plan();
+  const rollout = world.newest();
+  const transitions = ["1", "2", "3", "4"].map((message) => ({
+    at,
+    phase: "Running" as const,
+    reason: "Now",
+    message,
+  }));
+  const events = rolloutEvents({ ...rollout, transitions });
+  expect(events.map(({ message }) => message)).toEqual(["web-1: 2", "web-1: 3", "web-1: 4"]);
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import {
+  type Act,
+  type ClusterRow,
+  givesTurns,
+  identityOf,
+  incarnationOf,
+  isUnplanned,
+  newestAct,
+  type Operations,
+  type SubjectRow,
+  type SubjectState,
+} from "#shared/fleet/rows/object-rows.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+const act = (number: number, actAt = at): Act => ({ by: "maintainers", at: actAt, number });
+
+describe("a Cluster's identity", () => {
+  const accepted = (more: object): Operations => ({ accepted: { ...act(3), uid: "new", ...more } });
+  const seen = { uid: "seen", conditions: [] };
+
+  test.each<[string, Pick<ClusterRow, "operations" | "status">, string | undefined]>([
+    ["what was seen first", { operations: {}, status: seen }, "seen"],
+    ["what somebody accepted", { operations: accepted({}), status: seen }, "new"],
+    ["nothing yet", { operations: {}, status: { conditions: [] } }, undefined],
+  ])("is %s", (_name, row, expected) => {
+    expect(identityOf(row)).toBe(expected);
+  });
+
+  test.each<[string, Operations, string]>([
+    ["is the row's", {}, "u"],
+    ["stays when the same is accepted", accepted({}), "u"],
+    ["changes when what was assigned is forgotten", accepted({ forgotten: true }), "u#3"],
+  ])("as the planner knows it %s", (_name, operations, expected) => {
+    expect(incarnationOf({ uid: "u", operations })).toBe(expected);
+  });
+});
+
+test.each<[SubjectState | undefined, boolean]>([
+  [undefined, false],
+  ["Complete", false],
+  ["Degraded", false],
+  ["Reconciling", false],
+  ["NoClusters", false],
+  ["ClusterNotFound", false],
+  ["Rolling", true],
+  ["Waiting", false],
+  ["Halted", true],
+  ["Suspended", false],
+  ["Stalled", true],
+  ["Deleting", true],
+])("a subject that is %s gives turns: %s", (state, expected) => {
+  const status = state === undefined ? { conditions: [] } : { state, conditions: [] };
+  expect(givesTurns({ status } as unknown as SubjectRow)).toBe(expected);
+});
+
+test("no subject gives no turns", () => {
+  expect(givesTurns(undefined)).toBe(false);
+});
+
+describe("the newest act", () => {
+  test.each<[Operations, number | undefined]>([
+    [{}, undefined],
+    [{ suspended: act(2) }, 2],
+    [{ suspended: { ...act(2), again: [act(3), act(5)] }, reconcile: act(4) }, 5],
+    [{ reconcile: act(7), resumed: act(6) }, 7],
+    [{ deletion: { ...act(9), cascade: "delete" }, reconcile: act(7) }, 9],
+    [{ resumed: act(8), reconcile: act(7) }, 8],
+    [{ accepted: { ...act(4), uid: "u" }, reconcile: act(1) }, 4],
+    [{ reconcile: { by: "maintainers", at } as Act }, undefined],
+  ])("of %j is %s", (operations, number) => {
+    expect(newestAct(operations)).toBe(number);
+  });
+});
+
+test.each([
+  ["as it was seen", { generation: 2, seen: 2, acted: 5 }, false],
+  ["of a newer spec", { generation: 3, seen: 2, acted: 5 }, true],
+  ["of a newer act", { generation: 2, seen: 2, acted: 4 }, true],
+])("a subject %s is unplanned: %s", (_name, { generation, seen, acted }, expected) => {
+  const status = { observedGeneration: seen, observedOperation: acted, conditions: [] };
+  expect(isUnplanned({ generation, operations: { resumed: act(5) }, status })).toBe(expected);
+});

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
+
+test("a revision is found by its Source, when it began and what it holds", () => {
+  const artifact = {
+    revision: "main@sha1:aaa",
+    digest: "sha256:aa",
+    sizeBytes: 10,
+    files: 1,
+    storedAt: "2026-11-21T08:00:00.000Z",
+    subject: "Add the shop",
+    author: "maintainers",
+  };
+  expect(revisionRow({ namespace: "shop", name: "app" }, artifact, "2026-11-21T09:00:00.000Z")).toEqual({
+    pk: "REV#shop#app",
+    sk: "2026-11-21T09:00:00.000Z#sha256:aa",
+    type: "Revision",
+    schema: 1,
+    version: 1,
+    at: "2026-11-21T09:00:00.000Z",
+    artifact,
+  });
+});

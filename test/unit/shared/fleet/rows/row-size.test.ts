@@ -1,0 +1,38 @@
+import { describe, expect, test } from "vitest";
+import { largestAttributes, MAX_ROW_BYTES, rowBytes } from "#shared/fleet/rows/row-size.ts";
+
+describe("the size of a row", () => {
+  test.each<[object, number]>([
+    [{}, 0],
+    [{ pk: "a" }, 3],
+    [{ pk: "ä", sk: "€" }, 2 + 2 + 2 + 3],
+    [{ n: 7 }, 1 + 21],
+    [{ n: 7n }, 1 + 21],
+    [{ b: true }, 1 + 1],
+    [{ none: null }, 4 + 1],
+    [{ left: undefined }, -1],
+    [{ map: {} }, 3 + 3],
+    [{ map: { a: "b" } }, 3 + 3 + 1 + 1 + 1],
+    [{ list: [] }, 4 + 3],
+    [{ list: ["ab", 1] }, 4 + 3 + (1 + 2) + (1 + 21)],
+    [{ list: [["a"]] }, 4 + 3 + 1 + (3 + 1 + 1)],
+  ])("of %o is %i bytes", (row, bytes) => {
+    expect(rowBytes(row)).toBe(bytes);
+  });
+
+  test("is at most 400 KB", () => {
+    expect(MAX_ROW_BYTES).toBe(409_600);
+  });
+});
+
+describe("the largest attributes", () => {
+  const row = { pk: "a", spec: "x".repeat(2048), observed: "x".repeat(5000), desired: "x".repeat(1025), type: "T" };
+
+  test("come first, in whole KB, the rest is left out", () => {
+    expect(largestAttributes(row)).toBe("observed (5 KB), spec (2 KB), desired (2 KB)");
+  });
+
+  test("are as many as asked for", () => {
+    expect(largestAttributes(row, 1)).toBe("observed (5 KB)");
+  });
+});

@@ -1,0 +1,228 @@
+import { describe, expect, test } from "vitest";
+import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import {
+  isAsked,
+  isDenied,
+  isInspectionDue,
+  isOfAnother,
+  isOutstanding,
+  isParked,
+  isParkedDeletion,
+  nextWork,
+  orphaning,
+  type Phase,
+} from "#shared/fleet/rows/sync-row.ts";
+import { desiredOf, observedOf } from "#test/support/sync-rows.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+const row = (more: Parameters<typeof observedOf>[0] | undefined, desired = desiredOf({ attempt: 2 })) => ({
+  uid: "u",
+  desired,
+  ...(more === undefined ? {} : { observed: observedOf({ attempt: 2, at, ...more }) }),
+});
+
+describe("a worker's next look", () => {
+  test.each<{
+    readonly name: string;
+    readonly row: Parameters<typeof nextWork>[0];
+    readonly expected: string | undefined;
+  }>([
+    { name: "at a new assignment is at once", row: row(undefined), expected: desiredOf({}).assignedAt },
+    { name: "at one whose observation is older, too", row: row({ attempt: 1 }), expected: desiredOf({}).assignedAt },
+    {
+      name: "at what is forgotten is never",
+      row: row({}, desiredOf({ attempt: 2, action: "orphan" })),
+      expected: undefined,
+    },
+    { name: "at what is gone is never", row: row({ phase: "Gone" }), expected: undefined },
+    { name: "at one that answers again waits for the planner", row: row({ phase: "Reachable" }), expected: undefined },
+    {
+      name: "at a deletion that may go on is when it said, for there may be no rollout to give it a turn",
+      row: row({ phase: "Reachable", nextAt: later(at, 5) }, desiredOf({ attempt: 2, action: "delete" })),
+      expected: later(at, 5),
+    },
+    {
+      name: "at what is moving is when it said",
+      row: row({ phase: "Verifying", nextAt: later(at, 4) }),
+      expected: later(at, 4),
+    },
+    {
+      name: "at what somebody asked for is at once",
+      row: { ...row({ phase: "Ready" }), reconcile: 2 },
+      expected: desiredOf({}).assignedAt,
+    },
+    {
+      name: "at what was asked for is never put off by what it said before",
+      row: { ...row({ phase: "Verifying", nextAt: later(at, 4), handledReconcile: 1 }), reconcile: 2 },
+      expected: desiredOf({}).assignedAt,
+    },
+    {
+      name: "at what was asked for and is done, is after its interval",
+      row: {
+        ...row({ phase: "Ready", handledReconcile: 2 }, desiredOf({ attempt: 2, apply: applyOptions.parse({}) })),
+        reconcile: 2,
+      },
+      expected: "within 5% of 600 seconds",
+    },
+    {
+      name: "at a settled one is after its interval",
+      row: row({ phase: "Failed" }, desiredOf({ attempt: 2, apply: applyOptions.parse({ interval: "1h" }) })),
+      expected: "within 5% of 3600 seconds",
+    },
+  ])("$name", ({ row, expected }) => {
+    const next = nextWork(row);
+    const interval = /within 5% of (\d+)/.exec(expected ?? "");
+    if (interval === null) {
+      expect(next).toBe(expected);
+      return;
+    }
+    const seconds = Number(interval[1]);
+    expect(next).toBeDefined();
+    expect(next && next >= later(at, seconds * 0.95) && next <= later(at, seconds * 1.05)).toBe(true);
+  });
+
+  test("is spread: Syncs that were looked at together are not looked at together again", () => {
+    const looks = Array.from({ length: 50 }, (_, index) => nextWork({ ...row({ phase: "Ready" }), uid: `u${index}` }));
+    expect(new Set(looks).size).toBeGreaterThan(40);
+    const again = Array.from({ length: 50 }, (_, index) => {
+      const looked = later(at, index);
+      return Date.parse(nextWork(row({ phase: "Ready", at: looked })) ?? "") - Date.parse(looked);
+    });
+    expect(new Set(again).size).toBeGreaterThan(40);
+  });
+});
+
+describe("drift is looked for while an object is not ready", () => {
+  const options = applyOptions.parse({ interval: "10m" });
+  const whole = { renderDigest: "sha256:1", revision: "r", attempt: 2, at };
+  const waiting = row({ phase: "Verifying", applied: whole }, desiredOf({ attempt: 2, apply: options }));
+  const off = row(
+    { phase: "Verifying", applied: whole },
+    desiredOf({ attempt: 2, apply: { ...options, drift: "off" } }),
+  );
+  const handled = row(
+    { phase: "Verifying", applied: whole, handledReconcile: 1 },
+    desiredOf({ attempt: 2, apply: options }),
+  );
+  const inspected = { ...waiting, observed: { ...waiting.observed, inspectedAt: later(at, 600) } } as typeof waiting;
+
+  test.each<[string, Parameters<typeof isInspectionDue>[0], number, boolean]>([
+    ["not before the interval", waiting, 569, false],
+    ["after it", waiting, 631, true],
+    ["not a millisecond too early", waiting, 590.999, false],
+    ["and none too late", waiting, 591, true],
+    ["after it again", inspected, 1169, false],
+    ["and again", inspected, 1231, true],
+    ["when somebody asks", { ...waiting, reconcile: 1 }, 1, true],
+    ["not when what somebody asked for is done", { ...handled, reconcile: 1 }, 1, false],
+    ["not where nobody wants to know", { ...off, reconcile: 1 }, 5000, false],
+    ["not before anything was applied", row({ phase: "Verifying" }), 5000, false],
+  ])("%s", (_name, row, seconds, due) => {
+    expect(isInspectionDue(row, new Date(later(at, seconds)))).toBe(due);
+  });
+
+  test("is spread over the interval's end", () => {
+    const then = new Date(later(at, 600));
+    const due = Array.from({ length: 50 }, (_, index) => isInspectionDue({ ...waiting, uid: `u${index}` }, then));
+    expect([due.filter((each) => each).length > 5, due.filter((each) => !each).length > 5]).toEqual([true, true]);
+  });
+});
+
+test.each<[string, number | undefined, number | undefined, boolean]>([
+  ["that nobody asked for", undefined, undefined, false],
+  ["that nobody asks for any more", undefined, 3, false],
+  ["that was asked for", 3, undefined, true],
+  ["that was asked for again", 4, 3, true],
+  ["that was had", 3, 3, false],
+])("a look %s is still to be had: %j", (_name, reconcile, handled, expected) => {
+  const looked = row(handled === undefined ? {} : { handledReconcile: handled });
+  expect(isAsked(reconcile === undefined ? looked : { ...looked, reconcile })).toBe(expected);
+});
+
+test("what was asked for before anybody looked is still to be had", () => {
+  expect(isAsked({ ...row(undefined), reconcile: 1 })).toBe(true);
+});
+
+test.each<[Phase, string, boolean]>([
+  ["Retrying", "BlobDenied", true],
+  ["Retrying", "ApplyFailed", false],
+  ["Failed", "BlobDenied", false],
+])("a Sync that is %s for %s is denied its blobs: %s", (phase, reason, denied) => {
+  expect(isDenied(observedOf({ phase, reason }))).toBe(denied);
+});
+
+test("a Sync that nobody has seen is denied nothing", () => {
+  expect(isDenied(undefined)).toBe(false);
+});
+
+test.each<[Phase, boolean]>([
+  ["Applying", true],
+  ["Verifying", true],
+  ["Retrying", true],
+  ["Unreachable", true],
+  ["Reachable", true],
+  ["Ready", false],
+  ["Failed", false],
+  ["Gone", false],
+])("a Sync that is %s is outstanding: %s", (phase, outstanding) => {
+  expect(isOutstanding(row({ phase }))).toBe(outstanding);
+  expect(isOutstanding(row({ phase, attempt: 1 }))).toBe(true);
+  expect(isOutstanding(row({ phase, attempt: 1 }, desiredOf({ attempt: 2, action: "orphan" })))).toBe(false);
+});
+
+test("forgetting a Sync is an assignment of its own, with no rendering", () => {
+  const before = desiredOf({ attempt: 4, renderDigest: "sha256:aa" });
+  expect(orphaning(before, { rollout: 9, assignedAt: at })).toEqual({
+    action: "orphan",
+    attempt: 5,
+    revision: before.revision,
+    apply: before.apply,
+    rollout: 9,
+    assignedAt: at,
+  });
+});
+
+test.each<[Phase, boolean]>([
+  ["Applying", false],
+  ["Verifying", false],
+  ["Ready", false],
+  ["Retrying", false],
+  ["Failed", false],
+  ["Unreachable", true],
+  ["Reachable", true],
+  ["Gone", false],
+])("a Sync that is %s waits for its turn: %s", (phase, parked) => {
+  expect(isParked(row({ phase }))).toBe(parked);
+  expect(isParked(row({ phase, attempt: 1 }))).toBe(false);
+  expect(isParkedDeletion(row({ phase }, desiredOf({ attempt: 2, action: "delete" })))).toBe(parked);
+  expect(isParkedDeletion(row({ phase }))).toBe(false);
+});
+
+test("a Sync that nobody has seen waits for nobody's turn", () => {
+  expect(isParked(row(undefined))).toBe(false);
+});
+
+test.each<[string, string | undefined, string | undefined, boolean]>([
+  ["the same cluster", "u1", "u1", false],
+  ["another cluster", "u1", "u2", true],
+  ["a cluster that is not known yet", "u1", undefined, true],
+  ["no cluster yet", undefined, "u1", false],
+  ["no cluster yet, and none is known", undefined, undefined, false],
+])("what was seen of %s is of another", (_name, seen, expected, another) => {
+  expect(isOfAnother(row(seen === undefined ? {} : { clusterUid: seen }), expected)).toBe(another);
+});
+
+const applied = { renderDigest: "sha256:aaa", revision: "main@sha1:aaa", attempt: 1, at };
+test.each<[string, Parameters<typeof observedOf>[0], boolean]>([
+  ["an inventory", { inventory: "sha256:bb" }, true],
+  ["a rendering", { applied }, true],
+  ["a look", {}, false],
+  ["an inventory of this cluster", { inventory: "sha256:bb", applied, clusterUid: "u1" }, false],
+])("what recorded %s is of another: %j", (_name, observed, another) => {
+  expect(isOfAnother(row(observed), "u1")).toBe(another);
+});
+
+test("what was never seen is of no other cluster", () => {
+  expect(isOfAnother(row(undefined), "u1")).toBe(false);
+});

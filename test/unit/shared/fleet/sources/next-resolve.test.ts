@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import type { Act, FetchStart, Operations, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
+import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
+
+const attemptedAt = "2026-03-01T10:00:00.000Z";
+const createdAt = "2026-03-01T09:00:00.000Z";
+const act = { by: "me", at: "2026-03-01T09:30:00.000Z", number: 7 };
+const died: FetchStart = {
+  revision: "main@sha1:1",
+  generation: 1,
+  id: "other",
+  startedAt: "2026-03-01T09:56:00.000Z",
+  until: "2026-03-01T09:59:05.000Z",
+  starts: 3,
+};
+
+type Row = Parameters<typeof nextResolve>[0];
+
+function rowWith(status: Partial<SourceStatus>, row: Partial<Row> = {}): Row {
+  return {
+    uid: "u",
+    createdAt,
+    generation: 1,
+    operations: {},
+    spec: { git: { url: "https://git.example.com/a.git" }, paths: ["."], interval: "24h" },
+    status: { attemptedAt, observedGeneration: 1, failures: 8, conditions: [], ...status },
+    ...row,
+  } as Row;
+}
+
+const rows: readonly (readonly [legend: string, row: Row, at: string | undefined])[] = [
+  ["that nobody has looked at is due at once", { ...rowWith({}), status: { conditions: [] } }, createdAt],
+  ["that is suspended waits for nothing", rowWith({}, { operations: { suspended: act } }), undefined],
+  ["with another spec is due at once", rowWith({}, { generation: 2 }), createdAt],
+  ["that somebody asks for is due at once", rowWith({}, { operations: { reconcile: act } }), act.at],
+  ["that failed backs off", rowWith({}), "2026-03-01T10:10:00.000Z"],
+  ["whose fetch died three times rests until then", rowWith({ fetch: died }), "2026-03-01T10:04:05.000Z"],
+  ["is listed while a fetch rests for longer", rowWith({ fetch: { ...died, starts: 9 } }), "2026-03-01T10:10:00.000Z"],
+];
+
+test.each(rows)("a Source %s", (_legend, row, at) => {
+  expect(nextResolve(row)).toBe(at);
+});
+
+describe("a Source is resolved next", () => {
+  const at = attemptedAt;
+  const next = (status: Partial<SourceStatus>, operations: Operations = {}, interval?: string) =>
+    nextResolve({
+      uid: "u",
+      generation: 2,
+      createdAt,
+      operations,
+      spec: sourceSpec.parse({
+        git: { url: "https://git.example.com/app", ref: { branch: "main" } },
+        ...(interval === undefined ? {} : { interval }),
+      }),
+      status: { conditions: [], ...status },
+    });
+  const asked = (askedAt: string): Act => ({ ...act, at: askedAt, number: 3 });
+  const resolved = { attemptedAt: at, observedGeneration: 2 };
+
+  test.each<[string, string | undefined, string | undefined]>([
+    ["never, while it is suspended", next({}, { suspended: asked(at) }), undefined],
+    ["at once, when it is new", next({}), createdAt],
+    ["at once, when its spec has changed", next({ attemptedAt: at, observedGeneration: 1 }), createdAt],
+    ["at once, when somebody asks", next(resolved, { reconcile: asked(later(at, 9)) }), later(at, 9)],
+    ["soon after a failure", next({ ...resolved, failures: 1 }), later(at, 5)],
+    ["later after more of them", next({ ...resolved, failures: 3 }), later(at, 20)],
+    ["after its interval, however often it failed", next({ ...resolved, failures: 50 }, {}, "1m"), later(at, 60)],
+    [
+      "as asked once, not again",
+      next({ ...resolved, handledReconcile: 3, failures: 1 }, { reconcile: asked(at) }),
+      later(at, 5),
+    ],
+    [
+      "by an act of before acts had numbers, not again",
+      next({ ...resolved, failures: 1 }, { reconcile: { by: "maintainers", at } as Act }),
+      later(at, 5),
+    ],
+  ])("%s", (_name, actual, expected) => {
+    expect(actual).toBe(expected);
+  });
+
+  test.each([
+    ["1h", 3600],
+    [undefined, 300],
+  ])("within 5 %% of its interval %s", (interval, seconds) => {
+    const resolvedNext = next(resolved, {}, interval) ?? "";
+    expect(resolvedNext >= later(at, seconds * 0.95) && resolvedNext <= later(at, seconds * 1.05)).toBe(true);
+    expect(resolvedNext).toBe(next({ ...resolved, failures: 0 }, {}, interval));
+  });
+
+  test("not together with those that were resolved at the same time", () => {
+    const times = Array.from({ length: 50 }, (_, index) => next({ ...resolved, attemptedAt: later(at, index) }));
+    const waits = times.map((time, index) => Date.parse(time ?? "") - Date.parse(later(at, index)));
+    expect(new Set(waits).size).toBeGreaterThan(40);
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import { seenCluster } from "#shared/fleet/sync/seen-cluster.ts";
+
+const now = new Date("2026-11-21T08:00:00.000Z");
+const ready = { phase: "Ready", reason: "Ready", message: "" } as const;
+const away = { phase: "Unreachable", reason: "Unauthorized", message: "401" } as const;
+
+function clusterWith(status: ClusterRow["status"]): ClusterRow {
+  return {
+    pk: "CL#a",
+    sk: "META",
+    type: "Cluster",
+    schema: 1,
+    version: 3,
+    uid: "u",
+    name: "a",
+    labels: {},
+    annotations: {},
+    generation: 1,
+    createdAt: now.toISOString(),
+    spec: { endpoint: { server: "https://a.example", token: { secret: "starling/clusters/a" } } },
+    operations: {},
+    status,
+  };
+}
+
+describe("what a look at a Sync says of its cluster", () => {
+  test("the first answer notes uid and version", () => {
+    const contact = { uid: "kube-system-uid", version: "v1.36.2" };
+    const seen = seenCluster(clusterWith({ conditions: [] }), { result: ready, contact, now });
+    expect(seen?.version).toBe(4);
+    expect(seen?.status).toEqual({
+      uid: "kube-system-uid",
+      version: "v1.36.2",
+      lastSeenAt: now.toISOString(),
+      conditions: [{ type: "Reachable", status: "True", reason: "Answers", message: "", since: now.toISOString() }],
+    });
+  });
+
+  test("the same answer soon after changes nothing; five minutes later it is noted again", () => {
+    const contact = { uid: "kube-system-uid" };
+    const first = seenCluster(clusterWith({ conditions: [] }), { result: ready, contact, now });
+    if (first === undefined) throw new Error("the first answer was not noted");
+    const soon = new Date(now.getTime() + 299_000);
+    const late = new Date(now.getTime() + 301_000);
+    expect(seenCluster(first, { result: ready, contact, now: soon })).toBeUndefined();
+    expect(seenCluster(first, { result: ready, contact, now: late })?.status.lastSeenAt).toBe(late.toISOString());
+  });
+
+  test("a failure on our side, before the cluster was asked, says nothing of it", () => {
+    const missing = { phase: "Retrying", reason: "SecretNotFound", message: "" } as const;
+    expect(seenCluster(clusterWith({ conditions: [] }), { result: missing, now })).toBeUndefined();
+  });
+
+  test("another cluster is named until the right one has shown who it is", () => {
+    const known = clusterWith({ uid: "old", conditions: [] });
+    const other = (otherUid: string) => ({
+      phase: "Unreachable" as const,
+      reason: "IdentityMismatch",
+      message: "another",
+      otherUid,
+    });
+    const seen = seenCluster(known, { result: other("new"), now });
+    expect(seen?.status).toMatchObject({ uid: "old", mismatch: "new", conditions: [{ status: "False" }] });
+    if (seen === undefined) throw new Error("the stranger was not noted");
+    expect(seenCluster(seen, { result: other("new"), now })).toBeUndefined();
+    expect(seenCluster(seen, { result: other("third"), now })?.status.mismatch).toBe("third");
+    // A look that asked nobody who it is shows nothing.
+    expect(seenCluster(seen, { result: ready, contact: {}, now })).toBeUndefined();
+    const back = seenCluster(seen, { result: ready, contact: { uid: "old" }, now });
+    expect(back?.status).toMatchObject({ uid: "old", conditions: [{ status: "True" }] });
+    expect(back?.status).not.toHaveProperty("mismatch");
+    const accepted = { ...seen, operations: { accepted: { by: "ana", at: "", number: 1, uid: "new" } } };
+    expect(seenCluster(accepted, { result: ready, contact: { uid: "new" }, now })?.status).toMatchObject({
+      uid: "new",
+    });
+  });
+
+  test("a refused token is noted once, with its reason, and keeps what was known", () => {
+    const known = clusterWith({
+      uid: "kube-system-uid",
+      version: "v1.36.2",
+      lastSeenAt: now.toISOString(),
+      conditions: [],
+    });
+    const seen = seenCluster(known, { result: away, now });
+    expect(seen?.status).toMatchObject({
+      uid: "kube-system-uid",
+      version: "v1.36.2",
+      conditions: [{ status: "False", reason: "Unauthorized", message: "401" }],
+    });
+    if (seen === undefined) throw new Error("the refusal was not noted");
+    expect(seenCluster(seen, { result: away, now: new Date(now.getTime() + 3_600_000) })).toBeUndefined();
+  });
+});

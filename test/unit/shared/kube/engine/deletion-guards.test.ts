@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { reasonToKeep } from "#shared/kube/engine/deletion-guards.ts";
+import type { KubeObject } from "#shared/kube/kube-object.ts";
+
+/** Legend: group, kind, name, annotations, the reason. */
+test.each([
+  ["", "Namespace", "kube-system", {}, "Namespace kube-system is never deleted by Starling"],
+  ["", "Namespace", "starling-system", {}, "Namespace starling-system is never deleted by Starling"],
+  ["", "Namespace", "shop", {}, undefined],
+  ["", "ConfigMap", "default", {}, undefined],
+  ["tenants.example.com", "Namespace", "default", {}, undefined],
+  ["", "Namespace", "shop", { "helm.sh/resource-policy": "keep" }, "it is marked helm.sh/resource-policy: keep"],
+] as const)("%s %s %s with %j: %s", (group, kind, name, annotations, reason) => {
+  const live: KubeObject = { apiVersion: "v1", kind, metadata: { name, annotations } };
+  expect(reasonToKeep({ group, kind, name, namespace: "" }, live)).toBe(reason);
+});

@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { heldBy } from "#shared/kube/engine/held-by.ts";
+import type { KubeObject } from "#shared/kube/kube-object.ts";
+
+const object = (finalizers?: readonly string[]): KubeObject => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "c", ...(finalizers === undefined ? {} : { finalizers }) },
+});
+
+test.each([
+  [undefined, ""],
+  [[], ""],
+  [["a"], ", held by a"],
+  [["a", "b", "c", "d"], ", held by a, b, c and 1 more"],
+])("finalizers %j: %j", (finalizers, told) => {
+  expect(heldBy(object(finalizers))).toBe(told);
+});

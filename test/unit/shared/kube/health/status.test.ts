@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { type HealthStatus, worstOf } from "#shared/kube/health/status.ts";
+
+it.each<readonly [readonly HealthStatus[], HealthStatus]>([
+  [[], "Current"],
+  [["Current", "Current"], "Current"],
+  [["Current", "InProgress"], "InProgress"],
+  [["InProgress", "Terminating"], "Terminating"],
+  [["Terminating", "Failed", "InProgress"], "Failed"],
+  [["Failed", "NotFound"], "NotFound"],
+  [["NotFound", "Unknown", "Failed"], "Unknown"],
+])("the worst of %j is %s", (statuses, worst) => {
+  expect(worstOf(statuses)).toBe(worst);
+});

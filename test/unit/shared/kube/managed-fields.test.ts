@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "#shared/base/json.ts";
+import { retagPatch, takeOverPatch } from "#shared/kube/managed-fields.ts";
+
+const entry = (manager: string, operation: string, fieldsV1: JsonObject, rest: JsonObject = {}): JsonObject => ({
+  manager,
+  operation,
+  apiVersion: "v1",
+  time: "2026-05-01T12:00:00Z",
+  fieldsType: "FieldsV1",
+  fieldsV1,
+  ...rest,
+});
+const live = (managedFields: readonly JsonObject[], annotations: JsonObject = {}): JsonObject => ({
+  metadata: { name: "a", resourceVersion: "42", annotations, managedFields },
+});
+const own = entry("starling", "Apply", { "f:data": { "f:a": {} } });
+const controller = entry("kube-controller-manager", "Update", { "f:status": {} }, { subresource: "status" });
+const entriesIn = (patch: ReturnType<typeof takeOverPatch>) => patch?.find(({ op }) => op === "replace")?.value;
+
+describe("takeOverPatch", () => {
+  it.each<readonly [string, readonly JsonObject[]]>([
+    ["only our own", [own]],
+    ["other tools", [own, entry("helm", "Update", { "f:data": {} })]],
+    ["subresources", [own, entry("kubectl", "Update", { "f:spec": {} }, { subresource: "scale" })]],
+    ["a restart asked for by kubectl", [own, entry("kubectl-rollout", "Update", { "f:spec": {} })]],
+    ["nothing", []],
+  ])("leaves %s alone", (_name, entries) => {
+    expect(takeOverPatch(live(entries), "v1")).toBeUndefined();
+  });
+
+  it.each<readonly [string, JsonObject]>([
+    ["kubectl edit", entry("kubectl-edit", "Update", { "f:data": { "f:b": {} } })],
+    ["kubectl apply", entry("kubectl-client-side-apply", "Update", { "f:data": { "f:b": {} } })],
+    ["kubectl apply --server-side", entry("kubectl", "Apply", { "f:data": { "f:b": {} } })],
+    ["before-first-apply", entry("before-first-apply", "Update", { "f:data": { "f:b": {} } })],
+    ["an update of our own", entry("starling", "Update", { "f:data": { "f:b": {} } })],
+  ])("merges %s into our entry", (_name, theirs) => {
+    const patch = takeOverPatch(live([own, theirs, controller]), "v1");
+    expect(entriesIn(patch)).toEqual([{ ...own, fieldsV1: { "f:data": { "f:a": {}, "f:b": {} } } }, controller]);
+  });
+
+  it("takes over an object that was never applied by us", () => {
+    const patch = takeOverPatch(live([entry("kubectl-create", "Update", { "f:data": { "f:b": {} } })]), "v1");
+    expect(entriesIn(patch)).toMatchObject([
+      { manager: "starling", operation: "Apply", fieldsV1: { "f:data": { "f:b": {} } } },
+    ]);
+  });
+
+  it("begins with a test of the resourceVersion", () => {
+    const [first] = takeOverPatch(live([entry("kubectl", "Update", {})]), "v1") ?? [];
+    expect(first).toEqual({ op: "test", path: "/metadata/resourceVersion", value: "42" });
+  });
+
+  it("removes the notes of earlier appliers", () => {
+    const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}", mine: "x" };
+    const patch = takeOverPatch(live([entry("kubectl", "Update", {})], annotations), "v1");
+    expect(patch?.filter(({ op }) => op === "remove")).toEqual([
+      { op: "remove", path: "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration" },
+    ]);
+  });
+});
+
+describe("retagPatch", () => {
+  it("tags every entry, subresources too, with the version that is applied", () => {
+    const patch = retagPatch(live([own, controller]), "v2");
+    expect(entriesIn(patch)).toEqual([
+      { ...own, apiVersion: "v2" },
+      { ...controller, apiVersion: "v2" },
+    ]);
+  });
+
+  it("does nothing when they are", () => {
+    expect(retagPatch(live([own]), "v1")).toBeUndefined();
+  });
+});

@@ -1,0 +1,374 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "#shared/base/json.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
+import {
+  holdsClaim,
+  nextParent,
+  parentName,
+  parentRefusal,
+  type SyncClaim,
+  setIdOf,
+} from "#shared/kube/parent-object.ts";
+
+const claim: SyncClaim = {
+  installationId: "inst-1",
+  syncNamespace: "shop",
+  syncName: "web.app",
+  syncUid: "uid-1",
+  generation: 4,
+  fence: 9,
+  renderDigest: "sha256:new",
+  revision: "main@sha1:1",
+  token: "token-4",
+  knownTokens: ["token-3", "token-2"],
+  mayBeNew: true,
+};
+const configMap = { group: "", kind: "ConfigMap" };
+const deployment = { group: "apps", kind: "Deployment" };
+
+function written(current: JsonObject | undefined, by: SyncClaim = claim): JsonObject {
+  const decision = nextParent(current, by, { groupKinds: [configMap] });
+  if (decision.kind !== "write") throw new Error(decision.message);
+  return { ...decision.object, metadata: { ...decision.object.metadata, resourceVersion: "7", uid: "u" } };
+}
+
+/** What a parent remembers of earlier attempts, newest last. */
+function attemptedIn(parent: JsonObject | undefined): readonly string[] {
+  return JSON.parse(stringAt(parent, "metadata", "annotations", "starling.dev/attempted") ?? "[]");
+}
+
+describe("the id of a set", () => {
+  it("is KEP-3659's hash of the parent", () => {
+    // printf 'shop.web.app.starling-system.ConfigMap.' | openssl dgst -sha256 -binary | base64 | tr '+/' '-_' | tr -d =
+    expect(setIdOf(claim)).toBe("applyset-u_otr-fHWNhE3H70kmFzhSmQQDqhaW2O8_iNw7QqH1k-v1");
+  });
+
+  it("fits a label", () => {
+    expect(setIdOf(claim).length).toBeLessThanOrEqual(63);
+  });
+
+  it.each([
+    ["shop", "web.app", "shop.web.app"],
+    ["shop", "Web_App", /^shop-web-app-[0-9a-f]{16}$/],
+    ["shop", "x".repeat(300), /^shop-x{175}-[0-9a-f]{16}$/],
+    ["shop", "x".repeat(195), /^shop\.x{195}$/],
+    ["shop", "x".repeat(196), /^shop-x{175}-[0-9a-f]{16}$/],
+    ["s", "1", /^s\.1$/],
+    ["shop", "a..b", /^shop-a-b-[0-9a-f]{16}$/],
+    ["shop", "a.-b", /^shop-a-b-[0-9a-f]{16}$/],
+    ["shop", "a-.b", /^shop-a-b-[0-9a-f]{16}$/],
+    ["-shop", "web", /^shop-web-[0-9a-f]{16}$/],
+    ["shop", "web-", /^shop-web-[0-9a-f]{16}$/],
+    ["--shop", "we__b--", /^shop-we-b-[0-9a-f]{16}$/],
+    ["_", "_", /^[0-9a-f]{16}$/],
+  ])("a parent of %s/%s is called", (syncNamespace, syncName, name) => {
+    expect(parentName({ syncNamespace, syncName })).toMatch(name);
+  });
+});
+
+it("two names that are written alike have two parents", () => {
+  const [one, other] = ["a_b", "a__b"].map((syncName) => parentName({ syncNamespace: "shop", syncName }));
+  expect(one).not.toBe(other);
+});
+
+describe("nextParent", () => {
+  it("creates a parent that other tools can read", () => {
+    const decision = nextParent(undefined, claim, { groupKinds: [deployment, configMap] });
+    expect(decision).toMatchObject({
+      kind: "write",
+      object: {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: {
+          name: "shop.web.app",
+          namespace: "starling-system",
+          labels: { "applyset.kubernetes.io/id": setIdOf(claim) },
+          annotations: {
+            "applyset.kubernetes.io/tooling": "starling/v0.1",
+            "applyset.kubernetes.io/contains-group-kinds": "ConfigMap,Deployment.apps",
+          },
+        },
+      },
+      record: { generation: 4, fence: 9, attempted: ["sha256:new"] },
+    });
+    expect(decision).not.toHaveProperty("object.metadata.resourceVersion");
+  });
+
+  it("writes under the resourceVersion it read, and keeps the kinds that were there", () => {
+    const decision = nextParent(written(undefined), claim, { groupKinds: [deployment] });
+    expect(decision).toMatchObject({
+      object: {
+        metadata: {
+          resourceVersion: "7",
+          annotations: { "applyset.kubernetes.io/contains-group-kinds": "ConfigMap,Deployment.apps" },
+        },
+      },
+    });
+  });
+
+  it("remembers what was attempted before, each once, until it is settled", () => {
+    const first = written(undefined, { ...claim, renderDigest: "sha256:a" });
+    const second = written(first, { ...claim, renderDigest: "sha256:b" });
+    const third = written(second, { ...claim, renderDigest: "sha256:a" });
+    expect(attemptedIn(third)).toEqual(["sha256:b", "sha256:a"]);
+    const next = { ...claim, generation: 5, renderDigest: "sha256:c" };
+    expect(nextParent(third, next, { groupKinds: [deployment], settledThrough: 3 })).toMatchObject({
+      record: { attempted: ["sha256:b", "sha256:a", "sha256:c"] },
+    });
+    expect(nextParent(third, next, { groupKinds: [deployment], settledThrough: 4 })).toMatchObject({
+      object: { metadata: { annotations: { "applyset.kubernetes.io/contains-group-kinds": "Deployment.apps" } } },
+      record: { attempted: ["sha256:c"] },
+    });
+  });
+
+  it("goes on remembering, when that is settled, what was not looked for", () => {
+    const first = written(undefined, { ...claim, renderDigest: "sha256:a" });
+    const second = written(first, { ...claim, renderDigest: "sha256:b" });
+    const next = { ...claim, generation: 5, renderDigest: "sha256:c" };
+    const known = { groupKinds: [deployment], settledThrough: 4 };
+    expect(nextParent(second, next, { ...known, unsettled: ["sha256:a"] })).toMatchObject({
+      record: { attempted: ["sha256:a", "sha256:c"] },
+    });
+    expect(
+      nextParent(second, { ...next, renderDigest: "sha256:a" }, { ...known, unsettled: ["sha256:a"] }),
+    ).toMatchObject({
+      record: { attempted: ["sha256:a"] },
+    });
+  });
+
+  it("takes nothing for settled while no inventory was stored since", () => {
+    const before = written(undefined, { ...claim, inventory: "sha256:1", renderDigest: "sha256:a" });
+    const next = { ...claim, generation: 5, renderDigest: "sha256:b" };
+    const known = { groupKinds: [deployment], settledThrough: 4 };
+    expect(nextParent(before, { ...next, inventory: "sha256:1" }, known)).toMatchObject({
+      record: { attempted: ["sha256:a", "sha256:b"] },
+    });
+    expect(nextParent(before, { ...next, inventory: "sha256:2" }, known)).toMatchObject({
+      record: { attempted: ["sha256:b"] },
+    });
+  });
+
+  it("does not grow without end", () => {
+    let parent: JsonObject | undefined;
+    for (let n = 0; n < 50; n += 1) parent = written(parent, { ...claim, renderDigest: `sha256:${n}` });
+    expect(attemptedIn(parent)).toHaveLength(20);
+    expect(attemptedIn(parent).at(-1)).toBe("sha256:49");
+  });
+
+  it("says whose it is, and for what", () => {
+    expect(written(undefined)).toMatchObject({
+      metadata: {
+        annotations: {
+          "starling.dev/installation": "inst-1",
+          "starling.dev/sync": "shop/web.app",
+          "starling.dev/sync-uid": "uid-1",
+          "starling.dev/generation": "4",
+          "starling.dev/fence": "9",
+          "starling.dev/render-digest": "sha256:new",
+          "starling.dev/attempted": '["sha256:new"]',
+        },
+      },
+    });
+  });
+
+  it("of a deletion names no rendering, and forgets none that was attempted", () => {
+    const { renderDigest: _, ...deletion } = { ...claim, generation: 5 };
+    const decision = nextParent(written(undefined, { ...claim, renderDigest: "sha256:a" }), deletion, {
+      groupKinds: [],
+    });
+    expect(decision).toMatchObject({ record: { generation: 5, attempted: ["sha256:a"] } });
+    expect(decision).not.toHaveProperty(["object", "metadata", "annotations", "starling.dev/render-digest"]);
+  });
+
+  it("of a deletion that nothing was attempted for remembers nothing", () => {
+    const { renderDigest: _, ...deletion } = claim;
+    expect(nextParent(undefined, deletion, { groupKinds: [] })).toMatchObject({ record: { attempted: [] } });
+  });
+
+  it("takes no attempt for settled while no inventory was ever stored", () => {
+    const parent = written(undefined, { ...claim, generation: 1, renderDigest: "sha256:a" });
+    expect(nextParent(parent, claim, { groupKinds: [] })).toMatchObject({
+      record: { attempted: ["sha256:a", "sha256:new"] },
+    });
+  });
+
+  it("makes a parent that is being deleted anew, without its resourceVersion", () => {
+    const parent = written(undefined);
+    const going = { metadata: { ...(parent.metadata as JsonObject), deletionTimestamp: "2026-11-21T08:00:00Z" } };
+    const decision = nextParent(going, claim, { groupKinds: [] });
+    expect(decision).toMatchObject({ kind: "write", object: { metadata: { name: "shop.web.app" } } });
+    expect(decision).not.toHaveProperty("object.metadata.resourceVersion");
+  });
+
+  it("keeps labels that others wrote", () => {
+    const parent = written(undefined);
+    const metadata = parent.metadata as { labels: JsonObject };
+    const labelled = { metadata: { ...metadata, labels: { ...metadata.labels, team: "shop" } } };
+    expect(nextParent(labelled, claim, { groupKinds: [] })).toMatchObject({
+      object: { metadata: { labels: { team: "shop", "applyset.kubernetes.io/id": setIdOf(claim) } } },
+    });
+  });
+
+  const edited = (annotations: JsonObject): JsonObject => {
+    const metadata = written(undefined).metadata as { annotations: JsonObject };
+    return { metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } };
+  };
+
+  it("reads a parent of which somebody took the lists for one that has none", () => {
+    const metadata = written(undefined).metadata as { annotations: JsonObject };
+    const taken = ["starling.dev/attempted", "applyset.kubernetes.io/contains-group-kinds"];
+    const annotations = Object.fromEntries(
+      Object.entries(metadata.annotations).filter(([name]) => !taken.includes(name)),
+    );
+    const decision = nextParent({ metadata: { ...metadata, annotations } }, claim, { groupKinds: [deployment] });
+    expect(decision).toMatchObject({
+      object: { metadata: { annotations: { "applyset.kubernetes.io/contains-group-kinds": "Deployment.apps" } } },
+      record: { attempted: ["sha256:new"] },
+    });
+  });
+
+  it.each([
+    ["words", "soon"],
+    ["nothing", ""],
+    ["a fraction", "7.5"],
+    ["more than can be counted", "99999999999999999999"],
+    ["infinity", "Infinity"],
+  ])("takes a fence of %s for none", (_name, fence) => {
+    expect(nextParent(edited({ "starling.dev/fence": fence }), claim, { groupKinds: [] }).kind).toBe("write");
+  });
+
+  it.each([
+    ["no list", '{"a":1}'],
+    ["a text", '"sha256:aa"'],
+    ["what is no text", '[1,null,{},["sha256:aa"]]'],
+    ["no digests", '["sha256:","sha256:XY","aa","xsha256:aa","sha256:aa/b","sha512:aa"]'],
+    ["a digest that is too long", JSON.stringify([`sha256:${"a".repeat(65)}`])],
+  ])("names no blob after %s that was written into it", (_name, attempted) => {
+    const decision = nextParent(edited({ "starling.dev/attempted": attempted }), claim, { groupKinds: [] });
+    expect(decision).toMatchObject({ record: { attempted: ["sha256:new"] } });
+  });
+
+  it("reads the newest of more digests than it keeps", () => {
+    const many = Array.from({ length: 30 }, (_, index) => `sha256:${index}`);
+    const { renderDigest: _, ...deletion } = claim;
+    const parent = edited({ "starling.dev/attempted": JSON.stringify(many) });
+    expect(nextParent(parent, deletion, { groupKinds: [] })).toMatchObject({ record: { attempted: many.slice(10) } });
+  });
+
+  it("leaves kinds out that have no name, and writes the others in order", () => {
+    const parent = edited({ "applyset.kubernetes.io/contains-group-kinds": ",Secret,,Deployment.apps," });
+    expect(nextParent(parent, claim, { groupKinds: [configMap] })).toMatchObject({
+      object: {
+        metadata: {
+          annotations: { "applyset.kubernetes.io/contains-group-kinds": "ConfigMap,Deployment.apps,Secret" },
+        },
+      },
+    });
+  });
+
+  it.each<readonly [string, Partial<SyncClaim>, string]>([
+    ["another installation", { installationId: "inst-2" }, "ForeignOwner"],
+    ["another Sync of the same name", { syncUid: "uid-2" }, "ForeignOwner"],
+    ["a newer assignment", { generation: 5, token: "token-5" }, "ClusterAhead"],
+    ["a newer fence", { fence: 10 }, "ClusterAhead"],
+    ["a number that an assignment of ours cannot have", { generation: 99 }, "ClusterAhead"],
+    ["another installation with a token of ours", { installationId: "inst-2", token: "token-3" }, "ForeignOwner"],
+    ["a newer assignment under an older fence", { generation: 5, fence: 1, token: "token-5" }, "ClusterAhead"],
+    ["the same number in other rows", { token: "token-4-of-others" }, "ClusterAhead"],
+    ["an older number in other rows", { generation: 1, fence: 1, token: "token-1-of-others" }, "ClusterAhead"],
+  ])("refuses %s", (_name, theirs, reason) => {
+    const decision = nextParent(written(undefined, { ...claim, ...theirs }), claim, { groupKinds: [configMap] });
+    expect(decision).toMatchObject({ kind: "refuse", reason });
+  });
+
+  it.each<readonly [string, Partial<SyncClaim>]>([
+    ["the same claim, after a crash", {}],
+    ["an older assignment", { generation: 3, fence: 99, token: "token-3" }],
+    ["an assignment that somebody accepted, whoever's it was", { installationId: "inst-2", token: "token-of-theirs" }],
+    ["an older fence", { fence: 8 }],
+  ])("takes over %s", (_name, theirs) => {
+    const ours = { ...claim, acceptedToken: "token-of-theirs" };
+    expect(nextParent(written(undefined, { ...claim, ...theirs }), ours, { groupKinds: [configMap] }).kind).toBe(
+      "write",
+    );
+  });
+
+  it("refuses to begin anew where these rows have written before", () => {
+    expect(nextParent(undefined, { ...claim, mayBeNew: false }, { groupKinds: [] })).toMatchObject({
+      reason: "ParentMissing",
+      remembered: { generation: 0, fence: 0 },
+    });
+  });
+
+  it("tells what it was refused for, in the form that Starling writes", () => {
+    const theirs = { generation: 9, fence: 20, token: "token-9", inventory: `sha256:${"a".repeat(64)}` };
+    const parent = written(undefined, { ...claim, ...theirs });
+    expect(parentRefusal(parent, claim)?.remembered).toEqual({
+      generation: 9,
+      fence: 20,
+      token: "token-9",
+      revision: "main@sha1:1",
+      inventory: `sha256:${"a".repeat(64)}`,
+    });
+    const metadata = parent.metadata as { annotations: JsonObject };
+    const annotations = {
+      ...metadata.annotations,
+      "starling.dev/inventory": "../../else",
+      "starling.dev/token": "x y",
+      "starling.dev/revision": "r\u001b[31m\n".repeat(400),
+    };
+    const remembered = parentRefusal({ metadata: { ...metadata, annotations } }, claim)?.remembered;
+    expect(remembered).toMatchObject({ generation: 9, fence: 20 });
+    expect(remembered?.inventory).toBeUndefined();
+    expect(remembered?.token).toBeUndefined();
+    expect(remembered?.revision?.length).toBeLessThanOrEqual(300);
+    expect(remembered?.revision).not.toContain("\n");
+  });
+
+  it("refuses a parent of another tool", () => {
+    const theirs = {
+      metadata: { name: "shop.web.app", annotations: { "applyset.kubernetes.io/tooling": "kubectl/v1.34" } },
+    };
+    expect(nextParent(theirs, claim, { groupKinds: [] })).toMatchObject({ kind: "refuse", reason: "ForeignOwner" });
+  });
+
+  it("refuses a parent that another tool took over, whatever else it says", () => {
+    const decision = nextParent(edited({ "applyset.kubernetes.io/tooling": "kubectl/v1.34" }), claim, {
+      groupKinds: [],
+    });
+    expect(decision).toMatchObject({
+      reason: "ForeignOwner",
+      message: expect.stringContaining("ConfigMap starling-system/shop.web.app exists and is not Starling's"),
+    });
+  });
+
+  it("refuses a ConfigMap that is no parent", () => {
+    expect(nextParent({ metadata: { name: "shop.web.app" } }, claim, { groupKinds: [] })).toMatchObject({
+      reason: "ForeignOwner",
+      message: expect.stringContaining('(tooling "")'),
+    });
+  });
+
+  it("reads a list that somebody broke as empty", () => {
+    const parent = written(undefined);
+    const metadata = parent.metadata as { annotations: JsonObject };
+    const annotations = { ...metadata.annotations, "starling.dev/attempted": "not json" };
+    const decision = nextParent({ metadata: { ...metadata, annotations } }, claim, { groupKinds: [] });
+    expect(decision).toMatchObject({ record: { attempted: ["sha256:new"] } });
+  });
+});
+
+it.each<readonly [string, Partial<SyncClaim>, boolean]>([
+  ["itself", {}, true],
+  ["an older fence", { fence: 8 }, false],
+  ["a newer fence", { fence: 10 }, false],
+  ["another generation", { generation: 5 }, false],
+  ["another Sync", { syncUid: "uid-2" }, false],
+  ["another installation", { installationId: "inst-2" }, false],
+])("a parent holds the claim of %s", (_name, change, held) => {
+  expect(holdsClaim(written(undefined), { ...claim, ...change })).toBe(held);
+});
+
+it("a parent that is gone holds no claim", () => {
+  expect(holdsClaim(undefined, claim)).toBe(false);
+});

@@ -1,0 +1,373 @@
+import { describe, expect, test } from "vitest";
+import { kustomizeInputs } from "#shared/source/kustomize/kustomize-inputs.ts";
+import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
+
+function filesOf(contents: Readonly<Record<string, string>>) {
+  return new Map(
+    Object.entries(contents).map(([path, text]) => [
+      path,
+      { path, executable: false, content: new TextEncoder().encode(text) },
+    ]),
+  );
+}
+
+const artifact = {
+  "base/kustomization.yaml": "resources: [a.yaml]",
+  "base/a.yaml": "kind: A",
+  "component/Kustomization": "kind: Component\npatches: [{path: p.yaml}]",
+  "component/p.yaml": "kind: A",
+  "plain/a.yaml": "kind: A",
+  "app/a.yaml": "kind: A",
+  "app/values.env": "A=b",
+  "app/schema.json": "{}",
+  "app/prefix.yaml":
+    "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: x-\nfieldSpecs: [{path: metadata/name}]",
+  "app/labels.yaml":
+    "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {env: prod, path: a}\nfieldSpecs: [{path: metadata/labels}]",
+  "plugins/kustomization.yaml": "resources: [p.yaml]",
+  "plugins/p.yaml": "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: x-",
+  "plugins/empty/kustomization.yaml": "resources: []",
+  "app/exec.yaml":
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p, annotations: {config.kubernetes.io/function: 'exec: {path: x}'}}",
+  "app/function.yaml":
+    "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p, annotations: {config.kubernetes.io/function: 'container: {image: x}'}}",
+  "app/chart.yaml": "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: p}",
+  "app/remote-value.yaml":
+    "apiVersion: builtin\nkind: ValueAddTransformer\nmetadata: {name: p}\ntargetFilePath: http://127.0.0.1/x",
+  "app/plugin-list.yaml":
+    "apiVersion: builtin\nkind: PatchTransformerList\nitems: [{apiVersion: builtin, kind: PatchTransformer, path: http://127.0.0.1/x}]",
+  "app/letters.yaml": "apiVersion: builtin\nkind: patchtransformer\nmetadata: {name: p}",
+  "fetching/kustomization.yaml": "resources: [p.yaml]",
+  "fetching/p.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: http://127.0.0.1/x",
+  "reading/kustomization.yaml": "resources: [g.yaml]",
+  "reading/g.yaml": "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: p}\nfiles: [e=/proc/self/environ]",
+  "program/kustomization.yaml": "resources: [p.yaml]",
+  "program/p.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p}",
+  "patched/kustomization.yaml": "resources: [p.yaml]\npatches: [{target: {kind: P}, patch: '[]'}]",
+  "patched/p.yaml": "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}",
+  "circle/kustomization.yaml": "resources: [.]",
+  "two/kustomization.yaml": "resources: []",
+  "two/kustomization.yml": "resources: []",
+  "app/remote-patch.yaml":
+    "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: http://127.0.0.1/x.yaml",
+};
+
+function check(kustomization: string): void {
+  kustomizeInputs(filesOf({ ...artifact, "app/kustomization.yaml": kustomization }), "app");
+}
+
+const allowed: readonly (readonly [legend: string, kustomization: string])[] = [
+  ["files and folders", "resources: [a.yaml, ../base, ./a.yaml, ../base/]\ncomponents: [../component]"],
+  ["the old name for folders", "bases: [../base]"],
+  [
+    "patches in files and in place",
+    "patches:\n- path: a.yaml\n- target: {kind: A}\n  patch: |\n    - op: add\n      path: /a\n      value: https://example.com",
+  ],
+  [
+    "merge patches in files and in place",
+    "patchesStrategicMerge:\n- a.yaml\n- |\n  kind: A\n  url: https://example.com",
+  ],
+  ["JSON patches", "patchesJson6902: [{target: {kind: A}, path: a.yaml}]"],
+  ["replacements", "replacements:\n- path: a.yaml\n- source: {kind: A}\n  targets: [{fieldPaths: [spec.x]}]"],
+  [
+    "generators of ConfigMaps and Secrets",
+    "configMapGenerator: [{name: a, files: [a.yaml, k=a.yaml], envs: [values.env], literals: [URL=https://example.com]}]\nsecretGenerator: [{name: a, env: values.env}]",
+  ],
+  ["a schema", "openapi: {path: schema.json}"],
+  [
+    "plugins that are built in",
+    "transformers:\n- prefix.yaml\n- |\n  apiVersion: builtin\n  kind: LabelTransformer\n  metadata: {name: l}\n  fieldSpecs: [{path: metadata/labels, create: true}]",
+  ],
+  ["URLs where they are text", "commonAnnotations: {docs: https://example.com}\nimages: [{name: a, newName: https}]"],
+  ["no charts", "helmCharts: []"],
+  [
+    "labels that are named as files are",
+    "labels: [{pairs: {path: a, env: prod}}]\nconfigMapGenerator: [{name: a, options: {labels: {env: prod, files: x}}}]\ntransformers: [labels.yaml]",
+  ],
+  ["plugins that a folder lists", "transformers: [../plugins]\ngenerators: [../plugins/empty]"],
+];
+
+const refused: readonly (readonly [legend: string, kustomization: string, message: string])[] = [
+  [
+    "an http resource",
+    "resources: [http://127.0.0.1/x.yaml]",
+    'app/kustomization.yaml, resources[0]: "http://127.0.0.1/x.yaml" is remote',
+  ],
+  ["an https resource", "resources: [a.yaml, https://example.com/x.yaml]", "resources[1]"],
+  ["a resource under a name in other letters", "Resources: [http://127.0.0.1/x.yaml]", "is remote"],
+  ["a resource under a name that folds to it", "re\u017fources: [http://127.0.0.1/x.yaml]", "is remote"],
+  ["a git base", "resources: ['github.com/acme/base?ref=main']", "is not in the artifact"],
+  ["a git base over ssh", "bases: ['git@github.com:acme/base']", "is remote"],
+  ["a git base with a prefix", "resources: ['git::https://github.com/acme/base']", "is remote"],
+  ["a file scheme", "resources: ['file:///etc/passwd']", "is remote"],
+  ["a remote component", "components: [https://github.com/acme/c]", "components[0]"],
+  ["a remote CRD", "crds: [http://127.0.0.1/x]", "crds[0]"],
+  ["a remote schema", "openapi: {path: http://127.0.0.1/x}", "openapi.path"],
+  ["a remote patch", "patches: [{path: http://127.0.0.1/x}]", "patches[0].path"],
+  ["a remote patch in the old spelling", "patches: [http://127.0.0.1/x]", "patches[0]"],
+  ["a remote merge patch", "patchesStrategicMerge: [http://127.0.0.1/x]", "patchesStrategicMerge[0]"],
+  ["a remote JSON patch", "patchesJson6902: [{path: http://127.0.0.1/x}]", "patchesJson6902[0].path"],
+  ["a remote replacement", "replacements: [{path: http://127.0.0.1/x}]", "replacements[0].path"],
+  ["a remote configuration", "configurations: [http://127.0.0.1/x]", "configurations[0]"],
+  [
+    "a remote file of a ConfigMap",
+    "configMapGenerator: [{name: a, files: ['k=http://127.0.0.1/x']}]",
+    "configMapGenerator[0].files[0]",
+  ],
+  [
+    "a remote environment of a Secret",
+    "secretGenerator: [{name: a, envs: [http://127.0.0.1/x]}]",
+    "secretGenerator[0].envs[0]",
+  ],
+  ["a remote generator", "generators: [http://127.0.0.1/x]", "generators[0]"],
+  ["a remote transformer", "transformers: [http://127.0.0.1/x]", "transformers[0]"],
+  ["a remote validator", "validators: [http://127.0.0.1/x]", "validators[0]"],
+  [
+    "a plugin that fetches",
+    "transformers: [remote-patch.yaml]",
+    'transformers[0].path: "http://127.0.0.1/x.yaml" is remote',
+  ],
+  [
+    "a plugin that is a program",
+    "generators: [exec.yaml]",
+    "app/exec.yaml, document 1, generators[0]: asks for the plugin v1/ConfigMap",
+  ],
+  ["a plugin in a container", "transformers: [function.yaml]", "asks for a function in a container or program"],
+  [
+    "a plugin in place that is not built in",
+    "generators:\n- |\n  apiVersion: someteam.example.com/v1\n  kind: ChartInflator",
+    "asks for the plugin someteam.example.com/v1/ChartInflator",
+  ],
+  ["charts", "helmCharts: [{name: a, repo: https://example.com}]", "helmCharts: inflates Helm charts"],
+  ["charts in the old spelling", "helmChartInflationGenerator: [{chartName: a}]", "inflates Helm charts"],
+  ["charts by plugin", "generators: [chart.yaml]", "and no Helm charts"],
+  ["an absolute path", "resources: [/etc/hostname]", "is an absolute path"],
+  ["a path that leaves the artifact", "resources: [../../etc]", '"../../etc" leaves the artifact'],
+  [
+    "a file that is not there",
+    "resources: [missing.yaml]",
+    "is not in the artifact; add its folder to the Source's spec.paths",
+  ],
+  [
+    "a folder without a kustomization",
+    "resources: [../plain]",
+    "plain: holds no kustomization.yaml, no kustomization.yml, no Kustomization",
+  ],
+  ["no YAML", "resources: [", "app/kustomization.yaml:1"],
+  ["a list", "- a", "is no map"],
+  ["a plugin that adds values of a file", "transformers: [remote-value.yaml]", "transformers[0].targetFilePath"],
+  ["a plugin in a list", "transformers: [plugin-list.yaml]", "asks for the plugin builtin/PatchTransformerList"],
+  [
+    "a plugin with a name in other letters",
+    "transformers: [letters.yaml]",
+    "asks for the plugin builtin/patchtransformer",
+  ],
+  [
+    "a plugin in a folder that fetches",
+    "transformers: [../fetching]",
+    'transformers[0].path: "http://127.0.0.1/x" is remote',
+  ],
+  [
+    "a plugin in a folder that reads another file",
+    "generators: [../reading]",
+    '"/proc/self/environ" is an absolute path',
+  ],
+  ["a plugin in a folder that is a program", "validators: [../program]", "asks for the plugin v1/ConfigMap"],
+  [
+    "a folder that makes plugins",
+    "transformers: [../patched]",
+    "patched/kustomization.yaml, patches: changes plugin configurations, which then cannot be judged",
+  ],
+  ["a folder of plugins without a kustomization", "transformers: [../plain]", '"../plain" holds no kustomization'],
+  ["folders of plugins that list each other", "transformers: [../circle]", "lists folders that list folders"],
+  [
+    "two kustomizations in one folder",
+    "resources: [../two]",
+    "two/kustomization.yml: stands beside two/kustomization.yaml",
+  ],
+];
+
+/** What kustomize gets to see, as texts. */
+function seen(contents: Readonly<Record<string, string>>, folder = "."): Record<string, string> {
+  const inputs = kustomizeInputs(filesOf(contents), folder);
+  return Object.fromEntries([...inputs].map(([path, content]) => [path, new TextDecoder().decode(content)]));
+}
+
+const prefix = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: yes-\n";
+const labels = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {env: prod, path: yes}\n";
+
+describe("what kustomize gets to see", () => {
+  test("is what the build refers to, and nothing else", () => {
+    expect(
+      seen(
+        {
+          "app/kustomization.yaml":
+            "resources: [../base]\nconfigMapGenerator: [{name: c, files: [.env, k=../app/data.bin]}]",
+          "app/.env": "A=b",
+          "app/data.bin": "x: [",
+          "app/.kube/kuberc": "kind: Preference",
+          "base/kustomization.yml": "resources: [a.yaml]\npatches: [{path: p.yaml}]",
+          "base/a.yaml": "kind: A",
+          "base/p.yaml": "kind: A",
+          "base/unused.yaml": "kind: A",
+          ".kube/kuberc": "kind: Preference",
+          ".config/kustomize/plugin/v1/x/X": "#!/bin/sh",
+        },
+        "app",
+      ),
+    ).toEqual({
+      "app/kustomization.yaml":
+        '{"resources":["../base"],"configMapGenerator":[{"name":"c","files":[".env","k=../app/data.bin"]}]}',
+      "app/.env": "A=b",
+      "app/data.bin": "x: [",
+      "base/kustomization.yml": '{"resources":["a.yaml"],"patches":[{"path":"p.yaml"}]}',
+      "base/a.yaml": "kind: A",
+      "base/p.yaml": "kind: A",
+    });
+  });
+
+  test("is the first document of a kustomization, with its aliases written out and nothing that YAML would fold", () => {
+    const text = 'x: &x [a.yaml]\nresources: *x\nnamePrefix: "a\\u2028\\u0085b"\n---\nresources: [b.yaml]';
+    expect(seen({ "kustomization.yaml": text, "a.yaml": "", "b.yaml": "" })).toEqual({
+      "kustomization.yaml": '{"x":["a.yaml"],"resources":["a.yaml"],"namePrefix":"a\\u2028\\u0085b"}',
+      "a.yaml": "",
+    });
+  });
+
+  test("is nothing where kustomize reads an empty first document", () => {
+    const inputs = seen({ "kustomization.yaml": "---\n# empty\n---\nresources: [a.yaml]", "a.yaml": "" });
+    expect(inputs).toEqual({ "kustomization.yaml": "{}" });
+  });
+
+  test("are plugin configurations as they were read, with words that stay words", () => {
+    const inputs = seen({
+      "kustomization.yaml": `transformers:\n- p.yaml\n- |\n  ${labels.replaceAll("\n", "\n  ")}\n`,
+      "p.yaml": `${prefix}---\n${labels}`,
+    });
+    const labelsRead =
+      '{"apiVersion":"builtin","kind":"LabelTransformer","metadata":{"name":"l"},"labels":{"env":"prod","path":"yes"}}';
+    expect(inputs["p.yaml"]).toBe(
+      `{"apiVersion":"builtin","kind":"PrefixTransformer","metadata":{"name":"p"},"prefix":"yes-"}\n---\n${labelsRead}`,
+    );
+    expect(JSON.parse(inputs["kustomization.yaml"] ?? "")).toEqual({ transformers: [labelsRead, "p.yaml"] });
+  });
+
+  test("are the configurations that a folder lists, in place of the folder", () => {
+    const inputs = seen(
+      {
+        "app/kustomization.yaml": `transformers:\n- ../plugins\n- last.yaml\n- |\n  ${labels.replaceAll("\n", "\n  ")}`,
+        "app/last.yaml": prefix.replace("yes-", "last-"),
+        "plugins/kustomization.yaml":
+          "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml, more]",
+        "plugins/a.yaml": prefix.replace("yes-", "first-"),
+        "plugins/more/kustomization.yaml": "resources: [b.yaml]",
+        "plugins/more/b.yaml": prefix.replace("yes-", "second-"),
+      },
+      "app",
+    );
+    const { transformers } = JSON.parse(inputs["app/kustomization.yaml"] ?? "");
+    expect(transformers.map((text: string) => JSON.parse(text).prefix ?? "labels")).toEqual([
+      "labels",
+      "first-",
+      "second-",
+      "last-",
+    ]);
+    expect(Object.keys(inputs)).not.toContain("plugins/kustomization.yaml");
+  });
+});
+
+describe("a build that would be too large", () => {
+  const bomb = [
+    "kind: A",
+    "a: &a [xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx, xxxxxxxxxx]",
+    ...["b", "c", "d", "e", "f", "g"].map((name, index) => {
+      const before = `*${"abcdef"[index]}`;
+      return `${name}: &${name} [${Array.from({ length: 12 }, () => before).join(", ")}]`;
+    }),
+  ].join("\n");
+
+  const places: readonly (readonly [legend: string, kustomization: string, message: string])[] = [
+    ["a resource", "resources: [bomb.yaml]", "bomb.yaml:"],
+    ["a patch", "patches: [{path: bomb.yaml}]", "bomb.yaml:"],
+    ["a merge patch", "patchesStrategicMerge: [bomb.yaml]", "bomb.yaml:"],
+    ["a JSON patch", "patchesJson6902: [{target: {kind: A}, path: bomb.yaml}]", "bomb.yaml:"],
+    ["a CRD", "crds: [bomb.yaml]", "bomb.yaml:"],
+    ["a configuration", "configurations: [bomb.yaml]", "bomb.yaml:"],
+    ["a schema", "openapi: {path: bomb.yaml}", "bomb.yaml:"],
+    ["a replacement", "replacements: [{path: bomb.yaml}]", "bomb.yaml:"],
+    ["a plugin's configuration", "transformers: [bomb.yaml]", "bomb.yaml:"],
+    [
+      "the patch of a plugin",
+      "transformers:\n- |\n  {apiVersion: builtin, kind: PatchTransformer, metadata: {name: p}, path: bomb.yaml}",
+      "bomb.yaml:",
+    ],
+    [
+      "a patch in place",
+      `patches:\n- patch: |\n    ${bomb.replaceAll("\n", "\n    ")}`,
+      "kustomization.yaml, patches[0].patch:",
+    ],
+    [
+      "a merge patch in place",
+      `patchesStrategicMerge:\n- |\n  ${bomb.replaceAll("\n", "\n  ")}`,
+      "kustomization.yaml, patchesStrategicMerge[0]:",
+    ],
+    ["the kustomization", `${bomb}\nresources: []`, "kustomization.yaml:"],
+  ];
+
+  test.each(places)("aliases that explode in %s are refused", (_legend, kustomization, message) => {
+    const files = filesOf({ "kustomization.yaml": kustomization, "bomb.yaml": bomb });
+    expect(() => kustomizeInputs(files, ".")).toThrow(message);
+    expect(() => kustomizeInputs(files, ".")).toThrow("aliases would expand to more than 10000000 characters");
+  });
+
+  test("aliases in the data of a ConfigMap are nobody's business", () => {
+    const files = filesOf({ "kustomization.yaml": "configMapGenerator: [{name: a, files: [b]}]", b: bomb });
+    expect(() => kustomizeInputs(files, ".")).not.toThrow();
+  });
+
+  test("a file in UTF-16, which Go reads and this parser does not, is refused", () => {
+    const files = filesOf({ "kustomization.yaml": "resources: [a.yaml]" });
+    const content = new Uint8Array([0xff, 0xfe, ...Buffer.from("kind: A", "utf16le")]);
+    files.set("a.yaml", { path: "a.yaml", executable: false, content });
+    expect(() => kustomizeInputs(files, ".")).toThrow("a.yaml: is not UTF-8; save it as UTF-8");
+  });
+
+  test("folders that include the next one twice are counted as often as kustomize loads them", () => {
+    const contents: Record<string, string> = { "l0/kustomization.yaml": "resources: [a.yaml]", "l0/a.yaml": "kind: A" };
+    for (let level = 1; level <= 20; level++) {
+      for (const side of ["x", "y"]) {
+        contents[`l${level}${side}/kustomization.yaml`] = `namePrefix: ${side}-\nresources: [../l${level - 1}]`;
+      }
+      contents[`l${level}/kustomization.yaml`] = `resources: [../l${level}x, ../l${level}y]`;
+    }
+    expect(() => kustomizeInputs(filesOf(contents), "l20")).toThrow(
+      /^l20\/kustomization.yaml: makes kustomize load \d+ bytes, more than 67108864/,
+    );
+    expect(() => kustomizeInputs(filesOf(contents), "l10")).not.toThrow();
+  });
+});
+
+describe("kustomizeInputs", () => {
+  test.each(allowed)("lets %s through", (_legend, kustomization) => {
+    expect(() => check(kustomization)).not.toThrow();
+  });
+
+  test.each(refused)("refuses %s", (_legend, kustomization, message) => {
+    expect(() => check(kustomization)).toThrow(ManifestError);
+    expect(() => check(kustomization)).toThrow(message);
+  });
+
+  test("reads every kustomization that is reachable", () => {
+    const files = filesOf({
+      "kustomization.yaml": "resources: [a]",
+      "a/kustomization.yml": "components: [../b]",
+      "b/Kustomization": "kind: Component\nresources: [http://127.0.0.1/x]",
+    });
+    expect(() => kustomizeInputs(files, ".")).toThrow("b/Kustomization, resources[0]");
+  });
+
+  test("ends where kustomizations include each other", () => {
+    const files = filesOf({ "a/kustomization.yaml": "resources: [../b]", "b/kustomization.yaml": "resources: [../a]" });
+    expect(() => kustomizeInputs(files, "a")).not.toThrow();
+  });
+});

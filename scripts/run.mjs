@@ -33,7 +33,7 @@ const HEARTBEAT_SECONDS = 5;
 const STALE_SECONDS = 600;
 
 const commands = {
-  demo: ["local/demo.ts"],
+  demo: ["local/stories/demo.ts"],
   test: ["node_modules/vitest/vitest.mjs", "run"],
   bench: ["test/bench/main.ts"],
   nightly: ["test/nightly/main.ts"],

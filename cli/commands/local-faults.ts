@@ -3,7 +3,7 @@ import { type ExitReason, usageFailure } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
 import type { Session } from "#cli/session.ts";
-import type { ControlCall, ListedFaults } from "#local/control-server.ts";
+import type { ControlCall, ListedFaults } from "#local/serve/control-server.ts";
 
 const MAX_SEED = 2 ** 32 - 1;
 

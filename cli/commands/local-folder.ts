@@ -4,9 +4,9 @@ import { type Context, readContexts, writeContexts } from "#cli/contexts.ts";
 import { CliFailure } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import type { Session } from "#cli/session.ts";
-import { type ControlCall, callControl, type ListedFaults } from "#local/control-server.ts";
-import { LocalFailure } from "#local/local-failure.ts";
-import { type MachineFile, readMachine } from "#local/machine-file.ts";
+import { LocalFailure } from "#local/base/local-failure.ts";
+import { type ControlCall, callControl, type ListedFaults } from "#local/serve/control-server.ts";
+import { type MachineFile, readMachine } from "#local/serve/machine-file.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 

@@ -21,15 +21,15 @@ import { confirmConsequences } from "#cli/confirm.ts";
 import { contextPath } from "#cli/contexts.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import type { Session } from "#cli/session.ts";
-import { portFlags } from "#local/choose-ports.ts";
-import { contextsOf } from "#local/kubeconfig-file.ts";
-import { LocalFailure } from "#local/local-failure.ts";
-import type { MachineFile } from "#local/machine-file.ts";
-import { accountText, ownCluster, removalCommand, serverVersion } from "#local/own-cluster.ts";
-import { prepareFolder } from "#local/prepare-folder.ts";
-import type { ServePlan } from "#local/serve-local.ts";
-import { type ClusterChoice, clustersOf, type Identity, type Ports, readIdentity } from "#local/state-folder.ts";
-import { isSameRepository } from "#local/user-repository.ts";
+import { LocalFailure } from "#local/base/local-failure.ts";
+import { contextsOf } from "#local/clusters/kubeconfig-file.ts";
+import { accountText, ownCluster, removalCommand, serverVersion } from "#local/clusters/own-cluster.ts";
+import { isSameRepository } from "#local/git/user-repository.ts";
+import { portFlags } from "#local/serve/choose-ports.ts";
+import type { MachineFile } from "#local/serve/machine-file.ts";
+import { prepareFolder } from "#local/serve/prepare-folder.ts";
+import type { ServePlan } from "#local/serve/serve-local.ts";
+import { type ClusterChoice, clustersOf, type Identity, type Ports, readIdentity } from "#local/serve/state-folder.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
@@ -336,7 +336,7 @@ export interface LocalServeOptions {
 
 /** What `up` runs in the background: the machine itself, until it is told to end. Tells `up` why it does not start. */
 export async function localServe(session: Session, options: LocalServeOptions): Promise<ExitReason> {
-  const { servePlanSchema, serveLocal } = await import("#local/serve-local.ts");
+  const { servePlanSchema, serveLocal } = await import("#local/serve/serve-local.ts");
   const left = new AbortController();
   const leave = () => left.abort();
   if (options.attached === true) process.once("disconnect", leave);

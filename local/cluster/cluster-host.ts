@@ -1,6 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
+import { onlyFromHere } from "#local/base/from-here.ts";
+import { listenOnLoopback } from "#local/base/loopback-server.ts";
+import { createTlsCertificate, expiredTlsCertificate, type TlsCertificate } from "#local/base/tls-certificate.ts";
 import type { Authenticator } from "#local/cluster/authorization/authentication.ts";
 import { bootstrap } from "#local/cluster/bootstrap.ts";
 import { Cluster } from "#local/cluster/cluster.ts";
@@ -15,9 +18,6 @@ import {
 } from "#local/cluster/request-listener.ts";
 import { Scheduler } from "#local/cluster/scheduler.ts";
 import { loadState, saveState } from "#local/cluster/state-files.ts";
-import { onlyFromHere } from "#local/from-here.ts";
-import { listenOnLoopback } from "#local/loopback-server.ts";
-import { createTlsCertificate, expiredTlsCertificate, type TlsCertificate } from "#local/tls-certificate.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
 export type { Authenticator, User } from "#local/cluster/authorization/authentication.ts";

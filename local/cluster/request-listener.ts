@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { dump } from "js-yaml";
+import { readBytesUpTo } from "#local/base/read-bytes.ts";
 import { type ApiRequest, type ApiResponse, handleRequest } from "#local/cluster/api-server.ts";
 import { type Authenticator, authenticate, type User } from "#local/cluster/authorization/authentication.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
@@ -8,7 +9,6 @@ import { protobufToJson } from "#local/cluster/operations/protobuf.ts";
 import { parseResourcePath } from "#local/cluster/resource-path.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
 import { StatusError } from "#local/cluster/status-error.ts";
-import { readBytesUpTo } from "#local/read-bytes.ts";
 import { type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
 export interface HostedCluster {

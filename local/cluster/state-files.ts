@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { TlsCertificate } from "#local/base/tls-certificate.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
-import type { TlsCertificate } from "#local/tls-certificate.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { isJsonObject, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 

@@ -1,5 +1,5 @@
 /** The weather of AWS as words: `hostile`, `sqs.lose=0.1`, `dynamodb.indexLagMs=2s`. */
-import { everyday, type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
+import { everyday, type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
 import { millisecondsOf, shareOf, splitSetting, unknownKnob, wrongValue } from "#local/faults/fault-setting.ts";
 
 const weathers: Readonly<Record<string, FaultOptions>> = { quiet, everyday, hostile };

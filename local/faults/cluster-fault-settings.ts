@@ -1,7 +1,8 @@
 /** The knobs of an embedded cluster as words: `latency=500ms`, `throttle=0.2`, `network=hangs`. */
+
+import { LocalFailure } from "#local/base/local-failure.ts";
 import { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";
 import { millisecondsOf, shareOf, splitSetting, unknownKnob, wrongValue } from "#local/faults/fault-setting.ts";
-import { LocalFailure } from "#local/local-failure.ts";
 import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 /** Faults that are being changed: checked as a whole at the end. */

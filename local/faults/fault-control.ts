@@ -1,5 +1,6 @@
-import { type FaultOptions, quiet } from "#local/aws/fault-options.ts";
-import type { FaultProxy } from "#local/aws/fault-proxy.ts";
+import type { FaultProxy } from "#local/aws/proxy/fault-proxy.ts";
+import { type FaultOptions, quiet } from "#local/aws/wire/fault-options.ts";
+import { LocalFailure } from "#local/base/local-failure.ts";
 import type { ClusterFaults, ClusterHost } from "#local/cluster/cluster-host.ts";
 import { awsSettings, awsWords, withAwsSettings } from "#local/faults/aws-fault-settings.ts";
 import {
@@ -8,7 +9,6 @@ import {
   concernsConnections,
   withClusterSettings,
 } from "#local/faults/cluster-fault-settings.ts";
-import { LocalFailure } from "#local/local-failure.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 
 /** The faults of one target. */

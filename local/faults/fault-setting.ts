@@ -1,5 +1,5 @@
 /** What settings of all targets have in common. */
-import { LocalFailure } from "#local/local-failure.ts";
+import { LocalFailure } from "#local/base/local-failure.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 
 /** `latency=500ms` in two; a word without `=` has no value. */

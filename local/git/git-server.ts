@@ -2,6 +2,10 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { access, mkdir } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
+import { LocalFailure } from "#local/base/local-failure.ts";
+import { serveOnLoopback } from "#local/base/loopback-server.ts";
+import { takeTurns } from "#local/base/take-turns.ts";
+import type { TlsCertificate } from "#local/base/tls-certificate.ts";
 import { type Cut, refuse } from "#local/git/cut-answer.ts";
 import { runGit } from "#local/git/git-command.ts";
 import { serveHttpBackend } from "#local/git/http-backend.ts";
@@ -16,10 +20,6 @@ import {
   refUpdates,
   repositoryFolder,
 } from "#local/git/repository.ts";
-import { LocalFailure } from "#local/local-failure.ts";
-import { serveOnLoopback } from "#local/loopback-server.ts";
-import { takeTurns } from "#local/take-turns.ts";
-import type { TlsCertificate } from "#local/tls-certificate.ts";
 
 export interface GitServerOptions {
   /** Folder of the bare repositories. */

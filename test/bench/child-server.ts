@@ -1,13 +1,14 @@
 /** Servers in a process of their own, so that their time is not counted as a client's; it ends with its parent. */
-import { startDynamo } from "#local/aws/dynamo-server.ts";
-import { quiet } from "#local/aws/fault-options.ts";
-import { startFaultProxy } from "#local/aws/fault-proxy.ts";
-import { lambdaApi } from "#local/aws/lambda-api.ts";
-import { Principals } from "#local/aws/principals.ts";
-import { startSecrets } from "#local/aws/secrets-server.ts";
-import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
+
+import { Principals } from "#local/aws/iam/principals.ts";
+import { lambdaApi } from "#local/aws/lambda/lambda-api.ts";
+import { startFaultProxy } from "#local/aws/proxy/fault-proxy.ts";
+import { startDynamo } from "#local/aws/services/dynamo-server.ts";
+import { startSecrets } from "#local/aws/services/secrets-server.ts";
+import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
+import { quiet } from "#local/aws/wire/fault-options.ts";
 import { type ClusterFaults, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { deploy } from "#local/deployment.ts";
+import { deploy } from "#local/machine/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { awsClients } from "#shared/lambda/aws-clients.ts";

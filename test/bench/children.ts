@@ -2,8 +2,8 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { ClusterFaults } from "#local/cluster/cluster-host.ts";
-import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
-import { findKubeAssets } from "#local/envtest/kube-assets.ts";
+import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
+import { findKubeAssets } from "#local/clusters/kube-assets.ts";
 import type { AwsClientOptions } from "#shared/lambda/aws-clients.ts";
 import type { TargetName } from "#test/bench/bench.ts";
 

@@ -1,4 +1,4 @@
-import { createRandom, type Random } from "#local/aws/random.ts";
+import { createRandom, type Random } from "#local/base/random.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { parseJson, stringifyJson } from "#shared/base/json.ts";
 import { detectDrift } from "#shared/kube/engine/detect-drift.ts";

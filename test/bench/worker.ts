@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { CreateSecretCommand } from "@aws-sdk/client-secrets-manager";
 import { applyEnv } from "#functions/apply/env.ts";
 import { wireApply } from "#functions/apply/wire.ts";
-import { createLambdaContext } from "#local/aws/lambda-context.ts";
+import { createLambdaContext } from "#local/aws/lambda/lambda-context.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";

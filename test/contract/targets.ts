@@ -1,7 +1,7 @@
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
-import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
-import type { KubeAssets } from "#local/envtest/kube-assets.ts";
-import { locateKubeAssets } from "#local/locate-kube-assets.ts";
+import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
+import type { KubeAssets } from "#local/clusters/kube-assets.ts";
+import { locateKubeAssets } from "#local/clusters/locate-kube-assets.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import { endpointOf } from "#test/support/cluster-fixture.ts";
 

@@ -4,10 +4,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { callLine, type RecordedCall } from "#local/aws/call-recorder.ts";
-import { type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
-import { createRandom } from "#local/aws/random.ts";
-import { pacedClock } from "#local/paced-clock.ts";
+import { callLine, type RecordedCall } from "#local/aws/proxy/call-recorder.ts";
+import { type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
+import { pacedClock } from "#local/base/paced-clock.ts";
+import { createRandom } from "#local/base/random.ts";
 import { awaitEnd, fewClusters, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
 import { type DeathPoint, planDeaths } from "#test/support/death-plan.ts";
 import { startWorld, type World, type WorldOptions } from "#test/support/e2e-world.ts";

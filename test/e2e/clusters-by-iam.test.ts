@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { pacedClock } from "#local/paced-clock.ts";
-import { addFleet, type Stack, startStack } from "#local/stack.ts";
+import { pacedClock } from "#local/base/paced-clock.ts";
+import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import type { ClusterObject, SyncGroupObject } from "#shared/fleet/api/objects.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 

@@ -118,7 +118,7 @@ describe("whatever ends the demo, it leaves no process, no port and no file", ()
   });
 
   const pids = () => processesWith(tmp).map((line) => Number.parseInt(line, 10));
-  const demoItself = () => processesWith(tmp).find((line) => line.includes("local/demo.ts"));
+  const demoItself = () => processesWith(tmp).find((line) => line.includes("local/stories/demo.ts"));
 
   async function nothingIsLeft(ports: readonly number[]): Promise<void> {
     await vi.waitFor(() => expect(processesWith(tmp)).toEqual([]), { timeout: 30_000, interval: 50 });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { findKubeAssets } from "#local/envtest/kube-assets.ts";
+import { findKubeAssets } from "#local/clusters/kube-assets.ts";
 import { makeLocalHome, settings } from "#test/support/local-home.ts";
 import { listens, portsOf, processesWith } from "#test/support/processes.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { quiet } from "#local/aws/fault-options.ts";
-import type { LambdaHandler } from "#local/aws/lambda-context.ts";
+import type { LambdaHandler } from "#local/aws/lambda/lambda-context.ts";
+import { quiet } from "#local/aws/wire/fault-options.ts";
 import type { InterceptedRequest } from "#local/cluster/request-listener.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";

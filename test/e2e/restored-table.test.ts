@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { registerClusters } from "#local/register-clusters.ts";
+import { registerClusters } from "#local/machine/register-clusters.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";

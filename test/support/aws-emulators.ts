@@ -1,11 +1,11 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { S3Client } from "@aws-sdk/client-s3";
 import { SQSClient } from "@aws-sdk/client-sqs";
-import { startDynamo } from "#local/aws/dynamo-server.ts";
-import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/fault-proxy.ts";
-import { lambdaApi } from "#local/aws/lambda-api.ts";
-import { Principals } from "#local/aws/principals.ts";
-import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
+import { Principals } from "#local/aws/iam/principals.ts";
+import { lambdaApi } from "#local/aws/lambda/lambda-api.ts";
+import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/proxy/fault-proxy.ts";
+import { startDynamo } from "#local/aws/services/dynamo-server.ts";
+import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
 
 export interface AwsEmulators {
   readonly proxy: FaultProxy;

@@ -1,6 +1,6 @@
 /** What people do to Starling's objects on a busy day. */
 import assert from "node:assert/strict";
-import { ApiAnswer } from "#local/api-session.ts";
+import { ApiAnswer } from "#local/machine/api-session.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";

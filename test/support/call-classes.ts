@@ -1,7 +1,8 @@
 /** Every call of a run by its kind, so that the n-th of each can be failed. */
-import type { AwsCall } from "#local/aws/aws-call.ts";
-import { accessKeyIdOf } from "#local/aws/sessions.ts";
-import type { Machine } from "#local/machine.ts";
+
+import { accessKeyIdOf } from "#local/aws/iam/sessions.ts";
+import type { AwsCall } from "#local/aws/wire/aws-call.ts";
+import type { Machine } from "#local/machine/machine.ts";
 
 /** E.g. `dynamodb:GetItem`. The calls of people and of the tests' own hands have none; queues are polled by Lambda. */
 export function classOfCall(call: AwsCall, people: Machine["api"]["credentials"]): string | undefined {

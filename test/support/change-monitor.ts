@@ -1,5 +1,5 @@
-import type { AwsCall } from "#local/aws/aws-call.ts";
-import type { HttpReply } from "#local/aws/emulator-client.ts";
+import type { AwsCall } from "#local/aws/wire/aws-call.ts";
+import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
 import type { RequestRecord } from "#local/cluster/cluster-host.ts";
 import { isOutstanding, isParked, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";

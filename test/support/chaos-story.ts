@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { ApiAnswer } from "#local/api-session.ts";
+import { ApiAnswer } from "#local/machine/api-session.ts";
 import {
   configMap,
   groupDocument,

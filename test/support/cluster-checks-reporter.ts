@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import type { Reporter, TestCase, TestModule, TestRunEndReason, TestSuite } from "vitest/node";
-import { defaultKubeAssetsFolder } from "#local/envtest/kube-assets.ts";
-import { locateKubeAssets } from "#local/locate-kube-assets.ts";
+import { defaultKubeAssetsFolder } from "#local/clusters/kube-assets.ts";
+import { locateKubeAssets } from "#local/clusters/locate-kube-assets.ts";
 
 /** Suites that take a target end their names like this. */
 const targetPattern = /\bon (?:the )?(embedded API server|kube-apiserver)/;

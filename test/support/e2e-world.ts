@@ -4,18 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ScanCommand, type ScanCommandOutput } from "@aws-sdk/lib-dynamodb";
-import type { ApiSession } from "#local/api-session.ts";
-import { callLine, createCallRecorder, type RecordedCall } from "#local/aws/call-recorder.ts";
-import type { EventSourceLoop, InvocationReport } from "#local/aws/event-source-loop.ts";
-import { everyday } from "#local/aws/fault-options.ts";
+import type { EventSourceLoop, InvocationReport } from "#local/aws/lambda/event-source-loop.ts";
+import { callLine, createCallRecorder, type RecordedCall } from "#local/aws/proxy/call-recorder.ts";
+import { everyday } from "#local/aws/wire/fault-options.ts";
+import { type PacedClock, pacedClock } from "#local/base/paced-clock.ts";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { type GitServer, type GitServerOptions, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { type FileChanges, zeroId } from "#local/git/repository.ts";
-import { type Machine, type MachineOptions, startMachine } from "#local/machine.ts";
-import { type PacedClock, pacedClock } from "#local/paced-clock.ts";
-import { registerClusters } from "#local/register-clusters.ts";
-import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
-import { createTlsCertificate } from "#local/tls-certificate.ts";
+import type { ApiSession } from "#local/machine/api-session.ts";
+import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
+import { registerClusters } from "#local/machine/register-clusters.ts";
+import { skewedSandboxes } from "#local/machine/skewed-sandboxes.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import type {
   ApiList,

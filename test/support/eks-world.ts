@@ -1,9 +1,9 @@
 /** Accounts with EKS clusters and roles, and a clock that is put forward by hand. */
 import type { STSClient } from "@aws-sdk/client-sts";
-import { type EksCluster, EksRegister } from "#local/aws/eks-register.ts";
-import { type CallFailure, type EksStsCall, type EksStsServer, startEksAndSts } from "#local/aws/eks-sts-server.ts";
-import { IamRoles } from "#local/aws/iam-roles.ts";
-import { type AccessKey, Principals } from "#local/aws/principals.ts";
+import { type EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";
+import { type CallFailure, type EksStsCall, type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
+import { IamRoles } from "#local/aws/iam/iam-roles.ts";
+import { type AccessKey, Principals } from "#local/aws/iam/principals.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 

@@ -1,9 +1,9 @@
-import { startDynamo } from "#local/aws/dynamo-server.ts";
-import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/fault-proxy.ts";
-import { lambdaApi } from "#local/aws/lambda-api.ts";
-import { Principals } from "#local/aws/principals.ts";
-import { startSecrets } from "#local/aws/secrets-server.ts";
-import { startSqsAndS3 } from "#local/aws/sqs-s3-server.ts";
+import { Principals } from "#local/aws/iam/principals.ts";
+import { lambdaApi } from "#local/aws/lambda/lambda-api.ts";
+import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "#local/aws/proxy/fault-proxy.ts";
+import { startDynamo } from "#local/aws/services/dynamo-server.ts";
+import { startSecrets } from "#local/aws/services/secrets-server.ts";
+import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
 import { type CoreClients, coreClients } from "#shared/lambda/core-clients.ts";
 
 export interface EmulatedClients {

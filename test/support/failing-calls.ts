@@ -2,8 +2,9 @@
  * Fails calls of a run by their number in their class: to DynamoDB, SQS and S3 at the proxy, to the API servers and to
  * the git server at their own doors. The sandbox that made the call lives on.
  */
-import type { AwsCall } from "#local/aws/aws-call.ts";
-import type { PlannedFailure } from "#local/aws/call-failures.ts";
+
+import type { PlannedFailure } from "#local/aws/proxy/call-failures.ts";
+import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 import type { InterceptedRequest, Interception } from "#local/cluster/request-listener.ts";
 import type { Cut } from "#local/git/cut-answer.ts";
 import { classOfCall, classOfFetch, classOfRequest } from "#test/support/call-classes.ts";

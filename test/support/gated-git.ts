@@ -3,9 +3,9 @@ import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { listenOnLoopback } from "#local/base/loopback-server.ts";
+import type { TlsCertificate } from "#local/base/tls-certificate.ts";
 import { serveHttpBackend } from "#local/git/http-backend.ts";
-import { listenOnLoopback } from "#local/loopback-server.ts";
-import type { TlsCertificate } from "#local/tls-certificate.ts";
 
 export interface GatedGit {
   url(repository: string): string;

@@ -1,6 +1,6 @@
 /** A function for threads, which does what its event's message says. */
-import type { LambdaHandler } from "#local/aws/lambda-context.ts";
-import type { SqsLambdaEvent } from "#local/aws/sqs-event.ts";
+import type { LambdaHandler } from "#local/aws/lambda/lambda-context.ts";
+import type { SqsLambdaEvent } from "#local/aws/lambda/sqs-event.ts";
 
 /** Of module state, which each thread has for itself. */
 let invocations = 0;

@@ -6,8 +6,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
-import type { LambdaHandler } from "#local/aws/lambda-context.ts";
-import type { MachineOptions } from "#local/machine.ts";
+import type { LambdaHandler } from "#local/aws/lambda/lambda-context.ts";
+import type { MachineOptions } from "#local/machine/machine.ts";
 
 export interface OutgoingCall {
   readonly functionName: string;

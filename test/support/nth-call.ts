@@ -1,7 +1,7 @@
 /** The reference run in which calls fail, one after the other, and whether it ended as the one in which none did. */
 import assert from "node:assert/strict";
-import { quiet } from "#local/aws/fault-options.ts";
-import { createRandom } from "#local/aws/random.ts";
+import { quiet } from "#local/aws/wire/fault-options.ts";
+import { createRandom } from "#local/base/random.ts";
 import {
   awaitEnd,
   checkInvariants,

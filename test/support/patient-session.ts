@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiAnswer, type ApiSession, openApiSession } from "#local/api-session.ts";
-import type { Machine } from "#local/machine.ts";
+import { ApiAnswer, type ApiSession, openApiSession } from "#local/machine/api-session.ts";
+import type { Machine } from "#local/machine/machine.ts";
 
 const tries = 10;
 const waitMs = 100;

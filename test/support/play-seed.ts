@@ -1,10 +1,10 @@
 /** One small story in the weather of a seed, told in a world of its own, and whether it ended as on a quiet day. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { quiet } from "#local/aws/fault-options.ts";
-import { createRandom } from "#local/aws/random.ts";
-import { pacedClock } from "#local/paced-clock.ts";
-import { skewedSandboxes } from "#local/skewed-sandboxes.ts";
+import { quiet } from "#local/aws/wire/fault-options.ts";
+import { pacedClock } from "#local/base/paced-clock.ts";
+import { createRandom } from "#local/base/random.ts";
+import { skewedSandboxes } from "#local/machine/skewed-sandboxes.ts";
 import { tellBusyDay } from "#test/support/busy-day.ts";
 import {
   awaitEnd,

@@ -2,7 +2,7 @@
  * IAM on one machine: what the functions asked of AWS, held against the policies of the synthesized stacks. Emulators
  * allow everything, so a permission that is missing shows nowhere else.
  */
-import { callLine, type RecordedCall } from "#local/aws/call-recorder.ts";
+import { callLine, type RecordedCall } from "#local/aws/proxy/call-recorder.ts";
 import {
   functionNamed,
   listOf,

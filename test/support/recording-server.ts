@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { createTlsCertificate } from "#local/tls-certificate.ts";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 
 export interface RecordedRequest {
   readonly method: string;

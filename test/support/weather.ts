@@ -1,5 +1,5 @@
-import { type ConnectionFaults, type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
-import { createRandom, type Random } from "#local/aws/random.ts";
+import { type ConnectionFaults, type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
+import { createRandom, type Random } from "#local/base/random.ts";
 import type { ClusterFaults } from "#local/cluster/faults.ts";
 
 /** Everything that goes wrong in one run, chosen by its seed. */

@@ -1,5 +1,5 @@
-import { clusterAdminPolicy, type EksRegister } from "#local/aws/eks-register.ts";
-import { verifyEksToken } from "#local/aws/eks-token-verifier.ts";
+import { clusterAdminPolicy, type EksRegister } from "#local/aws/eks/eks-register.ts";
+import { verifyEksToken } from "#local/aws/eks/eks-token-verifier.ts";
 import type { Authenticator, User } from "#local/cluster/authorization/authentication.ts";
 
 export interface EksAuthenticatorOptions {

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createBucket } from "#local/aws/create-resources.ts";
-import { quiet, type S3Faults } from "#local/aws/fault-options.ts";
+import { createBucket } from "#local/aws/services/create-resources.ts";
+import { quiet, type S3Faults } from "#local/aws/wire/fault-options.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";

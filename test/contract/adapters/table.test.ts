@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createTable } from "#local/aws/create-resources.ts";
-import { type DynamoFaults, quiet } from "#local/aws/fault-options.ts";
-import { only } from "#local/deployment.ts";
+import { createTable } from "#local/aws/services/create-resources.ts";
+import { type DynamoFaults, quiet } from "#local/aws/wire/fault-options.ts";
+import { only } from "#local/machine/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";

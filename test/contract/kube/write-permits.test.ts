@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { afterEach, expect, it, vi } from "vitest";
-import { listenOnLoopback } from "#local/loopback-server.ts";
-import { createTlsCertificate } from "#local/tls-certificate.ts";
+import { listenOnLoopback } from "#local/base/loopback-server.ts";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KindInfo } from "#shared/kube/cluster-client.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";

@@ -1,6 +1,6 @@
 /** dynoxide answers through its pipes what it answers on a port. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type DynamoServer, startDynamo } from "#local/aws/dynamo-server.ts";
+import { type DynamoServer, startDynamo } from "#local/aws/services/dynamo-server.ts";
 
 let port: DynamoServer;
 let pipe: DynamoServer;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AwsCall } from "#local/aws/aws-call.ts";
-import { createTable } from "#local/aws/create-resources.ts";
-import { only } from "#local/deployment.ts";
+import { createTable } from "#local/aws/services/create-resources.ts";
+import type { AwsCall } from "#local/aws/wire/aws-call.ts";
+import { only } from "#local/machine/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";

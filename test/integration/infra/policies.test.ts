@@ -7,14 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ApiSession } from "#local/api-session.ts";
-import { createCallRecorder } from "#local/aws/call-recorder.ts";
-import { addFleet, type Stack, startStack } from "#local/stack.ts";
+import { createCallRecorder } from "#local/aws/proxy/call-recorder.ts";
+import type { ApiSession } from "#local/machine/api-session.ts";
+import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import type { ApiList, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { mayDo, refusedCalls, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
 import { synthesize } from "#test/synth/synthesized.ts";
 
-/** The other account of this machine's clusters (local/register-eks-clusters.ts). */
+/** The other account of this machine's clusters (local/machine/register-eks-clusters.ts). */
 const { resources } = synthesize({ bundle: "templates", context: { clusterAccounts: "111111111111" } });
 const recorder = createCallRecorder();
 let folder = "";

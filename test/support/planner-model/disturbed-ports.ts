@@ -1,4 +1,4 @@
-import { createRandom } from "#local/aws/random.ts";
+import { createRandom } from "#local/base/random.ts";
 import type { Row, RowKey } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { IndexEntry, IndexQuery, MessageSender, Page, Reading, RowQuery, Table, Write } from "#shared/ports.ts";

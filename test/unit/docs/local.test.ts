@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { quiet } from "#local/aws/fault-options.ts";
-import { portFlags } from "#local/choose-ports.ts";
+import { quiet } from "#local/aws/wire/fault-options.ts";
 import { withAwsSettings } from "#local/faults/aws-fault-settings.ts";
 import { clusterKnobs, withClusterSettings } from "#local/faults/cluster-fault-settings.ts";
+import { portFlags } from "#local/serve/choose-ports.ts";
 
 const page = readFileSync(new URL("../../../docs/local.md", import.meta.url), "utf8");
 

@@ -1,8 +1,8 @@
 /** Who may do what: the same on the embedded API server and on a real one. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClusterConnection, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
-import type { KubeAssets } from "#local/envtest/kube-assets.ts";
+import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
+import type { KubeAssets } from "#local/clusters/kube-assets.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import { kubeAssets } from "#test/contract/targets.ts";

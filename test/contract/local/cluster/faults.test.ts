@@ -2,11 +2,11 @@
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "#local/aws/free-port.ts";
+import { freePort } from "#local/base/free-port.ts";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { type ClusterFaults, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
-import type { KubeAssets } from "#local/envtest/kube-assets.ts";
-import { createTlsCertificate } from "#local/tls-certificate.ts";
+import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
+import type { KubeAssets } from "#local/clusters/kube-assets.ts";
 import { KubeTransport, type TransportRequest } from "#shared/adapters/kube/kube-transport.ts";
 import { type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
-import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
+import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { type KubectlSession, kubectlSessions } from "#test/contract/local/cluster/kubectl-sessions.ts";
 import { kubeAssets } from "#test/contract/targets.ts";

@@ -1,8 +1,8 @@
 import { inspect, isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { createRandom } from "#local/aws/random.ts";
+import { createRandom } from "#local/base/random.ts";
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { type KubeApiServer, startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
+import { type KubeApiServer, startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "#shared/base/json.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { gadgetDefinition, randomRequest } from "#test/contract/local/cluster/random-requests.ts";

@@ -2,7 +2,7 @@
  * Requests that nobody would think of: three managers apply, patch, replace and delete objects of five kinds, right and
  * wrong. The same numbers give the same requests.
  */
-import type { Random } from "#local/aws/random.ts";
+import type { Random } from "#local/base/random.ts";
 import type { Json, JsonObject } from "#shared/base/json.ts";
 import type { ClusterRequest } from "#test/support/cluster-request.ts";
 

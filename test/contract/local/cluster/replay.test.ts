@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Authenticator, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { startKubeApiServer } from "#local/envtest/kube-apiserver.ts";
-import type { KubeAssets } from "#local/envtest/kube-assets.ts";
+import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
+import type { KubeAssets } from "#local/clusters/kube-assets.ts";
 import { leftOutOnRealServers, leftOutSteps } from "#test/contract/local/cluster/left-out-steps.ts";
 import { Replay, type ReplayServer } from "#test/contract/local/cluster/replayer.ts";
 import { readVectorFile, type VectorStep } from "#test/contract/local/cluster/vector-file.ts";

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createBucket } from "#local/aws/create-resources.ts";
+import { createBucket } from "#local/aws/services/create-resources.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FaultOptions, hostile, quiet } from "#local/aws/fault-options.ts";
+import { type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
 import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
-import { type ControlCall, type ControlServer, callControl, startControlServer } from "#local/control-server.ts";
 import { createFaultControl } from "#local/faults/fault-control.ts";
+import { type ControlCall, type ControlServer, callControl, startControlServer } from "#local/serve/control-server.ts";
 
 let host: ClusterHost;
 let control: ControlServer;

@@ -10,11 +10,11 @@ import { promisify } from "node:util";
 import git from "isomorphic-git";
 import http from "isomorphic-git/http/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import type { Cut } from "#local/git/cut-answer.ts";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { sendGithubPush } from "#local/git/github-push.ts";
 import { type RefUpdate, zeroId } from "#local/git/repository.ts";
-import { createTlsCertificate } from "#local/tls-certificate.ts";
 
 let folder: string;
 let server: GitServer;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { createTlsCertificate } from "#local/tls-certificate.ts";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { type ClusterAddress, clusterSecret, tokenFor } from "#shared/fleet/cluster-secret.ts";
 
 const name = "starling/clusters/prod";

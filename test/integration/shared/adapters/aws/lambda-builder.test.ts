@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { wireBuild } from "#functions/build/wire.ts";
-import { quiet } from "#local/aws/fault-options.ts";
+import { quiet } from "#local/aws/wire/fault-options.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import { type BuildJob, maxRenderingBytes } from "#shared/source/build-job.ts";

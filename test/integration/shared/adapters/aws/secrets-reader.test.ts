@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { wireWebhook } from "#functions/webhook/wire.ts";
-import { listenOnLoopback } from "#local/loopback-server.ts";
+import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 

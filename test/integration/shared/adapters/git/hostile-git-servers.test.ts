@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
-import { listenOnLoopback } from "#local/loopback-server.ts";
+import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import type { GitLimits } from "#shared/adapters/git/git-limits.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";

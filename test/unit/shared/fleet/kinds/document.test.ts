@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createTlsCertificate } from "#local/tls-certificate.ts";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { documentSchemas, jsonSchemaOf, parseDocument, type WritableKind } from "#shared/fleet/kinds/document.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
 

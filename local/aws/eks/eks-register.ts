@@ -1,0 +1,116 @@
+import { canonicalArn } from "#local/aws/iam/principal-arns.ts";
+
+export type EksStatus = "CREATING" | "ACTIVE" | "UPDATING" | "DELETING" | "FAILED" | "PENDING";
+
+export interface AccessEntry {
+  readonly principalArn: string;
+  readonly kubernetesGroups: readonly string[];
+  /** May hold `{{SessionName}}`. */
+  readonly username: string;
+  /** ARNs of the EKS access policies that hold for the whole cluster. */
+  readonly policies: readonly string[];
+}
+
+export interface EksCluster {
+  readonly arn: string;
+  readonly name: string;
+  readonly region: string;
+  readonly accountId: string;
+  readonly status: EksStatus;
+  /** `1.36` */
+  readonly version: string;
+  readonly endpoint: string;
+  /** PEM in base64. */
+  readonly caData: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly createdAt: Date;
+  readonly accessEntries: readonly AccessEntry[];
+}
+
+/** The one policy for all of a cluster that this machine knows. */
+export const clusterAdminPolicy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy";
+
+/** A request that EKS refuses; `code` is the name of its exception. */
+export class EksRefusal extends Error {
+  readonly code: "ResourceNotFoundException" | "InvalidParameterException" | "ResourceInUseException";
+
+  constructor(code: EksRefusal["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The EKS clusters of the accounts and regions of this machine, by ARN. */
+export class EksRegister {
+  readonly #clusters = new Map<string, EksCluster>();
+
+  /** Replaces the cluster of the same ARN. */
+  put(cluster: EksCluster): void {
+    this.#clusters.set(cluster.arn, cluster);
+  }
+
+  remove(arn: string): void {
+    this.#clusters.delete(arn);
+  }
+
+  find(arn: string): EksCluster | undefined {
+    return this.#clusters.get(arn);
+  }
+
+  /** In the order of their names. */
+  list(where: { readonly accountId: string; readonly region: string }): readonly EksCluster[] {
+    return [...this.#clusters.values()]
+      .filter(({ accountId, region }) => accountId === where.accountId && region === where.region)
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** @throws EksRefusal */
+  addAccessEntry(arn: string, entry: AccessEntry): void {
+    const cluster = this.get(arn);
+    const reserved = entry.kubernetesGroups.find((group) => group.startsWith("system:"));
+    if (reserved !== undefined) {
+      throw new EksRefusal(
+        "InvalidParameterException",
+        `The kubernetes group name ${reserved} is invalid, it cannot start with system:`,
+      );
+    }
+    if (cluster.accessEntries.some(({ principalArn }) => principalArn === entry.principalArn)) {
+      throw new EksRefusal(
+        "ResourceInUseException",
+        "The specified access entry resource is already in use on this cluster.",
+      );
+    }
+    this.put({ ...cluster, accessEntries: [...cluster.accessEntries, entry] });
+  }
+
+  /** @throws EksRefusal */
+  associatePolicy(arn: string, principalArn: string, policyArn: string): void {
+    const cluster = this.get(arn);
+    const accessEntries = cluster.accessEntries.map((entry) =>
+      entry.principalArn === principalArn
+        ? { ...entry, policies: [...new Set([...entry.policies, policyArn])] }
+        : entry,
+    );
+    if (!accessEntries.some((entry) => entry.principalArn === principalArn)) {
+      throw new EksRefusal(
+        "ResourceNotFoundException",
+        `The specified principalArn could not be found: ${principalArn}`,
+      );
+    }
+    this.put({ ...cluster, accessEntries });
+  }
+
+  /** The entry of whoever STS says this is. */
+  accessEntryOf(arn: string, callerArn: string): AccessEntry | undefined {
+    const caller = canonicalArn(callerArn);
+    return this.find(arn)?.accessEntries.find(({ principalArn }) => canonicalArn(principalArn) === caller);
+  }
+
+  /** @throws EksRefusal `ResourceNotFoundException` */
+  get(arn: string): EksCluster {
+    const cluster = this.find(arn);
+    if (cluster !== undefined) return cluster;
+    const name = arn.split("/").at(-1);
+    throw new EksRefusal("ResourceNotFoundException", `No cluster found for name: ${name}.`);
+  }
+}

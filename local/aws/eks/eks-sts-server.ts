@@ -1,0 +1,218 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { eksOperation } from "#local/aws/eks/eks-operations.ts";
+import { EksRefusal, type EksRegister } from "#local/aws/eks/eks-register.ts";
+import type { IamRoles } from "#local/aws/iam/iam-roles.ts";
+import { isPresigned, verifyPresigned } from "#local/aws/iam/presigned-url.ts";
+import { accountOf } from "#local/aws/iam/principal-arns.ts";
+import type { AccessKey, Principals } from "#local/aws/iam/principals.ts";
+import { type ArrivingRequest, type Genuine, type Refused, verifySigV4 } from "#local/aws/iam/sigv4-verifier.ts";
+import {
+  assumeRole,
+  getCallerIdentity,
+  type StsAnswer,
+  StsRefusal,
+  stsErrorJson,
+  stsErrorXml,
+  stsJson,
+  stsXml,
+} from "#local/aws/iam/sts-operations.ts";
+import { serveOnLoopback } from "#local/base/loopback-server.ts";
+import { readBytesUpTo } from "#local/base/read-bytes.ts";
+
+/** One request whose signature was right. */
+export interface EksStsCall {
+  readonly service: "sts" | "eks";
+  readonly operation: string;
+  /** Of the signature, as real endpoints have it in their name. */
+  readonly region: string;
+  readonly principalArn: string;
+  readonly accessKeyId: string;
+}
+
+export interface CallFailure {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface EksStsServerOptions {
+  readonly principals: Principals;
+  readonly roles: IamRoles;
+  readonly clusters: EksRegister;
+  /** What sessions and cluster tokens end by; the machine's by default. Signatures of requests go by the machine's. */
+  readonly now?: () => Date;
+  readonly port?: number;
+  /** A failure in place of the answer. */
+  readonly fail?: (call: EksStsCall) => CallFailure | undefined;
+}
+
+export interface EksStsServer {
+  readonly endpoint: string;
+  /** In their order. */
+  calls(): readonly EksStsCall[];
+  stop(): Promise<void>;
+}
+
+interface Signed extends Genuine {
+  readonly service: "sts" | "eks";
+}
+
+interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** As many calls are remembered. */
+const maxCalls = 10_000;
+const maxBodyBytes = 1024 * 1024;
+const scopeFormat = /Credential=[^/\s]+\/\d{8}\/[^/\s]+\/([^/\s]+)\/aws4_request/;
+/** What the presigned URLs in tokens name: clusters ask here what they would ask there. */
+const stsHosts = /^sts(-fips)?(\.[a-z0-9-]+)*\.(amazonaws\.com(\.cn)?|api\.aws|amazonwebservices\.com\.cn)$/;
+
+/**
+ * STS (AssumeRole, GetCallerIdentity, also presigned) and EKS (ListClusters, DescribeCluster, access entries) of every
+ * account and region, on one port of 127.0.0.1: which region is meant is in the signature, which account in the caller.
+ */
+export async function startEksAndSts(options: EksStsServerOptions): Promise<EksStsServer> {
+  const { now = () => new Date() } = options;
+  let calls: EksStsCall[] = [];
+
+  function record(call: EksStsCall): void {
+    calls.push(call);
+    if (calls.length > maxCalls) calls = calls.slice(-maxCalls / 2);
+    const failure = options.fail?.(call);
+    if (failure !== undefined) throw new StsRefusal(failure.code, failure.message, failure.status);
+  }
+
+  async function answerSts(arrived: ArrivingRequest, parameters: URLSearchParams, signed: Signed): Promise<Answer> {
+    const action = parameters.get("Action") ?? "";
+    const { region, accessKey } = signed;
+    record({ service: "sts", operation: action, region, ...accessKeyOf(accessKey) });
+    const answer = perform(action, parameters, signed.accessKey);
+    return isJson(arrived)
+      ? { status: 200, contentType: "application/json", body: stsJson(action, answer) }
+      : { status: 200, contentType: "text/xml", body: stsXml(action, answer) };
+  }
+
+  function perform(action: string, parameters: URLSearchParams, caller: AccessKey): StsAnswer {
+    if (action === "GetCallerIdentity") return getCallerIdentity(caller);
+    if (action === "AssumeRole") return assumeRole(parameters, caller, { ...options, now: now() });
+    throw new StsRefusal("InvalidAction", `Could not find operation ${action} for version 2011-06-15`, 400);
+  }
+
+  async function answerEks({ method, url }: ArrivingRequest, { region, accessKey, body }: Signed): Promise<Answer> {
+    const { pathname, searchParams } = new URL(url, "http://eks");
+    const { principalArn } = accessKey;
+    const operation = eksOperation({
+      method,
+      path: pathname,
+      query: searchParams,
+      body: body.toString(),
+      accountId: accountOf(principalArn),
+      region,
+      partition: principalArn.split(":")[1] ?? "aws",
+    });
+    if (operation === undefined) throw new StsRefusal("UnknownOperationException", `${method} ${pathname}`, 404);
+    record({ service: "eks", operation: operation.name, region, ...accessKeyOf(accessKey) });
+    return {
+      status: 200,
+      contentType: "application/json",
+      body: JSON.stringify(operation.perform(options.clusters)),
+    };
+  }
+
+  /** @throws StsRefusal when the signature is nobody's. */
+  async function verified(arrived: ArrivingRequest): Promise<Signed> {
+    const { principals } = options;
+    if (isPresigned(arrived.url)) {
+      const verdict = await verifyPresigned(arrived, { principals, service: "sts", now: now() });
+      if (verdict.verdict === "refused") throw refusal("sts", verdict);
+      return { ...verdict, service: "sts" };
+    }
+    const service = scopeFormat.exec(arrived.headers.authorization ?? "")?.[1];
+    if (service !== "sts" && service !== "eks") {
+      throw new StsRefusal("MissingAuthenticationToken", "Request is missing Authentication Token");
+    }
+    const verdict = await verifySigV4(arrived, { principals, service, now: () => new Date(), sessionNow: now });
+    if (verdict.verdict === "refused") throw refusal(service, verdict);
+    return { ...verdict, service };
+  }
+
+  async function answer(arrived: ArrivingRequest): Promise<Answer> {
+    try {
+      const signed = await verified(arrived);
+      if (signed.service === "eks") return await answerEks(arrived, signed);
+      const parameters = isPresigned(arrived.url) ? arrived.url.split(/\?(.*)/s)[1] : signed.body.toString();
+      return await answerSts(arrived, new URLSearchParams(parameters), signed);
+    } catch (error) {
+      return errorAnswer(arrived, error);
+    }
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "GET", url = "/", headers: given } = request;
+    const arrived = { method, url, headers: given, body: () => readBytesUpTo(maxBodyBytes, request) };
+    const { status, contentType, body, headers } = await answer(arrived);
+    response.writeHead(status, { "content-type": contentType, ...headers }).end(body);
+  }
+
+  const listening = await serveOnLoopback(
+    (request, response) => {
+      // What fails here is the reading of a request whose sender has left.
+      respond(request, response).catch(() => response.destroy());
+    },
+    { hosts: stsHosts, ...(options.port === undefined ? {} : { port: options.port }) },
+  );
+  return {
+    endpoint: listening.origin,
+    calls: () => calls,
+    stop: () => listening.stop(),
+  };
+}
+
+/** What STS or EKS says to a request that is nobody's. */
+function refusal(service: "sts" | "eks", { fault, reason }: Refused): StsRefusal {
+  const isSts = service === "sts";
+  switch (fault) {
+    case "missing":
+      return new StsRefusal("MissingAuthenticationToken", "Request is missing Authentication Token");
+    case "unknown key":
+    case "wrong token": {
+      const code = isSts ? "InvalidClientTokenId" : "UnrecognizedClientException";
+      return new StsRefusal(code, "The security token included in the request is invalid.");
+    }
+    case "expired": {
+      const code = isSts ? "ExpiredToken" : "ExpiredTokenException";
+      return new StsRefusal(code, "The security token included in the request is expired");
+    }
+    default:
+      return new StsRefusal(isSts ? "SignatureDoesNotMatch" : "InvalidSignatureException", reason);
+  }
+}
+
+function accessKeyOf({ principalArn, accessKeyId }: AccessKey): Pick<EksStsCall, "principalArn" | "accessKeyId"> {
+  return { principalArn, accessKeyId };
+}
+
+function isJson({ headers }: Pick<ArrivingRequest, "headers">): boolean {
+  return headers.accept === "application/json";
+}
+
+function errorAnswer(arrived: ArrivingRequest, error: unknown): Answer {
+  const refusal =
+    error instanceof StsRefusal
+      ? error
+      : error instanceof EksRefusal
+        ? new StsRefusal(error.code, error.message, error.code === "ResourceNotFoundException" ? 404 : 400)
+        : new StsRefusal("InternalFailure", String(error), 500);
+  const { status, code, message } = refusal;
+  if (scopeFormat.exec(arrived.headers.authorization ?? "")?.[1] === "eks") {
+    const body = JSON.stringify({ message });
+    return { status, contentType: "application/json", headers: { "x-amzn-errortype": code }, body };
+  }
+  return isJson(arrived)
+    ? { status, contentType: "application/json", body: stsErrorJson(refusal) }
+    : { status, contentType: "text/xml", body: stsErrorXml(refusal) };
+}

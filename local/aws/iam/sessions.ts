@@ -1,0 +1,24 @@
+import type { Principals } from "#local/aws/iam/principals.ts";
+import { refusalReply } from "#local/aws/iam/signature-refusals.ts";
+import type { AwsCall } from "#local/aws/wire/aws-call.ts";
+import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
+import type { FaultContext } from "#local/aws/wire/fault-context.ts";
+
+/** Lets some temporary credentials end before their time, and refuses the call that was made with them. */
+export function expireEarly(
+  call: AwsCall,
+  { context, principals }: { readonly context: FaultContext; readonly principals: Principals },
+): HttpReply | undefined {
+  const accessKey = principals.find(accessKeyIdOf(call) ?? "");
+  if (accessKey?.sessionToken === undefined) return undefined;
+  const { random, faults, injected } = context;
+  if (!random.chance(faults()[call.service].expiredCredentials)) return undefined;
+  injected(`${call.service}:expiredCredentials`);
+  principals.expire(accessKey.accessKeyId);
+  return refusalReply(call.service, { fault: "expired" });
+}
+
+/** Of the request's signature; undefined where it is not signed. */
+export function accessKeyIdOf({ http }: Pick<AwsCall, "http">): string | undefined {
+  return /Credential=([^/\s,]+)\//.exec(http.headers.authorization ?? "")?.[1];
+}

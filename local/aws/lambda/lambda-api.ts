@@ -1,0 +1,74 @@
+import type { Invocation, LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
+import { restJsonError } from "#local/aws/wire/aws-error-replies.ts";
+import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
+import type { Forward } from "#local/aws/wire/fault-context.ts";
+
+const invocationPath = /^\/2015-03-31\/functions\/([^/?]+)\/invocations$/;
+
+/** Lambda's API, as far as one function invokes another and waits for it. */
+export function lambdaApi(find: (functionName: string) => LambdaFunction | undefined): Forward {
+  return async ({ method, path, headers, body }) => {
+    const name = decodeURIComponent(invocationPath.exec(path)?.[1] ?? "");
+    if (method !== "POST" || name === "")
+      return invalid(`${method} ${path} is nothing that this machine's Lambda does`);
+    const type = headers["x-amz-invocation-type"] ?? "RequestResponse";
+    if (type !== "RequestResponse") return invalid(`this machine's Lambda does not do invocations of type ${type}`);
+    const lambda = find(name);
+    if (lambda === undefined) return restJsonError(404, "ResourceNotFoundException", `Function not found: ${name}`);
+    const tenantId = headers["x-amz-tenant-id"]?.toString();
+    if ((tenantId === undefined) !== (lambda.tenancy === "shared")) {
+      return invalid(
+        tenantId === undefined
+          ? "Add a valid tenant ID in your request. The invoked function is enabled with tenancy configuration."
+          : "The invoked function is not enabled with tenancy configuration. Remove the tenant ID from your request.",
+      );
+    }
+    const trace = headers["x-amzn-trace-id"]?.toString();
+    const invocation = await lambda.invoke({
+      event: JSON.parse(body.toString() || "null"),
+      killed: new AbortController().signal,
+      ...(tenantId === undefined ? {} : { tenantId }),
+      traces: [trace],
+    });
+    return replyTo(invocation, lambda);
+  };
+}
+
+function invalid(message: string): HttpReply {
+  return restJsonError(400, "InvalidParameterValueException", message);
+}
+
+function replyTo(invocation: Invocation, { timeoutSeconds }: LambdaFunction): HttpReply {
+  switch (invocation.outcome) {
+    case "returned":
+      return answer(invocation.result ?? null);
+    case "failed": {
+      const { name, message } = invocation.error instanceof Error ? invocation.error : new Error(`${invocation.error}`);
+      return answer({ errorType: name, errorMessage: message }, "Unhandled");
+    }
+    case "timeout":
+      return answer(
+        { errorType: "Sandbox.Timedout", errorMessage: `Error: Task timed out after ${timeoutSeconds} seconds` },
+        "Unhandled",
+      );
+    case "killed":
+      return answer(
+        { errorType: "Runtime.ExitError", errorMessage: "Error: Runtime exited with error: signal: killed" },
+        "Unhandled",
+      );
+  }
+}
+
+function answer(payload: unknown, functionError?: string): HttpReply {
+  const body = Buffer.from(JSON.stringify(payload));
+  return {
+    status: 200,
+    headers: {
+      "content-type": "application/json",
+      "content-length": body.length,
+      "x-amz-executed-version": "$LATEST",
+      ...(functionError === undefined ? {} : { "x-amz-function-error": functionError }),
+    },
+    body,
+  };
+}

@@ -1,0 +1,70 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import type { MemoryUse, Sandbox } from "#local/aws/lambda/sandbox.ts";
+import type { FromThread, ThreadData, ToThread } from "#local/aws/lambda/sandbox-thread.ts";
+
+export interface ThreadSandboxOptions extends ThreadData {
+  /** Of the JavaScript heap; buffers, and what native code takes, are not counted. */
+  readonly memoryMiB: number;
+}
+
+/** What Lambda reports as the error type of an invocation that took too much memory. */
+class OutOfMemory extends Error {
+  override readonly name = "Runtime.OutOfMemory";
+
+  constructor(memoryMiB: number) {
+    super(`Runtime exited with error: signal: killed (the limit is ${memoryMiB} MiB)`);
+  }
+}
+
+/** What Lambda reports when the process ends by itself. */
+class ExitError extends Error {
+  override readonly name = "Runtime.ExitError";
+}
+
+/**
+ * A sandbox in a thread of its own: module state is its own, its heap has a limit and ends it, and what is destroyed does
+ * not go on. It costs the import of all code, so it is for tests of exactly that.
+ */
+export function threadSandbox({ memoryMiB, ...data }: ThreadSandboxOptions): Sandbox {
+  const worker = new Worker(new URL("./sandbox-thread.ts", import.meta.url), {
+    workerData: data,
+    resourceLimits: { maxOldGenerationSizeMb: memoryMiB },
+  });
+  worker.unref();
+  let memory: MemoryUse = { peakMiB: 0, of: "sandbox" };
+  let ended: Error | undefined;
+  const { promise: end, reject: endWith } = Promise.withResolvers<never>();
+  end.catch(() => {});
+  const finish = (error: Error) => {
+    ended ??= error;
+    endWith(ended);
+  };
+  worker.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "ERR_WORKER_OUT_OF_MEMORY") return finish(error);
+    memory = { peakMiB: memoryMiB, of: "sandbox" };
+    finish(new OutOfMemory(memoryMiB));
+  });
+  worker.on("exit", (code) => finish(new ExitError(`Runtime exited with exit status: ${code}`)));
+  const send = (message: ToThread) => worker.postMessage(message);
+
+  return {
+    async execute({ event, context, trace }) {
+      const { getRemainingTimeInMillis, ...told } = context;
+      worker.ref();
+      try {
+        send({ kind: "invoke", event, context: told, remainingMs: getRemainingTimeInMillis(), trace });
+        const [answer] = (await Promise.race([end, once(worker, "message")])) as [FromThread];
+        memory = { peakMiB: answer.peakMiB, of: "sandbox" };
+        if (answer.kind === "returned") return answer.result;
+        throw Object.assign(new Error(answer.message), { name: answer.name, stack: answer.stack });
+      } finally {
+        worker.unref();
+      }
+    },
+    broken: () => ended !== undefined,
+    memory: () => memory,
+    freeze: (fate) => send({ kind: "freeze", fate }),
+    destroy: () => void worker.terminate(),
+  };
+}

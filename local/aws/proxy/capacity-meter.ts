@@ -1,0 +1,59 @@
+import { type AwsCall, readCall, withBody } from "#local/aws/wire/aws-call.ts";
+import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
+import type { ServiceFront } from "#local/aws/wire/fault-context.ts";
+
+/** DynamoDB capacity units of tables and indexes together; transactions cost double, as AWS bills them. */
+export interface ConsumedCapacity {
+  readonly readUnits: number;
+  readonly writeUnits: number;
+}
+
+export interface CapacityMeter {
+  /** Passes a DynamoDB call on and adds what it consumed. */
+  readonly answer: ServiceFront;
+  consumed(): ConsumedCapacity;
+  reset(): void;
+}
+
+const writes = new Set(["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"]);
+const reads = new Set(["GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"]);
+
+/** Asks DynamoDB what each call consumed, and hides the answer from callers that did not ask. */
+export function createCapacityMeter(next: ServiceFront): CapacityMeter {
+  let readUnits = 0;
+  let writeUnits = 0;
+
+  async function answer(call: AwsCall): Promise<HttpReply> {
+    const { operation, request } = call;
+    if (!writes.has(operation) && !reads.has(operation)) return next(call);
+    const asked = request.ReturnConsumedCapacity !== undefined && request.ReturnConsumedCapacity !== "NONE";
+    const asking = withBody(call, { ...request, ReturnConsumedCapacity: "TOTAL" });
+    const reply = await next(asked ? call : readCall("dynamodb", asking));
+    if (reply.status !== 200) return reply;
+    const { ConsumedCapacity: consumed, ...rest } = JSON.parse(reply.body.toString()) as {
+      readonly ConsumedCapacity?: Units | readonly Units[];
+    };
+    const units = [consumed ?? []].flat().map(({ CapacityUnits = 0 }) => CapacityUnits);
+    for (const count of units) {
+      if (writes.has(operation)) writeUnits += count;
+      else readUnits += count;
+    }
+    if (asked) return reply;
+    const body = Buffer.from(JSON.stringify(rest));
+    const { "x-amz-crc32": _checksum, ...headers } = reply.headers;
+    return { ...reply, headers: { ...headers, "content-length": body.length }, body };
+  }
+
+  return {
+    answer,
+    consumed: () => ({ readUnits, writeUnits }),
+    reset() {
+      readUnits = 0;
+      writeUnits = 0;
+    },
+  };
+}
+
+interface Units {
+  readonly CapacityUnits?: number;
+}

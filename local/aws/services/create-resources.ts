@@ -1,0 +1,150 @@
+/** Makes on the emulators what templates describe; what a kept state already has, stays and is brought up to date. */
+import { CreateTableCommand, type DynamoDBClient, ResourceInUseException } from "@aws-sdk/client-dynamodb";
+import { BucketAlreadyOwnedByYou, CreateBucketCommand, type S3Client } from "@aws-sdk/client-s3";
+import {
+  CreateSecretCommand,
+  DescribeSecretCommand,
+  PutSecretValueCommand,
+  ResourceExistsException,
+  type SecretsManagerClient,
+} from "@aws-sdk/client-secrets-manager";
+import {
+  CreateQueueCommand,
+  GetQueueUrlCommand,
+  QueueNameExists,
+  SetQueueAttributesCommand,
+  type SQSClient,
+} from "@aws-sdk/client-sqs";
+import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
+import type { QueuePlan, TablePlan } from "#local/template/machine-plan.ts";
+
+export async function createTable(dynamo: Pick<DynamoDBClient, "send">, table: TablePlan): Promise<void> {
+  try {
+    await dynamo.send(
+      new CreateTableCommand({
+        TableName: table.name,
+        BillingMode: "PAY_PER_REQUEST",
+        AttributeDefinitions: [...table.AttributeDefinitions],
+        KeySchema: [...table.KeySchema],
+        GlobalSecondaryIndexes: table.GlobalSecondaryIndexes.map(({ IndexName, KeySchema, Projection }) => ({
+          IndexName,
+          KeySchema: [...KeySchema],
+          Projection: {
+            ProjectionType: Projection.ProjectionType,
+            ...(Projection.NonKeyAttributes === undefined
+              ? {}
+              : { NonKeyAttributes: [...Projection.NonKeyAttributes] }),
+          },
+        })),
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof ResourceInUseException)) throw error;
+  }
+}
+
+export async function createBucket(s3: S3Client, name: string): Promise<void> {
+  try {
+    await s3.send(new CreateBucketCommand({ Bucket: name }));
+  } catch (error) {
+    if (!(error instanceof BucketAlreadyOwnedByYou)) throw error;
+  }
+}
+
+/** Creates a secret, or gives it a new value. @returns its ARN. */
+export async function putSecret(
+  secrets: SecretsManagerClient,
+  secret: { readonly name: string; readonly value: string },
+): Promise<string> {
+  try {
+    await secrets.send(new CreateSecretCommand({ Name: secret.name, SecretString: secret.value }));
+  } catch (error) {
+    if (!(error instanceof ResourceExistsException)) throw error;
+    await secrets.send(new PutSecretValueCommand({ SecretId: secret.name, SecretString: secret.value }));
+  }
+  const { ARN = "" } = await secrets.send(new DescribeSecretCommand({ SecretId: secret.name }));
+  return ARN;
+}
+
+/** What a queue is called on SQS. */
+export function queueNameOf({ name, fifo }: Pick<QueuePlan, "name" | "fifo">): string {
+  return fifo ? `${name}.fifo` : name;
+}
+
+/** A queue by its name in a plan, where redrives and event sources look for it. */
+export interface CreatedQueue {
+  readonly url: string;
+  readonly arn: string;
+  readonly queueName: string;
+}
+
+/**
+ * @param rate - how many of a queue's seconds pass in one.
+ * @returns the queues by their names in the plan.
+ */
+export async function createQueues(
+  sqs: SQSClient,
+  queues: readonly QueuePlan[],
+  rate: number,
+): Promise<ReadonlyMap<string, CreatedQueue>> {
+  const created = new Map<string, CreatedQueue>();
+  // The queues of dead letters first: those that others point to.
+  const ordered = [...queues].sort(
+    (left, right) => Number(left.redrive !== undefined) - Number(right.redrive !== undefined),
+  );
+  for (const queue of ordered) {
+    const queueName = queueNameOf(queue);
+    const url = await createQueue(sqs, queueName, queueAttributes(queue, rate));
+    created.set(queue.name, { url, arn: queueArn(queueName), queueName });
+  }
+  return created;
+}
+
+function queueArn(queueName: string): string {
+  return `arn:aws:sqs:${localRegion}:${localAccountId}:${queueName}`;
+}
+
+/** SQS's own lower limit. */
+const shortestRetentionSeconds = 60;
+
+function queueAttributes(queue: QueuePlan, rate: number): Record<string, string> {
+  const { redrive, contentBasedDeduplication, deduplicationScope, throughputLimit } = queue;
+  const retention = Math.max(shortestRetentionSeconds, Math.ceil(queue.retentionSeconds / rate));
+  return {
+    ...(queue.fifo ? { FifoQueue: "true" } : {}),
+    ...(contentBasedDeduplication === undefined
+      ? {}
+      : { ContentBasedDeduplication: String(contentBasedDeduplication) }),
+    ...(deduplicationScope === undefined ? {} : { DeduplicationScope: deduplicationScope }),
+    ...(throughputLimit === undefined ? {} : { FifoThroughputLimit: throughputLimit }),
+    VisibilityTimeout: String(Math.ceil(queue.visibilityTimeoutSeconds / rate)),
+    MessageRetentionPeriod: String(retention),
+    DelaySeconds: String(Math.ceil(queue.delaySeconds / rate)),
+    ...(redrive === undefined
+      ? {}
+      : {
+          RedrivePolicy: JSON.stringify({
+            deadLetterTargetArn: queueArn(queueNameOf({ name: redrive.queue, fifo: queue.fifo })),
+            maxReceiveCount: redrive.maxReceiveCount,
+          }),
+        }),
+  };
+}
+
+async function createQueue(sqs: SQSClient, QueueName: string, Attributes: Record<string, string>): Promise<string> {
+  try {
+    const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName, Attributes }));
+    return given(QueueUrl, QueueName);
+  } catch (error) {
+    if (!(error instanceof QueueNameExists)) throw error;
+    const { QueueUrl } = await sqs.send(new GetQueueUrlCommand({ QueueName }));
+    const { FifoQueue: _fixed, ...settable } = Attributes;
+    await sqs.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: settable }));
+    return given(QueueUrl, QueueName);
+  }
+}
+
+function given(url: string | undefined, queueName: string): string {
+  if (url === undefined) throw new Error(`the queue ${queueName} has no URL`);
+  return url;
+}

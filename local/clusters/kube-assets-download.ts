@@ -1,0 +1,173 @@
+import { createHash, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createReadStream, createWriteStream } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { get } from "node:https";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import { compare, valid } from "semver";
+import { extract, type Header } from "tar-stream";
+import { z } from "zod";
+import { type KubeAssets, readKubeAssets } from "#local/clusters/kube-assets.ts";
+import { parseDocuments } from "#shared/source/yaml/yaml.ts";
+
+export interface KubeAssetsDownload {
+  /** Keeps one folder for each version and platform; what is already there is not asked for again. */
+  readonly folder: string;
+  /** Such as `v1.36.2`; the newest that the index has of `minor` when absent. */
+  readonly version?: string;
+  /** setup-envtest's index by default. */
+  readonly indexUrl?: string;
+  /** PEM of the authority of the index and the archives, where the system does not know it. */
+  readonly ca?: string;
+}
+
+const defaultIndexUrl = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml";
+/** What the embedded API server and the recorded answers are of. */
+const minor = "v1.36.";
+const programs = ["etcd", "kube-apiserver", "kubectl"];
+const architectures: Readonly<Record<string, string>> = {
+  x64: "amd64",
+  arm64: "arm64",
+  ppc64: "ppc64le",
+  s390x: "s390x",
+};
+const maxRedirects = 5;
+const maxIndexBytes = 10 * 1024 * 1024;
+const silenceTimeoutMs = 60_000;
+
+const indexSchema = z.object({
+  releases: z.record(z.string(), z.record(z.string(), z.object({ hash: z.string(), selfLink: z.url() }))),
+});
+
+/**
+ * Fetches etcd, kube-apiserver and kubectl as setup-envtest does: an archive of the releases that controller-tools'
+ * index names, for this platform, kept only if its SHA-512 is the index's.
+ * @throws Error naming the URL and what was wrong; nothing is left behind then.
+ */
+export async function downloadKubeAssets(options: KubeAssetsDownload): Promise<KubeAssets> {
+  const { folder, indexUrl = defaultIndexUrl } = options;
+  const platform = `${process.platform}-${architectures[process.arch] ?? process.arch}`;
+  if (options.version !== undefined) {
+    const known = await readKubeAssets(join(folder, `${options.version}-${platform}`));
+    if (known !== undefined) return known;
+  }
+  const releases = await readIndex(indexUrl, options.ca);
+  const version = options.version ?? newest(Object.keys(releases));
+  const name = `envtest-${version}-${platform}.tar.gz`;
+  const archive = version === undefined ? undefined : releases[version]?.[name];
+  if (version === undefined || archive === undefined) {
+    throw new Error(`${indexUrl} has no ${version === undefined ? `release of ${minor}x` : name}`);
+  }
+  const target = join(folder, `${version}-${platform}`);
+  const known = await readKubeAssets(target);
+  if (known !== undefined) return known;
+  const partial = `${target}.${randomUUID()}`;
+  try {
+    await mkdir(partial, { recursive: true });
+    const file = join(partial, "archive.tar.gz");
+    const actual = await save(await open(archive.selfLink, options.ca), file);
+    if (actual !== archive.hash.toLowerCase()) {
+      throw new Error(
+        `${archive.selfLink} has the SHA-512 ${actual}, but ${indexUrl} says ${archive.hash}; nothing of it was kept`,
+      );
+    }
+    await unpack(file, partial);
+    await rm(file);
+    if ((await readKubeAssets(partial)) === undefined) {
+      throw new Error(`${archive.selfLink} holds no etcd and kube-apiserver`);
+    }
+    await putInPlace(partial, target);
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+  const assets = await readKubeAssets(target);
+  if (assets === undefined) throw new Error(`${target} lost its programs while they were put there; try again`);
+  return assets;
+}
+
+function newest(versions: readonly string[]): string | undefined {
+  const released = versions.filter((version) => version.startsWith(minor) && !version.includes("-") && valid(version));
+  return released.sort(compare).at(-1);
+}
+
+async function readIndex(url: string, ca: string | undefined) {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of (await open(url, ca)) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxIndexBytes)
+      throw new Error(`${url} is larger than ${maxIndexBytes} bytes: it is no index of releases`);
+    chunks.push(chunk);
+  }
+  const [document] = parseDocuments(Buffer.concat(chunks).toString("utf8"), url);
+  const index = indexSchema.safeParse(document?.value);
+  if (!index.success) throw new Error(`${url} is no index of releases: ${z.prettifyError(index.error)}`);
+  return index.data.releases;
+}
+
+/** The body of a GET; redirects are followed, to https only. */
+async function open(url: string, ca: string | undefined, redirects = 0): Promise<Readable> {
+  if (!url.startsWith("https://"))
+    throw new Error(`${url} is not an https URL: programs are not fetched over anything else`);
+  const request = get(url, { ...(ca === undefined ? {} : { ca }), timeout: silenceTimeoutMs });
+  request.on("timeout", () => request.destroy(new Error(`no answer within ${silenceTimeoutMs / 1000} s`)));
+  let response: IncomingMessage;
+  try {
+    [response] = (await once(request, "response")) as [IncomingMessage];
+  } catch (cause) {
+    throw new Error(`${url} could not be fetched: ${String(cause)}`, { cause });
+  }
+  const { statusCode = 0, headers } = response;
+  if (statusCode === 200) return response;
+  response.resume();
+  if (statusCode < 300 || statusCode > 399 || headers.location === undefined || redirects === maxRedirects) {
+    throw new Error(`${url} answered ${statusCode}, expected 200`);
+  }
+  return open(new URL(headers.location, url).href, ca, redirects + 1);
+}
+
+/** @returns the SHA-512 of what was written, in hex. */
+async function save(body: Readable, file: string): Promise<string> {
+  const hash = createHash("sha512");
+  await pipeline(
+    body,
+    async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        hash.update(chunk);
+        yield chunk;
+      }
+    },
+    createWriteStream(file),
+  );
+  return hash.digest("hex");
+}
+
+/** The programs only, wherever in the archive they are; names of folders in it are not used. */
+async function unpack(file: string, folder: string): Promise<void> {
+  const entries = extract();
+  const feeding = pipeline(createReadStream(file), createGunzip(), entries);
+  feeding.catch(() => {});
+  for await (const entry of entries as AsyncIterable<Readable & { readonly header: Header }>) {
+    const name = entry.header.name.split("/").at(-1) ?? "";
+    if (entry.header.type === "file" && programs.includes(name)) {
+      await pipeline(entry, createWriteStream(join(folder, name), { mode: 0o755 }));
+    } else {
+      entry.resume();
+    }
+  }
+  await feeding;
+}
+
+/** Another process may have put the same there in the meantime: then that is as good. */
+async function putInPlace(partial: string, target: string): Promise<void> {
+  try {
+    await rename(partial, target);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+  }
+}

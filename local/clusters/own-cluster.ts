@@ -1,0 +1,193 @@
+/**
+ * A cluster of the user's own: Starling gets an account there through the user's kubectl, which runs whatever the
+ * kubeconfig asks for (exec plugins, client certificates), and keeps its token fresh while it runs.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { z } from "zod";
+import { LocalFailure } from "#local/base/local-failure.ts";
+import { type KubeconfigCluster, readKubeconfigCluster } from "#local/clusters/kubeconfig-file.ts";
+import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import type { JsonObject } from "#shared/base/json.ts";
+import { quoted } from "#shared/base/shell-word.ts";
+
+export interface OwnCluster {
+  /** Path of the kubectl binary. */
+  readonly kubectl: string;
+  readonly kubeconfig: string;
+  readonly context: string;
+}
+
+export interface AccountToken {
+  readonly token: string;
+  readonly expiresAt: Date;
+}
+
+const NAMESPACE = "starling-system";
+const ACCOUNT = "starling-local";
+const ROLE = "cluster-admin";
+/** Many servers give less; what they gave is what counts. */
+const TOKEN_DURATION = "24h";
+/** An address without a route swallows; nobody waits for that longer than this. */
+const REQUEST_TIMEOUT = "20s";
+
+/** @throws LocalFailure when the kubeconfig does not say how to reach it, or there is no kubectl. */
+export async function ownCluster({
+  path,
+  context,
+}: {
+  readonly path: string;
+  readonly context: string;
+}): Promise<{ readonly cluster: KubeconfigCluster; readonly own: OwnCluster }> {
+  const cluster = readKubeconfigCluster(path, context);
+  try {
+    const kubectl = await locateKubectl(process.env.PATH ?? "");
+    return { cluster, own: { kubectl, kubeconfig: path, context } };
+  } catch (cause) {
+    const next = "install kubectl (kubernetes.io/docs/tasks/tools), then: starling local up";
+    throw new LocalFailure(errorMessage(cause), { exit: "unknown", next, cause });
+  }
+}
+
+/** What is made in the cluster, in the order it is made. */
+export const accountObjects: readonly JsonObject[] = [
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
+  { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace: NAMESPACE } },
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: ACCOUNT },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: ROLE },
+    subjects: [{ kind: "ServiceAccount", name: ACCOUNT, namespace: NAMESPACE }],
+  },
+];
+
+/** One line for each object, for the person who is asked. */
+export const accountText: readonly string[] = [
+  `namespace ${NAMESPACE}`,
+  `serviceaccount ${NAMESPACE}/${ACCOUNT}, with a token for ${TOKEN_DURATION} that is renewed while Starling is up`,
+  `clusterrolebinding ${ACCOUNT}: ${ROLE} for that account`,
+];
+
+/** The command that takes the account away again. */
+export function removalCommand({ kubeconfig, context }: Pick<OwnCluster, "kubeconfig" | "context">): string {
+  const where = `--kubeconfig ${quoted(kubeconfig)} --context ${quoted(context)}`;
+  return `kubectl ${where} -n ${NAMESPACE} delete clusterrolebinding/${ACCOUNT} serviceaccount/${ACCOUNT}`;
+}
+
+/** The version of the API server, such as `v1.36.2`. @throws LocalFailure when it does not answer. */
+export async function serverVersion(cluster: OwnCluster): Promise<string> {
+  const answered = await runKubectl(cluster, ["get", "--raw", "/version"]);
+  return z.object({ gitVersion: z.string() }).parse(JSON.parse(answered)).gitVersion;
+}
+
+/** Makes the account, or leaves it as it is. @throws LocalFailure with kubectl's words. */
+export async function makeAccount(cluster: OwnCluster): Promise<void> {
+  const list = { apiVersion: "v1", kind: "List", items: accountObjects };
+  const args = ["apply", "--server-side", `--field-manager=${ACCOUNT}`, "--force-conflicts", "-f", "-"];
+  await runKubectl(cluster, args, { input: JSON.stringify(list) });
+}
+
+const tokenRequestSchema = z.object({ status: z.object({ token: z.string(), expirationTimestamp: z.string() }) });
+
+/** A new token of the account. @throws LocalFailure with kubectl's words. */
+export async function createToken(cluster: OwnCluster, signal?: AbortSignal): Promise<AccountToken> {
+  const args = ["create", "token", ACCOUNT, "--namespace", NAMESPACE, `--duration=${TOKEN_DURATION}`, "-o", "json"];
+  const answered = await runKubectl(cluster, args, signal === undefined ? {} : { signal });
+  const { token, expirationTimestamp } = tokenRequestSchema.parse(JSON.parse(answered)).status;
+  return { token, expiresAt: new Date(expirationTimestamp) };
+}
+
+export interface FreshTokenOptions {
+  /** The token that is stored now. */
+  readonly current: AccountToken;
+  readonly create: (signal: AbortSignal) => Promise<AccountToken>;
+  readonly store: (token: string) => Promise<void>;
+  readonly now: () => number;
+  readonly checkEveryMs: number;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+/**
+ * Replaces a token when half of its time is over, and tries again at every check until that succeeds. Looks at the clock
+ * instead of sleeping until then: a laptop that slept wakes with an old token and a timer that waits on.
+ * @returns what ends it.
+ */
+export function keepTokenFresh(options: FreshTokenOptions): { stop(): Promise<void> } {
+  const { create, store, now, onTrouble } = options;
+  const ending = new AbortController();
+  let dueAt = halfWay(now(), options.current);
+  let renewal: Promise<void> | undefined;
+
+  async function renew(): Promise<void> {
+    try {
+      const next = await create(ending.signal);
+      await store(next.token);
+      dueAt = halfWay(now(), next);
+    } catch (error) {
+      if (!ending.signal.aborted) onTrouble(error);
+    } finally {
+      renewal = undefined;
+    }
+  }
+  const timer = setInterval(() => {
+    if (renewal === undefined && now() >= dueAt) renewal = renew();
+  }, options.checkEveryMs);
+  return {
+    async stop() {
+      clearInterval(timer);
+      ending.abort();
+      await renewal;
+    },
+  };
+}
+
+function halfWay(nowMs: number, { expiresAt }: AccountToken): number {
+  return nowMs + (expiresAt.getTime() - nowMs) / 2;
+}
+
+interface KubectlInput {
+  readonly input?: string;
+  readonly signal?: AbortSignal;
+}
+
+async function runKubectl(
+  cluster: OwnCluster,
+  args: readonly string[],
+  { input = "", signal }: KubectlInput = {},
+): Promise<string> {
+  const { kubectl, kubeconfig, context } = cluster;
+  const where = ["--kubeconfig", kubeconfig, "--context", context, "--request-timeout", REQUEST_TIMEOUT];
+  const child = spawn(kubectl, [...where, ...args], {
+    stdio: ["pipe", "pipe", "pipe"],
+    ...(signal === undefined ? {} : { signal }),
+  });
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
+  const [out, complaint, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  if (code === 0) return out;
+  throw kubectlFailure(cluster, { verb: args[0] ?? "", complaint });
+}
+
+function kubectlFailure(
+  cluster: OwnCluster,
+  { verb, complaint }: { readonly verb: string; readonly complaint: string },
+): LocalFailure {
+  const said = complaint
+    .trim()
+    .split("\n")
+    .filter((line) => !/^[EWI]\d{4} /.test(line))
+    .join("; ")
+    .replace(/^error: /i, "");
+  const kubectl = `kubectl --kubeconfig ${quoted(cluster.kubeconfig)} --context ${quoted(cluster.context)}`;
+  const where = `context ${cluster.context} of ${cluster.kubeconfig}`;
+  if (/\(Forbidden\)|is forbidden/.test(said)) {
+    const message = `you may not ${verb} what Starling needs in ${where}: ${said}`;
+    return new LocalFailure(message, { exit: "no", next: `${kubectl} auth can-i '*' '*' --all-namespaces` });
+  }
+  const isAway = /Unable to connect|refused|no such host|i\/o timeout|deadline exceeded|no route/.test(said);
+  const message = isAway ? `the API server of ${where} does not answer: ${said}` : `${where}: ${said}`;
+  return new LocalFailure(message, { exit: "unknown", next: `${kubectl} version` });
+}

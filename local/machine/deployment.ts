@@ -1,0 +1,133 @@
+/** The stacks on this machine: resources made as the templates say, and what each function is told of them. */
+
+import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
+import {
+  type CreatedQueue,
+  createBucket,
+  createQueues,
+  createTable,
+  putSecret,
+} from "#local/aws/services/create-resources.ts";
+import { physicalName } from "#local/template/cloudformation.ts";
+import type { FunctionPlan, MachinePlan, Planned } from "#local/template/machine-plan.ts";
+import { type ResourceValues, resolveValue, type ValueScope } from "#local/template/resolve-value.ts";
+import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { QueueName } from "#shared/messages.ts";
+
+export interface DeploymentOptions {
+  /** How many of the stacks' seconds pass in one. */
+  readonly rate: number;
+  /** The value of every secret of the stacks; operators write them. */
+  readonly secretValue: string;
+}
+
+export interface Deployment {
+  readonly table: string;
+  readonly bucket: string;
+  /** URLs, by the function that works on the queue. */
+  readonly queues: Readonly<Record<QueueName, string>>;
+  queue(name: string): CreatedQueue;
+  /** The environment of a function, as Lambda gives it. */
+  variables(lambda: FunctionPlan): Readonly<Record<string, string>>;
+  /** Patterns of the ARNs of secrets that the role of a function may read. */
+  readableSecrets(lambda: FunctionPlan): readonly string[];
+}
+
+const pseudo = {
+  "AWS::AccountId": localAccountId,
+  "AWS::Region": localRegion,
+  "AWS::Partition": "aws",
+  "AWS::URLSuffix": "amazonaws.com",
+} as const;
+
+/** Makes every resource of the plan. */
+export async function deploy(aws: AwsClients, plan: MachinePlan, options: DeploymentOptions): Promise<Deployment> {
+  const [queues, secrets] = await Promise.all([
+    createQueues(aws.sqs, plan.queues, options.rate),
+    Promise.all(
+      plan.secrets.map(async (secret) => {
+        const ref = await putSecret(aws.secrets, { name: secret.secretName, value: options.secretValue });
+        return [secret.name, { ref, attributes: {} }] as const;
+      }),
+    ),
+    ...plan.tables.map((table) => createTable(aws.dynamo, table)),
+    ...plan.buckets.map(({ name }) => createBucket(aws.s3, name)),
+  ]);
+  const values = new Map<string, ResourceValues>([
+    ...secrets,
+    ...plan.tables.map(({ name }) => entry(name, { ref: name, Arn: arn("dynamodb", `table/${name}`) })),
+    ...plan.buckets.map((bucket) => entry(keyOf(bucket), { ref: bucket.name, Arn: `arn:aws:s3:::${bucket.name}` })),
+    ...[...queues].map(([name, { url, arn: Arn, queueName: QueueName }]) => entry(name, { ref: url, Arn, QueueName })),
+    ...plan.functions.map(({ name, folder }) => entry(name, { ref: folder, Arn: arn("lambda", `function:${folder}`) })),
+  ]);
+  const scope = (stack: string): ValueScope => ({
+    pseudo,
+    resource: (logicalId) => values.get(physicalName(stack, logicalId)),
+    exported(name) {
+      const found = plan.exports.find((candidate) => candidate.name === name);
+      return found === undefined ? undefined : resolveValue(found.value, scope(found.stack));
+    },
+  });
+  return {
+    table: only(plan.tables, "table").name,
+    bucket: only(plan.buckets, "bucket").name,
+    queues: urlsByWorker(plan, queues),
+    queue(name) {
+      const found = queues.get(name);
+      if (found === undefined) throw new Error(`no queue of the stacks is named ${name}`);
+      return found;
+    },
+    readableSecrets: ({ stack, readableSecrets }) => readableSecrets.map((each) => resolveValue(each, scope(stack))),
+    variables: ({ stack, logicalId, environment }) =>
+      Object.fromEntries(
+        Object.entries(environment).map(([variable, value]) => {
+          try {
+            return [variable, resolveValue(value, scope(stack))];
+          } catch (error) {
+            throw new Error(`${variable} of ${logicalId} in ${stack}: ${(error as Error).message}`, { cause: error });
+          }
+        }),
+      ),
+  };
+}
+
+/** URLs of queues, by the folder of the function that works on them. */
+export function urlsByWorker(
+  plan: MachinePlan,
+  queues: ReadonlyMap<string, CreatedQueue>,
+): Readonly<Record<QueueName, string>> {
+  const urls: Partial<Record<string, string>> = {};
+  for (const { queue, function: worker } of plan.eventSources) {
+    const url = queues.get(queue)?.url;
+    for (const { name, folder } of plan.functions) if (name === worker && url !== undefined) urls[folder] = url;
+  }
+  return urls as Record<QueueName, string>;
+}
+
+/** Who a function is to AWS: the session that Lambda starts for it. */
+export function sessionArnOf({ role, folder }: FunctionPlan): string {
+  return `arn:aws:sts::${localAccountId}:assumed-role/${role}/${folder}`;
+}
+
+export function roleArnOf({ role }: FunctionPlan): string {
+  return `arn:aws:iam::${localAccountId}:role/${role}`;
+}
+
+function keyOf({ stack, logicalId }: Planned): string {
+  return physicalName(stack, logicalId);
+}
+
+function entry(name: string, { ref, ...attributes }: { readonly ref: string } & Readonly<Record<string, string>>) {
+  return [name, { ref, attributes }] as const;
+}
+
+function arn(service: string, resource: string): string {
+  return `arn:aws:${service}:${localRegion}:${localAccountId}:${resource}`;
+}
+
+/** The stacks have one of each kind that tests and tools ask for without a name. */
+export function only<T>(items: readonly T[], what: string): T {
+  const [item] = items;
+  if (item === undefined || items.length > 1) throw new Error(`the stacks have ${items.length} of: ${what}, not one`);
+  return item;
+}

@@ -1,0 +1,81 @@
+/** The code of each function by its folder, as its handler.ts puts it together. */
+import type { z } from "zod";
+import { apiEnv } from "#functions/api/env.ts";
+import { wireApi } from "#functions/api/wire.ts";
+import { applyEnv } from "#functions/apply/env.ts";
+import { wireApply } from "#functions/apply/wire.ts";
+import { buildEnv } from "#functions/build/env.ts";
+import { wireBuild } from "#functions/build/wire.ts";
+import { renderEnv } from "#functions/render/env.ts";
+import { wireRender } from "#functions/render/wire.ts";
+import { reportEnv } from "#functions/report/env.ts";
+import { wireReport } from "#functions/report/wire.ts";
+import { resolveEnv } from "#functions/resolve/env.ts";
+import { wireResolve } from "#functions/resolve/wire.ts";
+import { rolloutEnv } from "#functions/rollout/env.ts";
+import { wireRollout } from "#functions/rollout/wire.ts";
+import { tickEnv } from "#functions/tick/env.ts";
+import { wireTick } from "#functions/tick/wire.ts";
+import { webhookEnv } from "#functions/webhook/env.ts";
+import { wireWebhook } from "#functions/webhook/wire.ts";
+import type { LambdaHandler } from "#local/aws/lambda/lambda-context.ts";
+import { currentTrace } from "#local/aws/lambda/sandbox-network.ts";
+import type { AwsClients } from "#shared/lambda/aws-clients.ts";
+import type { CoreClients } from "#shared/lambda/core-clients.ts";
+import { parseEnv } from "#shared/lambda/parse-env.ts";
+import type { WireOptions } from "#shared/lambda/wire-options.ts";
+
+export interface FunctionCode {
+  /** @throws Error naming every variable that is missing or malformed. */
+  check(variables: Readonly<Record<string, string>>): void;
+  wire(variables: Readonly<Record<string, string>>, aws: AwsClients, options: WireOptions): LambdaHandler;
+}
+
+const codes: Readonly<Record<string, FunctionCode>> = {
+  api: code(apiEnv, wireApi),
+  webhook: code(webhookEnv, wireWebhook),
+  tick: code(tickEnv, wireTick),
+  resolve: code(resolveEnv, wireResolve),
+  rollout: code(rolloutEnv, wireRollout),
+  render: code(renderEnv, wireRender),
+  build: code(buildEnv, (env) => wireBuild(env)),
+  apply: code(applyEnv, wireApply),
+  report: code(reportEnv, wireReport),
+};
+
+/** @throws Error when no function has that folder. */
+export function functionCode(folder: string): FunctionCode {
+  const found = codes[folder];
+  if (found !== undefined) return found;
+  throw new Error(
+    `functions/${folder} is no function that this machine can run; add it to local/machine/function-code.ts`,
+  );
+}
+
+function code<Env>(
+  schema: z.ZodType<Env>,
+  wire: (env: Env, aws: AwsClients, options: WireOptions) => unknown,
+): FunctionCode {
+  return {
+    check: (variables) => void parseEnv(schema, variables),
+    wire: (variables, aws, options) => wire(parseEnv(schema, variables), aws, options) as LambdaHandler,
+  };
+}
+
+/** Clients that tell which invocation they call for, as the SDK does on Lambda. */
+export function tracedClients<T extends CoreClients & Partial<Pick<AwsClients, "lambda">>>(aws: T): T {
+  const { dynamo, sqs, s3, secrets, lambda } = aws;
+  for (const client of [dynamo, sqs, s3, secrets, ...(lambda === undefined ? [] : [lambda])]) {
+    (client as AwsClients["sqs"]).middlewareStack.add(
+      (next) => (step) => {
+        const trace = currentTrace();
+        if (trace !== undefined) {
+          (step.request as { readonly headers: Record<string, string> }).headers["x-amzn-trace-id"] = trace;
+        }
+        return next(step);
+      },
+      { step: "build", name: "traceHeader" },
+    );
+  }
+  return aws;
+}

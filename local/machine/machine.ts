@@ -1,0 +1,315 @@
+/**
+ * Starling on one machine: the handlers of the functions behind real emulators, wired as the control stack wires them.
+ * Everything listens on the loopback interface, and everything ends with `stop`.
+ */
+import { randomBytes } from "node:crypto";
+import { PurgeQueueCommand } from "@aws-sdk/client-sqs";
+import { EksRegister } from "#local/aws/eks/eks-register.ts";
+import { type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
+import { IamRoles } from "#local/aws/iam/iam-roles.ts";
+import { Principals } from "#local/aws/iam/principals.ts";
+import { type EventSourceLoop, type InvocationReport, startEventSource } from "#local/aws/lambda/event-source-loop.ts";
+import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts";
+import { lambdaApi } from "#local/aws/lambda/lambda-api.ts";
+import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
+import type { LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
+import { startSchedule } from "#local/aws/lambda/scheduler.ts";
+import { type FaultProxy, startFaultProxy } from "#local/aws/proxy/fault-proxy.ts";
+import { putSecret } from "#local/aws/services/create-resources.ts";
+import { startDynamo } from "#local/aws/services/dynamo-server.ts";
+import { startSecrets } from "#local/aws/services/secrets-server.ts";
+import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
+import { type FaultOptions, quiet } from "#local/aws/wire/fault-options.ts";
+import { type Deployment, deploy, only, roleArnOf, sessionArnOf } from "#local/machine/deployment.ts";
+import { functionMaker, type RunOptions } from "#local/machine/machine-functions.ts";
+import { defaultTickEveryMs, overridePlan } from "#local/machine/plan-overrides.ts";
+import { releaseHolds } from "#local/machine/release-holds.ts";
+import { allowsSecrets } from "#local/machine/secret-access.ts";
+import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
+import { readPlan } from "#local/template/read-plan.ts";
+import { synthesize } from "#local/template/synthesize.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
+import type { QueueName } from "#shared/messages.ts";
+
+export interface MachineOptions extends RunOptions {
+  /** Rows, blobs and secrets are kept here; left out, they live in memory. */
+  readonly stateDir?: string;
+  readonly faults?: FaultOptions;
+  readonly capacity?: "measured" | "unmeasured";
+  /** `pipe`: DynamoDB's emulator has no port, which others on the machine could use. It then tells no capacity. */
+  readonly database?: "port" | "pipe";
+  /** Between ticks; `"manual"`: only `tick()` ticks. One second by default, where AWS has a minute. */
+  readonly tickEveryMs?: number | "manual";
+  /** Overrides of the functions' timeouts and of the visibility in their queues, for tests that let workers die. */
+  readonly timeoutSeconds?: Partial<Readonly<Record<QueueName, number>>>;
+  /** Event sources per queue: 2 gives two planners, two workers and so on at once. */
+  readonly copies?: number;
+  /** First part of the stacks' names and of what clusters are told; as in the app's context. */
+  readonly installation?: string;
+  /** Whose clusters are told that they are; that of the stacks when left out, which every machine has. */
+  readonly installationId?: string;
+  /** PEM certificates of this machine's git hosts. */
+  readonly gitCa?: string;
+  readonly apiPort?: number;
+  /** The access key of people; made up when left out. */
+  readonly accessKey?: AccessKey;
+  readonly onInvocation?: (report: InvocationReport) => void;
+}
+
+export interface AccessKey {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+export interface Machine {
+  /** Through the fault proxy, as the functions see them, but with the credentials of people. */
+  readonly aws: AwsClients;
+  readonly proxy: FaultProxy;
+  /** What the stacks are made of. */
+  readonly plan: MachinePlan;
+  /** What of the stacks is called how. */
+  readonly environment: Pick<Deployment, "table" | "bucket" | "queues">;
+  /** Everybody whose signature is known: people, and the sessions of the functions' roles. */
+  readonly principals: Principals;
+  /** Where `starling` and git hosts call. */
+  readonly api: { readonly endpoint: string; readonly region: string; readonly credentials: AccessKey };
+  readonly webhook: { readonly url: string; readonly secret: string };
+  /** The EKS clusters and IAM roles that the functions find. */
+  readonly eks: LocalEks;
+  readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
+  tick(): Promise<void>;
+  putSecret(name: string, value: string): Promise<void>;
+  /** Every message of every queue is gone, as after `aws sqs purge-queue`. */
+  purgeQueues(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
+  readonly clusters: EksRegister;
+  readonly roles: IamRoles;
+  /** The role of the function that reaches clusters. */
+  readonly callerArn: string;
+  /** First part of the external ids that it says. */
+  readonly installation: string;
+  /** What tokens and sessions end by. */
+  readonly now: () => Date;
+}
+
+/** A function may wait three minutes for somebody who does not answer; whoever ends the machine does not. */
+const STOP_GRACE_MS = 5000;
+
+const principalArn = `arn:aws:iam::${localAccountId}:user/local`;
+
+export async function startMachine(options: MachineOptions = {}): Promise<Machine> {
+  quietPowertools();
+  const stops: (() => Promise<void>)[] = [];
+  try {
+    return await assemble(options, stops);
+  } catch (error) {
+    await stopAll(stops);
+    throw error;
+  }
+}
+
+async function assemble(options: MachineOptions, stops: (() => Promise<void>)[]): Promise<Machine> {
+  const state = options.stateDir === undefined ? {} : { stateDir: options.stateDir };
+  const started = async <T extends { stop(): Promise<void> }>(starting: Promise<T>): Promise<T> => {
+    const part = await starting;
+    stops.unshift(() => part.stop());
+    return part;
+  };
+  const context = options.installation === undefined ? {} : { installation: options.installation };
+  const accessKey = options.accessKey ?? newAccessKey();
+  const principals = new Principals([{ ...accessKey, principalArn }]);
+  let secretAccess = allowsSecrets({ people: principalArn, functions: [] });
+  const [stacks, dynamo, sqsAndS3, secrets] = await Promise.all([
+    synthesize(context),
+    started(startDynamo({ ...state, door: options.database ?? "port" })),
+    started(startSqsAndS3(state)),
+    started(startSecrets({ ...state, principals, allows: (request) => secretAccess(request) })),
+  ]);
+  const plan = overridePlan(readPlan(stacks), options);
+  const rate = options.clock?.rate ?? 1;
+  /** As functions call each other; they are made when there is something that they can call. */
+  const byName = new Map<string, LambdaFunction>();
+  const proxy = await started(
+    startFaultProxy({
+      targets: {
+        dynamodb: dynamo.send,
+        sqs: sqsAndS3.send,
+        s3: sqsAndS3.send,
+        lambda: lambdaApi((name) => byName.get(name)),
+      },
+      seed: options.seed ?? 1,
+      faults: quiet,
+      rate,
+      capacity: options.capacity ?? "unmeasured",
+      principals,
+    }),
+  );
+  const eksParts = { clusters: new EksRegister(), roles: new IamRoles(), now: clockOf(options) };
+  const eks = await started(startEksAndSts({ ...eksParts, principals }));
+  const { dynamodb, sqs, s3, lambda } = proxy.endpoints;
+  const endpoints = {
+    dynamo: dynamodb,
+    sqs,
+    s3,
+    lambda,
+    secrets: secrets.endpoint,
+    sts: eks.endpoint,
+    eks: eks.endpoint,
+  };
+  const aws = awsClients({ region: localRegion, credentials: accessKey, endpoints });
+  const secret = randomBytes(24).toString("base64url");
+  const deployment = await deploy(aws, plan, { rate, secretValue: JSON.stringify([secret]) });
+  if (options.stateDir !== undefined) {
+    await releaseHolds(new DynamoTable(aws.dynamo, deployment.table), clockOf(options)());
+  }
+  const functionAccess = plan.functions.map((each) => ({
+    principalArn: sessionArnOf(each),
+    readable: deployment.readableSecrets(each),
+  }));
+  secretAccess = allowsSecrets({ people: principalArn, functions: functionAccess });
+  proxy.setFaults(options.faults ?? quiet);
+
+  const make = functionMaker({ deployment, principals, endpoints, run: options });
+  const functions = new Map(plan.functions.map((each) => [each.name, make(each, paceOf(plan, each))]));
+  for (const each of functions.values()) byName.set(each.functionName, each);
+  stops.unshift(async () => {
+    for (const lambda of functions.values()) lambda.close();
+  });
+  const parts: Parts = { plan, deployment, lambda: (name) => named(functions, name), rate, options };
+  const front = await started(openFront(parts, principals));
+  const sources = await startSources(parts, aws.sqs);
+  stops.unshift(() => stopSources([...sources.values()].flat()));
+  const apply = only(
+    plan.functions.filter(({ folder }) => folder === "apply"),
+    "apply",
+  );
+  const everyMinute = only(plan.schedules, "schedule");
+  const tick = parts.lambda(everyMinute.function);
+  const everyMs = options.tickEveryMs ?? defaultTickEveryMs;
+  if (everyMs !== "manual") {
+    const schedule = startSchedule({ lambda: tick, everyMs, event: everyMinute.input });
+    stops.unshift(() => schedule.stop());
+  }
+  return {
+    aws,
+    proxy,
+    plan,
+    environment: deployment,
+    principals,
+    api: { endpoint: front.url, region: localRegion, credentials: accessKey },
+    webhook: { url: `${front.url}/hook/github`, secret },
+    eks: {
+      ...eksParts,
+      endpoint: eks.endpoint,
+      calls: eks.calls,
+      callerArn: roleArnOf(apply),
+      installation: deployment.variables(apply).STARLING_INSTALLATION ?? "",
+    },
+    sources,
+    async tick() {
+      const ticked = await tick.invoke({ event: everyMinute.input, killed: new AbortController().signal });
+      if (ticked.outcome === "failed") throw ticked.error;
+      if (ticked.outcome !== "returned") throw new Error(`the tick ended with: ${ticked.outcome}`);
+    },
+    async putSecret(name, value) {
+      await putSecret(aws.secrets, { name, value });
+    },
+    async purgeQueues() {
+      await Promise.all(
+        Object.values(deployment.queues).map((QueueUrl) => aws.sqs.send(new PurgeQueueCommand({ QueueUrl }))),
+      );
+    },
+    stop: () => stopAll(stops),
+  };
+}
+
+function clockOf({ clock }: MachineOptions): () => Date {
+  return clock === undefined ? () => new Date() : () => clock.now();
+}
+
+/** Two machines on one cluster are two installations: each finds that what is there is the other's. */
+export function newInstallationId(): string {
+  return `starling.local-${randomBytes(6).toString("hex")}`;
+}
+
+export function newAccessKey(): AccessKey {
+  return {
+    accessKeyId: `AKLOCAL${randomBytes(6).toString("hex").toUpperCase()}`,
+    secretAccessKey: randomBytes(30).toString("base64"),
+  };
+}
+
+interface Parts {
+  readonly plan: MachinePlan;
+  readonly deployment: Deployment;
+  readonly lambda: (name: string) => LambdaFunction;
+  readonly rate: number;
+  readonly options: MachineOptions;
+}
+
+/** People and the schedule live in our seconds, and so do those who answer them. */
+function paceOf(plan: MachinePlan, { name }: FunctionPlan): "paced" | "unpaced" {
+  const answers = plan.routes.some((route) => route.function === name);
+  return answers || plan.schedules.some((schedule) => schedule.function === name) ? "unpaced" : "paced";
+}
+
+function named<T>(things: ReadonlyMap<string, T>, name: string): T {
+  const found = things.get(name);
+  if (found === undefined) throw new Error(`the stacks have no ${name}; they have ${[...things.keys()].join(", ")}`);
+  return found;
+}
+
+function openFront({ plan, lambda, options }: Parts, principals: Principals): Promise<HttpFront> {
+  return startHttpFront({
+    routes: plan.routes.map(({ function: name, ...route }) => ({ ...route, lambda: lambda(name) })),
+    principals,
+    ...(options.apiPort === undefined ? {} : { port: options.apiPort }),
+  });
+}
+
+async function startSources({ plan, deployment, lambda, rate, options }: Parts, sqs: AwsClients["sqs"]) {
+  const sources = new Map<QueueName, readonly EventSourceLoop[]>();
+  for (const source of plan.eventSources) {
+    const worker = lambda(source.function);
+    const copies = Array.from({ length: options.copies ?? 1 }, () =>
+      startEventSource({
+        lambda: worker,
+        sqs,
+        queueUrl: deployment.queue(source.queue).url,
+        batchSize: source.batchSize,
+        maximumConcurrency: source.maximumConcurrency,
+        batchingWindowSeconds: source.batchingWindowSeconds / rate,
+        reportBatchItemFailures: source.reportBatchItemFailures,
+        ...(options.onInvocation === undefined ? {} : { onInvocation: options.onInvocation }),
+      }),
+    );
+    sources.set(worker.functionName as QueueName, await Promise.all(copies));
+  }
+  return sources;
+}
+
+/** What runs may end; what takes longer loses its sandbox, and its messages come again. */
+async function stopSources(sources: readonly EventSourceLoop[]): Promise<void> {
+  const killing = setTimeout(() => {
+    for (const source of sources) source.kill();
+  }, STOP_GRACE_MS);
+  try {
+    await Promise.all(sources.map((source) => source.stop()));
+  } finally {
+    clearTimeout(killing);
+  }
+}
+
+async function stopAll(stops: (() => Promise<void>)[]): Promise<void> {
+  for (const stop of stops.splice(0)) await stop();
+}
+
+/** The functions' logs and metrics are CloudWatch's business; on a terminal they are asked for with POWERTOOLS_LOG_LEVEL. */
+function quietPowertools(): void {
+  process.env.POWERTOOLS_LOG_LEVEL ??= "SILENT";
+  process.env.POWERTOOLS_METRICS_DISABLED ??= "true";
+}

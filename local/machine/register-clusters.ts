@@ -1,0 +1,41 @@
+import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
+import type { ApiSession } from "#local/machine/api-session.ts";
+import type { Machine } from "#local/machine/machine.ts";
+import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+
+export interface RegisteredCluster {
+  readonly connection: ClusterConnection;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly values?: Readonly<Record<string, string>>;
+}
+
+/** Registers clusters of this machine as their operator would: the token in a secret, the rest as a Cluster. */
+export async function registerClusters(
+  clusters: readonly RegisteredCluster[],
+  machine: Pick<Machine, "putSecret">,
+  session: ApiSession,
+): Promise<void> {
+  await Promise.all(
+    clusters.map(({ connection }) => machine.putSecret(tokenSecret(connection.name), clusterSecret(connection))),
+  );
+  await session.apply(
+    clusters.map(({ connection, labels, values }) => ({
+      apiVersion: API_VERSION,
+      kind: "Cluster",
+      metadata: { name: connection.name, ...(labels === undefined ? {} : { labels }) },
+      spec: {
+        endpoint: {
+          server: connection.server,
+          caData: connection.caData,
+          token: { secret: tokenSecret(connection.name) },
+        },
+        ...(values === undefined ? {} : { values }),
+      },
+    })),
+  );
+}
+
+function tokenSecret(cluster: string): string {
+  return `starling/clusters/${cluster}`;
+}

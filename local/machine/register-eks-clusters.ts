@@ -1,0 +1,116 @@
+import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
+import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
+import { eksAuthenticator } from "#local/cluster/authorization/eks-authenticator.ts";
+import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
+import type { ApiSession } from "#local/machine/api-session.ts";
+import { letGroupAdminister } from "#local/machine/by-hand.ts";
+import type { LocalEks, Machine } from "#local/machine/machine.ts";
+import { type RegisteredCluster, registerClusters } from "#local/machine/register-clusters.ts";
+import { externalIdOf } from "#shared/base/external-id.ts";
+import { parseEksArn } from "#shared/fleet/eks-arn.ts";
+import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+
+/** Two accounts, as in a fleet of any size: Starling's own, and one that it comes into by a role of its. */
+const home = { accountId: localAccountId, region: localRegion };
+const spoke = { accountId: "111111111111", region: "eu-west-1" };
+
+/** In the other account each cluster has a role of its own, which trusts Starling for the sake of this Cluster only. */
+function roleOf(cluster: string): { readonly name: string; readonly arn: string } {
+  const name = `starling/clusters/${cluster}`;
+  return { name, arn: `arn:aws:iam::${spoke.accountId}:role/${name}` };
+}
+
+/** Who Starling is in a cluster. */
+const group = "starling";
+
+/** The EKS cluster that an embedded cluster is. Its name says in which account, the same at every start. */
+function placeOf(cluster: string): { readonly arn: string; readonly account: "home" | "spoke" } {
+  const last = cluster.codePointAt(cluster.length - 1) ?? 0;
+  const account = (cluster.length + last) % 2 === 0 ? "home" : "spoke";
+  const { accountId, region } = account === "home" ? home : spoke;
+  return { arn: `arn:aws:eks:${region}:${accountId}:cluster/${cluster}`, account };
+}
+
+/** Lets those into the embedded clusters whom their access entries name. */
+export function localEksAuthenticator(eks: LocalEks): ReturnType<typeof eksAuthenticator> {
+  return eksAuthenticator({
+    clusters: eks.clusters,
+    stsEndpoint: eks.endpoint,
+    now: eks.now,
+    arnOf: (cluster) => placeOf(cluster).arn,
+  });
+}
+
+/**
+ * Registers clusters of this machine as EKS clusters of two accounts, and with Starling by their ARN: no secret holds a
+ * token. One whose address has changed since is registered by that address: EKS is asked once an hour, and faults of the
+ * new port are to be felt now.
+ */
+export async function registerEksClusters(
+  clusters: readonly RegisteredCluster[],
+  machine: Pick<Machine, "putSecret" | "eks">,
+  session: ApiSession,
+): Promise<void> {
+  const { eks } = machine;
+  const hasMoved = ({ connection: { name, server } }: RegisteredCluster) => {
+    const known = eks.clusters.find(placeOf(name).arn);
+    return known !== undefined && known.endpoint !== server;
+  };
+  const moved = clusters.filter(hasMoved);
+  const byArn = clusters.filter((cluster) => !moved.includes(cluster));
+  for (const { connection } of byArn) {
+    const isHome = placeOf(connection.name).account === "home";
+    const { arn: roleArn } = roleOf(connection.name);
+    const externalId = externalIdOf(eks.installation, connection.name);
+    if (!isHome) eks.roles.put({ arn: roleArn, trusts: [{ principalArn: eks.callerArn, externalId }] });
+    createEksCluster(
+      eks,
+      connection,
+      isHome
+        ? { principalArn: eks.callerArn, policies: [] }
+        : { principalArn: roleArn, policies: [clusterAdminPolicy] },
+    );
+  }
+  // Either way of letting somebody in is taken: a policy of EKS in one account, RBAC of the cluster in the other.
+  const byRbac = byArn.filter(({ connection }) => placeOf(connection.name).account === "home");
+  await Promise.all(byRbac.map(({ connection }) => letGroupAdminister(connection, group)));
+  if (moved.length > 0) await registerClusters(moved, machine, session);
+  if (byArn.length === 0) return;
+  await session.apply(
+    byArn.map(({ connection: { name }, labels, values }) => ({
+      apiVersion: API_VERSION,
+      kind: "Cluster",
+      metadata: { name, ...(labels === undefined ? {} : { labels }) },
+      spec: { ...specOf(name), ...(values === undefined ? {} : { values }) },
+    })),
+  );
+}
+
+function specOf(cluster: string): Pick<ClusterSpec, "eks" | "access"> {
+  const { arn, account } = placeOf(cluster);
+  return account === "home" ? { eks: { arn } } : { eks: { arn }, access: { role: { name: roleOf(cluster).name } } };
+}
+
+function createEksCluster(
+  eks: LocalEks,
+  connection: ClusterConnection,
+  access: Pick<AccessEntry, "principalArn" | "policies">,
+): void {
+  const place = parseEksArn(placeOf(connection.name).arn);
+  if (place === undefined) throw new Error(`${connection.name} cannot be the name of an EKS cluster`);
+  const { arn, name, region, accountId } = place;
+  eks.clusters.put({
+    arn,
+    name,
+    region,
+    accountId,
+    status: "ACTIVE",
+    version: "1.36",
+    endpoint: connection.server,
+    caData: connection.caData,
+    tags: {},
+    createdAt: eks.now(),
+    accessEntries: [{ ...access, username: "starling:{{SessionName}}", kubernetesGroups: [group] }],
+  });
+}

@@ -1,0 +1,156 @@
+/** A machine with clusters and a git server: what the demo and `starling local up` run on. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createTlsCertificate, type TlsCertificate } from "#local/base/tls-certificate.ts";
+import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
+import {
+  type GitCredentials,
+  gitCredentials,
+  gitSecret,
+  gitSecretName,
+  newGitPassword,
+} from "#local/git/git-access.ts";
+import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { sendGithubPush } from "#local/git/github-push.ts";
+import { zeroId } from "#local/git/repository.ts";
+import { type ApiSession, openApiSession } from "#local/machine/api-session.ts";
+import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
+import { localEksAuthenticator, registerEksClusters } from "#local/machine/register-eks-clusters.ts";
+import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
+
+export interface Stack {
+  readonly machine: Machine;
+  readonly clusters: ClusterHost;
+  readonly git: GitServer;
+  /** For pushes to the git server and fetches of it; a secret for its Sources holds them. */
+  readonly gitCredentials: GitCredentials;
+  /** `spec.git` of a Source; with credentials where the repository is served here. */
+  gitSpec(url: string): GitSpec;
+  readonly session: ApiSession;
+  stop(): Promise<void>;
+}
+
+type GitSpec = Pick<SourceSpec["git"], "url" | "credentials">;
+
+export interface StackOptions extends MachineOptions {
+  /** Folder of the git server's repositories. */
+  readonly repositories: string;
+  readonly clusterState?: string;
+  /** Ports that were free once; any free one when left out. */
+  readonly clusterPort?: number;
+  readonly gitPort?: number;
+  /** The git server's; a new one when left out. */
+  readonly gitTls?: TlsCertificate;
+  /** The git server's; a new one when left out. */
+  readonly gitPassword?: string;
+}
+
+/** @throws Error with what to install when git or an emulator is missing; nothing is left running then. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const certificate = options.gitTls ?? (await createTlsCertificate());
+  const credentials = gitCredentials(options.gitPassword ?? newGitPassword());
+  const stops: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (const each of stops.splice(0)) await each();
+  };
+  try {
+    const machine = await startMachine({ ...options, gitCa: certificate.cert });
+    stops.unshift(() => machine.stop());
+    const clusters = await startClusterHost({
+      authenticator: localEksAuthenticator(machine.eks),
+      ...(options.clusterState === undefined ? {} : { stateDir: options.clusterState }),
+      ...(options.clusterPort === undefined ? {} : { port: options.clusterPort }),
+    });
+    stops.push(() => clusters.stop());
+    const git: GitServer = await startGitServer({
+      root: options.repositories,
+      ...(options.gitPort === undefined ? {} : { port: options.gitPort }),
+      tls: certificate,
+      credentials,
+      async onPush(repository, updates) {
+        for (const update of updates) {
+          if (update.before === zeroId && update.after === zeroId) continue;
+          const { url: webhookUrl, secret } = machine.webhook;
+          await sendGithubPush({ webhookUrl, secret, repository, cloneUrl: git.url(repository), update });
+        }
+      },
+    });
+    stops.push(() => git.stop());
+    const { origin } = new URL(git.url("any"));
+    const secret = gitSecretName(options.installation);
+    await machine.putSecret(secret, gitSecret(origin, credentials));
+    return {
+      machine,
+      clusters,
+      git,
+      gitCredentials: credentials,
+      gitSpec: (url) => (new URL(url).origin === origin ? { url, credentials: { secret, kind: "basic" } } : { url }),
+      session: openApiSession(machine.api),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The rings of every fleet on this machine, from careful to broad. */
+export const rings = ["canary", "early", "broad"] as const;
+
+/** Adds clusters `<ring>-<n>`, a sixth of them canaries and a third early, and registers them. @returns their names. */
+export async function addFleet(stack: Stack, count: number): Promise<readonly string[]> {
+  const names = ringOfEach(count);
+  const existing = new Map(stack.clusters.connections().map((connection) => [connection.name, connection]));
+  const numbers = new Map<string, number>();
+  const registered = names.map((ring) => {
+    const number = (numbers.get(ring) ?? 0) + 1;
+    numbers.set(ring, number);
+    const name = `${ring}-${String(number).padStart(String(count).length, "0")}`;
+    return { connection: existing.get(name) ?? stack.clusters.addCluster(name), labels: { ring } };
+  });
+  await registerEksClusters(registered, stack.machine, stack.session);
+  return registered.map(({ connection }) => connection.name);
+}
+
+/**
+ * Gives a cluster of the fleet a port of its own, for faults of its network and certificate, and registers it at that
+ * address. The others are not asked anything: they may have faults already.
+ */
+export async function moveCluster(stack: Stack, name: string): Promise<void> {
+  const before = stack.clusters.connections().find((connection) => connection.name === name);
+  const connection = await stack.clusters.openPort(name);
+  if (connection.server === before?.server) return;
+  const ring = rings.find((each) => name.startsWith(`${each}-`)) ?? "broad";
+  await registerEksClusters([{ connection, labels: { ring } }], stack.machine, stack.session);
+}
+
+function ringOfEach(count: number): readonly (typeof rings)[number][] {
+  const canaries = Math.max(1, Math.round(count / 6));
+  const early = count < 3 ? 0 : Math.max(1, Math.round(count / 3));
+  return Array.from({ length: count }, (_, index) =>
+    index < canaries ? "canary" : index < canaries + early ? "early" : "broad",
+  );
+}
+
+export interface KeptFiles {
+  readonly kubeconfig: string;
+  readonly context: string;
+}
+
+/** Writes what points kubectl and `starling` at this machine; readable by their owner only, they hold tokens. */
+export async function writeAccessFiles(stack: Stack, folder: string, namespace: string): Promise<KeptFiles> {
+  const context = await writeContextFile(stack, folder, namespace);
+  const kubeconfig = join(folder, "kubeconfig");
+  await writeFile(kubeconfig, stack.clusters.kubeconfig(), { mode: 0o600 });
+  return { kubeconfig, context };
+}
+
+/** Only what points `starling` here. @returns the file's path. */
+export async function writeContextFile(stack: Stack, folder: string, namespace: string): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, "starling.json");
+  const { endpoint, region, credentials } = stack.machine.api;
+  const contexts = { local: { endpoint, region, namespace, credentials } };
+  await writeFile(path, `${JSON.stringify({ contexts, current: "local" }, null, 2)}\n`, { mode: 0o600 });
+  return path;
+}

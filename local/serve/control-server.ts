@@ -1,0 +1,137 @@
+/**
+ * The way into a machine in the background: HTTP on the loopback interface, for whoever holds the token that stands in
+ * the machine's file, which only its owner can read. A Unix socket would need no token, but its path has at most 107
+ * bytes, and a state folder may be anywhere.
+ */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { z } from "zod";
+import { LocalFailure } from "#local/base/local-failure.ts";
+import { serveOnLoopback } from "#local/base/loopback-server.ts";
+import { readBytesUpTo } from "#local/base/read-bytes.ts";
+import type { FaultControl } from "#local/faults/fault-control.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+
+export const controlAddressSchema = z.object({ url: z.string(), token: z.string() });
+export type ControlAddress = z.infer<typeof controlAddressSchema>;
+
+export interface ControlServer extends ControlAddress {
+  stop(): Promise<void>;
+}
+
+const changeSchema = z.strictObject({
+  target: z.string(),
+  settings: z.array(z.string()),
+  seed: z.int().min(0).optional(),
+});
+
+const maxBodyBytes = 1024 * 1024;
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** `GET /faults`, `POST /faults` with a change, `DELETE /faults[?target=T]`. */
+export async function startControlServer(faults: FaultControl): Promise<ControlServer> {
+  const token = randomBytes(24).toString("base64url");
+  const listening = await serveOnLoopback((request, response) => {
+    answer(request, { faults, token }).then(({ status, body }) => {
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(JSON.stringify(body));
+    });
+  });
+  return {
+    url: listening.origin,
+    token,
+    stop: () => listening.stop(),
+  };
+}
+
+interface Served {
+  readonly faults: FaultControl;
+  readonly token: string;
+}
+
+async function answer(request: IncomingMessage, { faults, token }: Served): Promise<Answer> {
+  if (!isGenuine(request.headers.authorization, token)) return { status: 401, body: { message: "Unauthorized" } };
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
+  try {
+    if (pathname !== "/faults") return { status: 404, body: { message: "Not Found" } };
+    switch (request.method) {
+      case "GET":
+        return { status: 200, body: faults.list() };
+      case "POST": {
+        const sent = await readBytesUpTo(maxBodyBytes, request);
+        if (sent === undefined) return { status: 413, body: { message: "Request Entity Too Large" } };
+        const { target, settings, seed } = changeSchema.parse(JSON.parse(sent.toString("utf8")));
+        const changed = await faults.set({ target, settings, ...(seed === undefined ? {} : { seed }) });
+        return { status: 200, body: [changed] };
+      }
+      case "DELETE":
+        return { status: 200, body: await faults.clear(searchParams.get("target") ?? undefined) };
+      default:
+        return { status: 405, body: { message: "Method Not Allowed" } };
+    }
+  } catch (error) {
+    if (error instanceof LocalFailure) {
+      return { status: 422, body: { message: error.message, exit: error.exit, next: error.next } };
+    }
+    return { status: 500, body: { message: errorMessage(error) } };
+  }
+}
+
+function isGenuine(header: string | undefined, token: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(header ?? ""), digest(`Bearer ${token}`));
+}
+
+const targetFaultsSchema = z.object({
+  target: z.string(),
+  seed: z.number(),
+  settings: z.array(z.string()),
+  injected: z.record(z.string(), z.number()).optional(),
+});
+const refusalSchema = z.object({
+  message: z.string(),
+  exit: z.enum(["no", "wrongInput", "unknown"]),
+  next: z.string(),
+});
+
+export type ListedFaults = z.infer<typeof targetFaultsSchema>;
+
+export type ControlCall =
+  | { readonly method: "GET" }
+  | { readonly method: "POST"; readonly change: z.infer<typeof changeSchema> }
+  | { readonly method: "DELETE"; readonly target: string | undefined };
+
+/**
+ * Calls the control server of a machine. @returns the faults of the targets it is about.
+ * @throws LocalFailure with what the machine refuses, or when it does not answer.
+ */
+export async function callControl({ url, token }: ControlAddress, call: ControlCall): Promise<readonly ListedFaults[]> {
+  const query =
+    call.method === "DELETE" && call.target !== undefined ? `?target=${encodeURIComponent(call.target)}` : "";
+  const body = call.method === "POST" ? { body: JSON.stringify(call.change) } : {};
+  let status: number;
+  let answered: unknown;
+  try {
+    const response = await fetch(`${url}/faults${query}`, {
+      method: call.method,
+      headers: { authorization: `Bearer ${token}`, connection: "close" },
+      ...body,
+    });
+    status = response.status;
+    answered = await response.json();
+  } catch (cause) {
+    const message = `the machine does not answer on ${url}: ${errorMessage(cause)}`;
+    throw new LocalFailure(message, { exit: "unknown", next: "starling local down", cause });
+  }
+  if (status === 200) return z.array(targetFaultsSchema).parse(answered);
+  const refusal = refusalSchema.safeParse(answered).data;
+  if (refusal !== undefined) throw new LocalFailure(refusal.message, refusal);
+  throw new LocalFailure(`the machine answered ${status} on ${url}: ${JSON.stringify(answered)}`, {
+    exit: "unknown",
+    next: "starling local status",
+  });
+}

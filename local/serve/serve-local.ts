@@ -1,0 +1,208 @@
+/** Starling on this machine with a memory: what `starling local up` runs in the background. */
+import { join } from "node:path";
+import { z } from "zod";
+import { quiet } from "#local/aws/wire/fault-options.ts";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
+import { createFaultControl } from "#local/faults/fault-control.ts";
+import { newGitPassword, writeGitFiles } from "#local/git/git-access.ts";
+import { adoptRepository, isSameRepository } from "#local/git/user-repository.ts";
+import { newAccessKey, newInstallationId } from "#local/machine/machine.ts";
+import { moveCluster, type Stack, startStack, writeAccessFiles, writeContextFile } from "#local/machine/stack.ts";
+import { requireFreePorts } from "#local/serve/choose-ports.ts";
+import { type ControlServer, startControlServer } from "#local/serve/control-server.ts";
+import { type KeptClusters, keepClusters, requireClusters } from "#local/serve/kept-clusters.ts";
+import { type MachineFile, takeFolder, writeMachine } from "#local/serve/machine-file.ts";
+import { prepareFolder } from "#local/serve/prepare-folder.ts";
+import {
+  clusterChoiceSchema,
+  clustersOf,
+  type Identity,
+  portsSchema,
+  readIdentity,
+  writeIdentity,
+} from "#local/serve/state-folder.ts";
+
+/** What a start is asked for; what is left out is what the folder has, or a default. */
+export const servePlanSchema = z.strictObject({
+  clusters: clusterChoiceSchema.optional(),
+  /** Free ones by default; the same at every start. */
+  ports: portsSchema.partial(),
+  /** A git repository to serve, or to follow where it is. */
+  repo: z.string().optional(),
+});
+export type ServePlan = z.infer<typeof servePlanSchema>;
+
+export interface ServeOptions {
+  /** Where everything is kept. */
+  readonly folder: string;
+  readonly plan: ServePlan;
+  readonly signal: AbortSignal;
+}
+
+const NAMESPACE = "default";
+const DEFAULT_CLUSTERS = 3;
+const SEED = 1;
+/** What a killed machine may forget of its clusters; Starling puts it back. */
+const SAVE_EVERY_MS = 5000;
+
+/**
+ * Runs until the signal, and leaves no process. Rows, blobs, secrets, repositories and the clusters' objects are there at
+ * the next start; messages are not, and the tick sends what they said again. Nor are faults.
+ * @throws LocalFailure saying what is missing, taken or does not fit, and what to do.
+ */
+export async function serveLocal({ folder, plan, signal }: ServeOptions): Promise<void> {
+  // Nothing that it or its children write is anybody else's to read.
+  process.umask(0o077);
+  await prepareFolder(folder);
+  const giveBack = takeFolder(folder);
+  const stops: (() => Promise<void>)[] = [];
+  try {
+    const identity = await identityOf(folder, plan);
+    await requireFreePorts(identity.ports);
+    await requireClusters(identity.clusters);
+    const stack = await startStack(stackOptions(folder, identity));
+    stops.unshift(() => stack.stop());
+    const kept = await keepClusters(stack, { choice: identity.clusters, folder, port: identity.ports.clusters });
+    // Those who call the clusters stop before the clusters do.
+    stops.push(() => kept.stop());
+    const repository = await serveRepository(stack, { wanted: plan.repo, known: identity.repository });
+    writeIdentity(folder, {
+      ...identity,
+      ports: portsOf(stack, kept),
+      ...(repository === undefined ? {} : { repository: repository.url }),
+    });
+    const control = await startControlServer(faultControl(stack, folder));
+    stops.unshift(() => control.stop());
+    writeMachine(await describe(stack, { folder, identity, repository, kept, control }));
+    await untilAborted(signal, stack);
+  } finally {
+    for (const stop of stops) await stop();
+    giveBack();
+  }
+}
+
+async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
+  const known = readIdentity(folder);
+  const clusters = clustersOf(folder, { known: known?.clusters, wanted: plan.clusters });
+  // Who went by the old name before goes on by it: what is in the clusters says so.
+  const installationId = known === undefined ? newInstallationId() : known.installationId;
+  return {
+    accessKey: known?.accessKey ?? newAccessKey(),
+    gitTls: known?.gitTls ?? (await createTlsCertificate()),
+    gitPassword: known?.gitPassword ?? newGitPassword(),
+    ...(installationId === undefined ? {} : { installationId }),
+    clusters: clusters ?? { kind: "embedded", count: DEFAULT_CLUSTERS },
+    ports: { ...known?.ports, ...plan.ports },
+    ...(known?.repository === undefined ? {} : { repository: known.repository }),
+  };
+}
+
+function stackOptions(
+  folder: string,
+  { accessKey, gitTls, gitPassword, installationId, clusters, ports }: Identity,
+): Parameters<typeof startStack>[0] {
+  return {
+    repositories: join(folder, "repositories"),
+    stateDir: join(folder, "aws"),
+    clusterState: join(folder, "clusters"),
+    accessKey,
+    gitTls,
+    ...(gitPassword === undefined ? {} : { gitPassword }),
+    ...(installationId === undefined ? {} : { installationId }),
+    seed: SEED,
+    faults: quiet,
+    database: "pipe",
+    ...(ports.api === undefined ? {} : { apiPort: ports.api }),
+    ...(ports.git === undefined ? {} : { gitPort: ports.git }),
+    ...(ports.clusters === undefined || clusters.kind !== "embedded" ? {} : { clusterPort: ports.clusters }),
+  };
+}
+
+function portsOf(stack: Stack, { port }: KeptClusters): MachineFile["ports"] {
+  return {
+    api: Number(new URL(stack.machine.api.endpoint).port),
+    git: Number(new URL(stack.git.url("any")).port),
+    ...(port === undefined ? {} : { clusters: port }),
+  };
+}
+
+function faultControl(stack: Stack, folder: string) {
+  return createFaultControl({
+    proxy: stack.machine.proxy,
+    clusters: stack.clusters,
+    faults: quiet,
+    seed: SEED,
+    async openPort(cluster) {
+      await moveCluster(stack, cluster);
+      await writeAccessFiles(stack, folder, NAMESPACE);
+    },
+  });
+}
+
+interface Repository {
+  readonly url: string;
+}
+
+interface RepositoryWish {
+  readonly wanted: string | undefined;
+  /** Of the last start. */
+  readonly known: string | undefined;
+}
+
+/** A repository that was copied once has what was pushed to it since: it is never copied again. */
+async function serveRepository({ git }: Stack, { wanted, known }: RepositoryWish): Promise<Repository | undefined> {
+  if (known !== undefined && (wanted === undefined || isSameRepository(known, wanted)))
+    return { url: servedAt(git, known) };
+  if (wanted === undefined) return undefined;
+  const { url } = await adoptRepository(git, { repo: wanted });
+  return { url };
+}
+
+/** The git server may have another port than at the last start; a repository far away has not moved. */
+function servedAt(git: Stack["git"], known: string): string {
+  const { hostname, pathname } = new URL(known);
+  return hostname === "127.0.0.1" ? git.url(pathname.slice(1).replace(/\.git$/, "")) : known;
+}
+
+interface Described {
+  readonly folder: string;
+  readonly identity: Identity;
+  readonly repository: Repository | undefined;
+  readonly kept: KeptClusters;
+  readonly control: ControlServer;
+}
+
+async function describe(stack: Stack, described: Described): Promise<MachineFile> {
+  const { folder, identity, repository, kept, control } = described;
+  const gitFiles = await writeGitFiles(folder, {
+    origin: new URL(stack.git.url("any")).origin,
+    credentials: stack.gitCredentials,
+    authority: identity.gitTls.cert,
+  });
+  return {
+    pid: process.pid,
+    startedAt: new Date().toISOString(),
+    folder,
+    clusters: kept.count,
+    kept: identity.clusters,
+    endpoint: stack.machine.api.endpoint,
+    ports: portsOf(stack, kept),
+    kubeconfig: kept.kubeconfig,
+    control: { url: control.url, token: control.token },
+    access: await writeContextFile(stack, folder, NAMESPACE),
+    ...(repository === undefined ? {} : { repository: { ...stack.gitSpec(repository.url), ...gitFiles } }),
+  };
+}
+
+async function untilAborted(signal: AbortSignal, stack: Stack): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  let saving = Promise.resolve();
+  const timer = setInterval(() => {
+    saving = saving.then(() => stack.clusters.save()).catch((error: unknown) => console.error(error));
+  }, SAVE_EVERY_MS);
+  await promise;
+  clearInterval(timer);
+  await saving;
+}

@@ -1,0 +1,160 @@
+/** What the demo shows: its own repository's five chapters, or one rollout of the user's. */
+
+import { adoptRepository, type UserRepository } from "#local/git/user-repository.ts";
+import { deleteConfigMap, provideNamespaces } from "#local/machine/by-hand.ts";
+import { addFleet, rings, type Stack } from "#local/machine/stack.ts";
+import type { DemoOptions } from "#local/stories/demo-options.ts";
+import { demoCommits, demoPath } from "#local/stories/demo-repository.ts";
+import { type FleetView, RolloutStory } from "#local/stories/rollout-story.ts";
+import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
+
+export const demoNamespace = "demo";
+export const demoGroup = "shop";
+const source = "shop";
+/** Where `kubectl apply` puts objects that name no namespace. */
+const defaultNamespace = "default";
+
+/** Long enough for the slowest machine: only an image that never starts may use it up. */
+const PATIENT = "45s";
+/** For the revision that is known to be broken, so that nobody waits for it. */
+const IMPATIENT = "6s";
+
+export interface Teller {
+  readonly say: (line?: string) => void;
+  readonly columns: number;
+  readonly signal: AbortSignal;
+}
+
+/** Registers the clusters, rolls out, and tells it. @returns how the fleet ended. */
+export async function tellDemo(stack: Stack, options: DemoOptions, teller: Teller): Promise<FleetView> {
+  const { say } = teller;
+  const repository =
+    options.user === undefined ? undefined : await adoptRepository(stack.git, withoutUndefined(options.user));
+  const names = await addFleet(stack, options.clusters);
+  const inRings = rings
+    .map((ring) => ({ ring, size: names.filter((name) => name.startsWith(ring)).length }))
+    .filter(({ size }) => size > 0)
+    .map(({ ring, size }) => `${ring} ${size}`);
+  say("Starling on this machine, with a git server and its own DynamoDB, SQS and S3.");
+  say(`Clusters: ${options.clusters}, in rings: ${inRings.join(", ")}.`);
+  const story = new RolloutStory({
+    session: stack.session,
+    namespace: demoNamespace,
+    group: demoGroup,
+    source,
+    ...teller,
+  });
+  const bound = changingAtOnce(options.clusters);
+  if (repository === undefined || options.user === undefined) return ownTale(stack, story, { ...teller, bound });
+  if (repository.warning !== undefined) say(`Note: ${repository.warning}.`);
+  story.chapter(`${repository.description}`);
+  say(`   folder ${options.user.path}: ring by ring, at most ${bound} clusters changing at once`);
+  await stack.session.apply([
+    sourceOf(stack.gitSpec(repository.url), repository.ref),
+    groupOf({ path: options.user.path, progressDeadline: PATIENT, bound }),
+  ]);
+  const end = provideNamespaces(stack.clusters, (name) =>
+    story.note(`Namespace ${name} is not in the folder: made by hand, in every cluster`),
+  );
+  try {
+    return await story.follow();
+  } finally {
+    end();
+  }
+}
+
+function withoutUndefined({ ref, ...rest }: NonNullable<DemoOptions["user"]>) {
+  return ref === undefined ? rest : { ...rest, ref };
+}
+
+function changingAtOnce(clusters: number): number {
+  return Math.max(4, Math.ceil(clusters / 10));
+}
+
+interface Setting extends Teller {
+  /** Clusters that may be changing at once. */
+  readonly bound: number;
+}
+
+async function ownTale(stack: Stack, story: RolloutStory, { say, bound }: Setting): Promise<FleetView> {
+  const { git, session } = stack;
+  const strategy = (progressDeadline: string) => session.apply([groupOf({ path: demoPath, progressDeadline, bound })]);
+
+  await git.createRepository("shop", demoCommits.first);
+  story.chapter(`A first revision: ring by ring, at most ${bound} clusters changing at once`);
+  await session.apply([sourceOf(stack.gitSpec(git.url("shop")), { branch: "main" })]);
+  await strategy(PATIENT);
+  await story.follow();
+
+  story.chapter("A push: the webhook fires, and version 1.1.0 goes the same way");
+  const second = await git.commitFiles("shop", demoCommits.second, { message: "Roll out 1.1.0" });
+  await story.follow(second);
+
+  const last = stack.clusters.connections().at(-1);
+  if (last === undefined) throw new Error("there is no cluster");
+  const victim = last.name;
+  story.chapter(`Somebody deletes ConfigMap shop/settings in ${victim} by hand`);
+  await deleteConfigMap(last, { namespace: "shop", name: "settings" });
+  story.note(`gone: ${describeSettings(stack, victim)}`);
+  await session.call("POST", `/v1/namespaces/${demoNamespace}/syncgroups/${demoGroup}/reconcile`, {});
+  await story.until(`ConfigMap shop/settings back in ${victim}`, () => settingsOf(stack, victim) !== undefined);
+  story.note(`back: ${describeSettings(stack, victim)}`);
+
+  story.chapter("A push whose image cannot be pulled: it halts at the canaries");
+  say(`   (a cluster has ${IMPATIENT} to become ready, this time)`);
+  await strategy(IMPATIENT);
+  const broken = await git.commitFiles("shop", demoCommits.broken, { message: "Roll out 1.2.0" });
+  await story.follow(broken);
+
+  story.chapter("A push with the fix");
+  await strategy(PATIENT);
+  const fixed = await git.commitFiles("shop", demoCommits.fixed, { message: "Fix the image of 1.2" });
+  return story.follow(fixed);
+}
+
+function sourceOf(git: ReturnType<Stack["gitSpec"]>, ref: UserRepository["ref"]): unknown {
+  return {
+    apiVersion: API_VERSION,
+    kind: "Source",
+    metadata: { name: source, namespace: demoNamespace },
+    spec: { git: { ...git, ...(ref === undefined ? {} : { ref }) }, interval: "1m" },
+  };
+}
+
+interface GroupWish {
+  readonly path: string;
+  readonly progressDeadline: string;
+  readonly bound: number;
+}
+
+function groupOf({ path, progressDeadline, bound }: GroupWish): unknown {
+  return {
+    apiVersion: API_VERSION,
+    kind: "SyncGroup",
+    metadata: { name: demoGroup, namespace: demoNamespace },
+    spec: {
+      clusters: { all: true },
+      templates: [{ name: "app", source, path, apply: { interval: "30s", defaultNamespace } }],
+      rollout: {
+        maxConcurrent: bound,
+        progressDeadline,
+        stages: rings.map((ring) =>
+          ring === "broad" ? { name: ring } : { name: ring, clusters: { selector: { matchLabels: { ring } } } },
+        ),
+      },
+    },
+  };
+}
+
+function settingsOf(stack: Stack, cluster: string) {
+  return stack.clusters.objects(cluster).find((object) => {
+    const { kind, namespace, name } = objectIdOf(object);
+    return kind === "ConfigMap" && namespace === "shop" && name === "settings";
+  });
+}
+
+function describeSettings(stack: Stack, cluster: string): string {
+  const uid = stringAt(settingsOf(stack, cluster), "metadata", "uid");
+  return uid === undefined ? "no ConfigMap shop/settings" : `ConfigMap shop/settings, uid ${uid}`;
+}

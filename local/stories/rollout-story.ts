@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ApiSession } from "#local/machine/api-session.ts";
+import type {
+  ApiList,
+  RolloutObject,
+  RolloutStatus,
+  SourceObject,
+  SyncGroupObject,
+  SyncObject,
+} from "#shared/fleet/api/objects.ts";
+import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** Where a group's clusters are, as the API says. */
+export interface FleetView {
+  /** A SyncGroup's state, or what kept it from having one. */
+  readonly state: string;
+  /** Why it is not as it should be, where the story has not said so. */
+  readonly message: string;
+  readonly revision: string;
+  /** Clusters that hold the rendering that is theirs, all of it ready. */
+  readonly ready: number;
+}
+
+export interface StoryOptions {
+  readonly session: ApiSession;
+  readonly namespace: string;
+  readonly group: string;
+  readonly source: string;
+  /** Prints a line. */
+  readonly say: (line?: string) => void;
+  /** Columns of the terminal. */
+  readonly columns: number;
+  /** Ends the telling; whatever is awaited rejects. */
+  readonly signal: AbortSignal;
+}
+
+const LOOK_EVERY_MS = 150;
+const unsettled: ReadonlySet<string> = new Set(["Rolling", "Reconciling"]);
+/** Without any change of what is shown; a slow machine is slow, but it moves. */
+const LONGEST_SILENCE_MS = 120_000;
+const SYNCS_PER_PAGE = 500;
+/** `  12.3s  ` */
+const INDENT = " ".repeat(9);
+const MAX_REASON_LINES = 3;
+
+/** Tells a rollout as it happens: one line for each change of what the API shows. */
+export class RolloutStory {
+  readonly #options: StoryOptions;
+  readonly #started = performance.now();
+  #chapter = 0;
+  #rollout = 0;
+  #shown = "";
+
+  constructor(options: StoryOptions) {
+    this.#options = options;
+  }
+
+  chapter(title: string): void {
+    this.#chapter++;
+    this.#options.say();
+    this.#options.say(`${this.#chapter}. ${title}`);
+  }
+
+  /** A line under the chapter, with the seconds since the start. */
+  note(text: string): void {
+    this.#options.say(`${this.#elapsed()}${text}`);
+  }
+
+  /**
+   * Follows the next rollout to its end, or until its Source cannot be read.
+   * @param commit - the commit it must be about; absent: whichever comes.
+   */
+  async follow(commit?: string): Promise<FleetView> {
+    const view = await this.#look(async () => {
+      const group = await this.#group();
+      const number = group.status.rollout ?? 0;
+      const isNext = number > this.#rollout && (commit === undefined || group.status.revision?.includes(commit));
+      if (isNext !== true) return this.#sourceFailure();
+      const { status } = await this.#call<RolloutObject>(`/syncgroups/${this.#options.group}/rollouts/${number}`);
+      const line = stagesText(status);
+      if (line !== this.#shown) this.note(line);
+      this.#shown = line;
+      if (status.phase !== "Complete" && status.phase !== "Halted") return undefined;
+      const fleet = await this.#fleet();
+      // The rollout is over, and what the clusters show is not counted yet.
+      if (status.phase === "Complete" && unsettled.has(fleet.state)) return undefined;
+      this.#rollout = number;
+      if (status.phase === "Halted") this.#explain(status);
+      return fleet;
+    });
+    if (view !== undefined) return view;
+    const given = await this.#fleet();
+    return { ...given, message: `nothing moved for ${LONGEST_SILENCE_MS / 1000} s; ${given.message}` };
+  }
+
+  /** @throws Error when it does not come true. */
+  async until(what: string, isTrue: () => boolean): Promise<void> {
+    const came = await this.#look(async () => (isTrue() ? true : undefined));
+    if (came === undefined) throw new Error(`${what}: not in ${LONGEST_SILENCE_MS / 1000} s`);
+  }
+
+  /** @returns undefined when nothing was shown and nothing came of it for too long. */
+  async #look<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
+    let shown = this.#shown;
+    let silentSince = performance.now();
+    while (performance.now() - silentSince < LONGEST_SILENCE_MS) {
+      this.#options.signal.throwIfAborted();
+      const seen = await look();
+      if (seen !== undefined) return seen;
+      if (shown !== this.#shown) silentSince = performance.now();
+      shown = this.#shown;
+      await sleep(LOOK_EVERY_MS, undefined, { signal: this.#options.signal });
+    }
+    return undefined;
+  }
+
+  async #sourceFailure(): Promise<FleetView | undefined> {
+    const { status } = await this.#call<SourceObject>(`/sources/${this.#options.source}`);
+    const ready = status.conditions.find(({ type }) => type === "Ready");
+    if (ready?.status !== "False" || status.failures === undefined) return undefined;
+    for (const line of wrapped(`the repository cannot be read: ${ready.message}`, this.#width())) this.note(line);
+    return { state: ready.reason, message: "", revision: "", ready: 0 };
+  }
+
+  #explain({ message }: RolloutStatus): void {
+    const [first = "", ...rest] = wrapped(`halted: ${message}`, this.#width());
+    this.note(first);
+    for (const line of rest.slice(0, MAX_REASON_LINES)) this.#options.say(`${INDENT}${line}`);
+    if (rest.length > MAX_REASON_LINES) this.#options.say(`${INDENT}…`);
+  }
+
+  async #fleet(): Promise<FleetView> {
+    const { status } = await this.#group();
+    const state = status.state ?? "Waiting";
+    const ready = status.conditions.find(({ type }) => type === "Ready");
+    return {
+      state,
+      message: ready === undefined || state === "Halted" ? "" : ready.message,
+      revision: status.revision ?? "",
+      ready: await this.#inSync(),
+    };
+  }
+
+  /** Counted from what every cluster's worker last saw, not from the rollout. */
+  async #inSync(): Promise<number> {
+    let count = 0;
+    let after = "";
+    do {
+      const page = await this.#call<ApiList<SyncObject>>(
+        `/syncgroups/${this.#options.group}/syncs?limit=${SYNCS_PER_PAGE}${after}`,
+      );
+      count += page.items.filter(({ status: { state, desired, observed } }) => {
+        const wanted = desired?.renderDigest;
+        return state === "Ready" && wanted !== undefined && observed?.applied?.renderDigest === wanted;
+      }).length;
+      after = page.metadata.continue === undefined ? "" : `&continue=${page.metadata.continue}`;
+    } while (after !== "");
+    return count;
+  }
+
+  #group(): Promise<SyncGroupObject> {
+    return this.#call<SyncGroupObject>(`/syncgroups/${this.#options.group}`);
+  }
+
+  #call<T>(path: string): Promise<T> {
+    const { session, namespace } = this.#options;
+    return session.call<T>("GET", `/v1/namespaces/${namespace}${path}`);
+  }
+
+  #width(): number {
+    return this.#options.columns - INDENT.length;
+  }
+
+  #elapsed(): string {
+    return `${((performance.now() - this.#started) / 1000).toFixed(1).padStart(6)}s  `;
+  }
+}
+
+/** `canary 2/2   early 0/4, 4 changing   broad 0/6`, in columns. */
+function stagesText(rollout: RolloutStatus): string {
+  const stages = rollout.stages.filter(({ size }) => size > 0);
+  const widest = Math.max(...stages.map(({ size }) => String(size).length));
+  const cell = "canary 0/0, 0 changing".length + 3 * (widest - 1) + 2;
+  return stages
+    .map((stage) => stageText(stage).padEnd(cell))
+    .join("")
+    .trimEnd();
+}
+
+function stageText(stage: RolloutStatus["stages"][number]): string {
+  const count = (...states: readonly TargetState[]) => {
+    let sum = 0;
+    for (const state of states) sum += stage.counts[state];
+    return sum;
+  };
+  const notes = [
+    [count("Assigned", "Applying", "Verifying"), "changing"],
+    [count("Unchanged"), "unchanged"],
+    [count("Failed"), "failed"],
+    [count("Unreachable"), "unreachable"],
+  ] as const;
+  const shown = notes.filter(([number]) => number > 0).map(([number, word]) => `, ${number} ${word}`);
+  return `${stage.name} ${count("Succeeded", "Unchanged")}/${stage.size}${shown.join("")}`;
+}
+
+/** Words longer than a line stay whole: images and paths are to be copied. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

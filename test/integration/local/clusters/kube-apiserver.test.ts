@@ -1,0 +1,152 @@
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { type KubeApiServer, startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
+import { findKubeAssets, type KubeAssets, readKubeAssets } from "#local/clusters/kube-assets.ts";
+import { kubeAssets } from "#test/contract/targets.ts";
+import { clusterRequest, objectOf } from "#test/support/cluster-request.ts";
+import { listeningPorts } from "#test/support/listening-ports.ts";
+
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "starling-kube-test-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function fakeAssets(scripts: Readonly<Record<string, string>>): Promise<KubeAssets> {
+  for (const [name, script] of Object.entries(scripts)) {
+    await writeFile(join(folder, name), `#!/bin/sh\n${script}\n`);
+    await chmod(join(folder, name), 0o755);
+  }
+  const assets = await readKubeAssets(folder);
+  if (assets === undefined) throw new Error("the test wrote no programs");
+  return assets;
+}
+
+const lines = async (file: string) => (await readFile(file, "utf8")).trim().split("\n");
+
+describe("where the programs are", () => {
+  test("a folder that was named and has none is not passed over", async () => {
+    await expect(findKubeAssets(folder)).rejects.toThrow(`KUBEBUILDER_ASSETS is ${folder}, where there is no etcd`);
+    await writeFile(join(folder, "etcd"), "");
+    await expect(findKubeAssets(folder)).rejects.toThrow("that can be run");
+  });
+
+  test("a folder that was named comes first", async () => {
+    const assets = await fakeAssets({ etcd: "", "kube-apiserver": "" });
+    expect(await findKubeAssets(folder)).toEqual(assets);
+    expect(assets).toEqual({ folder, etcd: join(folder, "etcd"), kubeApiServer: join(folder, "kube-apiserver") });
+  });
+});
+
+describe("a server that does not start", () => {
+  test("is told of with what its program wrote last", async () => {
+    const assets = await fakeAssets({
+      etcd: "exec sleep 60",
+      "kube-apiserver": 'echo "no such flag: --x" >&2; exit 3',
+    });
+    await expect(startKubeApiServer({ assets })).rejects.toThrow(/kube-apiserver ended with exit code 3: no such flag/);
+  });
+
+  test("is tried again on other ports when one was taken in between, and not for ever", async () => {
+    const tries = join(folder, "tries");
+    const taken = `echo "$@" >> ${tries}; echo "listen tcp: bind: address already in use" >&2; exit 1`;
+    const assets = await fakeAssets({ etcd: taken, "kube-apiserver": "exec sleep 60" });
+    await expect(startKubeApiServer({ assets })).rejects.toThrow("address already in use");
+    const tried = await lines(tries);
+    expect(tried).toHaveLength(4);
+    expect(new Set(tried.map((flags) => /listen-client-urls=(\S+)/.exec(flags)?.[1])).size).toBe(4);
+  });
+
+  test("is not started with controllers that nobody has", async () => {
+    const assets = await fakeAssets({ etcd: "", "kube-apiserver": "" });
+    await expect(startKubeApiServer({ assets, controllers: "on" })).rejects.toThrow("no kube-controller-manager in");
+  });
+});
+
+async function read(server: KubeApiServer, path: string, token = server.token) {
+  return clusterRequest(server, { path, token });
+}
+
+/** What etcd gives whoever asks for all of it. @throws Error when it does not. */
+function everyKeyOf(origin: string): Promise<string> {
+  const start = origin.startsWith("https:") ? httpsRequest : httpRequest;
+  const options = { method: "POST", rejectUnauthorized: false, agent: false };
+  return new Promise((resolve, reject) => {
+    const asking = start(`${origin}/v3/kv/range`, options, (answer) => {
+      const told = text(answer);
+      if (answer.statusCode === 200) told.then(resolve, reject);
+      else reject(new Error(`${answer.statusCode}`));
+    });
+    asking.on("error", reject);
+    asking.end('{"key":"AA==","range_end":"AA==","limit":1}');
+  });
+}
+
+if (kubeAssets === undefined) console.log("no kube-apiserver here: what is kept in its folder is not tested");
+
+describe.skipIf(kubeAssets === undefined)("a folder that is kept, on kube-apiserver", () => {
+  const assets = kubeAssets as KubeAssets;
+  const users = [{ name: "alice", groups: ["dev", "ops"] }];
+
+  test("has the same objects, identity, certificate and tokens the next time", async () => {
+    const path = "/api/v1/namespaces/default/configmaps";
+    const kept = join(folder, "kept");
+    const first = await startKubeApiServer({ assets, folder: kept, users });
+    try {
+      const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "kept" } };
+      expect((await clusterRequest(first, { method: "POST", path, body })).status).toBe(201);
+    } finally {
+      await first.stop();
+    }
+    expect(first.exit()).toMatch(/ended/);
+    const again = await startKubeApiServer({ assets, folder: kept, users });
+    try {
+      const { uid, caData, tokens, version } = first;
+      expect(again).toMatchObject({ uid, caData, tokens, version });
+      expect((await read(again, `${path}/kept`)).status).toBe(200);
+      const alice = await read(again, path, tokens.alice);
+      expect(objectOf(alice).message).toContain('User "alice" cannot list resource "configmaps"');
+    } finally {
+      await again.stop();
+    }
+  });
+
+  test.skipIf(!existsSync("/proc/net/tcp"))("nobody but the API server may speak to its etcd", async () => {
+    const before = listeningPorts(process.pid);
+    const server = await startKubeApiServer({ assets });
+    try {
+      const api = Number(new URL(server.server).port);
+      const others = listeningPorts(process.pid).filter((port) => port !== api && !before.includes(port));
+      expect(others).toHaveLength(2);
+      for (const port of others) {
+        for (const origin of [`http://127.0.0.1:${port}`, `https://127.0.0.1:${port}`]) {
+          await expect(everyKeyOf(origin), origin).rejects.toThrow();
+        }
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test("a port that was asked for and is taken is said, and no folder stays", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    vi.stubEnv("TMPDIR", folder);
+    try {
+      const { port } = other.address() as AddressInfo;
+      await expect(startKubeApiServer({ assets, port })).rejects.toThrow("address already in use");
+      expect(await readdir(folder)).toEqual([]);
+    } finally {
+      vi.unstubAllEnvs();
+      other.close();
+    }
+  });
+});

@@ -1,0 +1,63 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { accessKeyIdOf } from "#local/aws/iam/sessions.ts";
+import type { AwsCall } from "#local/aws/wire/aws-call.ts";
+import { pacedClock } from "#local/base/paced-clock.ts";
+import { openApiSession } from "#local/machine/api-session.ts";
+import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
+
+let machine: Machine | undefined;
+afterEach(async () => {
+  await machine?.stop();
+  machine = undefined;
+});
+
+async function start(options: MachineOptions): Promise<Machine> {
+  machine = await startMachine({ tickEveryMs: "manual", ...options });
+  return machine;
+}
+
+/** Roles and sessions that called the table, and what they asked for. */
+function watchCallers({ proxy, principals }: Machine): Set<string> {
+  const callers = new Set<string>();
+  proxy.intercept({
+    before(call: AwsCall) {
+      if (call.service !== "dynamodb") return;
+      const arn = principals.find(accessKeyIdOf(call) ?? "")?.principalArn ?? "nobody";
+      callers.add(arn.replace(/Role[0-9A-F]+/, "Role"));
+    },
+  });
+  return callers;
+}
+
+const sessions = [
+  "arn:aws:sts::000000000000:assumed-role/starling-control-WiringApiRole/api",
+  "arn:aws:sts::000000000000:assumed-role/starling-control-WiringTickRole/tick",
+];
+
+describe.each(["one process", "threads"] as const)("functions in %s", (isolation) => {
+  test("do their work, each signing as its own role", async () => {
+    const made = await start({ isolation });
+    const callers = watchCallers(made);
+    const session = openApiSession(made.api);
+    expect(await session.call("GET", "/v1/clusters")).toMatchObject({ items: [] });
+    await made.tick();
+    expect([...callers].sort()).toEqual(sessions);
+  });
+});
+
+const changes: Readonly<Record<string, MachineOptions>> = {
+  sandboxes: { sandboxes: (_name, wire) => wire() },
+  clock: { clock: pacedClock(10) },
+};
+
+test.each(Object.entries(changes))("threads run functions as they are, without %s", async (_name, change) => {
+  const made = await start({ isolation: "threads", ...change });
+  await expect(made.tick()).rejects.toThrow("leave out sandboxes and clock");
+});
+
+test("a function's time and its queue's visibility can be shortened together", async () => {
+  const { plan } = await start({ timeoutSeconds: { apply: 7 } });
+  expect(plan.functions.find(({ folder }) => folder === "apply")?.timeoutSeconds).toBe(7);
+  const source = plan.eventSources.find(({ function: name }) => name.includes("Apply"));
+  expect(plan.queues.find(({ name }) => name === source?.queue)?.visibilityTimeoutSeconds).toBe(7);
+});

@@ -1,0 +1,120 @@
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { prepareFolder } from "#local/serve/prepare-folder.ts";
+
+let home: string;
+let repository: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(realpathSync(tmpdir()), "starling-state-"));
+  repository = join(home, "shop");
+  execFileSync("git", ["init", "-q", repository]);
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+
+describe("a state folder", () => {
+  it("is made for its owner only, and found again", async () => {
+    const folder = join(home, "a", "state");
+    await prepareFolder(folder);
+    expect(modeOf(folder)).toBe(0o700);
+    await prepareFolder(folder);
+    expect(readdirSync(folder)).toEqual([".gitignore"]);
+  });
+
+  it("may be an empty one that is there, whose rights are taken from others", async () => {
+    const folder = join(home, "empty");
+    mkdirSync(folder, { mode: 0o755 });
+    await prepareFolder(folder);
+    expect(modeOf(folder)).toBe(0o700);
+  });
+
+  it("is found again after a first start that failed, and where an older Starling made it", async () => {
+    const failed = join(home, "failed");
+    await prepareFolder(failed);
+    writeFileSync(join(failed, "log"), "it did not start");
+    await prepareFolder(failed);
+    const older = join(home, "older");
+    mkdirSync(older);
+    writeFileSync(join(older, "identity.json"), "{}");
+    await prepareFolder(older);
+    expect(readdirSync(older)).toEqual([".gitignore", "identity.json"]);
+  });
+
+  it("is not one that holds something else, which is left as it is", async () => {
+    const folder = join(home, "site");
+    mkdirSync(folder, { mode: 0o755 });
+    writeFileSync(join(folder, "index.html"), "");
+    await expect(prepareFolder(folder)).rejects.toMatchObject({
+      exit: "wrongInput",
+      message: `--state is ${folder}, which holds other things than the state of a machine: index.html`,
+      next: `starling local up --state ${folder}/starling-local   (a folder that is new, or empty)`,
+    });
+    expect(modeOf(folder)).toBe(0o755);
+    expect(readdirSync(folder)).toEqual(["index.html"]);
+  });
+
+  it("is not one with a .gitignore of somebody else's", async () => {
+    const folder = join(home, "site");
+    mkdirSync(folder);
+    writeFileSync(join(folder, ".gitignore"), "*\n");
+    await expect(prepareFolder(folder)).rejects.toThrow("holds other things");
+  });
+});
+
+describe("in a git repository", () => {
+  const refused = (folder: string) => ({
+    exit: "wrongInput",
+    message: `--state is ${folder}, in the git repository ${repository}: the keys of the machine would be committed with it`,
+  });
+
+  it.each(["", "state", "a/b/state"])("%j is refused, and not made", async (below) => {
+    const folder = join(repository, below);
+    await expect(prepareFolder(folder)).rejects.toMatchObject(refused(folder));
+    expect(readdirSync(repository)).toEqual([".git"]);
+  });
+
+  it("says how it is allowed, and that is so", async () => {
+    const folder = join(repository, "local state");
+    await expect(prepareFolder(folder)).rejects.toMatchObject({
+      next: `starling local up --state DIR   (outside of a repository; or let git ignore it: echo '/local state/' >> ${repository}/.gitignore)`,
+    });
+    writeFileSync(join(repository, ".gitignore"), "/local state/\n");
+    await prepareFolder(folder);
+    expect(execFileSync("git", ["-C", repository, "status", "--porcelain"]).toString()).toBe("?? .gitignore\n");
+  });
+
+  it("is seen through a link, in a worktree, and where the state was before the repository", async () => {
+    symlinkSync(repository, join(home, "link"));
+    const linked = join(home, "link", "state");
+    await expect(prepareFolder(linked)).rejects.toMatchObject(refused(linked));
+    const submodule = join(home, "submodule");
+    mkdirSync(submodule);
+    writeFileSync(join(submodule, ".git"), "gitdir: ../shop/.git\n");
+    await expect(prepareFolder(join(submodule, "state"))).rejects.toThrow("in the git repository");
+
+    const earlier = join(home, "later", "state");
+    await prepareFolder(earlier);
+    writeFileSync(join(earlier, "identity.json"), "{}");
+    execFileSync("git", ["init", "-q", join(home, "later")]);
+    await prepareFolder(earlier);
+    expect(execFileSync("git", ["-C", join(home, "later"), "status", "--porcelain"]).toString()).toBe("");
+    rmSync(join(earlier, ".gitignore"));
+    await expect(prepareFolder(earlier)).rejects.toThrow("would be committed");
+    expect(existsSync(join(earlier, ".gitignore"))).toBe(false);
+  });
+});

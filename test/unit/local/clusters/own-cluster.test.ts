@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { clusterNameOf } from "#local/clusters/kubeconfig-file.ts";
+import { type AccountToken, keepTokenFresh } from "#local/clusters/own-cluster.ts";
+
+const MINUTE = 60_000;
+beforeEach(() => {
+  vi.useFakeTimers({ now: 0 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const token = (name: string, minutes: number): AccountToken => ({
+  token: name,
+  expiresAt: new Date(Date.now() + minutes * MINUTE),
+});
+
+describe("a token that is kept fresh", () => {
+  function keep(create: (signal: AbortSignal) => Promise<AccountToken>) {
+    const stored: string[] = [];
+    const troubles: unknown[] = [];
+    const kept = keepTokenFresh({
+      current: token("first", 60),
+      create,
+      store: async (text) => void stored.push(text),
+      now: Date.now,
+      checkEveryMs: MINUTE,
+      onTrouble: (error) => troubles.push(error),
+    });
+    return { kept, stored, troubles };
+  }
+
+  it("is replaced when half of what it was given is over, however long that is", async () => {
+    const lives = [30, 1440];
+    const { kept, stored } = keep(async () => token(`lives ${lives[0]}`, lives.shift() ?? 0));
+    await vi.advanceTimersByTimeAsync(29 * MINUTE);
+    expect(stored).toEqual([]);
+    await vi.advanceTimersByTimeAsync(MINUTE);
+    expect(stored).toEqual(["lives 30"]);
+    await vi.advanceTimersByTimeAsync(15 * MINUTE);
+    expect(stored).toEqual(["lives 30", "lives 1440"]);
+    await vi.advanceTimersByTimeAsync(719 * MINUTE);
+    expect(stored).toHaveLength(2);
+    await kept.stop();
+  });
+
+  it("is replaced at once after a sleep of the machine, and tried again after a failure", async () => {
+    let isAway = true;
+    const { kept, stored, troubles } = keep(async () => {
+      if (isAway) throw new Error("no route");
+      return token("second", 60);
+    });
+    vi.setSystemTime(8 * 60 * MINUTE);
+    await vi.advanceTimersByTimeAsync(2 * MINUTE);
+    expect([stored, troubles.length]).toEqual([[], 2]);
+    isAway = false;
+    await vi.advanceTimersByTimeAsync(MINUTE);
+    expect(stored).toEqual(["second"]);
+    await kept.stop();
+  });
+
+  it("ends with what it began, quietly", async () => {
+    const { kept, stored, troubles } = keep(
+      (signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        }),
+    );
+    await vi.advanceTimersByTimeAsync(31 * MINUTE);
+    await kept.stop();
+    await vi.advanceTimersByTimeAsync(60 * MINUTE);
+    expect([stored, troubles]).toEqual([[], []]);
+  });
+});
+
+describe("the name of a cluster", () => {
+  it.each([
+    ["kind-dev", "kind-dev"],
+    ["arn:aws:eks:eu-west-1:111122223333:cluster/Prod_EUW1_07", "prod-euw1-07"],
+    ["gke_acme_europe-west1_main", "gke-acme-europe-west1-main"],
+    ["admin@prod.example.com", "admin-prod-example-com"],
+    [`${"a".repeat(62)}-b`, `${"a".repeat(62)}`],
+    ["--", "own"],
+    ["", "own"],
+  ])("of context %j is %s", (context, name) => {
+    expect(clusterNameOf(context)).toBe(name);
+  });
+});

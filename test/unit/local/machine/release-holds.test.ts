@@ -1,0 +1,157 @@
+import { expect, test } from "vitest";
+import { acquireLease } from "#functions/apply/lease.ts";
+import { render } from "#functions/render/render.ts";
+import { resolveSource } from "#functions/resolve/resolve.ts";
+import { claimDue } from "#functions/tick/claim-due.ts";
+import { releaseHolds } from "#local/machine/release-holds.ts";
+import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { dueAttributes } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+import type { Log } from "#shared/ports.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+
+const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const now = new Date("2026-03-01T10:00:00.000Z");
+const source = { namespace: "shop", name: "web" };
+const input = "sha256:in";
+
+/** Functions whose work never ends: whoever calls them is killed while they are at it. */
+class DyingMachine {
+  readonly table = new MemoryTable();
+  readonly sender = new MemorySender();
+  readonly begun: string[] = [];
+  #ids = 0;
+
+  async give(...rows: readonly Row[]): Promise<void> {
+    for (const put of rows) await this.table.write([{ put }]);
+  }
+
+  /** @returns when it hangs, or ends. */
+  async untilBegun(work: (ports: ReturnType<DyingMachine["ports"]>) => Promise<void>): Promise<void> {
+    await new Promise<void>((hangs, fails) => {
+      work(this.ports(hangs)).then(hangs, fails);
+    });
+  }
+
+  ports(hangs: () => void) {
+    const never = (what: string) => {
+      this.begun.push(what);
+      hangs();
+      return new Promise<never>(() => {});
+    };
+    return {
+      table: this.table,
+      blobs: new MemoryBlobStore(),
+      sender: this.sender,
+      git: {
+        listRefs: async () => [{ ref: "refs/heads/main", oid: "a".repeat(40) }],
+        fetchTree: () => never("fetch"),
+      },
+      secrets: { read: async () => "" },
+      builder: { build: () => never("build") },
+      clock: { now: () => now },
+      ids: { unique: () => `worker-${this.#ids++}` },
+      log: silent,
+    };
+  }
+}
+
+const sourceRow: SourceRow = {
+  ...keys.object("shop", "Source", "web"),
+  ...source,
+  type: "Source",
+  schema: ROW_SCHEMA,
+  version: 1,
+  uid: "u1",
+  labels: {},
+  annotations: {},
+  generation: 1,
+  createdAt: now.toISOString(),
+  spec: sourceSpec.parse({ git: { url: "https://git.example/shop", ref: { branch: "main" } } }),
+  operations: {},
+  status: { conditions: [] },
+};
+const rendering: RenderingRow = {
+  ...keys.rendering(input),
+  type: "Rendering",
+  schema: ROW_SCHEMA,
+  version: 1,
+  input,
+  artifactDigest: "sha256:a",
+  path: ".",
+  engine: "e",
+  state: "Pending",
+  requestedAt: now.toISOString(),
+  tries: 0,
+};
+
+const resolve = (machine: DyingMachine) =>
+  machine.untilBegun((ports) =>
+    resolveSource({ to: "resolve", source }, ports, {
+      getRemainingTimeInMillis: () => 180_000,
+    } as Parameters<typeof resolveSource>[2]),
+  );
+const renderIt = (machine: DyingMachine) => machine.untilBegun((ports) => render({ to: "render", input }, ports));
+
+test("a machine that starts again fetches and renders at once what a killed one was at", async () => {
+  const machine = new DyingMachine();
+  await machine.give(sourceRow, rendering);
+  for (const work of [resolve, renderIt]) {
+    await work(machine);
+    await work(machine);
+  }
+  expect(machine.begun).toEqual(["fetch", "build"]);
+
+  await releaseHolds(machine.table, now);
+  const { table, sender } = machine;
+  await claimDue({ table, sender, clock: { now: () => now }, log: silent, metrics: { count: () => {} } as never });
+  expect(
+    sender
+      .take()
+      .map(({ to }) => to)
+      .sort(),
+  ).toEqual(["render", "resolve"]);
+  await resolve(machine);
+  await renderIt(machine);
+  expect(machine.begun).toEqual(["fetch", "build", "fetch", "build"]);
+  const row = await table.get<SourceRow>(sourceRow);
+  expect(row?.status.fetch).toMatchObject({ starts: 2 });
+});
+
+test("a lease is free and its fence goes on, whatever a newer version of Starling has written beside it", async () => {
+  const { table } = new DyingMachine();
+  const fleet = (cluster: string) => ({ ...keys.fleet(cluster), type: "Directory", schema: ROW_SCHEMA, version: 1 });
+  const newer = { ...keys.lease("newer"), type: "Lease", schema: ROW_SCHEMA + 1, version: 1, owner: "somebody" };
+  for (const put of [fleet("idle"), fleet("mine"), fleet("newer"), newer]) await table.write([{ put }]);
+  const until = new Date(now.getTime() + 45_000);
+  expect(await acquireLease("mine", { owner: "killed", now, until }, table)).toMatchObject({ fence: 1 });
+  expect(await acquireLease("mine", { owner: "next", now, until }, table)).toBeUndefined();
+
+  await releaseHolds(table, now);
+  const lease = await acquireLease("mine", { owner: "next", now, until }, table);
+  expect(lease).toMatchObject({ fence: 2 });
+  expect(lease?.death).toBeUndefined();
+});
+
+test("what a lost message was sent for is due now; what nobody was at waits for its time", async () => {
+  const { table } = new DyingMachine();
+  const later = "2026-03-01T10:15:00.000Z";
+  const [sent, idle] = ["sent", "idle"].map((name) => {
+    const key = keys.object("shop", "SyncGroup", name);
+    return { ...key, ...dueAttributes(key, later), type: "SyncGroup", schema: ROW_SCHEMA, version: 1 };
+  }) as [Row, Row];
+  for (const put of [{ ...sent, dispatches: 4 }, idle]) await table.write([{ put }]);
+
+  await releaseHolds(table, now);
+  const { dueKey, dispatches } = (await table.get(sent)) ?? sent;
+  expect({ dueKey, dispatches }).toEqual({
+    dueKey: dueAttributes(sent, now.toISOString()).dueKey,
+    dispatches: undefined,
+  });
+  expect(await table.get(idle)).toEqual(idle);
+});

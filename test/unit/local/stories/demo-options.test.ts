@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { readDemoOptions } from "#local/stories/demo-options.ts";
+
+const read = (line: string) => readDemoOptions(line === "" ? [] : line.split(" "), "/here");
+
+describe("readDemoOptions", () => {
+  it.each([
+    ["", { user: undefined, clusters: 12, keep: undefined }],
+    ["--clusters 300 --keep out", { clusters: 300, keep: "/here/out" }],
+    ["--repo ../app", { user: { repo: "/app", path: ".", ref: undefined } }],
+    ["--repo /srv/app.git --path deploy --ref v1", { user: { repo: "/srv/app.git", path: "deploy", ref: "v1" } }],
+    ["--repo https://git.example.com/app.git", { user: { repo: "https://git.example.com/app.git" } }],
+    ["--repo file:///srv/app", { user: { repo: "file:///srv/app" } }],
+    ["--repo git@git.example.com:app", { user: { repo: "git@git.example.com:app" } }],
+  ])("%j", (line, expected) => {
+    expect(read(line)).toMatchObject(expected);
+  });
+
+  it.each([
+    ["--clusters 0", "--clusters is 0; expected a whole number from 1 to 300"],
+    ["--clusters 301", "--clusters is 301;"],
+    ["--clusters many", "--clusters is many;"],
+    ["--path deploy", "--path and --ref go with --repo"],
+    ["--ref main", "--path and --ref go with --repo"],
+    ["--repo app --path=", "--path is empty"],
+    ["--cluster 3", "--cluster"],
+    ["app", "app"],
+  ])("refuses %j", (line, words) => {
+    expect(() => read(line)).toThrow(words);
+  });
+
+  it("gives nothing when help is asked for", () => {
+    expect(read("--help")).toBeUndefined();
+  });
+});

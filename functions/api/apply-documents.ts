@@ -2,12 +2,12 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { checkDocuments } from "#functions/api/check-documents.ts";
 import { clusterWarnings } from "#functions/api/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/consequences.ts";
+import { inParts } from "#functions/api/in-parts.ts";
 import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from "#functions/api/object-change.ts";
-import { documentReference, objectKey, objectText } from "#functions/api/reference.ts";
+import { documentReference, type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Transactions at once; one table serves everybody. */
@@ -69,11 +69,10 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   }
 
   const changes: ObjectChange[] = [];
-  const byKind = [...documents.keys()].sort((a, b) => rank(documents[a]) - rank(documents[b]) || a - b);
   try {
-    for (const group of chunksOfOneKind(byKind, documents)) {
+    for (const part of partsOfOneKind(documents)) {
       const written = await Promise.allSettled(
-        group.map(async (index) => {
+        part.map(async (index) => {
           const document = documents[index] as Document;
           const uid = ports.ids.unique();
           changes[index] = await writeObject(ports, {
@@ -131,48 +130,35 @@ async function sourceWarnings(
   ports: ApiPorts,
   documents: readonly Document[],
 ): Promise<readonly (readonly string[])[]> {
-  const names = documents.map((document) => {
-    if (document.kind === "Sync") return [document.spec.source];
-    if (document.kind === "SyncGroup") return [...new Set(document.spec.templates.map((template) => template.source))];
-    return [];
-  });
-  const rowKeys = documents.map((document, index) =>
-    (names[index] ?? []).map((name) => keys.object(namespaceOf(document), "Source", name)),
-  );
-  const present = new Set((await ports.table.getMany(rowKeys.flat(), { newer: "kept" })).map(keyText));
+  const sources = documents.map(sourcesOfDocument);
+  const present = new Set((await ports.table.getMany(sources.flat().map(objectKey), { newer: "kept" })).map(keyText));
   for (const document of documents) {
     if (document.kind === "Source") present.add(keyText(objectKey(documentReference(document))));
   }
-  return documents.map((document, index) =>
-    (names[index] ?? []).flatMap((name, place) => {
-      const key = rowKeys[index]?.[place];
-      if (key !== undefined && present.has(keyText(key))) return [];
-      return [
-        `Source ${name} does not exist in namespace ${namespaceOf(document)} yet: nothing is rolled out until it does`,
-      ];
-    }),
+  return sources.map((named) =>
+    named
+      .filter((source) => !present.has(keyText(objectKey(source))))
+      .map(
+        ({ namespace, name }) =>
+          `Source ${name} does not exist in namespace ${namespace} yet: nothing is rolled out until it does`,
+      ),
   );
 }
 
-function namespaceOf(document: Document): string {
-  return "namespace" in document.metadata ? document.metadata.namespace : "";
+/** Those that its templates come from. */
+function sourcesOfDocument(document: Document): readonly (ObjectReference & { readonly kind: "Source" })[] {
+  if (document.kind !== "Sync" && document.kind !== "SyncGroup") return [];
+  const { namespace } = document.metadata;
+  const templates = document.kind === "Sync" ? [document.spec] : document.spec.templates;
+  return [...new Set(templates.map(({ source }) => source))].map((name) => ({ kind: "Source", namespace, name }));
 }
 
 function outcomeOf(document: Document, change: ObjectChange, warnings: readonly string[]): AppliedObject {
   return { ...documentReference(document), outcome: change.outcome, generation: change.after.generation, warnings };
 }
 
-function rank(document: Document | undefined): number {
-  return document === undefined ? writableKinds.length : writableKinds.indexOf(document.kind);
-}
-
-function chunksOfOneKind(order: readonly number[], documents: readonly Document[]): readonly (readonly number[])[] {
-  const chunks: number[][] = [];
-  for (const index of order) {
-    const last = chunks.at(-1);
-    const sameKind = documents[last?.[0] ?? -1]?.kind === documents[index]?.kind;
-    if (last !== undefined && sameKind && last.length < WRITES_AT_ONCE) last.push(index);
-    else chunks.push([index]);
-  }
-  return chunks;
+/** Kind by kind, so that what others name is there first. */
+function partsOfOneKind(documents: readonly Document[]): readonly (readonly number[])[] {
+  const byKind = Map.groupBy(documents.keys(), (index) => documents[index]?.kind);
+  return writableKinds.flatMap((kind) => inParts(byKind.get(kind) ?? [], WRITES_AT_ONCE));
 }

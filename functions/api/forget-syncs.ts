@@ -1,4 +1,5 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
+import { inParts } from "#functions/api/in-parts.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -63,9 +64,7 @@ export async function forgetSyncs(ports: ApiPorts, cluster: string, remedy: stri
       when: { version: sync.version },
     }));
     try {
-      for (let start = 0; start < writes.length; start += TRANSACTION_WRITES) {
-        await ports.table.write(writes.slice(start, start + TRANSACTION_WRITES));
-      }
+      for (const part of inParts(writes, TRANSACTION_WRITES)) await ports.table.write(part);
       return forgotten.size;
     } catch (error) {
       if (!isConflict(error)) throw error;

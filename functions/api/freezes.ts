@@ -1,5 +1,6 @@
 /** The brake: freezes are put on and lifted here, in one row that every worker reads before it writes to a cluster. */
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
+import { inParts } from "#functions/api/in-parts.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject } from "#functions/api/write-object.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
@@ -67,11 +68,11 @@ export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<F
   });
   const now_ = after.freezes.find((one) => one.name === name) ?? wanted;
   const was = before?.freezes.find((one) => one.name === name && isInForce(one, now));
-  const covered = await clustersUnder(ports, [now_]);
-  const answer = freezeObject(now_, { row: after, clusters: covered.get(name)?.length ?? 0, now });
+  const covered = coveredBy(now_, await readFleet(ports));
+  const answer = freezeObject(now_, { row: after, clusters: covered.length, now });
   if (after === before) return { outcome: "unchanged", freeze: answer };
   // Those who wait for a shorter one look again.
-  await tell(ports, was === undefined ? [] : (covered.get(name) ?? []));
+  await tell(ports, was === undefined ? [] : covered);
   return { outcome: was === undefined ? "created" : "configured", freeze: answer };
 }
 
@@ -93,7 +94,7 @@ export async function thaw(
     return { freezes: kept.filter((one) => one !== gone), lifted: [...lifted, ended] };
   });
   if (gone === undefined) throw new Error("a freeze was lifted that nobody found");
-  const covered = (await clustersUnder(ports, [gone])).get(name) ?? [];
+  const covered = coveredBy(gone, await readFleet(ports));
   await tell(ports, covered);
   return { outcome: "deleted", freeze: freezeObject(gone, { row: after, clusters: covered.length, now }) };
 }
@@ -104,10 +105,10 @@ export async function listFreezes(ports: ApiPorts): Promise<readonly FreezeObjec
   const row = await readBrake(ports);
   const freezes = (row?.freezes ?? []).filter((one) => isInForce(one, now));
   if (row === undefined || freezes.length === 0) return [];
-  const covered = await clustersUnder(ports, freezes);
+  const fleet = await readFleet(ports);
   return freezes
     .sort((a, b) => (a.at < b.at ? -1 : 1))
-    .map((one) => freezeObject(one, { row, clusters: covered.get(one.name)?.length ?? 0, now }));
+    .map((one) => freezeObject(one, { row, clusters: coveredBy(one, fleet).length, now }));
 }
 
 /** @throws StarlingError `BrakeUnreadable` */
@@ -179,24 +180,30 @@ function namesOf(freezes: readonly Freeze[]): string {
   return freezes.map(({ name }) => name).join(", ");
 }
 
-/** The registered clusters that each freeze covers now. */
-async function clustersUnder(
-  { table }: ApiPorts,
-  freezes: readonly Freeze[],
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const covered = new Map<string, string[]>(freezes.map(({ name }) => [name, []]));
+interface Registered {
+  readonly name: string;
+  /** Absent: a newer version wrote the entry, and nobody knows. */
+  readonly labels: FleetRow["labels"] | undefined;
+}
+
+async function readFleet({ table }: ApiPorts): Promise<readonly Registered[]> {
+  const fleet: Registered[] = [];
   let after: string | undefined;
   do {
     const page = await table.query({ pk: "FLEET", newer: "kept", ...(after === undefined ? {} : { after }) });
     for (const row of page.items) {
-      // Nobody knows the labels of one that cannot be read.
-      const covers = ({ clusters }: Freeze) =>
-        clusters === undefined || (!isNewer(row) && matchesSelector(clusters.selector, (row as FleetRow).labels));
-      for (const one of freezes) if (covers(one)) covered.get(one.name)?.push(row.sk);
+      fleet.push({ name: row.sk, labels: isNewer(row) ? undefined : (row as FleetRow).labels });
     }
     after = page.next;
   } while (after !== undefined);
-  return covered;
+  return fleet;
+}
+
+/** The registered clusters that it covers now. */
+function coveredBy({ clusters }: Freeze, fleet: readonly Registered[]): readonly string[] {
+  const covered = ({ labels }: Registered) =>
+    clusters === undefined || (labels !== undefined && matchesSelector(clusters.selector, labels));
+  return fleet.filter(covered).map(({ name }) => name);
 }
 
 /** Hints: whoever misses one finds the brake changed when his row is due. */
@@ -206,8 +213,5 @@ async function tell(ports: ApiPorts, clusters: readonly string[]): Promise<void>
     ...clusters.map((cluster) => ({ to: "apply", cluster }) as const),
   ];
   const share = Math.max(10, Math.ceil(messages.length / SENDERS));
-  const parts = Array.from({ length: Math.ceil(messages.length / share) }, (_, part) =>
-    messages.slice(part * share, (part + 1) * share),
-  );
-  await Promise.all(parts.map((part) => ports.sender.send(part)));
+  await Promise.all(inParts(messages, share).map((part) => ports.sender.send(part)));
 }

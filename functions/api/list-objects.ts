@@ -1,4 +1,5 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
+import { inParts } from "#functions/api/in-parts.ts";
 import { assignedTo, type StoredSync, syncObjects } from "#functions/api/list-syncs.ts";
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
@@ -91,8 +92,7 @@ function unreadable<Kind extends WritableKind>(row: NewerRow, kind: Kind): Unrea
 async function withSyncs({ table, installation, clock }: Ports, found: readonly (ClusterRow | NewerRow)[]) {
   const clusters = found.filter((row) => !isNewer(row));
   const rows: StoredSync[] = [];
-  for (let start = 0; start < clusters.length; start += CLUSTERS_AT_ONCE) {
-    const part = clusters.slice(start, start + CLUSTERS_AT_ONCE);
+  for (const part of inParts(clusters, CLUSTERS_AT_ONCE)) {
     rows.push(...(await Promise.all(part.map(({ name }) => assignedTo(table, name)))).flat());
   }
   const byCluster = Map.groupBy(await syncObjects(table, rows), (sync) => sync.spec.cluster);

@@ -43,7 +43,7 @@ export async function listRollouts(
     const row = rows.get(keyText(keys.rollout(subject, number)));
     return row === undefined ? [] : [listedRollout(row, subject)];
   });
-  return to > 1 && from > 0 ? { items, next: encodeCursor({ number: String(to - 1) }) } : { items };
+  return to > 1 ? { items, next: encodeCursor({ number: String(to - 1) }) } : { items };
 }
 
 /** The newest rollout of every subject of one namespace, or of all. */
@@ -64,7 +64,7 @@ export async function listNewestRollouts(
   });
   const ofHead = new Map(subjects.map((subject) => [keyText(keys.head(subject)), subject]));
   const heads = await table.getMany(subjects.map(keys.head), { newer: "kept" });
-  const newest = heads.filter((head): head is HeadRow => head.type === "Head" && (head as HeadRow).last > 0);
+  const newest = heads.filter((head): head is HeadRow => !isNewer(head));
   const ofRollout = new Map(newest.map((head) => [keyText(keys.rollout(head.subject, head.last)), head.subject]));
   const found = await table.getMany(
     newest.map((head) => keys.rollout(head.subject, head.last)),
@@ -136,7 +136,7 @@ export async function listTargets(table: Table, filter: TargetFilter): Promise<L
       pk: rollout.pk,
       between: [from, to],
       newer: "kept",
-      limit: filter.states === undefined ? page.limit : Math.min(TARGETS_PER_READ, page.limit - found.length),
+      limit: Math.min(TARGETS_PER_READ, page.limit - found.length),
       ...(after === undefined ? {} : { after }),
     });
     for (const row of part.items as readonly (TargetRow | NewerRow)[]) {

@@ -35,13 +35,13 @@ export interface DocumentProblem {
   readonly message: string;
 }
 
-/** The error that ends a request; `data` travels to the caller. */
+/** The error that ends a request; its code says what can be done about it, and `data` travels to the caller. */
 export function refusal(
   code: RefusalCode,
   message: string,
   data: Readonly<Record<string, unknown>> = {},
 ): StarlingError {
-  return new StarlingError(message, { code, retry: code === "Conflict" ? "transient" : "permanent", data });
+  return new StarlingError(message, { code, retry: "permanent", data });
 }
 
 /** The refusal of documents that are wrong: the first problems, and how many there are. */

@@ -9,6 +9,7 @@ import type { HttpRequest } from "#functions/api/http-event.ts";
 import { listEvents } from "#functions/api/list-events.ts";
 import { getObject, listClusters, listSources, listSyncGroups } from "#functions/api/list-objects.ts";
 import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
+import { matchPath, type PathParams, part } from "#functions/api/match-path.ts";
 import { operate } from "#functions/api/operate.ts";
 import { type ListPage, type PageRequest, pageRequest } from "#functions/api/page-request.ts";
 import { pruneForeign } from "#functions/api/prune-foreign.ts";
@@ -40,12 +41,12 @@ import type { Subject } from "#shared/fleet/rows/keys.ts";
 interface Call {
   readonly ports: ApiPorts;
   readonly request: HttpRequest;
-  readonly params: Readonly<Record<string, string>>;
+  readonly params: PathParams;
 }
 
 interface Route {
   readonly method: string;
-  /** `:name` takes one part of the path; what it may be is in `paramRules`. */
+  /** `:name` takes one part of the path; what it may be is in `match-path.ts`. */
   readonly path: string;
   readonly answer: (call: Call) => Promise<unknown>;
 }
@@ -96,21 +97,11 @@ const kindOfPlural = {
   rollouts: "Rollout",
 } as const;
 
-const paramRules: Readonly<Record<string, RegExp>> = {
-  plural: /^(sources|syncgroups|syncs|rollouts)$/,
-  subjects: /^(syncgroups|syncs)$/,
-  verb: /^(suspend|resume|reconcile)$/,
-  number: /^([1-9]\d{0,7}|newest)$/,
-  namespace: objectName,
-  freeze: /^.+$/s,
-  name: /^[a-z0-9][-a-z0-9.]{0,127}$/,
-};
-
 /** @throws StarlingError `NotFound`, `MethodNotAllowed`, and whatever the route refuses. */
 export async function answerRequest(ports: ApiPorts, request: HttpRequest): Promise<unknown> {
   let otherMethod = false;
   for (const route of routes) {
-    const params = match(route.path, request.path);
+    const params = matchPath(route.path, request.path);
     if (params === undefined) continue;
     if (route.method === request.method) return route.answer({ ports, request, params });
     otherMethod = true;
@@ -118,23 +109,6 @@ export async function answerRequest(ports: ApiPorts, request: HttpRequest): Prom
   const path = excerpt(`/${request.path.join("/")}`, 200);
   if (otherMethod) throw refusal("MethodNotAllowed", `${request.method} is not possible on ${path}`);
   throw refusal("NotFound", `there is no ${path}`);
-}
-
-function match(pattern: string, path: readonly string[]): Readonly<Record<string, string>> | undefined {
-  const parts = pattern.split("/").slice(1);
-  if (parts.length !== path.length) return undefined;
-  const params: Record<string, string> = {};
-  for (const [index, part] of parts.entries()) {
-    const actual = path[index] ?? "";
-    if (!part.startsWith(":")) {
-      if (part !== actual) return undefined;
-      continue;
-    }
-    const name = part.slice(1);
-    if (paramRules[name]?.test(actual) !== true) return undefined;
-    params[name] = actual;
-  }
-  return params;
 }
 
 function apply({ ports, request }: Call): Promise<unknown> {
@@ -160,8 +134,8 @@ function verb({ ports, request, params }: Call): Promise<unknown> {
 function prune({ ports, request, params }: Call): Promise<unknown> {
   const body = parseBody(pruneBody, request.body);
   return pruneForeign(ports, {
-    namespace: params.namespace ?? "",
-    name: params.name ?? "",
+    namespace: part(params, "namespace"),
+    name: part(params, "name"),
     ...(body.cluster === undefined ? {} : { cluster: body.cluster }),
     uids: body.uids,
     confirmed: body.confirm ? "confirmed" : "ask",
@@ -172,7 +146,7 @@ function prune({ ports, request, params }: Call): Promise<unknown> {
 function accept({ ports, request, params }: Call): Promise<unknown> {
   const body = parseBody(acceptBody, request.body);
   return acceptCluster(ports, {
-    name: params.name ?? "",
+    name: part(params, "name"),
     uid: body.uid,
     confirmed: body.confirm ? "confirmed" : "ask",
     caller: caller(request, body.reason),
@@ -181,7 +155,7 @@ function accept({ ports, request, params }: Call): Promise<unknown> {
 
 function recover({ ports, request, params }: Call): Promise<unknown> {
   const { reason, ...body } = parseBody(recoverBody, request.body);
-  return recoverCluster(ports, { cluster: params.name ?? "", ...body, caller: caller(request, reason) });
+  return recoverCluster(ports, { cluster: part(params, "name"), ...body, caller: caller(request, reason) });
 }
 
 function putFreeze({ ports, request, params }: Call): Promise<unknown> {
@@ -197,7 +171,8 @@ function liftFreeze({ ports, request, params }: Call): Promise<unknown> {
 }
 
 /** It is typed in a hurry, and printed as a command. */
-function freezeName({ freeze: name = "" }: Call["params"]): string {
+function freezeName(params: PathParams): string {
+  const name = part(params, "freeze");
   if (objectName.test(name)) return name;
   throw refusal("BadRequest", `a freeze cannot be called "${excerpt(name)}"; use a-z, 0-9 and -, at most 63 of them`);
 }
@@ -234,7 +209,7 @@ async function lists({ ports, request, params }: Call): Promise<unknown> {
 
 async function one({ ports, request, params }: Call): Promise<unknown> {
   const kind = kindOf(params);
-  const { namespace = "", name = "" } = params;
+  const { namespace, name } = objectPath(params);
   if (kind === "Sync") {
     return getSync(ports.table, { namespace, name, ...named(request, "cluster") });
   }
@@ -251,7 +226,7 @@ async function one({ ports, request, params }: Call): Promise<unknown> {
 }
 
 async function syncsOnCluster({ ports, request, params }: Call): Promise<unknown> {
-  const filter = { cluster: params.name ?? "", ...named(request, "namespace"), ...stateOf(request) };
+  const filter = { cluster: part(params, "name"), ...named(request, "namespace"), ...stateOf(request) };
   return list("Sync", request, (page) => listSyncsOnCluster(ports.table, { ...filter, page }));
 }
 
@@ -281,7 +256,7 @@ async function targets({ ports, request, params }: Call): Promise<unknown> {
 }
 
 async function events({ ports, request, params }: Call): Promise<unknown> {
-  const { namespace = "", name = "" } = params;
+  const { namespace, name } = objectPath(params);
   const query = { about: { namespace, kind: kindOf(params), name }, ...named(request, "cluster") };
   return list("Event", request, (page) => listEvents(ports.table, { ...query, page }));
 }
@@ -301,13 +276,13 @@ async function list<Item>(
   }
 }
 
-function kindOf(params: Call["params"]): (typeof kindOfPlural)[keyof typeof kindOfPlural] {
+function kindOf(params: PathParams): (typeof kindOfPlural)[keyof typeof kindOfPlural] {
   return kindOfPlural[params.plural as keyof typeof kindOfPlural];
 }
 
-function objectOf(params: Call["params"]): ObjectReference {
+function objectOf(params: PathParams): ObjectReference {
   const kind = kindOf(params);
-  const { namespace = "", name = "" } = params;
+  const { namespace, name } = objectPath(params);
   if (kind === "Rollout") throw refusal("MethodNotAllowed", "rollouts are records; act on the SyncGroup instead");
   if (kind === "Sync" && name.includes(".")) {
     const [group] = name.split(".");
@@ -316,18 +291,22 @@ function objectOf(params: Call["params"]): ObjectReference {
   return { kind, namespace, name };
 }
 
-function clusterOf(params: Call["params"]): ObjectReference {
-  return { kind: "Cluster", name: params.name ?? "" };
+function clusterOf(params: PathParams): ObjectReference {
+  return { kind: "Cluster", name: part(params, "name") };
 }
 
-function subjectFrom(params: Call["params"]): Subject {
-  const { namespace = "", name = "" } = params;
+function subjectFrom(params: PathParams): Subject {
+  const { namespace, name } = objectPath(params);
   return { namespace, kind: params.subjects === "syncs" ? "Sync" : "SyncGroup", name };
 }
 
-function rolloutOf(params: Call["params"]): { readonly subject: Subject; readonly number?: number } {
+function rolloutOf(params: PathParams): { readonly subject: Subject; readonly number?: number } {
   const subject = subjectFrom(params);
   return params.number === "newest" ? { subject } : { subject, number: Number(params.number) };
+}
+
+function objectPath(params: PathParams): { readonly namespace: string; readonly name: string } {
+  return { namespace: part(params, "namespace"), name: part(params, "name") };
 }
 
 function caller(request: HttpRequest, reason: string | undefined): Caller {

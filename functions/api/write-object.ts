@@ -88,7 +88,7 @@ export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[
   const messages = changes.flatMap((change) => change.messages);
   if (changes.some((change) => change.fleetChanged)) messages.push(...(await everySubject(ports)));
   const distinct = new Map(messages.map((message) => [JSON.stringify(message), message]));
-  if (distinct.size > 0) await ports.sender.send([...distinct.values()]);
+  await ports.sender.send([...distinct.values()]);
 }
 
 /** One message for each planned subject, from the directory. */

@@ -34,13 +34,11 @@ describe("accepting a cluster", () => {
     const api = await withStranger();
     const before = await rowsOf(api);
     const asked = await api.call("POST", path, { uid: "new-uid", reason: "rebuilt" });
-    expect(asked).toMatchObject({
+    const message =
+      "accepting the cluster of uid new-uid as Cluster c1, which had old-uid: 1 Sync begins anew there; nothing is deleted";
+    expect(asked).toEqual({
       status: 409,
-      body: {
-        code: "ConfirmationRequired",
-        message:
-          "accepting the cluster of uid new-uid as Cluster c1, which had old-uid: 1 Sync begins anew there; nothing is deleted",
-      },
+      body: { code: "ConfirmationRequired", message, consequences: [{ message, syncs: 1, clusters: 1 }] },
     });
     expect(await rowsOf(api)).toEqual(before);
     const done = await api.call("POST", path, { uid: "new-uid", reason: "rebuilt", confirm: true });
@@ -62,6 +60,17 @@ describe("accepting a cluster", () => {
     expect(api.takeMessages()).toEqual([
       { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } },
     ]);
+  });
+
+  it("counts the Syncs that begin anew, and says so when none was seen there before", async () => {
+    const api = await withStranger();
+    await api.table.write([
+      { put: syncRow("c1", "shop.api") },
+      { update: keys.cluster("c1"), set: { status: { mismatch: "new-uid", conditions: [] } } },
+    ]);
+    const asked = await api.call("POST", path, { uid: "new-uid" });
+    expect(asked.body.message).toContain("as Cluster c1, which had none: 2 Syncs begin anew there");
+    expect(asked.body.consequences).toMatchObject([{ syncs: 2, clusters: 1 }]);
   });
 
   it("is done once: again it changes nothing, and what was assigned meanwhile stays", async () => {
@@ -109,6 +118,7 @@ describe("accepting a cluster", () => {
     for (const confirm of [true, false]) {
       const answer = await api.call("POST", path, { uid, confirm });
       expect(answer).toMatchObject({ status: 409, body: { code: "IdentityChanged" } });
+      expect(answer.body.seen).toBe(seen);
       expect(answer.body.message).toContain(message);
     }
     expect(api.table.all()).toEqual(before);

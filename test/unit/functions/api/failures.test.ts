@@ -6,7 +6,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import type { Write } from "#shared/ports.ts";
+import type { Table, Write } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { silentLog } from "#test/support/planner-world.ts";
@@ -72,7 +72,35 @@ describe("an answer", () => {
   });
 });
 
+it.each([
+  [
+    "that only a change mends",
+    new StarlingError("DynamoDB refused: no grant", { code: "TableDenied", retry: "permanent" }),
+  ],
+  ["of no kind that is known", surprise],
+])("nobody is asked to try again after a failure %s", async (_what, error) => {
+  const { api, fail } = await withFailures();
+  fail(first(1, error));
+  const answer = await api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
+  expect(answer).toMatchObject({ status: 500, body: { code: "Internal" } });
+});
+
 describe("suspending", () => {
+  it("is done once more when others write the row, six times, and not after any other failure", async () => {
+    for (const [error, times, status, code] of [
+      [conflict, 5, 200, undefined],
+      [conflict, 6, 409, "Conflict"],
+      [busy, 1, 503, "TableBusy"],
+    ] as const) {
+      const { api, table, fail } = await withFailures();
+      const before = table.all();
+      fail(first(times, error));
+      const answer = await api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
+      expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code });
+      if (status !== 200) expect(table.all()).toEqual(before);
+    }
+  });
+
   it("raises the version of the row, and a refusal names no reason where none was given", async () => {
     const { api, table } = await withFailures();
     const key = keys.object("payments", "SyncGroup", "shop");
@@ -85,7 +113,83 @@ describe("suspending", () => {
   });
 });
 
+describe("applying", () => {
+  const documents = [
+    syncGroup("late", [{ name: "web", source: "app" }]),
+    ...Array.from({ length: 20 }, (_, index) => cluster(`c${index + 1}`, { env: "prod" })),
+    source("early"),
+  ];
+  const kindsIn = (log: readonly Readonly<Record<string, unknown>>[]) =>
+    log.filter(({ verb }) => verb === "apply").map(({ kind, name }) => `${kind} ${name}`);
+
+  it("writes Sources first, then Clusters, and last what runs on them; eight at once", async () => {
+    const table = new MemoryTable();
+    const writes = { now: 0, most: 0 };
+    const slow: Table = {
+      ...refusingWrites(table, () => undefined),
+      async write(given) {
+        writes.now += 1;
+        writes.most = Math.max(writes.most, writes.now);
+        await table.write(given);
+        writes.now -= 1;
+      },
+    };
+    const api = apiFixture(table, slow);
+    expect(await api.call("POST", "/v1/apply", { documents })).toMatchObject({ status: 200 });
+    const clusters = Array.from({ length: 20 }, (_, index) => `Cluster c${index + 1}`);
+    expect(kindsIn(api.log)).toEqual(["Source early", ...clusters, "SyncGroup late"]);
+    expect(writes.most).toBe(8);
+  });
+
+  it("ends at a kind that fails, and tells of what was written", async () => {
+    const { api, table, fail } = await withFailures();
+    fail(first(1, busy, (write) => "put" in write && write.put.pk === "CL#c9"));
+    api.takeMessages();
+    expect(await api.call("POST", "/v1/apply", { documents })).toMatchObject({ status: 503 });
+    expect(await table.get(keys.object("payments", "Source", "early"))).toBeDefined();
+    expect(await table.get(keys.object("payments", "SyncGroup", "late"))).toBeUndefined();
+    expect(api.takeMessages()).toEqual([
+      { to: "resolve", source: { namespace: "payments", name: "early" } },
+      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } },
+    ]);
+    expect(await api.call("POST", "/v1/apply", { documents })).toMatchObject({ status: 200 });
+    expect(await table.get(keys.object("payments", "SyncGroup", "late"))).toBeDefined();
+  });
+});
+
+describe("pruning", () => {
+  it("is asked for once more when others write the row, six times, and not after any other failure", async () => {
+    const old = { id: { group: "", kind: "ConfigMap", namespace: "shop", name: "old" }, uid: "uid-old", member: true };
+    for (const [error, times, status] of [
+      [conflict, 5, 200],
+      [conflict, 6, 409],
+      [busy, 1, 503],
+    ] as const) {
+      const { api, table, fail } = await withFailures();
+      const row = syncRow("c1", "shop.web");
+      await table.write([{ put: { ...row, observed: { ...row.observed, foreign: [old] } } as SyncRow }]);
+      fail(first(times, error, isSync));
+      const body = { cluster: "c1", uids: ["uid-old"], confirm: true };
+      const answer = await api.call("POST", "/v1/namespaces/payments/syncs/shop.web/prune", body);
+      expect(answer.status).toBe(status);
+      const after = await table.get<SyncRow>(keys.sync("c1", "payments", "shop.web"));
+      expect(after?.operations?.prune?.number).toBe(status === 200 ? 1 : undefined);
+    }
+  });
+});
+
 describe("deleting", () => {
+  it("forgets more Syncs than one transaction takes", async () => {
+    const { api, table } = await withFailures();
+    const rows = Array.from({ length: 130 }, (_, index) => ({ put: syncRow("c1", `shop.t${index}`) }));
+    await table.write(rows.slice(0, 100));
+    await table.write(rows.slice(100));
+    expect(await api.call("DELETE", orphan)).toMatchObject({ status: 200 });
+    const left = table.all().filter(({ type }) => type === "SyncOnCluster") as readonly SyncRow[];
+    expect(left).toHaveLength(131);
+    expect(left.filter(({ desired }) => desired.action !== "orphan")).toEqual([]);
+  });
+
   it("dismisses the worker that is there, whose fence stays", async () => {
     const { api, table } = await withFailures();
     const lease = {
@@ -154,7 +258,11 @@ describe("deleting", () => {
     ] as const) {
       const { api, table, fail } = await withFailures();
       fail(first(1, error, (write) => "delete" in write));
-      expect((await api.call("DELETE", orphan)).status).toBe(status);
+      const answer = await api.call("DELETE", orphan);
+      expect(answer.status).toBe(status);
+      if (status === 409) {
+        expect(answer.body.message).toBe("Cluster c1 was written by somebody else just now; look at it and try again");
+      }
       expect(await table.get(keys.cluster("c1"))).toBeDefined();
     }
   });
@@ -171,10 +279,11 @@ describe("deleting", () => {
     await table.write([{ put: syncRow("c1", "shop.more") }]);
     const eleven = await api.call("DELETE", "/v1/clusters/c1?confirm=true");
     expect(eleven.body.message).toMatch(/^Cluster c1 has 11 Syncs assigned \(([\w./]+, ){9}[\w./]+ and more\)/);
-    const syncs = Array.from({ length: 10 }, (_, index) => sync(`s${index}`, { cluster: "c1", source: "app" }));
+    const syncs = Array.from({ length: 20 }, (_, index) => sync(`s${index}`, { cluster: "c1", source: "app" }));
     await api.call("POST", "/v1/apply", { documents: syncs });
     const used = await api.call("DELETE", "/v1/namespaces/payments/sources/app?confirm=true");
     expect(used.body).toMatchObject({ code: "InUse", message: expect.stringContaining(" and more; point them") });
+    expect(used.body.users).toHaveLength(11);
     await api.call("DELETE", "/v1/namespaces/payments/syncs/s0?confirm=true");
   });
 });

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { apiFixture, cluster, PRINCIPAL, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -21,6 +23,7 @@ describe("apply", () => {
     const first = await api.call("POST", "/v1/apply", { documents, reason: "first" });
     expect(first.status).toBe(200);
     expect(outcomes(first.body)).toEqual(["SyncGroup/shop created", "Source/app created", "Cluster/c1 created"]);
+    expect(first.body.items.map(({ warnings }: { warnings: unknown }) => warnings)).toEqual([[], [], []]);
     expect(api.takeMessages()).toEqual([
       { to: "rollout", subject: group },
       { to: "resolve", source: { namespace: "payments", name: "app" } },
@@ -92,6 +95,50 @@ describe("apply", () => {
     expect(answer.body.items).toMatchObject([{ outcome: "configured", generation }]);
     const row = await api.table.get<SourceRow>(keys.object("payments", "Source", "app"));
     expect(row).toMatchObject({ version: 2, generation, uid: "uid-1", createdAt: "2026-11-20T08:00:00.000Z" });
+    const entries = api.table.all().filter(({ type }) => type === "Directory");
+    expect(entries.map(({ pk, sk }) => `${pk} | ${sk}`)).toEqual([
+      "REPO#github.com/acme/app | payments#app",
+      "SOURCES | payments#app",
+    ]);
+  });
+
+  it("touches no entry of a directory for a change that moves none", async () => {
+    const table = new MemoryTable();
+    const written: string[] = [];
+    const api = apiFixture(
+      table,
+      refusingWrites(table, (writes) => {
+        for (const write of writes) if ("put" in write) written.push(`${write.put.pk} | ${write.put.sk}`);
+        return undefined;
+      }),
+    );
+    const documents = [source("app"), syncGroup("shop", [{ name: "web", source: "app" }])];
+    await api.call("POST", "/v1/apply", { documents });
+    const before = table.all().filter(({ type }) => type === "Directory");
+    written.length = 0;
+    const labelled = documents.map((document) => ({
+      ...document,
+      metadata: { ...document.metadata, labels: { team: "a" } },
+    }));
+    await api.call("POST", "/v1/apply", { documents: labelled });
+    expect(written).toEqual(["NS#payments#Source | app", "NS#payments#SyncGroup | shop"]);
+    expect(table.all().filter(({ type }) => type === "Directory")).toEqual(before);
+  });
+
+  it("asks for no look at a Source before its time", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    const key = keys.object("payments", "Source", "app");
+    const status = { conditions: [], observedGeneration: 1, attemptedAt: "2026-11-20T08:00:00.000Z" };
+    await api.table.write([{ update: key, set: { status } }]);
+    api.takeMessages();
+    api.setNow("2026-11-20T08:01:00Z");
+    const labelled = { ...source("app"), metadata: { name: "app", namespace: "payments", labels: { team: "a" } } };
+    await api.call("POST", "/v1/apply", { documents: [labelled] });
+    expect(api.takeMessages()).toEqual([]);
+    const row = await api.table.get<SourceRow>(key);
+    expect(row?.dueKey).toMatch(/^2026-11-20T08:0[45]:/);
+    expect(row?.dispatches).toBeUndefined();
   });
 
   it("keeps operations and status", async () => {
@@ -133,6 +180,7 @@ describe("apply", () => {
       "4 metadata.name",
       "5 apiVersion",
     ]);
+    expect(answer.body.problems[3].message).toBe("is the same object as document 1; remove one of them");
     expect(answer.body.problems[0]).toMatchObject({
       object: "Source payments/ssh",
       message: "is not a field Starling knows (did you mean interval?); remove it",
@@ -158,6 +206,11 @@ describe("apply", () => {
     expect(answer.body.items[0].warnings).toEqual([
       "Source app does not exist in namespace payments yet: nothing is rolled out until it does",
       "no registered cluster matches env=prod yet: nothing is rolled out until one does",
+    ]);
+    const own = await api.call("POST", "/v1/apply", { documents: [sync("own", { cluster: "c1", source: "app" })] });
+    expect(own.body.items[0].warnings).toEqual([
+      "Source app does not exist in namespace payments yet: nothing is rolled out until it does",
+      "cluster c1 is not registered yet: nothing is rolled out there until it is",
     ]);
     const together = await api.call("POST", "/v1/apply", { documents: [...documents, source("app")] });
     expect(together.body.items[0].warnings).toEqual([
@@ -234,6 +287,12 @@ describe("apply", () => {
     });
     const row = await api.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "shop"));
     expect(row?.spec.templates).toHaveLength(2);
+    const tried = await api.call("POST", "/v1/apply", { documents: [one], dryRun: true });
+    expect(tried).toMatchObject({ status: 200, body: { consequences: asked.body.consequences } });
+    const none = syncGroup("shop", [{ name: "new", source: "app" }]);
+    expect((await api.call("POST", "/v1/apply", { documents: [none] })).body.message).toBe(
+      "SyncGroup payments/shop drops templates web, api: the objects of 3 Syncs on 2 clusters are deleted",
+    );
     const confirmed = await api.call("POST", "/v1/apply", { documents: [one], confirm: true });
     expect(outcomes(confirmed.body)).toEqual(["SyncGroup/shop configured"]);
   });

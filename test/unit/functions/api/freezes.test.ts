@@ -70,6 +70,8 @@ describe("the brake", () => {
       outcome: "configured",
       freeze: { metadata: { creationTimestamp: "2026-11-20T08:05:00.000Z" }, spec: { reason: "INC-4711" } },
     });
+    // Who waits for the end that was told before looks again.
+    expect(api.takeMessages()).toEqual([planner, { to: "apply", cluster: "c1" }, { to: "apply", cluster: "c2" }]);
   });
 
   it("wakes the clusters that a thaw lets go, and no others", async () => {
@@ -88,6 +90,33 @@ describe("the brake", () => {
     });
   });
 
+  it("tells every cluster of a large fleet of a thaw, once", async () => {
+    const api = apiFixture();
+    const names = Array.from({ length: 130 }, (_, index) => `c${index}`);
+    await api.call("POST", "/v1/apply", { documents: names.map((name) => cluster(name)) });
+    await api.call("POST", path, { reason: "INC-4711" });
+    api.takeMessages();
+    expect((await api.call("DELETE", path)).body.freeze.status.clusters).toBe(130);
+    const told = api.takeMessages().map((message) => (message.to === "apply" ? message.cluster : message.to));
+    expect(told.sort()).toEqual(names.sort());
+  });
+
+  it("cannot be read by anybody who would write over it, or show nothing", async () => {
+    const api = await withFleet();
+    await api.call("POST", path, { reason: "INC-4711" });
+    await api.table.write([{ update: keys.brake, set: { freezes: "all of them" } }]);
+    const rows = api.table.all();
+    for (const [method, at] of [
+      ["GET", "/v1/freezes"],
+      ["POST", "/v1/freezes/other"],
+      ["DELETE", path],
+    ] as const) {
+      const answer = await api.call(method, at, method === "POST" ? { reason: "x" } : undefined);
+      expect(answer).toMatchObject({ status: 503, body: { code: "BrakeUnreadable" } });
+    }
+    expect(api.table.all()).toEqual(rows);
+  });
+
   it("is in the list, and on the clusters that it covers, until its time has passed", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711", clusters: "env=prod", until: "2026-11-20T09:00:00Z" });
@@ -100,7 +129,9 @@ describe("the brake", () => {
       ["c1", by],
       ["c2", undefined],
     ]);
-    expect((await api.call("GET", "/v1/freezes")).body.items).toMatchObject([{ metadata: { name: "inc-4711" } }]);
+    expect((await api.call("GET", "/v1/freezes")).body.items).toMatchObject([
+      { metadata: { name: "inc-4711" }, status: { clusters: 1 } },
+    ]);
     api.setNow("2026-11-20T09:00:01Z");
     expect((await api.call("GET", "/v1/freezes")).body.items).toEqual([]);
     expect(await frozen()).toEqual([
@@ -162,9 +193,15 @@ describe("what the brake remembers", () => {
     expect((await api.call("POST", "/v1/freezes/a", { reason: "x" })).body.outcome).toBe("created");
     const listed = (await api.call("GET", "/v1/freezes")).body.items;
     expect(listed.map((one: { metadata: { name: string } }) => one.metadata.name)).toEqual(["b", "a"]);
+    await api.call("POST", "/v1/freezes/b", { reason: "x", until: "2026-11-20T09:00:00Z" });
+    expect((await api.call("GET", "/v1/freezes")).body.items).toMatchObject([
+      { metadata: { name: "b" } },
+      { metadata: { name: "a" } },
+    ]);
     const answer = await api.call("DELETE", path);
-    expect(answer).toMatchObject({ status: 404, body: { message: "there is no freeze inc-4711; there are b, a" } });
+    expect(answer).toMatchObject({ status: 404, body: { message: "there is no freeze inc-4711; there are a, b" } });
     await api.call("DELETE", "/v1/freezes/a");
+    expect((await row(api))?.freezes.map(({ name }) => name)).toEqual(["b"]);
     expect(api.log.filter(({ name }) => name === "a").map(({ verb }) => verb)).toEqual(["freeze", "thaw"]);
   });
 

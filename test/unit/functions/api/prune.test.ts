@@ -58,6 +58,18 @@ describe("pruning what nobody recorded", () => {
     expect(shown.body).toMatchObject({ status: { prune: { ...prune, handled: false } } });
   });
 
+  it("can be asked for once more when the worker has done it and it is there again", async () => {
+    const { api, stored } = await withForeign();
+    const body = { cluster: "c1", uids: ["uid-old"], confirm: true };
+    await api.call("POST", path, body);
+    const row = await stored();
+    if (row === undefined) throw new Error("it was stored");
+    const observed = { ...row.observed, handledPrune: 1 } as Observed;
+    await api.table.write([{ put: { ...row, observed } }]);
+    expect(await api.call("POST", path, body)).toMatchObject({ status: 200, body: { outcome: "configured" } });
+    expect((await stored())?.operations?.prune?.number).toBe(2);
+  });
+
   it.each([
     ["that is not there", "uid-other"],
     ["that only bears the label", "uid-copy"],

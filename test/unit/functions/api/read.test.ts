@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
-import { apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 
 function names(body: { items: { metadata: { name: string } }[] }) {
@@ -206,7 +206,9 @@ describe("rollouts", () => {
     expect(newest.map((item) => item.metadata.name)).toEqual(["shop-12"]);
     const one = await api.call("GET", "/v1/namespaces/payments/rollouts/shop-12");
     expect(one.body).toMatchObject({ spec: { number: 12 }, status: { phase: "Running" } });
-    expect((await api.call("GET", "/v1/namespaces/payments/rollouts/shop-13")).status).toBe(404);
+    for (const name of ["shop-13", "shop-12x", "shop-x12", "shop"]) {
+      expect((await api.call("GET", `/v1/namespaces/payments/rollouts/${name}`)).status).toBe(404);
+    }
     expect((await api.call("GET", `${path}/newest`)).body.metadata.name).toBe("shop-12");
   });
 
@@ -262,6 +264,39 @@ describe("the door", () => {
     ["no body", undefined, 400],
   ])("refuses a body with %s", async (_what, body, status) => {
     expect((await apiFixture().call("POST", "/v1/apply", body)).status).toBe(status);
+  });
+
+  it("takes no body for an empty one", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [source("app")] });
+    const event = httpEvent("POST", "/v1/namespaces/payments/sources/app/suspend");
+    expect(await api.raw({ ...event, body: "" })).toMatchObject({ status: 200, body: { outcome: "configured" } });
+  });
+
+  it("says what answers, and under which version", async () => {
+    expect(await apiFixture().call("GET", "/v1/version")).toEqual({
+      status: 200,
+      body: { api: "v1", service: "starling" },
+    });
+  });
+
+  it("takes values of a query up to 10,000 characters, and bodies of 200 levels", async () => {
+    const api = apiFixture();
+    expect(await api.call("GET", `/v1/version?x=${"x".repeat(10_000)}`)).toMatchObject({ status: 200 });
+    expect(await api.call("GET", `/v1/version?x=${"x".repeat(10_001)}`)).toMatchObject({
+      status: 400,
+      body: { code: "BadRequest", message: "x has 10001 characters; expected at most 10000" },
+    });
+    const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`);
+    const message = async (levels: number) => {
+      return (await api.call("POST", "/v1/apply", { documents: nested(levels) })).body.message;
+    };
+    expect(await message(200)).not.toContain("deeper than 200 levels");
+    expect(await message(201)).toContain("documents.0.0.0 is nested deeper than 200 levels; remove it");
+  });
+
+  it("tells what is no request of an HTTP API that it is none", async () => {
+    expect(await apiFixture().raw({ Records: [] })).toMatchObject({ status: 400, body: { code: "BadRequest" } });
   });
 
   it("refuses a body that is too large", async () => {

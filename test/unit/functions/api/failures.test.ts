@@ -185,7 +185,7 @@ describe("deleting", () => {
     await table.write(rows.slice(0, 100));
     await table.write(rows.slice(100));
     expect(await api.call("DELETE", orphan)).toMatchObject({ status: 200 });
-    const left = table.all().filter(({ type }) => type === "SyncOnCluster") as readonly SyncRow[];
+    const left = table.all().filter((row): row is SyncRow => row.type === "SyncOnCluster");
     expect(left).toHaveLength(131);
     expect(left.filter(({ desired }) => desired.action !== "orphan")).toEqual([]);
   });

@@ -65,7 +65,7 @@ describe("pruning what nobody recorded", () => {
     const row = await stored();
     if (row === undefined) throw new Error("it was stored");
     const observed = { ...row.observed, handledPrune: 1 } as Observed;
-    await api.table.write([{ put: { ...row, observed } }]);
+    await api.table.write([{ put: { ...row, observed } as SyncRow }]);
     expect(await api.call("POST", path, body)).toMatchObject({ status: 200, body: { outcome: "configured" } });
     expect((await stored())?.operations?.prune?.number).toBe(2);
   });

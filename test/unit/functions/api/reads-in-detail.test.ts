@@ -1,14 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { HeadRow, RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+import type { Table } from "#shared/ports.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { refusingWrites } from "#test/support/refusing-writes.ts";
+import { type Answer, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 
 type Api = ReturnType<typeof apiFixture>;
 
 async function everyItem(api: Api, path: string) {
-  const items: { metadata: { name: string; namespace: string } }[] = [];
+  const items: Answer[] = [];
   let next = "";
   for (;;) {
     const { body } = await api.call("GET", `${path}${next}`);
@@ -16,6 +19,23 @@ async function everyItem(api: Api, path: string) {
     if (body.metadata.continue === undefined) return items;
     next = `${path.includes("?") ? "&" : "?"}continue=${body.metadata.continue}`;
   }
+}
+
+/** A table, and how often a partition of it was asked for a page. */
+function countingQueries() {
+  const table = new MemoryTable();
+  let asked: string[] = [];
+  const through: Table = {
+    ...refusingWrites(table, () => undefined),
+    query(query) {
+      asked.push(query.pk);
+      return table.query(query);
+    },
+  };
+  const forget = () => {
+    asked = [];
+  };
+  return { table, through, forget, of: (pk: string) => asked.filter((one) => one === pk).length };
 }
 
 const elsewhere = (namespace: string, name: string) => {
@@ -40,6 +60,37 @@ describe("Syncs of a namespace", () => {
   });
 });
 
+describe("Syncs of a state", () => {
+  it("are found at once, however many others there are", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [{ name: "web", source: "app" }])] });
+    const others = Array.from({ length: 60 }, (_, index) => ({ put: syncRow(`c${index}`, "shop.web") }));
+    await api.table.write([...others, { put: syncRow("c99", "shop.web", { phase: "Verifying" }) }]);
+    for (const path of ["/v1/syncs", "/v1/namespaces/payments/syncgroups/shop/syncs"]) {
+      const { body } = await api.call("GET", `${path}?state=Verifying`);
+      expect(body.items).toMatchObject([{ spec: { cluster: "c99" }, status: { state: "Verifying" } }]);
+      expect(body.metadata).toEqual({});
+    }
+  });
+});
+
+describe("a list of which little is wanted", () => {
+  it("gives what it found in so many reads, and a token for the rest", async () => {
+    const counted = countingQueries();
+    const api = apiFixture(counted.table, counted.through);
+    const documents = Array.from({ length: 60 }, (_, index) => {
+      return cluster(`c${String(index).padStart(2, "0")}`, { env: index === 59 ? "prod" : "dev" });
+    });
+    await api.call("POST", "/v1/apply", { documents });
+    const path = "/v1/clusters?labelSelector=env%3Dprod";
+    counted.forget();
+    const first = await api.call("GET", path);
+    expect(first.body).toMatchObject({ items: [], metadata: { continue: expect.any(String) } });
+    expect(counted.of("FLEET")).toBe(20);
+    expect((await everyItem(api, path)).map(({ metadata }) => metadata.name)).toEqual(["c59"]);
+  });
+});
+
 describe("Clusters in a list", () => {
   it("count all of their Syncs", async () => {
     const api = apiFixture();
@@ -55,8 +106,7 @@ describe("Clusters in a list", () => {
 describe("rollouts", () => {
   const path = "/v1/namespaces/payments/syncgroups/shop/rollouts";
 
-  async function withTargets(states: readonly TargetState[]) {
-    const api = apiFixture();
+  async function withTargets(states: readonly TargetState[], api = apiFixture()) {
     await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [{ name: "web", source: "app" }])] });
     await api.table.write([
       { put: headRow(2) },
@@ -66,6 +116,35 @@ describe("rollouts", () => {
     ]);
     return api;
   }
+
+  it("of every subject are as many as are asked for, at most a hundred", async () => {
+    const table = new MemoryTable({ pageItems: 1000 });
+    const api = apiFixture(table);
+    const names = Array.from({ length: 102 }, (_, index) => `g${String(index).padStart(3, "0")}`);
+    for (const name of names) {
+      const subject = { namespace: "payments", kind: "SyncGroup", name } as const;
+      await table.write([
+        { put: { ...keys.subject(subject), type: "Directory", schema: 1, version: 1 } },
+        { put: { ...headRow(1), ...keys.head(subject), subject } as HeadRow },
+        { put: { ...rolloutRow(1, ["Succeeded"]), ...keys.rollout(subject, 1), subject } as RolloutRow },
+      ]);
+    }
+    const named = (items: readonly { metadata: { name: string } }[]) => items.map(({ metadata }) => metadata.name);
+    const all = names.map((name) => `${name}-1`);
+    const pages = async (query: string) => {
+      const sizes: number[] = [];
+      let next = "";
+      do {
+        const { body } = await api.call("GET", `/v1/rollouts?${query}${next}`);
+        sizes.push(body.items.length);
+        next = body.metadata.continue === undefined ? "" : `&continue=${body.metadata.continue}`;
+      } while (next !== "");
+      return sizes.filter((size) => size > 0);
+    };
+    expect(await pages("limit=60")).toEqual([60, 42]);
+    expect(await pages("limit=1000")).toEqual([100, 2]);
+    expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(all);
+  });
 
   it("end where the first one is, in a page of that size", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
@@ -96,6 +175,35 @@ describe("rollouts", () => {
     expect(none).toMatchObject({ status: 404, body: { message: "SyncGroup payments/new has no rollout yet" } });
     const other = await api.call("GET", `${path}/7`);
     expect(other).toMatchObject({ status: 404, body: { message: "SyncGroup payments/shop has no rollout 7" } });
+  });
+
+  it("give as many targets as are asked for, and then the others, wherever a page of the table ends", async () => {
+    const api = await withTargets(Array.from({ length: 8 }, () => "Succeeded" as const));
+    const sizes: number[] = [];
+    const clusters: string[] = [];
+    let next = "";
+    do {
+      const { body } = await api.call("GET", `${path}/2/targets?limit=3${next}`);
+      sizes.push(body.items.length);
+      clusters.push(...body.items.map((item: { cluster: string }) => item.cluster));
+      next = body.metadata.continue === undefined ? "" : `&continue=${body.metadata.continue}`;
+    } while (next !== "");
+    expect(sizes).toEqual([3, 3, 2]);
+    expect(clusters).toEqual(["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"]);
+  });
+
+  it("look for targets of a state ten times for one answer", async () => {
+    const counted = countingQueries();
+    const api = await withTargets(
+      Array.from({ length: 40 }, (_, index) => (index === 39 ? "Failed" : "Waiting")),
+      apiFixture(counted.table, counted.through),
+    );
+    counted.forget();
+    const list = `${path}/2/targets?state=Failed`;
+    const first = await api.call("GET", list);
+    expect(first.body).toMatchObject({ items: [], metadata: { continue: expect.any(String) } });
+    expect(counted.of(keys.rollout(shop, 2).pk)).toBe(10);
+    expect(await everyItem(api, list)).toMatchObject([{ cluster: "c40" }]);
   });
 
   it("give as many targets of a state as are asked for, and then the others", async () => {
@@ -160,6 +268,7 @@ describe("events", () => {
       },
     ]);
     expect(await everyItem(api, list)).toHaveLength(2);
+    expect((await api.call("GET", list)).body.kind).toBe("EventList");
   });
 });
 

@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { tokensOf } from "#shared/fleet/rows/lineage.ts";
 import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
+import type { Write } from "#shared/ports.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -12,8 +16,7 @@ const theirs = { generation: 9, fence: 30, token: "token-9-of-others", inventory
 const seen = { namespace: "payments", name: "shop.web", generation: 9, token: "token-9-of-others" };
 const looked = [{ namespace: "payments", name: "app", number: 1 }];
 
-async function withRefused(remembered: Remembered = theirs) {
-  const api = apiFixture();
+async function withRefused(remembered: Remembered = theirs, api = apiFixture()) {
   await api.call("POST", "/v1/apply", {
     documents: [source("app"), cluster("c1", { env: "prod" }), syncGroup("shop", [{ name: "web", source: "app" }])],
   });
@@ -162,6 +165,43 @@ describe("recovering several subjects of a cluster", () => {
     }
   });
 
+  it("needs nothing of the row of the Cluster but that it is there", async () => {
+    const api = await withRefused();
+    await api.table.write([{ update: keys.cluster("c1"), set: { schema: 2 } }]);
+    const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
+    expect(answer).toMatchObject({ status: 200, body: { recovered: ["payments/shop.web"] } });
+    expect(await api.call("POST", "/v1/clusters/c9/recover", { syncs: [seen], sources: looked })).toMatchObject({
+      status: 404,
+      body: { message: "Cluster c9 does not exist" },
+    });
+  });
+
+  it("waits for each Source of a group, and names those alone that it waits for", async () => {
+    const api = await withRefused();
+    const templates = [
+      { name: "web", source: "app" },
+      { name: "db", source: "lib" },
+      { name: "job", source: "newer" },
+    ];
+    const documents = [source("lib"), source("newer"), syncGroup("shop", templates)];
+    await api.call("POST", "/v1/apply", { documents });
+    await api.table.write([{ update: keys.object("payments", "Source", "newer"), set: { schema: 2 } }]);
+    const sources = [...looked, ...["lib", "newer"].map((name) => ({ namespace: "payments", name, number: 0 }))];
+    const { body } = await api.call("POST", path, { syncs: [seen], sources });
+    expect(body.refused).toMatchObject([{ syncs: ["payments/shop.web"], code: "SourceNotReady" }]);
+    expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be looked at/);
+  });
+
+  it("counts on from what was done to the group before", async () => {
+    const api = await withRefused();
+    await api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
+    await api.call("POST", path, { syncs: [seen], sources: looked });
+    expect((await rowsOf(api)).subject?.operations).toMatchObject({
+      suspended: { number: 1 },
+      recovered: { number: 2 },
+    });
+  });
+
   it.each([
     ["the token", { ...theirs, token: "token-of-a-third" }],
     ["the generation", { ...theirs, generation: 10 }],
@@ -180,4 +220,54 @@ describe("recovering several subjects of a cluster", () => {
     const answer = await api.call("POST", path, { syncs: [seen], sources: [one] });
     expect(answer.body).toMatchObject({ recovered: [], refused: [{ code: "SourceNotReady" }] });
   });
+});
+
+describe("recovering while others write", () => {
+  const busy = new StarlingError("DynamoDB kept refusing", { code: "TableBusy", retry: "transient" });
+
+  it.each([
+    ["nine times", new ConflictError("somebody else wrote it"), 9, ["payments/shop.web"], []],
+    ["ten times", new ConflictError("somebody else wrote it"), 10, [], [{ code: "Conflict" }]],
+  ] as const)("is tried again: %s", async (_what, error, times, recovered, refused) => {
+    const { api, fail } = await failing();
+    fail(error, times);
+    const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
+    expect(answer).toMatchObject({ status: 200, body: { recovered, moved: [], refused } });
+  });
+
+  it("ends with any other failure, and what was done before it is told and written down", async () => {
+    const { api, fail } = await failing();
+    await api.call("POST", "/v1/apply", { documents: [syncGroup("tools", [{ name: "web", source: "app" }])] });
+    const sync = syncRow("c1", "tools.web", { phase: "Failed", reason: "ClusterAhead" });
+    await api.table.write([{ put: { ...sync, observed: { ...sync.observed, remembered: theirs } } as SyncRow }]);
+    api.takeMessages();
+    fail(busy, 1, "tools.web");
+    const both = { syncs: [seen, { ...seen, name: "tools.web" }], sources: looked };
+    expect(await api.call("POST", path, both)).toMatchObject({ status: 503, body: { code: "TableBusy" } });
+    expect(api.takeMessages()).toEqual([
+      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } },
+    ]);
+    expect(api.log).toContainEqual(expect.objectContaining({ audit: true, verb: "recover (payments/shop.web)" }));
+    const again = await api.call("POST", path, both);
+    expect(again.body).toMatchObject({ recovered: ["payments/tools.web"], moved: ["payments/shop.web"], refused: [] });
+  });
+
+  /** Writes of a Sync's row fail, so many times, once there is something to recover. */
+  async function failing() {
+    const table = new MemoryTable();
+    let left = 0;
+    let failure: { readonly error: Error; readonly name: string } | undefined;
+    const touched = (write: Write, name: string) => "put" in write && write.put.sk.endsWith(`#${name}`);
+    const through = refusingWrites(table, (writes) => {
+      if (failure === undefined) return undefined;
+      const { error, name } = failure;
+      return writes.some((write) => touched(write, name)) && left-- > 0 ? error : undefined;
+    });
+    const api = await withRefused(theirs, apiFixture(table, through));
+    const fail = (error: Error, times: number, name = "shop.web") => {
+      failure = { error, name };
+      left = times;
+    };
+    return { api, fail };
+  }
 });

@@ -1,0 +1,187 @@
+/** Syncs that are ready with something else than the newest rollout of their subject wants there. */
+import { describe, expect, it } from "vitest";
+import { inputDigest, inputOf } from "#shared/fleet/rollout/plan.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { RenderingRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { rolloutRow, shop, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const wanted = "main@sha1:new";
+const digest = "sha256:of-the-new-one";
+const template = { name: "web", source: "app", revision: wanted, artifactDigest: "sha256:22" };
+const apply = { prune: true, drift: "correct", interval: "10m" } as const;
+/** One that differs by cluster: the planner's word for what is rendered there. */
+const planned = { ...template, apply, path: "clusters/{{ cluster.values.place }}" };
+const other = { ...planned, name: "api", path: "api" };
+
+type Rendering = Pick<RenderingRow, "state"> & Partial<RenderingRow>;
+
+/**
+ * Three clusters with rollout 12, while rollout 13 is open: `c1` runs what that wants, `c2` and `c3` what was before.
+ * @param rendering - of what rollout 13 wants on `c2` and `c3`.
+ */
+async function withRollout({
+  status = { conditions: [], state: "Rolling", rollout: 13 },
+  rollout = {},
+  rendering = { state: "Done", digest },
+}: {
+  readonly status?: SubjectStatus;
+  readonly rollout?: Partial<RolloutRow>;
+  readonly rendering?: Rendering;
+} = {}) {
+  const api = apiFixture();
+  const places = ["c1", "c2", "c3"].map((name) => {
+    const document = cluster(name, { env: "prod" });
+    return { ...document, spec: { ...document.spec, values: { place: name === "c1" ? "first" : "others" } } };
+  });
+  const templates = [
+    { name: "web", source: "app" },
+    { name: "api", source: "app" },
+  ];
+  await api.call("POST", "/v1/apply", { documents: [source("app"), ...places, syncGroup("shop", templates)] });
+  const fleet = await api.table.get<FleetRow>(keys.fleet("c2"));
+  if (fleet === undefined) throw new Error("it was applied");
+  const input = inputOf(planned, fleet);
+  if ("problem" in input) throw new Error(input.problem);
+  const open = rolloutRow(13, ["Succeeded", "Waiting", "Waiting"]);
+  const current = syncRow("c1", "shop.web");
+  const assigned: SyncRow["desired"] = { ...current.desired, renderDigest: digest, revision: wanted, rollout: 13 };
+  await api.table.write([
+    { update: keys.object("payments", "SyncGroup", "shop"), set: { status } },
+    { put: { ...open, plan: { ...open.plan, templates: [other, planned] }, ...rollout } },
+    {
+      put: {
+        ...keys.rendering(inputDigest(input)),
+        type: "Rendering",
+        schema: 1,
+        version: 1,
+        ...rendering,
+      },
+    },
+    { put: { ...current, desired: assigned } },
+    { put: syncRow("c2", "shop.web") },
+    { put: syncRow("c3", "shop.web") },
+  ]);
+  return api;
+}
+
+type Api = Awaited<ReturnType<typeof withRollout>>;
+
+/** By cluster: the state, and why it is behind. */
+async function states(api: Api, path = "/v1/syncs") {
+  const items: { spec: { cluster: string }; status: { state: string; wanted?: { reason: string } } }[] = [];
+  let next = "";
+  do {
+    const { body } = await api.call("GET", `${path}${next}`);
+    items.push(...body.items);
+    const after = body.metadata.continue;
+    next = after === undefined ? "" : `${path.includes("?") ? "&" : "?"}continue=${after}`;
+  } while (next !== "");
+  return items.map(({ spec, status }) => [spec.cluster, status.state, status.wanted?.reason]);
+}
+
+const behind = (reason: string) => [
+  ["c1", "Ready", undefined],
+  ["c2", "OutOfSync", reason],
+  ["c3", "OutOfSync", reason],
+];
+
+describe("a Sync that is ready", () => {
+  it("is out of sync while its turn has not come, and says what is wanted", async () => {
+    const api = await withRollout();
+    for (const path of ["/v1/syncs", "/v1/namespaces/payments/syncgroups/shop/syncs"]) {
+      expect(await states(api, path)).toEqual(behind("waits for its turn"));
+    }
+    const { body } = await api.call("GET", "/v1/namespaces/payments/syncs/shop.web?cluster=c2");
+    expect(body.status).toMatchObject({
+      state: "OutOfSync",
+      desired: { rollout: 12 },
+      wanted: { revision: wanted, rollout: 13, reason: "waits for its turn" },
+    });
+    expect(await states(api, "/v1/clusters/c2/syncs")).toEqual([["c2", "OutOfSync", "waits for its turn"]]);
+    expect((await api.call("GET", "/v1/clusters/c2")).body.status.syncs).toMatchObject({
+      others: [{ state: "OutOfSync", count: 1 }],
+    });
+  });
+
+  it("is found by that state, and not by the one of those that are not behind", async () => {
+    const api = await withRollout();
+    expect(await states(api, "/v1/syncs?state=OutOfSync")).toEqual(behind("waits for its turn").slice(1));
+    expect(await states(api, "/v1/syncs?state=Ready")).toEqual(behind("").slice(0, 1));
+  });
+
+  it.each<[string, Parameters<typeof withRollout>[0], string]>([
+    ["the rollout is halted", { rollout: { phase: "Halted" } }, "the rollout is halted"],
+    [
+      "the rollout is over",
+      { rollout: { phase: "Complete" }, status: { conditions: [], state: "Degraded", rollout: 13 } },
+      "the rollout left it out",
+    ],
+    ["what is wanted is not rendered yet", { rendering: { state: "Pending" } }, "waits for its turn"],
+    [
+      "what is wanted cannot be rendered",
+      { rendering: { state: "Failed", failure: { code: "Unparsable", message: "no YAML", permanent: true } } },
+      "cannot be rendered: no YAML",
+    ],
+    [
+      "what is wanted cannot be rendered, whyever",
+      { rendering: { state: "Failed" } },
+      "cannot be rendered: no reason given",
+    ],
+  ])("is out of sync: %s", async (_what, how, reason) => {
+    expect(await states(await withRollout(how))).toEqual(behind(reason));
+  });
+
+  it("is out of sync where nobody can say what is wanted", async () => {
+    const nowhere = { ...planned, path: "{{ cluster.values.region }}" };
+    const plan = { ...rolloutRow(13, []).plan, templates: [nowhere] };
+    const api = await withRollout({ rollout: { plan } });
+    expect((await states(api)).map(([, , reason]) => reason)).toEqual([
+      undefined,
+      expect.stringMatching(/^cannot be rendered: .*region/),
+      expect.stringMatching(/^cannot be rendered: .*region/),
+    ]);
+  });
+
+  it.each<[string, Parameters<typeof withRollout>[0]]>([
+    ["nothing was rolled out", { status: { conditions: [] } }],
+    ["the newest rollout is complete", { status: { conditions: [], state: "Complete", rollout: 13 } }],
+    ["its subject is being deleted", { status: { conditions: [], state: "Deleting", rollout: 13 } }],
+    ["it is of the newest rollout", { status: { conditions: [], state: "Halted", rollout: 12 } }],
+    ["the rollout is not there any more", { status: { conditions: [], state: "Rolling", rollout: 14 } }],
+    ["the rollout has no such template", { rollout: { plan: { ...rolloutRow(13, []).plan, templates: [other] } } }],
+    ["it runs what is wanted", { rendering: { state: "Done", digest: "sha256:77ab" } }],
+  ])("is ready where %s", async (_what, how) => {
+    const ready = ["c1", "c2", "c3"].map((name) => [name, "Ready", undefined]);
+    expect(await states(await withRollout(how))).toEqual(ready);
+  });
+
+  it("is ready where its cluster is not registered any more", async () => {
+    const api = await withRollout();
+    await api.table.write([{ delete: keys.fleet("c2") }]);
+    expect(await states(api)).toEqual([
+      ["c1", "Ready", undefined],
+      ["c2", "Ready", undefined],
+      ["c3", "OutOfSync", "waits for its turn"],
+    ]);
+  });
+
+  it("is out of sync with other options of the same rendering", async () => {
+    const options = { ...planned, apply: { ...apply, prune: false } };
+    const plan = { ...rolloutRow(13, []).plan, templates: [options] };
+    const api = await withRollout({ rollout: { plan }, rendering: { state: "Done", digest: "sha256:77ab" } });
+    expect(await states(api)).toEqual(behind("waits for its turn"));
+  });
+});
+
+it("a Sync that is not ready is what it is, and nothing is said of what comes next", async () => {
+  const api = await withRollout();
+  await api.table.write([{ put: syncRow("c2", "shop.web", { phase: "Failed", message: "1 object failed" }) }]);
+  expect(await states(api, `/v1/namespaces/${shop.namespace}/syncs`)).toEqual([
+    ["c2", "Failed", undefined],
+    ["c1", "Ready", undefined],
+    ["c3", "OutOfSync", "waits for its turn"],
+  ]);
+});

@@ -1,6 +1,6 @@
+import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import type { ApplyEnv } from "#functions/apply/env.ts";
-import { KubeConnector } from "#functions/apply/kube-connector.ts";
-import { workCluster } from "#functions/apply/work-cluster.ts";
+import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";

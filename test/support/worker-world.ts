@@ -1,6 +1,7 @@
 /** A worker of one cluster, its rows in memory. */
-import { workCluster } from "#functions/apply/work-cluster.ts";
-import type { ClusterConnector, WorkerPorts } from "#functions/apply/worker-ports.ts";
+
+import type { ClusterConnector, WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";

@@ -1,10 +1,10 @@
-import { desiredPart } from "#functions/apply/desired-part.ts";
-import { saveInventory } from "#functions/apply/sync-blobs.ts";
-import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
-import { type Recalled, recallInventory, toldWith } from "#functions/apply/verbs/recall-inventory.ts";
-import { troubleOf } from "#functions/apply/verbs/trouble-of.ts";
-import { isLeftAway } from "#functions/apply/verbs/undone-corrections.ts";
-import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { desiredPart } from "#functions/apply/steps/desired-part.ts";
+import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
+import { type Recalled, recallInventory, toldWith } from "#functions/apply/steps/recall-inventory.ts";
+import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
+import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
+import { isLeftAway } from "#functions/apply/steps/undone-corrections.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { healthFinding, type SeenHealth } from "#shared/fleet/sync/observe.ts";
 import { checkHealth, type HealthReport, type UnreadyObject } from "#shared/kube/engine/check-health.ts";

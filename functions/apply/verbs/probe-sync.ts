@@ -1,5 +1,5 @@
-import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
-import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 
 /** A cluster that did not answer is only asked who it is; the planner says when the attempt starts over. */
 export async function probeSync(context: VerbContext): Promise<VerbResult> {

@@ -1,11 +1,11 @@
-import { placesIn } from "#functions/apply/desired-part.ts";
-import { loadRendering } from "#functions/apply/sync-blobs.ts";
-import { claimParent } from "#functions/apply/verbs/claim-parent.ts";
+import { claimParent } from "#functions/apply/steps/claim-parent.ts";
+import { placesIn } from "#functions/apply/steps/desired-part.ts";
+import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
+import { recallInventory } from "#functions/apply/steps/recall-inventory.ts";
+import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
+import { loadRendering } from "#functions/apply/steps/sync-blobs.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
-import { pruneFinding } from "#functions/apply/verbs/prune-finding.ts";
-import { recallInventory } from "#functions/apply/verbs/recall-inventory.ts";
-import { refusedFinding } from "#functions/apply/verbs/refused-finding.ts";
-import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { objectIdKey } from "#shared/kube/object-id.ts";
 

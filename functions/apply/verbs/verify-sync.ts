@@ -1,6 +1,6 @@
+import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
 import { lookAtHealth } from "#functions/apply/verbs/look-at-health.ts";
-import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 
 /**
  * Looks whether what was applied has become ready. Before that is said, it is compared with what was applied: a stranger

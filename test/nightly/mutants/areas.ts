@@ -21,9 +21,12 @@ const times = ["fleet/rows/due", "fleet/rows/sync-row", "fleet/rows/object-rows"
 const members = ["kube/membership", "kube/inventory", "kube/parent-object"];
 const adapterTests = "test/integration/shared/adapters";
 const workerTests = "test/integration/functions/apply";
+const apply = (...names: readonly string[]) => names.map((name) => `functions/apply/${name}.ts`);
 const engineTests = "test/integration/shared/kube/engine";
 /** Whose turn it is, who may work, and what becomes of what was seen: few of the worker's tests are about these. */
-const leases = "{lease,held-lease,commit,turns,worker-deaths,work-cluster}";
+const leases = ["lease/{lease,held-lease}", "worker/{commit,turns,worker-deaths,work-cluster}"];
+/** What verbs share, but for what they find. */
+const blobSteps = "{desired-part,progress,rebuild-inventory,sync-blobs,unrecorded-ids,weighted-cache}";
 
 /**
  * Where a mutant would be dangerous, and the tests below e2e that are there to kill it. Composition roots (`wire.ts`,
@@ -77,9 +80,9 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     least: 90,
     parts: {
       leases: {
-        mutate: [`functions/apply/${leases}.ts`],
+        mutate: apply(...leases),
         tests: [
-          "test/unit/functions/apply/turns.test.ts",
+          "test/unit/functions/apply/worker/turns.test.ts",
           `${workerTests}/worker-deaths.test.ts`,
           `${workerTests}/{work-cluster,short-lease,newer-rows}.test.ts`,
           `${workerTests}/two-writers.test.ts`,
@@ -87,11 +90,15 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         every: 12,
       },
       passes: {
-        mutate: ["functions/apply/*.ts", "!functions/apply/{wire,handler,env}.ts", `!functions/apply/${leases}.ts`],
-        tests: ["test/unit/functions/apply/*.test.ts", `${workerTests}/*.test.ts`],
+        mutate: apply("worker/{work-sync,smaller-truth}", "lease/write-gate", "cluster/*", `steps/${blobSteps}`),
+        tests: ["test/unit/functions/apply/**/*.test.ts", `${workerTests}/*.test.ts`],
         every: 20,
       },
-      verbs: { mutate: ["functions/apply/verbs/*.ts"], tests: [`${workerTests}/*.test.ts`], every: 20 },
+      verbs: {
+        mutate: [...apply("verbs/*", "steps/*"), `!functions/apply/steps/${blobSteps}.ts`],
+        tests: [`${workerTests}/*.test.ts`],
+        every: 20,
+      },
       engine: {
         mutate: ["shared/kube/engine/*.ts", "!shared/kube/engine/{prune-set,deletion-guards}.ts"],
         tests: [

@@ -1,6 +1,6 @@
 /** Two functions write one row: whatever one of them writes between the other's read and its write is still there. */
 import { describe, expect, test } from "vitest";
-import { acquireLease } from "#functions/apply/lease.ts";
+import { acquireLease } from "#functions/apply/lease/lease.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

@@ -1,6 +1,6 @@
 /** Clusters by IAM: the connector of the apply function, an API server that authenticates as EKS does, and STS and EKS. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { KubeConnector } from "#functions/apply/kube-connector.ts";
+import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
 import { eksAuthenticator } from "#local/cluster/authorization/eks-authenticator.ts";
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";

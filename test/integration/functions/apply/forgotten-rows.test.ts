@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { deleteObject } from "#functions/api/delete-object.ts";
-import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
+import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

@@ -1,7 +1,7 @@
 import { EKSClient } from "@aws-sdk/client-eks";
 import { STSClient } from "@aws-sdk/client-sts";
 import { describe, expect, test } from "vitest";
-import { KubeConnector } from "#functions/apply/kube-connector.ts";
+import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";

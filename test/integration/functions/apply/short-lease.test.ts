@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
+import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";

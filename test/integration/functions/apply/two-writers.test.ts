@@ -1,6 +1,6 @@
 /** Between a worker's read and its write the planner, people and other workers write the same rows. */
 import { describe, expect, test } from "vitest";
-import { LeaseLost } from "#functions/apply/held-lease.ts";
+import { LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
+import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { nextWork, orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";

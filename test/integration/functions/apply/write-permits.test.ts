@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { HeldLease } from "#functions/apply/held-lease.ts";
-import { acquireLease } from "#functions/apply/lease.ts";
-import { WriteGate } from "#functions/apply/write-gate.ts";
+import { HeldLease } from "#functions/apply/lease/held-lease.ts";
+import { acquireLease } from "#functions/apply/lease/lease.ts";
+import { WriteGate } from "#functions/apply/lease/write-gate.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 import { namespace } from "#test/support/cluster-fixture.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { warningsOf } from "#functions/apply/verbs/apply-warnings.ts";
+import { warningsOf } from "#functions/apply/steps/apply-warnings.ts";
 import type { AppliedObject } from "#shared/kube/engine/apply-object.ts";
 
 function applied(kind: string, name: string, warnings: readonly string[]): AppliedObject {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { acquireLease } from "#functions/apply/lease.ts";
+import { acquireLease } from "#functions/apply/lease/lease.ts";
 import { render } from "#functions/render/render.ts";
 import { resolveSource } from "#functions/resolve/resolve.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";

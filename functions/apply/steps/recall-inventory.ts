@@ -1,7 +1,7 @@
-import { rebuildInventory } from "#functions/apply/rebuild-inventory.ts";
-import { loadInventory } from "#functions/apply/sync-blobs.ts";
-import { identityFinding } from "#functions/apply/verbs/identity-finding.ts";
-import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
+import { rebuildInventory } from "#functions/apply/steps/rebuild-inventory.ts";
+import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { isBlobLost, type StarlingError } from "#shared/base/errors.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Inventory } from "#shared/kube/inventory.ts";

@@ -1,4 +1,4 @@
-import type { VerbContext } from "#functions/apply/verbs/verb.ts";
+import type { VerbContext } from "#functions/apply/steps/verb.ts";
 import { ensureParent, type ParentResult } from "#shared/kube/engine/ensure-parent.ts";
 import type { GroupKind } from "#shared/kube/object-id.ts";
 

@@ -1,4 +1,4 @@
-import type { VerbResult } from "#functions/apply/verbs/verb.ts";
+import type { VerbResult } from "#functions/apply/steps/verb.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 
 /** @param standing - what was done, and what not. */

@@ -1,5 +1,5 @@
-import { findRendering, loadRendering } from "#functions/apply/sync-blobs.ts";
-import type { VerbContext } from "#functions/apply/verbs/verb.ts";
+import { findRendering, loadRendering } from "#functions/apply/steps/sync-blobs.ts";
+import type { VerbContext } from "#functions/apply/steps/verb.ts";
 import { readMemory } from "#shared/kube/engine/ensure-parent.ts";
 import { type FoundMembers, findMembers } from "#shared/kube/engine/find-members.ts";
 import { foreignObject } from "#shared/kube/engine/foreign-object.ts";

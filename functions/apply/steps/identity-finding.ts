@@ -1,4 +1,4 @@
-import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 
 /**

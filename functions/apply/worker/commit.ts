@@ -1,7 +1,7 @@
 /** What a worker saw goes into the rows under its lease, also where the planner wrote them meanwhile. */
-import { type HeldLease, LeaseLost } from "#functions/apply/held-lease.ts";
-import { type Begun, leaseCheck, leaseNote, leaseRelease } from "#functions/apply/lease.ts";
-import { smallerTruth } from "#functions/apply/smaller-truth.ts";
+import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
+import { type Begun, leaseCheck, leaseNote, leaseRelease } from "#functions/apply/lease/lease.ts";
+import { smallerTruth } from "#functions/apply/worker/smaller-truth.ts";
 import { isConflict, isRowTooLarge } from "#shared/base/errors.ts";
 import { dueAttributes } from "#shared/fleet/rows/due.ts";
 import { type ClusterRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";

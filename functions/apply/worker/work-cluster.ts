@@ -3,13 +3,14 @@
  * are due, writes what it saw, and lets go. It never waits: what is not ready is looked at again by a delayed message
  * or the tick.
  */
-import { commit, commitAndBegin, commitAndRelease } from "#functions/apply/commit.ts";
-import { HeldLease, leaseEnd } from "#functions/apply/held-lease.ts";
-import { abandonLease, acquireLease, tellFailure } from "#functions/apply/lease.ts";
-import { endOfTurn, inTurn } from "#functions/apply/turns.ts";
-import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/work-sync.ts";
-import { type Apart, begunAt, deathAmong, survived, takenApart } from "#functions/apply/worker-deaths.ts";
-import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
+
+import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import { HeldLease, leaseEnd } from "#functions/apply/lease/held-lease.ts";
+import { abandonLease, acquireLease, tellFailure } from "#functions/apply/lease/lease.ts";
+import { commit, commitAndBegin, commitAndRelease } from "#functions/apply/worker/commit.ts";
+import { endOfTurn, inTurn } from "#functions/apply/worker/turns.ts";
+import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
+import { type Apart, begunAt, deathAmong, survived, takenApart } from "#functions/apply/worker/worker-deaths.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { dueAttributes, hasCome, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";

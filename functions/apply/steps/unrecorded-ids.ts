@@ -1,4 +1,4 @@
-import { findRendering } from "#functions/apply/sync-blobs.ts";
+import { findRendering } from "#functions/apply/steps/sync-blobs.ts";
 import { objectIdOf } from "#shared/kube/kube-object.ts";
 import { type ObjectId, objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 import type { BlobStore } from "#shared/ports.ts";

@@ -1,4 +1,4 @@
-import type { ClusterConnector } from "#functions/apply/worker-ports.ts";
+import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import type { EksAccess, EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";

@@ -1,5 +1,5 @@
-import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
-import type { WriteGate } from "#functions/apply/write-gate.ts";
+import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import type { WriteGate } from "#functions/apply/lease/write-gate.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Finding } from "#shared/fleet/sync/observe.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";

@@ -1,6 +1,6 @@
 /** Renderings and inventories: immutable blobs named by their digest, verified by whoever reads them. */
-import type { VerbContext } from "#functions/apply/verbs/verb.ts";
-import { WeightedCache } from "#functions/apply/weighted-cache.ts";
+import type { VerbContext } from "#functions/apply/steps/verb.ts";
+import { WeightedCache } from "#functions/apply/steps/weighted-cache.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import { isBlobLost, StarlingError } from "#shared/base/errors.ts";

@@ -1,4 +1,4 @@
-import { loadRendering } from "#functions/apply/sync-blobs.ts";
+import { loadRendering } from "#functions/apply/steps/sync-blobs.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Inventory } from "#shared/kube/inventory.ts";
 import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";

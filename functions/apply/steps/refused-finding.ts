@@ -1,5 +1,5 @@
-import { otherCluster } from "#functions/apply/verbs/identity-finding.ts";
-import type { VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
+import { otherCluster } from "#functions/apply/steps/identity-finding.ts";
+import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import type { ParentResult } from "#shared/kube/engine/ensure-parent.ts";
 
 /**

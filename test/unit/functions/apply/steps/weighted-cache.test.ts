@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { WeightedCache } from "#functions/apply/weighted-cache.ts";
+import { WeightedCache } from "#functions/apply/steps/weighted-cache.ts";
 
 test("keeps the newest values up to a weight, and none that is heavier alone", () => {
   const cache = new WeightedCache<string>(10);

@@ -1,4 +1,4 @@
-import type { HeldLease } from "#functions/apply/held-lease.ts";
+import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";

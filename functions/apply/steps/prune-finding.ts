@@ -1,4 +1,4 @@
-import type { VerbResult } from "#functions/apply/verbs/verb.ts";
+import type { VerbResult } from "#functions/apply/steps/verb.ts";
 import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import type { PruneResult } from "#shared/kube/engine/prune-set.ts";

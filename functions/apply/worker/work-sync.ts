@@ -1,16 +1,16 @@
 /** One look at one Sync on one cluster: which of the verbs it needs, and what came of it. */
 
-import { type HeldLease, LeaseLost } from "#functions/apply/held-lease.ts";
+import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
+import { WriteGate, WriteWithheld } from "#functions/apply/lease/write-gate.ts";
+import type { Verb, VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { applySync } from "#functions/apply/verbs/apply-sync.ts";
 import { deleteSync } from "#functions/apply/verbs/delete-sync.ts";
 import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
 import { probeSync } from "#functions/apply/verbs/probe-sync.ts";
 import { pruneForeign } from "#functions/apply/verbs/prune-foreign.ts";
-import type { Verb, VerbContext, VerbResult } from "#functions/apply/verbs/verb.ts";
 import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
-import { withheldFinding } from "#functions/apply/verbs/withheld-finding.ts";
-import type { WorkerPorts } from "#functions/apply/worker-ports.ts";
-import { WriteGate, WriteWithheld } from "#functions/apply/write-gate.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";

@@ -1,4 +1,4 @@
-import { type Begun, type Lease, renewLease } from "#functions/apply/lease.ts";
+import { type Begun, type Lease, renewLease } from "#functions/apply/lease/lease.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { Log, Table } from "#shared/ports.ts";
 

@@ -31,7 +31,7 @@ export default {
       name: "no-circles",
       comment: "A file that imports itself by way of others, types included, cannot be read alone.",
       severity: "error",
-      from: { path: code, pathNot: "^local/cluster/" },
+      from: { path: code },
       to: { circular: true },
     },
     ...room("base", base, {

@@ -1,6 +1,6 @@
 /** Admission webhooks as the server calls them, where the faults of a cluster say what each would answer. */
 import type { Webhook } from "#local/cluster/faults.ts";
-import type { Kind } from "#local/cluster/kinds/kinds.ts";
+import type { Kind } from "#local/cluster/kinds/kind.ts";
 import { jsonPatch } from "#local/cluster/operations/patches.ts";
 import { badRequest, StatusError } from "#local/cluster/status-error.ts";
 import { isJsonObject, type JsonObject } from "#shared/base/json.ts";

@@ -1,5 +1,6 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
-import { apiVersionOf, builtinKinds, resourceKey } from "#local/cluster/kinds/kinds.ts";
+import { builtinKinds } from "#local/cluster/kinds/builtin-kinds.ts";
+import { apiVersionOf, resourceKey } from "#local/cluster/kinds/kind.ts";
 import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 export const apiServiceResource = resourceKey("apiregistration.k8s.io", "apiservices");

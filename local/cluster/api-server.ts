@@ -1,11 +1,11 @@
 import { isUnavailable } from "#local/cluster/aggregated-apis.ts";
 import { type Access, accessOf, forbiddenAccess } from "#local/cluster/authorization/access.ts";
-import type { User } from "#local/cluster/authorization/authentication.ts";
 import { type HeaderValues, impersonate } from "#local/cluster/authorization/impersonation.ts";
 import { decide } from "#local/cluster/authorization/rbac.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { readStored } from "#local/cluster/kinds/custom-kind.ts";
-import { hasSubresource, type Kind } from "#local/cluster/kinds/kinds.ts";
+import { hasSubresource, type Kind } from "#local/cluster/kinds/kind.ts";
 import { deleteCollection, deleteObject } from "#local/cluster/operations/delete-operations.ts";
 import {
   aggregatedDiscovery,

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { bootstrapPolicy } from "#local/cluster/authorization/bootstrap-policy.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
-import { apiVersionOf, builtinKindsByResource } from "#local/cluster/kinds/kinds.ts";
+import { builtinKindsByResource } from "#local/cluster/kinds/builtin-kinds.ts";
+import { apiVersionOf } from "#local/cluster/kinds/kind.ts";
 import { nameOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 

@@ -1,3 +1,8 @@
+import type { Interceptor } from "#local/cluster/interception.ts";
+
+export type { User } from "#local/cluster/authorization/user.ts";
+export type { Interceptor } from "#local/cluster/interception.ts";
+
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
@@ -10,19 +15,14 @@ import { Cluster } from "#local/cluster/cluster.ts";
 import { type ClusterPort, openClusterPort } from "#local/cluster/cluster-port.ts";
 import { startControllers } from "#local/cluster/controllers/start-controllers.ts";
 import { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";
-import {
-  type HostedCluster,
-  type Interceptor,
-  type RequestRecord,
-  requestListener,
-} from "#local/cluster/request-listener.ts";
+import { type HostedCluster, type RequestRecord, requestListener } from "#local/cluster/request-listener.ts";
 import { Scheduler } from "#local/cluster/scheduler.ts";
 import { loadState, saveState } from "#local/cluster/state-files.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
-export type { Authenticator, User } from "#local/cluster/authorization/authentication.ts";
+export type { Authenticator } from "#local/cluster/authorization/authentication.ts";
 export { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";
-export type { Interceptor, RequestRecord } from "#local/cluster/request-listener.ts";
+export type { RequestRecord } from "#local/cluster/request-listener.ts";
 
 export interface ClusterHostOptions {
   /** 0, the default, takes any free port. */

@@ -1,13 +1,8 @@
 import { ClusterStore } from "#local/cluster/cluster-store.ts";
 import { FaultPlan } from "#local/cluster/faults.ts";
+import { builtinKinds, builtinKindsByResource } from "#local/cluster/kinds/builtin-kinds.ts";
 import { customKinds } from "#local/cluster/kinds/custom-kind.ts";
-import {
-  apiVersionParts,
-  builtinKinds,
-  builtinKindsByResource,
-  type Kind,
-  resourceKey,
-} from "#local/cluster/kinds/kinds.ts";
+import { apiVersionParts, type Kind, resourceKey } from "#local/cluster/kinds/kind.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
 

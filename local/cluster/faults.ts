@@ -3,7 +3,7 @@ import { STATUS_CODES } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { createRandom, type Random } from "#local/base/random.ts";
-import type { InterceptedRequest, Interception } from "#local/cluster/request-listener.ts";
+import type { InterceptedRequest, Interception } from "#local/cluster/interception.ts";
 
 /** Which requests a fault meets: every one, unless something is said. What is said must all hold. */
 const chosen = {

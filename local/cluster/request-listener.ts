@@ -2,9 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { dump } from "js-yaml";
 import { readBytesUpTo } from "#local/base/read-bytes.ts";
 import { type ApiRequest, type ApiResponse, handleRequest } from "#local/cluster/api-server.ts";
-import { type Authenticator, authenticate, type User } from "#local/cluster/authorization/authentication.ts";
+import { type Authenticator, authenticate } from "#local/cluster/authorization/authentication.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import type { Disturbance } from "#local/cluster/faults.ts";
+import type { InterceptedRequest, Interceptor } from "#local/cluster/interception.ts";
 import { protobufToJson } from "#local/cluster/operations/protobuf.ts";
 import { parseResourcePath } from "#local/cluster/resource-path.ts";
 import type { Scheduler } from "#local/cluster/scheduler.ts";
@@ -36,23 +38,6 @@ export interface RequestRecord {
   /** `group/Kind namespace/name`, where the path names an object. */
   readonly object?: string;
 }
-
-export interface InterceptedRequest {
-  readonly cluster: string;
-  readonly method: string;
-  readonly path: string;
-  /** Before the request has had its effect, or after it and before the answer is sent. */
-  readonly phase: "before" | "after";
-}
-
-export interface InterceptedAnswer {
-  readonly status: number;
-  readonly body: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-export type Interception = "pass" | "reset" | InterceptedAnswer;
-export type Interceptor = (request: InterceptedRequest) => Interception | Promise<Interception>;
 
 export interface ListenerOptions {
   readonly cluster: (name: string) => HostedCluster | undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { InterceptedRequest } from "#local/cluster/request-listener.ts";
+import type { InterceptedRequest } from "#local/cluster/interception.ts";
 import {
   configMap,
   deployment,

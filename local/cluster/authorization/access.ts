@@ -1,4 +1,4 @@
-import type { User } from "#local/cluster/authorization/authentication.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 import { isWatch, type ResourcePath } from "#local/cluster/resource-path.ts";
 import { StatusError } from "#local/cluster/status-error.ts";
 

@@ -1,14 +1,6 @@
 import { serviceAccountOfToken } from "#local/cluster/authorization/service-account-tokens.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
-
-/** Who a request comes from, as TokenReview and SelfSubjectReview describe it (`userInfo`). */
-export interface User {
-  readonly username: string;
-  readonly uid?: string;
-  /** Groups as the credentials give them; the server adds `system:authenticated`. */
-  readonly groups: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
-}
 
 /**
  * Says whose bearer token this is; asked for tokens the server does not know itself, on every request.

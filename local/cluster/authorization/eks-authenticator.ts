@@ -1,6 +1,7 @@
 import { clusterAdminPolicy, type EksRegister } from "#local/aws/eks/eks-register.ts";
 import { verifyEksToken } from "#local/aws/eks/eks-token-verifier.ts";
-import type { Authenticator, User } from "#local/cluster/authorization/authentication.ts";
+import type { Authenticator } from "#local/cluster/authorization/authentication.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 
 export interface EksAuthenticatorOptions {
   readonly clusters: EksRegister;

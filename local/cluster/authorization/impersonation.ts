@@ -1,6 +1,6 @@
 import { type Access, forbiddenAccess } from "#local/cluster/authorization/access.ts";
-import type { User } from "#local/cluster/authorization/authentication.ts";
 import { decide, serviceAccountOf, serviceAccountUser } from "#local/cluster/authorization/rbac.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 import type { ClusterStore } from "#local/cluster/cluster-store.ts";
 import { badRequest, type StatusError } from "#local/cluster/status-error.ts";
 

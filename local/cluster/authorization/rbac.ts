@@ -1,5 +1,5 @@
 import type { Access, ResourceAccess } from "#local/cluster/authorization/access.ts";
-import type { User } from "#local/cluster/authorization/authentication.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 import { type ClusterStore, objectKey } from "#local/cluster/cluster-store.ts";
 import type { Json, JsonObject } from "#shared/base/json.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";

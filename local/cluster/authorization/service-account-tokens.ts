@@ -1,6 +1,6 @@
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
-import type { User } from "#local/cluster/authorization/authentication.ts";
 import { serviceAccountOf, serviceAccountUser } from "#local/cluster/authorization/rbac.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
 import { isJsonObject, type JsonObject } from "#shared/base/json.ts";

@@ -1,19 +1,15 @@
 import { builtinType } from "#local/cluster/apply/schema.ts";
 import { toGoObject } from "#local/cluster/kinds/go-object.ts";
-import { apiVersionOf, inVersion, type Kind, type Subresource } from "#local/cluster/kinds/kinds.ts";
+import {
+  apiVersionOf,
+  type CustomResource,
+  inVersion,
+  type Kind,
+  type Subresource,
+} from "#local/cluster/kinds/kind.ts";
 import { fillDefaults, prune, type StructuralSchema, typeOfRoot } from "#local/cluster/kinds/structural-schema.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
-
-/** A kind that a CustomResourceDefinition serves, in one of its versions. */
-export interface CustomResource {
-  readonly crdName: string;
-  readonly schema: StructuralSchema;
-  readonly printerColumns: readonly JsonObject[];
-  readonly scale: JsonObject | undefined;
-  /** Objects as they were read last: they are pruned and defaulted on every read. */
-  readonly cache: WeakMap<JsonObject, JsonObject>;
-}
 
 const customVerbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const readWrite = ["get", "patch", "update"];

@@ -6,7 +6,7 @@ import { crdErrors, prepareCrd } from "#local/cluster/kinds/crd-strategy.ts";
 import { cronJobStrategy } from "#local/cluster/kinds/cron-job-strategy.ts";
 import { configMapStrategy, secretStrategy } from "#local/cluster/kinds/data-strategy.ts";
 import { ingressStrategy } from "#local/cluster/kinds/ingress-strategy.ts";
-import type { Kind } from "#local/cluster/kinds/kinds.ts";
+import type { Kind } from "#local/cluster/kinds/kind.ts";
 import { networkPolicyStrategy } from "#local/cluster/kinds/network-policy-strategy.ts";
 import { rbacStrategies } from "#local/cluster/kinds/rbac-strategy.ts";
 import { allocateService, serviceErrors, serviceWarnings } from "#local/cluster/kinds/service-strategy.ts";

@@ -2,7 +2,7 @@ import { askWebhooks } from "#local/cluster/admission.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
-import { apiVersionOf, type Kind } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf, type Kind } from "#local/cluster/kinds/kind.ts";
 import { metadataOf, nameOf, resourceSubject, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { selection, withoutType } from "#local/cluster/operations/read-operations.ts";
 import { parseApplyBody } from "#local/cluster/operations/request-body.ts";

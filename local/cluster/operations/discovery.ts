@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { aggregatedApis, isUnavailable } from "#local/cluster/aggregated-apis.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { compareVersions } from "#local/cluster/kinds/custom-kind.ts";
-import { apiVersionOf, type Kind, type Subresource } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf, type Kind, type Subresource } from "#local/cluster/kinds/kind.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 
 /** The groups a cluster serves, in its order, each with its versions, best first. */

@@ -1,4 +1,4 @@
-import type { Kind } from "#local/cluster/kinds/kinds.ts";
+import type { Kind } from "#local/cluster/kinds/kind.ts";
 import { labelValueProblem } from "#local/cluster/operations/selectors.ts";
 import { type FieldError, fieldErrors, type Subject } from "#local/cluster/status-error.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";

@@ -1,7 +1,7 @@
 import { trackApply, withManagedFields } from "#local/cluster/apply/managed-fields.ts";
 import { typedErrors } from "#local/cluster/apply/typed-value.ts";
 import { readStored } from "#local/cluster/kinds/custom-kind.ts";
-import { apiVersionOf } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf } from "#local/cluster/kinds/kind.ts";
 import { resourceSubject, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { jsonPatch, mergePatch, strategicMergePatch } from "#local/cluster/operations/patches.ts";
 import { mediaType, parseApplyBody, parsePatch } from "#local/cluster/operations/request-body.ts";

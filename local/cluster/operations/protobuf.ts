@@ -5,7 +5,7 @@ import {
   type Type,
   type WireFields,
 } from "#local/cluster/apply/schema.ts";
-import { apiVersionParts, goTypeName } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionParts, goTypeName } from "#local/cluster/kinds/kind.ts";
 import { type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 /** One field of a message: an integer, or bytes. */

@@ -1,7 +1,7 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { keyOf, objectKey } from "#local/cluster/cluster-store.ts";
 import { readStored } from "#local/cluster/kinds/custom-kind.ts";
-import { apiVersionOf, goGroup, type Kind } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf, goGroup, type Kind } from "#local/cluster/kinds/kind.ts";
 import type { Representation } from "#local/cluster/operations/negotiation.ts";
 import { resourceSubject } from "#local/cluster/operations/object-meta.ts";
 import { type Predicate, parseFieldSelector, parseLabelSelector } from "#local/cluster/operations/selectors.ts";

@@ -1,10 +1,11 @@
 import { trackUpdate, withManagedFields } from "#local/cluster/apply/managed-fields.ts";
 import type { Access } from "#local/cluster/authorization/access.ts";
-import type { User } from "#local/cluster/authorization/authentication.ts";
 import { decide, type PolicyRule, rulesFor } from "#local/cluster/authorization/rbac.ts";
 import { issueToken, serviceAccountIssuer } from "#local/cluster/authorization/service-account-tokens.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
-import { type Kind, tokenRequestKind } from "#local/cluster/kinds/kinds.ts";
+import { tokenRequestKind } from "#local/cluster/kinds/builtin-kinds.ts";
+import type { Kind } from "#local/cluster/kinds/kind.ts";
 import { nameOf, resourceSubject, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { parseBody } from "#local/cluster/operations/write-operations.ts";
 import {

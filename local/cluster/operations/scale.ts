@@ -1,6 +1,6 @@
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
-import { apiVersionOf, type Kind } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf, type Kind } from "#local/cluster/kinds/kind.ts";
 import { metadataOf, resourceSubject } from "#local/cluster/operations/object-meta.ts";
 import { applyParsed, isApply } from "#local/cluster/operations/patch-operations.ts";
 import { jsonPatch, mergePatch } from "#local/cluster/operations/patches.ts";

@@ -1,4 +1,4 @@
-import type { Kind } from "#local/cluster/kinds/kinds.ts";
+import type { Kind } from "#local/cluster/kinds/kind.ts";
 import { nameOf } from "#local/cluster/operations/object-meta.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { labelsOf, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";

@@ -1,6 +1,6 @@
 import type { Change } from "#local/cluster/cluster-store.ts";
 import { readStored } from "#local/cluster/kinds/custom-kind.ts";
-import { apiVersionOf, type Kind } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf, type Kind } from "#local/cluster/kinds/kind.ts";
 import { metadataOf, withMetadata } from "#local/cluster/operations/object-meta.ts";
 import { present, type ReadRequest, selection } from "#local/cluster/operations/read-operations.ts";
 import { resourceOf } from "#local/cluster/operations/write-operations.ts";

@@ -11,17 +11,10 @@ import { checkGrants } from "#local/cluster/authorization/role-grants.ts";
 import { crdResource } from "#local/cluster/cluster.ts";
 import { objectKey } from "#local/cluster/cluster-store.ts";
 import { deepEqual } from "#local/cluster/deep-equal.ts";
+import { storedKind } from "#local/cluster/kinds/builtin-kinds.ts";
 import { customErrors } from "#local/cluster/kinds/custom-validation.ts";
 import { DecodeError } from "#local/cluster/kinds/go-object.ts";
-import {
-  apiVersionOf,
-  goGroup,
-  hasSubresource,
-  inVersion,
-  type Kind,
-  resourceKey,
-  storedKind,
-} from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf, goGroup, hasSubresource, inVersion, type Kind, resourceKey } from "#local/cluster/kinds/kind.ts";
 import { strategyOf } from "#local/cluster/kinds/strategies.ts";
 import {
   finalizerWarnings,

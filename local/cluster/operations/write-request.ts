@@ -1,11 +1,11 @@
 import type { FieldFilter, FieldsContext } from "#local/cluster/apply/managed-fields.ts";
 import { fieldSet } from "#local/cluster/apply/path-set.ts";
 import { builtinType } from "#local/cluster/apply/schema.ts";
-import type { User } from "#local/cluster/authorization/authentication.ts";
+import type { User } from "#local/cluster/authorization/user.ts";
 import type { Cluster } from "#local/cluster/cluster.ts";
 import { toCustomObject } from "#local/cluster/kinds/custom-kind.ts";
 import { DecodeError, toGoObject } from "#local/cluster/kinds/go-object.ts";
-import { apiVersionOf, apiVersionParts, hasSubresource, inVersion, type Kind } from "#local/cluster/kinds/kinds.ts";
+import { apiVersionOf, apiVersionParts, hasSubresource, inVersion, type Kind } from "#local/cluster/kinds/kind.ts";
 import { withMetadata } from "#local/cluster/operations/object-meta.ts";
 import type { FieldValidation } from "#local/cluster/operations/request-body.ts";
 import {

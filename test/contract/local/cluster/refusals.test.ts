@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { apiVersionOf, builtinKinds } from "#local/cluster/kinds/kinds.ts";
+import { builtinKinds } from "#local/cluster/kinds/builtin-kinds.ts";
+import { apiVersionOf } from "#local/cluster/kinds/kind.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture } from "#test/support/cluster-fixture.ts";

@@ -1,54 +1,6 @@
-import { builtinType, type TypeRef } from "#local/cluster/apply/schema.ts";
+import { builtinType } from "#local/cluster/apply/schema.ts";
 import { autoscalerIn } from "#local/cluster/kinds/autoscaler-versions.ts";
-import type { CustomResource } from "#local/cluster/kinds/custom-kind.ts";
-import type { JsonObject } from "#shared/base/json.ts";
-
-/** A resource as the server serves it: one plural in one group. */
-export interface Kind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly plural: string;
-  readonly singular: string;
-  readonly listKind: string;
-  readonly shortNames: readonly string[];
-  readonly categories: readonly string[];
-  readonly namespaced: boolean;
-  readonly verbs: readonly string[];
-  readonly subresources: readonly Subresource[];
-  /** metadata.generation counts the changes of the spec; "annotations" counts those of annotations too. */
-  readonly generation: "none" | "spec" | "annotations";
-  /** A finished DELETE answers with the object instead of a Status. */
-  readonly deleteAnswersObject: boolean;
-  /** A PUT without resourceVersion overwrites. */
-  readonly unconditionalUpdate: boolean;
-  /** A PUT of what is not there creates it. */
-  readonly createOnUpdate: boolean;
-  readonly typeIn: (version: string) => TypeRef | undefined;
-  /** Set where versions differ: an object, or a part of one, in another of them. */
-  readonly convert?: (object: JsonObject, apiVersion: string) => JsonObject;
-  /** Set for custom resources. */
-  readonly custom?: CustomResource;
-}
-
-export interface Subresource {
-  readonly name: string;
-  readonly kind: string;
-  readonly verbs: readonly string[];
-  /** The group and version of another API the subresource speaks. */
-  readonly group?: string;
-  readonly version?: string;
-}
-
-export function apiVersionOf(kind: Pick<Kind, "group" | "version">): string {
-  return kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
-}
-
-/** The group and version of an apiVersion; "" is the core group. */
-export function apiVersionParts(apiVersion: string): { readonly group: string; readonly version: string } {
-  const slash = apiVersion.indexOf("/");
-  return { group: slash < 0 ? "" : apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
-}
+import { apiVersionParts, goTypeName, type Kind, resourceKey, type Subresource } from "#local/cluster/kinds/kind.ts";
 
 const allVerbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const noCollectionDelete = allVerbs.filter((verb) => verb !== "deletecollection");
@@ -147,16 +99,6 @@ function subresourceOf(name: string, kind: string): Subresource {
   return { name, ...other, kind: other.kind === "" ? kind : other.kind };
 }
 
-/** The Go package of a group's types: `rbac` for `rbac.authorization.k8s.io`. */
-export function goGroup(group: string): string {
-  return group === "" ? "core" : group.replace(/\..*/, "");
-}
-
-/** The Go type of a built-in kind: `apps.v1.Deployment`. */
-export function goTypeName({ group, version, kind }: Pick<Kind, "group" | "version" | "kind">): string {
-  return `${goGroup(group)}.${version}.${kind}`;
-}
-
 function words(cell: string): string[] {
   return cell === "-" ? [] : cell.split(",");
 }
@@ -208,27 +150,12 @@ export const builtinKinds: readonly Kind[] = table.trim().split("\n").map(readRo
 /** What the subresource `token` of a ServiceAccount speaks. */
 export const tokenRequestKind = readRow("authentication.k8s.io/v1 TokenRequest tokenrequests v");
 
-/** `apps/deployments`: the key of a resource over all its versions. */
-export function resourceKey(group: string, plural: string): string {
-  return `${group}/${plural}`;
-}
-
 /** In the version that is stored. */
 export const builtinKindsByResource: ReadonlyMap<string, Kind> = new Map(
   builtinKinds.map((kind) => [resourceKey(kind.group, kind.plural), kind]),
 );
 
-/** An object in another version of its kind. */
-export function inVersion(kind: Pick<Kind, "convert">, object: JsonObject, apiVersion: string): JsonObject {
-  const { convert } = kind;
-  return convert === undefined || object.apiVersion === apiVersion ? object : convert(object, apiVersion);
-}
-
 /** The kind in the version that its objects are stored in. */
 export function storedKind(kind: Kind): Kind {
   return kind.convert === undefined ? kind : (builtinKindsByResource.get(resourceKey(kind.group, kind.plural)) ?? kind);
-}
-
-export function hasSubresource(kind: Kind, name: string): boolean {
-  return kind.subresources.some((subresource) => subresource.name === name);
 }

@@ -119,8 +119,8 @@ function tableOf(
   return formatTable({ columns, rows }, { headers: headers === false ? "hide" : "show" });
 }
 
-function theirs({ token, revision, generation }: Remembered): string {
-  return token === undefined ? "nothing" : `${revision ?? "an unknown revision"} (${generation})`;
+function theirs({ token, revision, attempt }: Remembered): string {
+  return token === undefined ? "nothing" : `${revision ?? "an unknown revision"} (${attempt})`;
 }
 
 function fateOf({ sync, remembered }: Refused, isTaken: boolean): string {
@@ -185,10 +185,10 @@ async function accept(session: Session, { taken, sources, options }: Accepting):
   let left = 0;
   for (const [cluster, syncs] of Map.groupBy(taken, (one) => one.cluster)) {
     const body = {
-      syncs: syncs.map(({ namespace, name, remembered: { generation, token } }) => ({
+      syncs: syncs.map(({ namespace, name, remembered: { attempt, token } }) => ({
         namespace,
         name,
-        generation,
+        attempt,
         ...(token === undefined ? {} : { token }),
       })),
       sources,

@@ -21,7 +21,7 @@ const NAMES_SHOWN = 10;
 export interface SeenSync {
   readonly namespace: string;
   readonly name: string;
-  readonly generation: number;
+  readonly attempt: number;
   /** Absent when nothing is remembered. */
   readonly token?: string | undefined;
 }
@@ -161,7 +161,7 @@ function sortOut(rows: readonly SyncRow[], { syncs, from }: RecoverRequest) {
   for (const seen of syncs) {
     const row = rows.find(({ namespace, name }) => namespace === seen.namespace && name === seen.name);
     const remembered = row?.observed?.remembered;
-    const isSame = remembered?.token === seen.token && remembered?.generation === seen.generation;
+    const isSame = remembered?.token === seen.token && remembered?.attempt === seen.attempt;
     const isMine = remembered?.owner === undefined || remembered.owner === from;
     if (row !== undefined && remembered !== undefined && isSame && isMine) asSeen.push(row);
     else moved.push(`${seen.namespace}/${seen.name}`);

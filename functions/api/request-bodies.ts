@@ -38,7 +38,7 @@ const number = z.number().int().nonnegative();
 export const recoverBody = z.strictObject({
   reason,
   syncs: boundedList(
-    z.strictObject({ namespace: name, name, generation: number, token: boundedText(64).optional() }),
+    z.strictObject({ namespace: name, name, attempt: number, token: boundedText(64).optional() }),
     MAX_RECOVERED,
   ).min(1, "must have at least one Sync"),
   sources: boundedList(z.strictObject({ namespace: name, name, number }), MAX_RECOVERED).default([]),

@@ -18,7 +18,7 @@ import { formatGroupKind, type GroupKind, parseGroupKind } from "#shared/kube/ob
 export interface Remembered {
   /** Absent when it remembers nothing. */
   readonly token?: string;
-  readonly generation: number;
+  readonly attempt: number;
   readonly fence: number;
   readonly renderDigest?: string;
   readonly revision?: string;
@@ -38,7 +38,7 @@ const annotation = {
   installation: "starling.dev/installation",
   sync: "starling.dev/sync",
   syncUid: "starling.dev/sync-uid",
-  generation: "starling.dev/generation",
+  attempt: "starling.dev/attempt",
   fence: "starling.dev/fence",
   token: "starling.dev/token",
   revision: "starling.dev/revision",
@@ -64,7 +64,7 @@ export interface SyncClaim {
   /** Uid of the Sync on this cluster. */
   readonly syncUid: string;
   /** Number of the planner's assignment; grows. */
-  readonly generation: number;
+  readonly attempt: number;
   /** Number of the worker's lease on the cluster; grows. */
   readonly fence: number;
   /** Digest of the rendering about to be applied; absent when the Sync is to be deleted. */
@@ -86,7 +86,7 @@ export interface SyncClaim {
 export interface ParentRecord {
   readonly installationId: string;
   readonly syncUid: string;
-  readonly generation: number;
+  readonly attempt: number;
   readonly fence: number;
   readonly renderDigest: string | undefined;
   readonly revision: string | undefined;
@@ -108,7 +108,7 @@ export interface SetMemory {
 export interface SetKnowledge {
   /** Kinds of what is about to be applied and of what the inventory holds. */
   readonly groupKinds: readonly GroupKind[];
-  /** The newest generation after which the stored inventory held every member; absent when there never was one. */
+  /** The newest attempt after which the stored inventory held every member; absent when there never was one. */
   readonly settledThrough?: number;
   /** Of what was attempted up to then, the digests that may have left objects all the same. */
   readonly unsettled?: readonly string[] | undefined;
@@ -150,19 +150,19 @@ export function setIdOf(claim: Pick<SyncClaim, "syncNamespace" | "syncName">): s
  * worker, is `ClusterAhead`: we are a worker that lost its lease, or our table was restored from a backup. One that these
  * rows have written, and that is gone, is `ParentMissing`.
  * The rendering's digest is added to what was attempted before a single object of it is written; what was attempted up
- * to the generation whose inventory is stored complete is no longer uncertain, and is forgotten, unless it was not looked
+ * to the attempt whose inventory is stored complete is no longer uncertain, and is forgotten, unless it was not looked
  * for, or something was put back since and no inventory stored.
  */
 export function nextParent(current: KubeObject | undefined, claim: SyncClaim, known: SetKnowledge): ParentDecision {
   const before = current === undefined ? undefined : readParent(current);
   const refusal = parentRefusal(current, claim);
   if (refusal) return refusal;
-  const settled = before === undefined || (before.generation <= (known.settledThrough ?? 0) && isStored(before, claim));
+  const settled = before === undefined || (before.attempt <= (known.settledThrough ?? 0) && isStored(before, claim));
   const uncertain = settled ? (known.unsettled ?? []) : before.attempted;
   const attempted = uncertain.filter((digest) => digest !== claim.renderDigest);
   if (claim.renderDigest !== undefined) attempted.push(claim.renderDigest);
   // A parent that is older than what is settled came back with a restored cluster, and other members with it.
-  const isRestored = before !== undefined && before.generation < (known.settledThrough ?? 0);
+  const isRestored = before !== undefined && before.attempt < (known.settledThrough ?? 0);
   const earlier = settled && !isRestored ? [] : containedKinds(current);
   const kinds = new Set([...earlier, ...known.groupKinds.map(formatGroupKind)]);
   return write(current, claim, { attempted: attempted.slice(-maxAttempted), kinds });
@@ -181,7 +181,7 @@ export function holdsClaim(current: KubeObject | undefined, claim: SyncClaim): b
     known.installationId === claim.installationId &&
     known.syncUid === claim.syncUid &&
     known.token === claim.token &&
-    known.generation === claim.generation &&
+    known.attempt === claim.attempt &&
     known.fence === claim.fence
   );
 }
@@ -208,7 +208,7 @@ function readParent(parent: KubeObject): ParentRecord {
   return {
     installationId: annotations[annotation.installation] ?? "",
     syncUid: annotations[annotation.syncUid] ?? "",
-    generation: numberFrom(annotations[annotation.generation]),
+    attempt: numberFrom(annotations[annotation.attempt]),
     fence: numberFrom(annotations[annotation.fence]),
     renderDigest: annotations[annotation.renderDigest],
     revision: annotations[annotation.revision],
@@ -236,10 +236,10 @@ function refuse(current: KubeObject, known: ParentRecord, claim: SyncClaim): Par
   }
   const isOurs = known.token === claim.token;
   const isKnown = isAccepted || (known.token !== undefined && claim.knownTokens.includes(known.token));
-  const isInOrder = known.generation <= claim.generation && (!isOurs || known.fence <= claim.fence);
+  const isInOrder = known.attempt <= claim.attempt && (!isOurs || known.fence <= claim.fence);
   if ((isOurs || isKnown) && isInOrder) return undefined;
-  const theirs = `the cluster was given generation ${known.generation}, fence ${known.fence}`;
-  const ours = `this attempt is generation ${claim.generation}, fence ${claim.fence}`;
+  const theirs = `the cluster was given attempt ${known.attempt}, fence ${known.fence}`;
+  const ours = `this is attempt ${claim.attempt}, fence ${claim.fence}`;
   const why =
     isOurs || isKnown
       ? "another worker is at it, or the table was restored from a backup; in that case"
@@ -261,14 +261,14 @@ function missing(claim: SyncClaim): ParentRefusal | undefined {
   if (claim.mayBeNew) return undefined;
   const name = `ConfigMap ${parentNamespace}/${parentName(claim)}`;
   const message = `${name}, by which the cluster remembers this Sync, is gone: the Sync was deleted by rows that this table does not have, the cluster was restored from a backup, or somebody deleted it; ${recovery}`;
-  return { kind: "refuse", reason: "ParentMissing", message, remembered: { generation: 0, fence: 0 } };
+  return { kind: "refuse", reason: "ParentMissing", message, remembered: { attempt: 0, fence: 0 } };
 }
 
 /** What goes into a row is in the form that Starling writes, or is left out. */
 function rememberedOf(known: ParentRecord): Remembered {
-  const { generation, fence, token, renderDigest, revision, inventory } = known;
+  const { attempt, fence, token, renderDigest, revision, inventory } = known;
   return {
-    generation,
+    attempt,
     fence,
     ...(token === undefined || !tokenForm.test(token) ? {} : { token }),
     ...(renderDigest === undefined || !digestForm.test(renderDigest) ? {} : { renderDigest }),
@@ -285,7 +285,7 @@ function write(
   const record: ParentRecord = {
     installationId: claim.installationId,
     syncUid: claim.syncUid,
-    generation: claim.generation,
+    attempt: claim.attempt,
     fence: claim.fence,
     renderDigest: claim.renderDigest,
     revision: claim.revision,
@@ -309,7 +309,7 @@ function write(
         [annotation.installation]: claim.installationId,
         [annotation.sync]: `${claim.syncNamespace}/${claim.syncName}`,
         [annotation.syncUid]: claim.syncUid,
-        [annotation.generation]: String(claim.generation),
+        [annotation.attempt]: String(claim.attempt),
         [annotation.fence]: String(claim.fence),
         [annotation.token]: claim.token,
         [annotation.revision]: claim.revision,

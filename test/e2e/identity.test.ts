@@ -164,7 +164,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         await world.kubectl("all-1", {
           method: "PATCH",
           path: parent,
-          body: { metadata: { annotations: { "starling.dev/generation": "99" } } },
+          body: { metadata: { annotations: { "starling.dev/attempt": "99" } } },
         });
         world.fleet.clearRequests();
         await world.push("app", settings("green"));

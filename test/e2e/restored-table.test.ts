@@ -99,8 +99,7 @@ async function pushOn(world: World): Promise<string> {
     );
     await untilRefused(world);
     const syncs = syncsOf(await world.rows());
-    if (syncs.every(({ desired, observed }) => desired.attempt > (observed?.remembered?.generation ?? 0)))
-      return commit;
+    if (syncs.every(({ desired, observed }) => desired.attempt > (observed?.remembered?.attempt ?? 0))) return commit;
   }
 }
 

@@ -72,18 +72,18 @@ export function clusterFixture({ endpoint, stop }: FixtureTarget): ClusterFixtur
 
 /** A claim of its own for each test, so that tests share a cluster and nothing else. */
 export function claimFor(name: string, rest: Partial<SyncClaim> = {}): SyncClaim {
-  const generation = rest.generation ?? 1;
+  const attempt = rest.attempt ?? 1;
   return {
     installationId: "installation-1",
     syncNamespace: "tests",
     syncName: name,
     syncUid: `uid-of-${name}`,
-    generation: 1,
+    attempt: 1,
     fence: 1,
     renderDigest: "sha256:1",
     revision: "main@sha1:1",
-    token: `token-${generation}`,
-    knownTokens: Array.from({ length: generation - 1 }, (_, earlier) => `token-${earlier + 1}`),
+    token: `token-${attempt}`,
+    knownTokens: Array.from({ length: attempt - 1 }, (_, earlier) => `token-${earlier + 1}`),
     mayBeNew: true,
     ...rest,
   };

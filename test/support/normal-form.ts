@@ -90,7 +90,7 @@ const passing = new Set([
   // Where workers died.
   "deaths",
   ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],
-  ...["lastUpdateTime", "starling.dev/fence", "starling.dev/generation"],
+  ...["lastUpdateTime", "starling.dev/fence", "starling.dev/attempt"],
   // Made by chance for each assignment, or about one of its attempts.
   ...["token", "earlier", "claimed", "doneAt", "starling.dev/token", "starling.dev/inventory"],
   // A parent that had to be written again names the inventory of before.

@@ -127,7 +127,7 @@ async function carryOut(look: Look, gate: WriteGate, context: SyncContext): Prom
     syncNamespace: row.namespace,
     syncName: row.name,
     syncUid: row.uid,
-    generation: row.desired.attempt,
+    attempt: row.desired.attempt,
     fence,
     revision: row.desired.revision,
     token: row.desired.token,

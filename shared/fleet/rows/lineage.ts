@@ -58,7 +58,7 @@ export function accepted(
   return {
     desired: {
       ...next,
-      attempt: Math.max(next.attempt, remembered.generation + 1),
+      attempt: Math.max(next.attempt, remembered.attempt + 1),
       earlier: [...(token === undefined ? [] : [token]), ...(next.earlier ?? [])],
     },
     observed: { ...(seen as Observed), ...(inventory === undefined ? {} : { inventory }) },

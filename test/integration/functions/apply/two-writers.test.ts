@@ -99,7 +99,7 @@ describe("while a worker works", () => {
     expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
   });
 
-  const remembered = { generation: 9, fence: 30, token: "of-others" };
+  const remembered = { attempt: 9, fence: 30, token: "of-others" };
   test.each([
     [
       "went on from what the cluster remembers",

@@ -12,8 +12,8 @@ import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/fu
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const path = "/v1/clusters/c1/recover";
-const theirs = { generation: 9, fence: 30, token: "token-9-of-others", inventory: `sha256:${"a".repeat(64)}` };
-const seen = { namespace: "payments", name: "shop.web", generation: 9, token: "token-9-of-others" };
+const theirs = { attempt: 9, fence: 30, token: "token-9-of-others", inventory: `sha256:${"a".repeat(64)}` };
+const seen = { namespace: "payments", name: "shop.web", attempt: 9, token: "token-9-of-others" };
 const looked = [{ namespace: "payments", name: "app", number: 1 }];
 
 async function withRefused(remembered: Remembered = theirs, api = apiFixture()) {
@@ -69,7 +69,7 @@ describe("recovering a cluster", () => {
 
   it("writes what was seen, and leaves alone what has moved on or is somebody's", async () => {
     for (const [remembered, body] of [
-      [{ ...theirs, token: "token-10-of-others", generation: 10 }, {}],
+      [{ ...theirs, token: "token-10-of-others", attempt: 10 }, {}],
       [{ ...theirs, owner: "another-installation" }, {}],
       [{ ...theirs, owner: "another-installation" }, { from: "a-third" }],
     ] as const) {
@@ -204,7 +204,7 @@ describe("recovering several subjects of a cluster", () => {
 
   it.each([
     ["the token", { ...theirs, token: "token-of-a-third" }],
-    ["the generation", { ...theirs, generation: 10 }],
+    ["the attempt", { ...theirs, attempt: 10 }],
   ])("leaves alone what moved on by %s alone, and audits nothing", async (_what, remembered) => {
     const api = await withRefused(remembered);
     const answer = await api.call("POST", path, { syncs: [seen], sources: looked });

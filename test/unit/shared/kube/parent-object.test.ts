@@ -15,7 +15,7 @@ const claim: SyncClaim = {
   syncNamespace: "shop",
   syncName: "web.app",
   syncUid: "uid-1",
-  generation: 4,
+  attempt: 4,
   fence: 9,
   renderDigest: "sha256:new",
   revision: "main@sha1:1",
@@ -89,7 +89,7 @@ describe("nextParent", () => {
           },
         },
       },
-      record: { generation: 4, fence: 9, attempted: ["sha256:new"] },
+      record: { attempt: 4, fence: 9, attempted: ["sha256:new"] },
     });
     expect(decision).not.toHaveProperty("object.metadata.resourceVersion");
   });
@@ -111,7 +111,7 @@ describe("nextParent", () => {
     const second = written(first, { ...claim, renderDigest: "sha256:b" });
     const third = written(second, { ...claim, renderDigest: "sha256:a" });
     expect(attemptedIn(third)).toEqual(["sha256:b", "sha256:a"]);
-    const next = { ...claim, generation: 5, renderDigest: "sha256:c" };
+    const next = { ...claim, attempt: 5, renderDigest: "sha256:c" };
     expect(nextParent(third, next, { groupKinds: [deployment], settledThrough: 3 })).toMatchObject({
       record: { attempted: ["sha256:b", "sha256:a", "sha256:c"] },
     });
@@ -124,7 +124,7 @@ describe("nextParent", () => {
   it("goes on remembering, when that is settled, what was not looked for", () => {
     const first = written(undefined, { ...claim, renderDigest: "sha256:a" });
     const second = written(first, { ...claim, renderDigest: "sha256:b" });
-    const next = { ...claim, generation: 5, renderDigest: "sha256:c" };
+    const next = { ...claim, attempt: 5, renderDigest: "sha256:c" };
     const known = { groupKinds: [deployment], settledThrough: 4 };
     expect(nextParent(second, next, { ...known, unsettled: ["sha256:a"] })).toMatchObject({
       record: { attempted: ["sha256:a", "sha256:c"] },
@@ -138,7 +138,7 @@ describe("nextParent", () => {
 
   it("takes nothing for settled while no inventory was stored since", () => {
     const before = written(undefined, { ...claim, inventory: "sha256:1", renderDigest: "sha256:a" });
-    const next = { ...claim, generation: 5, renderDigest: "sha256:b" };
+    const next = { ...claim, attempt: 5, renderDigest: "sha256:b" };
     const known = { groupKinds: [deployment], settledThrough: 4 };
     expect(nextParent(before, { ...next, inventory: "sha256:1" }, known)).toMatchObject({
       record: { attempted: ["sha256:a", "sha256:b"] },
@@ -162,7 +162,7 @@ describe("nextParent", () => {
           "starling.dev/installation": "inst-1",
           "starling.dev/sync": "shop/web.app",
           "starling.dev/sync-uid": "uid-1",
-          "starling.dev/generation": "4",
+          "starling.dev/attempt": "4",
           "starling.dev/fence": "9",
           "starling.dev/render-digest": "sha256:new",
           "starling.dev/attempted": '["sha256:new"]',
@@ -172,11 +172,11 @@ describe("nextParent", () => {
   });
 
   it("of a deletion names no rendering, and forgets none that was attempted", () => {
-    const { renderDigest: _, ...deletion } = { ...claim, generation: 5 };
+    const { renderDigest: _, ...deletion } = { ...claim, attempt: 5 };
     const decision = nextParent(written(undefined, { ...claim, renderDigest: "sha256:a" }), deletion, {
       groupKinds: [],
     });
-    expect(decision).toMatchObject({ record: { generation: 5, attempted: ["sha256:a"] } });
+    expect(decision).toMatchObject({ record: { attempt: 5, attempted: ["sha256:a"] } });
     expect(decision).not.toHaveProperty(["object", "metadata", "annotations", "starling.dev/render-digest"]);
   });
 
@@ -186,7 +186,7 @@ describe("nextParent", () => {
   });
 
   it("takes no attempt for settled while no inventory was ever stored", () => {
-    const parent = written(undefined, { ...claim, generation: 1, renderDigest: "sha256:a" });
+    const parent = written(undefined, { ...claim, attempt: 1, renderDigest: "sha256:a" });
     expect(nextParent(parent, claim, { groupKinds: [] })).toMatchObject({
       record: { attempted: ["sha256:a", "sha256:new"] },
     });
@@ -269,13 +269,13 @@ describe("nextParent", () => {
   it.each<readonly [string, Partial<SyncClaim>, string]>([
     ["another installation", { installationId: "inst-2" }, "ForeignOwner"],
     ["another Sync of the same name", { syncUid: "uid-2" }, "ForeignOwner"],
-    ["a newer assignment", { generation: 5, token: "token-5" }, "ClusterAhead"],
+    ["a newer assignment", { attempt: 5, token: "token-5" }, "ClusterAhead"],
     ["a newer fence", { fence: 10 }, "ClusterAhead"],
-    ["a number that an assignment of ours cannot have", { generation: 99 }, "ClusterAhead"],
+    ["a number that an assignment of ours cannot have", { attempt: 99 }, "ClusterAhead"],
     ["another installation with a token of ours", { installationId: "inst-2", token: "token-3" }, "ForeignOwner"],
-    ["a newer assignment under an older fence", { generation: 5, fence: 1, token: "token-5" }, "ClusterAhead"],
+    ["a newer assignment under an older fence", { attempt: 5, fence: 1, token: "token-5" }, "ClusterAhead"],
     ["the same number in other rows", { token: "token-4-of-others" }, "ClusterAhead"],
-    ["an older number in other rows", { generation: 1, fence: 1, token: "token-1-of-others" }, "ClusterAhead"],
+    ["an older number in other rows", { attempt: 1, fence: 1, token: "token-1-of-others" }, "ClusterAhead"],
   ])("refuses %s", (_name, theirs, reason) => {
     const decision = nextParent(written(undefined, { ...claim, ...theirs }), claim, { groupKinds: [configMap] });
     expect(decision).toMatchObject({ kind: "refuse", reason });
@@ -283,7 +283,7 @@ describe("nextParent", () => {
 
   it.each<readonly [string, Partial<SyncClaim>]>([
     ["the same claim, after a crash", {}],
-    ["an older assignment", { generation: 3, fence: 99, token: "token-3" }],
+    ["an older assignment", { attempt: 3, fence: 99, token: "token-3" }],
     ["an assignment that somebody accepted, whoever's it was", { installationId: "inst-2", token: "token-of-theirs" }],
     ["an older fence", { fence: 8 }],
   ])("takes over %s", (_name, theirs) => {
@@ -296,15 +296,15 @@ describe("nextParent", () => {
   it("refuses to begin anew where these rows have written before", () => {
     expect(nextParent(undefined, { ...claim, mayBeNew: false }, { groupKinds: [] })).toMatchObject({
       reason: "ParentMissing",
-      remembered: { generation: 0, fence: 0 },
+      remembered: { attempt: 0, fence: 0 },
     });
   });
 
   it("tells what it was refused for, in the form that Starling writes", () => {
-    const theirs = { generation: 9, fence: 20, token: "token-9", inventory: `sha256:${"a".repeat(64)}` };
+    const theirs = { attempt: 9, fence: 20, token: "token-9", inventory: `sha256:${"a".repeat(64)}` };
     const parent = written(undefined, { ...claim, ...theirs });
     expect(parentRefusal(parent, claim)?.remembered).toEqual({
-      generation: 9,
+      attempt: 9,
       fence: 20,
       token: "token-9",
       revision: "main@sha1:1",
@@ -318,7 +318,7 @@ describe("nextParent", () => {
       "starling.dev/revision": "r\u001b[31m\n".repeat(400),
     };
     const remembered = parentRefusal({ metadata: { ...metadata, annotations } }, claim)?.remembered;
-    expect(remembered).toMatchObject({ generation: 9, fence: 20 });
+    expect(remembered).toMatchObject({ attempt: 9, fence: 20 });
     expect(remembered?.inventory).toBeUndefined();
     expect(remembered?.token).toBeUndefined();
     expect(remembered?.revision?.length).toBeLessThanOrEqual(300);
@@ -362,7 +362,7 @@ it.each<readonly [string, Partial<SyncClaim>, boolean]>([
   ["itself", {}, true],
   ["an older fence", { fence: 8 }, false],
   ["a newer fence", { fence: 10 }, false],
-  ["another generation", { generation: 5 }, false],
+  ["another attempt", { attempt: 5 }, false],
   ["another Sync", { syncUid: "uid-2" }, false],
   ["another installation", { installationId: "inst-2" }, false],
 ])("a parent holds the claim of %s", (_name, change, held) => {

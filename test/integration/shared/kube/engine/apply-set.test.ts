@@ -251,7 +251,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     });
 
     it("the parent of a Sync is refused, and keeps what it remembers", async () => {
-      const claim = claimFor("victim", { generation: 7 });
+      const claim = claimFor("victim", { attempt: 7 });
       await ensureParent(cluster.client, { claim, groupKinds: [] });
       const path = "/api/v1/namespaces/starling-system/configmaps/tests.victim";
       const before = await cluster.raw("GET", path);

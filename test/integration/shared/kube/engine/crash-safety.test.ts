@@ -53,9 +53,9 @@ interface Store {
 }
 
 /** One attempt in the order of durable writes that a worker keeps: claim, apply, prune, store. */
-async function attempt(client: ClusterClient, store: Store, at: { readonly set: string; readonly generation: number }) {
-  const renderDigest = `sha256:${at.generation}`;
-  const claim = claimFor(at.set, { generation: at.generation, fence: at.generation, renderDigest });
+async function attempt(client: ClusterClient, store: Store, at: { readonly set: string; readonly number: number }) {
+  const renderDigest = `sha256:${at.number}`;
+  const claim = claimFor(at.set, { attempt: at.number, fence: at.number, renderDigest });
   const rendering = store.renderings.get(renderDigest) ?? [];
   const known = store.settledThrough === undefined ? {} : { settledThrough: store.settledThrough };
   const parent = await ensureParent(client, { claim, groupKinds: [], ...known });
@@ -70,7 +70,7 @@ async function attempt(client: ClusterClient, store: Store, at: { readonly set: 
   const pruned = await pruneSet(client, pruneRequest({ claim, inventory }, rendering, { unrecorded, deadline }));
   if (pruned.outcome !== "done") throw new Error(`prune: ${JSON.stringify(pruned)}`);
   store.inventory = changeInventory(inventory, { recorded: [], settled: pruned.settled });
-  store.settledThrough = at.generation;
+  store.settledThrough = at.number;
 }
 
 describe.each(clusterTargets)("a worker that dies at any request, on $name", ({ start }) => {
@@ -105,10 +105,10 @@ describe.each(clusterTargets)("a worker that dies at any request, on $name", ({ 
     store.renderings.set("sha256:1", [kept, configMap(`crash/${name("first")}`), account(name("first"))]);
     store.renderings.set("sha256:2", [kept, configMap(`crash/${name("second")}`), account(name("second"))]);
     store.renderings.set("sha256:3", [kept, configMap(`crash/${name("third")}`)]);
-    await attempt(cluster.client, store, { set, generation: 1 });
+    await attempt(cluster.client, store, { set, number: 1 });
 
     const dying = dyingClient(cluster.client, { request, when });
-    const died = await attempt(dying.client, store, { set, generation: 2 }).then(
+    const died = await attempt(dying.client, store, { set, number: 2 }).then(
       () => false,
       (error: unknown) => {
         if (!(error instanceof Crash)) throw error;
@@ -117,7 +117,7 @@ describe.each(clusterTargets)("a worker that dies at any request, on $name", ({ 
     );
     await dying.settled();
 
-    await attempt(cluster.client, store, { set, generation: 3 });
+    await attempt(cluster.client, store, { set, number: 3 });
     const expected = [`ConfigMap crash/${name("kept")}`, `ConfigMap crash/${name("third")}`];
     expect(await membersOf(store.inventory)).toEqual(expected);
     expect(store.inventory.entries.map(({ id }) => describeObject(id)).sort()).toEqual(expected);

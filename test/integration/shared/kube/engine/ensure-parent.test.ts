@@ -37,9 +37,9 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
 
   it("can be done again, and remembers what was attempted", async () => {
     await ensureParent(cluster.client, { claim: claimFor("again", { renderDigest: "sha256:a" }), groupKinds });
-    const next = claimFor("again", { renderDigest: "sha256:b", generation: 2, fence: 2 });
+    const next = claimFor("again", { renderDigest: "sha256:b", attempt: 2, fence: 2 });
     const result = await ensureParent(cluster.client, { claim: next, groupKinds });
-    expect(result).toMatchObject({ kind: "written", record: { attempted: ["sha256:a", "sha256:b"], generation: 2 } });
+    expect(result).toMatchObject({ kind: "written", record: { attempted: ["sha256:a", "sha256:b"], attempt: 2 } });
   });
 
   it.each([

@@ -17,7 +17,7 @@ const MOST_DOUBLINGS = 6;
  * every worker takes the same order.
  */
 export function inTurn(due: readonly SyncRow[], now: Date): readonly SyncRow[] {
-  const placed = due.map((row) => ({ row, place: [placeOf(row, now), row.observed?.at ?? "", nameOf(row)].join("|") }));
+  const placed = due.map((row) => ({ row, place: [placeOf(row, now), row.observed?.at ?? "", nameOf(row)].join(" ") }));
   return placed.sort((a, b) => (a.place < b.place ? -1 : 1)).map(({ row }) => row);
 }
 

@@ -84,7 +84,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         tests: [
           "test/unit/functions/apply/worker/turns.test.ts",
           `${workerTests}/worker-deaths.test.ts`,
-          `${workerTests}/{work-cluster,short-lease,newer-rows}.test.ts`,
+          `${workerTests}/{what-is-told,work-cluster,short-lease,newer-rows}.test.ts`,
           `${workerTests}/two-writers.test.ts`,
         ],
         every: 12,

@@ -193,6 +193,18 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "...(false ? {} : { stage }),",
     "what is undefined is every stage",
   ],
+  [
+    "functions/apply/commit.ts",
+    "...(deaths === undefined ? {} : { deaths }),",
+    "...(false ? {} : { deaths }),",
+    "what is undefined is not stored",
+  ],
+  [
+    "functions/apply/work-cluster.ts",
+    "if (wanted.size === 0) return { subjects: new Map(), unread: [] };",
+    "if (false) return { subjects: new Map(), unread: [] };",
+    "for no keys there is no call",
+  ],
 ];
 
 const keyParts = "for the compiler: a key has all its parts";

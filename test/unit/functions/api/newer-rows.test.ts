@@ -1,7 +1,6 @@
 /** Rows that a newer version wrote, after its deployment was rolled back: listed as what they are, changed by nobody. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { HeadRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, ROW_SCHEMA, type RowKey } from "#shared/fleet/rows/row.ts";
 import { type ApiFixture, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -182,13 +181,6 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     expect(lines(await list("/v1/rollouts"))).toEqual(["shop Unreadable"]);
     const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollouts");
     expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
-  });
-
-  it("the newest rollouts are in the order of their subjects, whichever can be read", async () => {
-    const subject: Subject = { ...shop, name: "tools" };
-    await api.table.write([{ put: { ...headRow(1), ...keys.head(subject), subject } as HeadRow }]);
-    await makeNewer(keys.head(subject));
-    expect(lines(await list("/v1/rollouts"))).toEqual(["shop-2", "tools Unreadable"]);
   });
 
   it("a target of a rollout has its place, and nothing else", async () => {

@@ -117,7 +117,7 @@ describe("rollouts", () => {
     return api;
   }
 
-  it("of every subject are as many as are asked for, at most a hundred", async () => {
+  it("of every subject are as many as are asked for, at most a hundred, in their order", async () => {
     const table = new MemoryTable({ pageItems: 1000 });
     const api = apiFixture(table);
     const names = Array.from({ length: 102 }, (_, index) => `g${String(index).padStart(3, "0")}`);
@@ -144,6 +144,10 @@ describe("rollouts", () => {
     expect(await pages("limit=60")).toEqual([60, 42]);
     expect(await pages("limit=1000")).toEqual([100, 2]);
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(all);
+    const head = keys.head({ namespace: "payments", kind: "SyncGroup", name: "g050" });
+    await table.write([{ update: head, set: { schema: 2 } }]);
+    const some = all.map((name) => (name === "g050-1" ? "g050" : name));
+    expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(some);
   });
 
   it("end where the first one is, in a page of that size", async () => {

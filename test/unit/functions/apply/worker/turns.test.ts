@@ -39,6 +39,11 @@ describe("turns", () => {
       ["web.b", "web.a"],
     ],
     [
+      "come, of two that were assigned together, first for the one that was never seen",
+      [assigned("a", at("09:00:00"), at("08:59:00")), assigned("b", at("09:00:00"))],
+      ["web.b", "web.a"],
+    ],
+    [
       "come by name where all else is equal",
       [assigned("b", at("09:00:00")), assigned("a", at("09:00:00"))],
       ["web.a", "web.b"],

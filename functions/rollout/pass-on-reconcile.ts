@@ -7,7 +7,7 @@ import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { readRenderings } from "#functions/rollout/rendered-since.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/decision.ts";
 import { inputDigest, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -100,7 +100,7 @@ export async function followReconcile(
   const now = ports.clock.now();
   // A suspension spends no deadline: workers stand still meanwhile.
   if (known.row.operations.suspended !== undefined) return { ...before, since: now.toISOString() };
-  const seconds = durationSeconds(relationOf(known.row).rollout.progressDeadline) ?? 600;
+  const seconds = secondsOf(relationOf(known.row).rollout.progressDeadline);
   const isLate = later(before.since, seconds) <= now.toISOString();
   const names = everySyncName(known);
   const wantedNames = new Set(syncNames(known));

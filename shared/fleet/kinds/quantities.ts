@@ -12,6 +12,16 @@ export function durationSeconds(text: string): number | undefined {
   return Number(parts[1] ?? 0) * 3600 + Number(parts[2] ?? 0) * 60 + Number(parts[3] ?? 0);
 }
 
+/**
+ * Seconds of a duration that its kind's schema has let through, or given as its default.
+ * @throws Error for any other text: a row that nobody wrote by way of the api.
+ */
+export function secondsOf(duration: string): number {
+  const seconds = durationSeconds(duration);
+  if (seconds === undefined) throw new Error(`${JSON.stringify(duration)} in a spec is no duration`);
+  return seconds;
+}
+
 /** A duration field with bounds in seconds; stays text in specs, as the user wrote it. */
 export function durationSchema(bounds: { readonly minSeconds: number; readonly maxSeconds: number }) {
   return z.string().refine((text) => {

@@ -1,6 +1,6 @@
 /** Observed facts -> the state of a target. The one place that says when a cluster has failed. */
 import { canonicalJson } from "#shared/base/json.ts";
-import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { RolloutRow, TargetRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { isDenied, isOutstanding, isParked, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -73,7 +73,7 @@ export function deadlineOf(target: Pick<TargetRow, "assignedAt">, clock: Deadlin
   if (target.assignedAt === undefined) return undefined;
   const from =
     clock.resumedAt !== undefined && clock.resumedAt > target.assignedAt ? clock.resumedAt : target.assignedAt;
-  return later(from, durationSeconds(clock.strategy.progressDeadline) ?? 600);
+  return later(from, secondsOf(clock.strategy.progressDeadline));
 }
 
 function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {

@@ -5,7 +5,7 @@ import type { Remembered } from "#shared/kube/parent-object.ts";
  * row's one version. Attempts are numbered; an observation is about the attempt it names and no other.
  */
 
-import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { jittered, later } from "#shared/fleet/rows/due.ts";
@@ -309,7 +309,7 @@ export function isInspectionDue(row: Pick<SyncRow, "desired" | "observed" | "uid
 
 /** Seconds between two looks at what is settled. */
 export function intervalOf({ apply }: Pick<Desired, "apply">): number {
-  return durationSeconds(apply.interval) ?? 600;
+  return secondsOf(apply.interval);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { backoffSeconds, jittered, later } from "#shared/fleet/rows/due.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
@@ -18,7 +18,7 @@ export function nextResolve(
   const asked = row.operations.reconcile;
   // A row of before acts had numbers has an act without one.
   if (asked?.number !== undefined && asked.number !== status.handledReconcile) return asked.at;
-  const interval = durationSeconds(row.spec.interval) ?? 300;
+  const interval = secondsOf(row.spec.interval);
   const failures = status.failures ?? 0;
   const wait =
     failures > 0 ? Math.min(backoffSeconds(failures), interval) : jittered(interval, `${row.uid}${status.attemptedAt}`);

@@ -41,7 +41,7 @@ export default {
     }),
     ...room("kube", kube, {
       ours: [base, kube],
-      packages: ["zod", "crypto", "timers"],
+      packages: ["zod", "crypto"],
       comment: "shared/kube is what Kubernetes is: it knows shared/base, and of the world its ports only.",
     }),
     ...room("source", source, {

@@ -1,18 +1,17 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { NamedContext } from "#cli/contexts.ts";
 import { CliFailure, type ExitReason } from "#cli/failure.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
+import { errorMessage } from "#shared/base/errors.ts";
 import { parseJson, stringifyJson } from "#shared/base/json.ts";
 import { queryString } from "#shared/base/percent-encoding.ts";
+import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 
 /** API Gateway gives an integration 30 s; more is no answer. */
 const REQUEST_TIMEOUT_MS = 35_000;
-/** Every route can be called twice, so a lost answer is asked for again. */
-const TRIES = 4;
-const FIRST_WAIT_MS = 100;
 const transientStatus = new Set([429, 502, 503, 504]);
 
 export interface AwsKeys {
@@ -25,6 +24,8 @@ export interface ApiClientOptions {
   readonly context: NamedContext;
   readonly credentials: () => Promise<AwsKeys>;
   readonly signal: AbortSignal;
+  /** Stops waiting when the signal says so. */
+  readonly clock: SleepingClock;
   readonly trace: (line: string) => void;
 }
 
@@ -90,21 +91,24 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     credentials: options.credentials,
     sha256: Sha256,
   });
+  /** Every route can be called twice, so a lost answer is asked for again. */
+  const policy: RetryPolicy = {
+    tries: (error) => (mayPass(error) ? 4 : 1),
+    firstWaitMs: 100,
+    growth: 3,
+    jitter: "none",
+  };
   return {
     async call<T>(call: ApiCall): Promise<T> {
-      for (let attempt = 1; ; attempt++) {
-        const outcome = await once(call).catch((error: unknown) => networkProblem(error, options.signal));
-        if (!(outcome instanceof Error) && outcome.status < 300) return parseAnswer(outcome) as T;
-        const worthTrying = outcome instanceof Error || transientStatus.has(outcome.status);
-        if (worthTrying && attempt < TRIES) {
-          await sleep(FIRST_WAIT_MS * 3 ** (attempt - 1), undefined, { signal: options.signal });
-          continue;
-        }
-        if (!(outcome instanceof Error)) {
-          const answer = { status: outcome.status, body: parseAnswer(outcome) };
+      try {
+        return parseAnswer(await retrying(policy, options, () => once(call))) as T;
+      } catch (error) {
+        if (error instanceof Refused) {
+          const answer = { status: error.answer.status, body: parseAnswer(error.answer) };
           throw new ApiFailure(answer, { path: call.path, context: name });
         }
-        throw new CliFailure(`no answer from ${context.endpoint} (context ${name}): ${outcome.message}`, {
+        if (!isOfTheNetwork(error)) throw error;
+        throw new CliFailure(`no answer from ${context.endpoint} (context ${name}): ${errorMessage(error)}`, {
           exit: "unknown",
           next: "starling context list   (is the endpoint right, and is it up?)",
         });
@@ -112,6 +116,16 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     },
   };
 
+  function mayPass(error: unknown): boolean {
+    return error instanceof Refused ? transientStatus.has(error.answer.status) : isOfTheNetwork(error);
+  }
+
+  /** An interrupt or the command's own timeout is no problem of the network. */
+  function isOfTheNetwork(error: unknown): boolean {
+    return !options.signal.aborted && !(error instanceof CliFailure);
+  }
+
+  /** @throws Refused */
   async function once(call: ApiCall): Promise<Answer> {
     const url = new URL(context.endpoint.replace(/\/$/, "") + call.path);
     url.search = queryString(call.query ?? {});
@@ -141,7 +155,17 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     });
     const took = Math.round(performance.now() - started);
     options.trace(`${call.method} ${url.pathname}${url.search} ${answer.status} ${took}ms`);
+    if (answer.status >= 300) throw new Refused(answer);
     return answer;
+  }
+}
+
+class Refused extends Error {
+  readonly answer: Answer;
+
+  constructor(answer: Answer) {
+    super();
+    this.answer = answer;
   }
 }
 
@@ -181,12 +205,6 @@ function send(url: URL, sending: Sending): Promise<Answer> {
     request.on("error", reject);
     request.end(sending.body);
   });
-}
-
-/** An interrupt or the command's own timeout is no problem of the network. */
-function networkProblem(error: unknown, signal: AbortSignal): Error {
-  if (signal.aborted || error instanceof CliFailure) throw error;
-  return error instanceof Error ? error : new Error(String(error));
 }
 
 function parseAnswer(answer: Answer): Readonly<Record<string, unknown>> {

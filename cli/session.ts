@@ -4,6 +4,7 @@ import { chooseContext, findContext, type NamedContext } from "#cli/contexts.ts"
 import { CliFailure, usageFailure } from "#cli/failure.ts";
 import type { CliIo } from "#cli/io.ts";
 import type { DocumentNamespace } from "#cli/read-documents.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
@@ -54,6 +55,10 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
   const note = (line: string) => {
     if (options.quiet !== true) io.err(`${plainText(line)}\n`);
   };
+  const clock: SleepingClock = {
+    now: () => io.now(),
+    sleep: (milliseconds) => sleep(milliseconds, undefined, { signal }),
+  };
   let chosen: NamedContext | undefined;
   const context = (): NamedContext => {
     chosen ??= withRegion(chooseContext(io, options.context), options.region);
@@ -66,6 +71,7 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
         context: context(),
         credentials: credentialsOf(context(), options),
         signal,
+        clock,
         trace: (line) => {
           if (options.debug === true) io.err(`${line}\n`);
         },
@@ -107,7 +113,7 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
       const { name, context: where } = context();
       note(`context ${name} (${where.region}, ${where.endpoint})`);
     },
-    pause: (milliseconds) => sleep(milliseconds, undefined, { signal }),
+    pause: clock.sleep,
   };
 }
 

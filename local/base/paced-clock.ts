@@ -1,7 +1,8 @@
-import type { Clock } from "#shared/base/clock.ts";
+import { setTimeout } from "node:timers/promises";
+import type { SleepingClock } from "#shared/base/clock.ts";
 
 /** A clock that starts at the machine's time and runs `rate` seconds in each second that this process had for its work. */
-export interface PacedClock extends Clock {
+export interface PacedClock extends SleepingClock {
   readonly rate: number;
 }
 
@@ -13,7 +14,15 @@ const mostCountedMs = 25;
 export function pacedClock(rate: number): PacedClock {
   const startedAt = Date.now();
   const workedBefore = workedMs();
-  return { rate, now: () => new Date(startedAt + Math.round((workedMs() - workedBefore) * rate)) };
+  const nowMs = () => startedAt + Math.round((workedMs() - workedBefore) * rate);
+  return {
+    rate,
+    now: () => new Date(nowMs()),
+    async sleep(milliseconds) {
+      const until = nowMs() + milliseconds;
+      for (let left = milliseconds; left > 0; left = until - nowMs()) await setTimeout(Math.ceil(left / rate));
+    },
+  };
 }
 
 let looking: NodeJS.Timeout | undefined;

@@ -1,11 +1,11 @@
 import { createRandom } from "#local/base/random.ts";
 import type { MachineOptions } from "#local/machine/machine.ts";
-import type { Clock } from "#shared/base/clock.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
 
 type Sandboxes = NonNullable<MachineOptions["sandboxes"]>;
 
 export interface SkewOptions {
-  readonly clock: Clock;
+  readonly clock: SleepingClock;
   readonly seed: number;
   /** Of the clock's own milliseconds, ahead or behind. */
   readonly mostOffMs: number;
@@ -20,6 +20,6 @@ export function skewedSandboxes({ clock, seed, mostOffMs, sandboxes }: SkewOptio
   return (name, wire) =>
     inner(name, (own) => {
       const offMs = random.integer(-mostOffMs, mostOffMs);
-      return wire({ ...own, clock: { now: () => new Date(clock.now().getTime() + offMs) } });
+      return wire({ ...own, clock: { ...clock, now: () => new Date(clock.now().getTime() + offMs) } });
     });
 }

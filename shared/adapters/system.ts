@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { Clock } from "#shared/base/clock.ts";
+import { setTimeout } from "node:timers/promises";
+import type { SleepingClock } from "#shared/base/clock.ts";
 import type { Ids } from "#shared/ports.ts";
 
-export const systemClock: Clock = { now: () => new Date() };
+export const systemClock: SleepingClock = { now: () => new Date(), sleep: (milliseconds) => setTimeout(milliseconds) };
 export const randomIds: Ids = { unique: () => randomUUID() };

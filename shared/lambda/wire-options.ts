@@ -1,6 +1,6 @@
-import type { Clock } from "#shared/base/clock.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
 
 /** What whoever wires a function may put in the place of the system's; Lambda puts nothing. */
 export interface WireOptions {
-  readonly clock?: Clock;
+  readonly clock?: SleepingClock;
 }

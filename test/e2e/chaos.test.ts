@@ -164,7 +164,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         faults: { ...quiet, sqs: { ...sqs, duplicate: 0.5 } },
         sandboxes(_name, wire) {
           const offMs = random.integer(-mostOffMs, mostOffMs);
-          return wire({ clock: { now: () => new Date(clock.now().getTime() + offMs) } });
+          return wire({ clock: { ...clock, now: () => new Date(clock.now().getTime() + offMs) } });
         },
       });
       await meanwhile(tellStory(made, story), async () => {

@@ -1,3 +1,4 @@
+import { systemClock } from "#shared/adapters/system.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
@@ -26,5 +27,5 @@ export function cutOffClient(client: ClusterClient, { verb, kind, path, deadline
       };
     },
   });
-  return { client: proxy, clock: { now: () => now } };
+  return { client: proxy, clock: { ...systemClock, now: () => now } };
 }

@@ -1,10 +1,13 @@
 /** Accounts with EKS clusters and roles, and a clock that is put forward by hand. */
+
 import type { STSClient } from "@aws-sdk/client-sts";
 import { type EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type CallFailure, type EksStsCall, type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
 import { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { type AccessKey, Principals } from "#local/aws/iam/principals.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
+import { systemClock } from "#shared/adapters/system.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 
 export const homeAccount = "111122223333";
@@ -33,7 +36,7 @@ export interface EksWorld {
   /** Of Starling's apply function. */
   readonly own: AccessKey;
   readonly aws: AwsClients;
-  readonly clock: { now(): Date };
+  readonly clock: SleepingClock;
   /** Puts the clock forward. */
   pass(minutes: number): void;
   /** What happens to calls from now on. */
@@ -51,7 +54,7 @@ export interface EksWorld {
 export async function startEksWorld(): Promise<EksWorld> {
   let aheadMs = 0;
   let failure: ((call: EksStsCall) => CallFailure | undefined) | undefined;
-  const clock = { now: () => new Date(Date.now() + aheadMs) };
+  const clock = { ...systemClock, now: () => new Date(Date.now() + aheadMs) };
   const own = { accessKeyId: "AKIAAPPLY", secretAccessKey: "apply", principalArn: applyArn };
   const principals = new Principals([own]);
   const roles = new IamRoles();

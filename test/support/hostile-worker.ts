@@ -2,6 +2,7 @@
 import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import type { Observed } from "#shared/fleet/rows/sync-row.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
@@ -28,7 +29,7 @@ export async function startHostileWorker(): Promise<HostileWorker> {
   host.addCluster("c1");
   const api = await startHostileApi(await host.openPort("c1"));
   // Deadlines are told in the worker's time.
-  const kube: KubeConnection = new KubeConnection(endpointOf(api), { now: () => world.clock.now() });
+  const kube: KubeConnection = new KubeConnection(endpointOf(api), { ...systemClock, now: () => world.clock.now() });
   const world = await new WorkerWorld({
     connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),
     distrust() {},

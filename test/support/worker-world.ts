@@ -2,7 +2,7 @@
 
 import type { ClusterConnector, WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { workCluster } from "#functions/apply/worker/work-cluster.ts";
-import { randomIds } from "#shared/adapters/system.ts";
+import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -37,7 +37,7 @@ export class WorkerWorld {
   readonly sender = new MemorySender();
   /** Milliseconds by which the clock is ahead. */
   aheadMs = 0;
-  readonly clock = { now: () => new Date(Date.now() + this.aheadMs) };
+  readonly clock = { ...systemClock, now: () => new Date(Date.now() + this.aheadMs) };
 
   constructor(connector: ClusterConnector, blobs: BlobStore = new MemoryBlobStore()) {
     this.#connector = connector;

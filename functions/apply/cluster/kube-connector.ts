@@ -2,7 +2,7 @@ import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts"
 import type { EksAccess, EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
-import type { Clock } from "#shared/base/clock.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import { type ClusterAddress, tokenFor } from "#shared/fleet/cluster-secret.ts";
@@ -24,7 +24,7 @@ export interface ConnectorPorts {
   readonly secrets: SecretReader;
   readonly eks: Pick<EksAccess, "endpoint" | "token" | "distrust">;
   /** The one that deadlines are told in. */
-  readonly clock: Clock;
+  readonly clock: SleepingClock;
   readonly installation: string;
 }
 

@@ -1,4 +1,4 @@
-import type { Clock } from "#shared/base/clock.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
@@ -15,7 +15,7 @@ export interface WorkerPorts {
   readonly table: Table;
   readonly blobs: BlobStore;
   readonly sender: MessageSender;
-  readonly clock: Clock;
+  readonly clock: SleepingClock;
   readonly ids: Ids;
   readonly log: Log;
   readonly connector: ClusterConnector;

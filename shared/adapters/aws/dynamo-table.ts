@@ -10,16 +10,22 @@ import {
 } from "@aws-sdk/lib-dynamodb";
 import { readableRow } from "#shared/adapters/aws/readable-row.ts";
 import { refuseLargeRows, rowTooLarge } from "#shared/adapters/aws/row-limit.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
+import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Condition, IndexEntry, IndexQuery, Page, Reading, RowQuery, Table, Write } from "#shared/ports.ts";
 
 /** DynamoDB takes so many keys in one BatchGetItem. */
 const BATCH_GET_KEYS = 100;
-/** Tries of a call that met a throttle, a transaction conflict or unprocessed items; the last wait is about 3 s. */
-const TRIES = 8;
-const FIRST_WAIT_MS = 25;
 const SDK_TRIES = 3;
+/** Of a call that met a throttle, a transaction conflict or unprocessed items; the last wait is about 3 s. */
+const policy: RetryPolicy = {
+  tries: (error) => (error instanceof Unprocessed || isTransient(error) ? 8 : 1),
+  triesIn: (error) => (error instanceof Unprocessed || isConflict(error) ? 1 : SDK_TRIES),
+  firstWaitMs: 50,
+  jitter: "full",
+};
 
 /** What the SDK leaves to its caller: two transactions met on a row, and one of them has to come again. */
 const conflictNames = new Set([
@@ -39,6 +45,9 @@ const transientReasons = new Set(["TransactionConflict", "ThrottlingError", "Pro
 
 /** A connection that broke, or was never made; the SDK has tried it again by itself before. */
 const networkCodes = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"]);
+
+/** Of some keys DynamoDB said nothing. */
+class Unprocessed extends Error {}
 
 /** The one table on DynamoDB. */
 export class DynamoTable implements Table {
@@ -69,13 +78,16 @@ export class DynamoTable implements Table {
   async #getBatch(keys: readonly RowKey[], reading: Reading): Promise<Row[]> {
     const rows: Row[] = [];
     let left: RowKey[] = [...keys];
-    for (let attempt = 0; left.length > 0; attempt++) {
-      if (attempt === TRIES) throw exhausted("BatchGetItem left keys unprocessed");
-      if (attempt > 0) await pause(attempt);
-      const request = { [this.#table]: { Keys: left.map(plainKey), ConsistentRead: true } };
-      const answer = await persist(() => this.#client.send(new BatchGetCommand({ RequestItems: request })));
-      for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readableRow(item, reading));
-      left = (answer.UnprocessedKeys?.[this.#table]?.Keys ?? []) as unknown as RowKey[];
+    try {
+      await retrying(policy, { clock: systemClock }, async () => {
+        const request = { [this.#table]: { Keys: left.map(plainKey), ConsistentRead: true } };
+        const answer = await persist(() => this.#client.send(new BatchGetCommand({ RequestItems: request })));
+        for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readableRow(item, reading));
+        left = (answer.UnprocessedKeys?.[this.#table]?.Keys ?? []) as unknown as RowKey[];
+        if (left.length > 0) throw new Unprocessed();
+      });
+    } catch (error) {
+      throw error instanceof Unprocessed ? exhausted("BatchGetItem left keys unprocessed") : error;
     }
     return rows;
   }
@@ -319,16 +331,16 @@ function rowOf(write: Write): RowKey {
 }
 
 async function persist<T>(call: () => Promise<T>): Promise<T> {
-  for (let tries = 0; ; ) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!isTransient(error)) throw error;
-      tries += error instanceof Error && !conflictNames.has(error.name) ? SDK_TRIES : 1;
-      if (tries >= TRIES) throw exhausted("DynamoDB kept refusing", error);
-      await pause(tries);
-    }
+  try {
+    return await retrying(policy, { clock: systemClock }, call);
+  } catch (error) {
+    throw isTransient(error) ? exhausted("DynamoDB kept refusing", error) : error;
   }
+}
+
+/** The SDK does not try these again by itself. */
+function isConflict(error: unknown): boolean {
+  return error instanceof Error && conflictNames.has(error.name);
 }
 
 function isTransient(error: unknown): boolean {
@@ -336,7 +348,7 @@ function isTransient(error: unknown): boolean {
     return (error.CancellationReasons ?? []).some((reason) => transientReasons.has(reason.Code ?? ""));
   }
   if (!(error instanceof Error)) return false;
-  if (conflictNames.has(error.name) || transientNames.has(error.name)) return true;
+  if (isConflict(error) || transientNames.has(error.name)) return true;
   return networkCodes.has(String((error as NodeJS.ErrnoException).code));
 }
 
@@ -346,10 +358,4 @@ function exhausted(message: string, cause?: unknown): StarlingError {
     retry: "transient",
     ...(cause === undefined ? {} : { cause }),
   });
-}
-
-/** Full jitter: two writers that met once do not meet again at the same instant. */
-function pause(attempt: number): Promise<void> {
-  const most = FIRST_WAIT_MS * 2 ** attempt;
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * most));
 }

@@ -7,12 +7,17 @@ import {
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { blobTooLarge } from "#shared/adapters/aws/blob-too-large.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
 /** Two writers met on one key; the SDK leaves that to its caller, and it is over in milliseconds. */
-const CONFLICT_TRIES = 6;
-const FIRST_WAIT_MS = 25;
+const conflictPolicy: RetryPolicy = {
+  tries: (error) => (statusOf(error) === 409 ? 6 : 1),
+  firstWaitMs: 50,
+  jitter: "full",
+};
 const networkCodes = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"]);
 
 /** Blobs in one S3 bucket. Keys name their content's digest; whoever reads verifies it. */
@@ -34,16 +39,15 @@ export class S3BlobStore implements BlobStore {
   }
 
   async #put(key: string, what: Pick<PutObjectCommandInput, "Body" | "IfNoneMatch">): Promise<boolean> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const put = { Bucket: this.#bucket, Key: key, ...what };
-        await inNewSession(() => this.#client.send(new PutObjectCommand(put)));
-        return true;
-      } catch (error) {
-        if (statusOf(error) === 412) return false;
-        if (statusOf(error) !== 409 || attempt === CONFLICT_TRIES) throw this.#translated(error, key);
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));
-      }
+    const put = { Bucket: this.#bucket, Key: key, ...what };
+    try {
+      await retrying(conflictPolicy, { clock: systemClock }, () =>
+        inNewSession(() => this.#client.send(new PutObjectCommand(put))),
+      );
+      return true;
+    } catch (error) {
+      if (statusOf(error) === 412) return false;
+      throw this.#translated(error, key);
     }
   }
 

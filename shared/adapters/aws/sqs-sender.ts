@@ -1,14 +1,19 @@
 import { createHash, randomUUID } from "node:crypto";
 import { SendMessageBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import { systemClock } from "#shared/adapters/system.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import { type Message, type QueueName, type SubjectRef, subjectKey } from "#shared/messages.ts";
 import type { MessageSender } from "#shared/ports.ts";
 
 /** SQS takes so many messages in one call. */
 const BATCH = 10;
-/** Tries of an entry that SQS failed to take; the SDK tries whole calls again by itself. */
-const TRIES = 3;
-const FIRST_WAIT_MS = 50;
+/** Of an entry that SQS failed to take; the SDK tries whole calls again by itself. */
+const policy: RetryPolicy = {
+  tries: (error) => (error instanceof StarlingError && error.retry === "transient" ? 3 : 1),
+  firstWaitMs: 100,
+  jitter: "full",
+};
 /** SQS takes no longer group; one message with a longer one refuses the whole batch. */
 const LONGEST_GROUP = 128;
 
@@ -46,17 +51,13 @@ export class SqsSender implements MessageSender {
   /** Entries that SQS failed to take, for no fault of theirs, are sent again. */
   async #sendBatch(QueueUrl: string, messages: readonly Message[]): Promise<void> {
     let left = messages.map((message, index) => entryOf(message, String(index)));
-    for (let attempt = 1; ; attempt++) {
+    await retrying(policy, { clock: systemClock }, async () => {
       const answer = await this.#client.send(new SendMessageBatchCommand({ QueueUrl, Entries: left }));
       const failed = answer.Failed ?? [];
       if (failed.length === 0) return;
       const hopeless = failed.some((entry) => entry.SenderFault === true);
       const ids = new Set(failed.map((entry) => entry.Id));
       left = left.filter((entry) => ids.has(entry.Id));
-      if (!hopeless && attempt < TRIES) {
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));
-        continue;
-      }
       const codes = [...new Set(failed.map((entry) => entry.Code))].join(", ");
       throw new StarlingError(
         `SQS refused ${failed.length} of ${messages.length} messages to ${messages[0]?.to}: ${codes}`,
@@ -66,7 +67,7 @@ export class SqsSender implements MessageSender {
           data: { codes: failed.map((entry) => entry.Code) },
         },
       );
-    }
+    });
   }
 }
 

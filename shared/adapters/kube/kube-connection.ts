@@ -6,7 +6,7 @@ import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-tra
 import { listPages } from "#shared/adapters/kube/list-pages.ts";
 import { nameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import type { Clock } from "#shared/base/clock.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { isJsonObject, type Json, stringifyJson } from "#shared/base/json.ts";
 import { pathSegmentProblem } from "#shared/base/path-segment.ts";
@@ -38,10 +38,10 @@ export interface ClientOptions {
 /** The kept part of talking to a cluster: connections, and what kinds it serves. One for each cluster and process. */
 export class KubeConnection {
   readonly #transport: KubeTransport;
-  readonly #clock: Clock;
+  readonly #clock: SleepingClock;
   readonly #catalogs = new Map<string, KindCatalog>();
 
-  constructor(endpoint: KubeEndpoint, clock: Clock = systemClock) {
+  constructor(endpoint: KubeEndpoint, clock: SleepingClock = systemClock) {
     this.#transport = new KubeTransport(endpoint);
     this.#clock = clock;
   }

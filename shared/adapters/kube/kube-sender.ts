@@ -7,10 +7,11 @@ import {
 } from "#shared/adapters/kube/answer-budget.ts";
 import { errorFrom } from "#shared/adapters/kube/kube-answers.ts";
 import type { KubeTransport, TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
-import { withRetries } from "#shared/adapters/kube/retry-policy.ts";
-import type { Clock } from "#shared/base/clock.ts";
+import { retryPolicy } from "#shared/adapters/kube/retry-policy.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
 import { type Json, parseJson } from "#shared/base/json.ts";
 import { jsonExtent } from "#shared/base/json-extent.ts";
+import { retrying } from "#shared/base/retrying.ts";
 import type { WritePermit } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
@@ -33,7 +34,7 @@ export interface SenderOptions {
   /** Epoch milliseconds of `clock` after which nothing is waited for or tried again. */
   readonly deadlineMs: number;
   readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
-  readonly clock: Clock;
+  readonly clock: SleepingClock;
   readonly budget: AnswerBudget;
   /** Asked at each try of a request that may write. */
   readonly permit?: WritePermit;
@@ -66,8 +67,8 @@ export class KubeSender {
 
   send(request: KubeRequest): Promise<TransportAnswer> {
     const { deadlineMs, clock } = this.#options;
-    const retryConflicts = request.retryConflicts ?? false;
-    return withRetries({ deadlineMs, clock, retryConflicts }, () => this.#sendOnce(request));
+    const { retryConflicts = false } = request;
+    return retrying(retryPolicy({ deadlineMs, retryConflicts }), { clock }, () => this.#sendOnce(request));
   }
 
   /** What was kept of the answer to a request is not any more. */

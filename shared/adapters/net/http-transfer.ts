@@ -1,10 +1,10 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { systemClock } from "#shared/adapters/system.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import type { Transfer } from "#shared/ports.ts";
 
-const TRIES = 3;
-const FIRST_WAIT_MS = 100;
 const SILENCE_MS = 10_000;
 /** An artifact is packed; see its own limits. */
 const MAX_DOWNLOAD_BYTES = 200 * 1024 * 1024;
@@ -24,17 +24,18 @@ export class HttpTransfer implements Transfer {
 /** What another try will not change within seconds. */
 class Refusal extends Error {}
 
+const policy: RetryPolicy = {
+  tries: (error) => (error instanceof Refusal ? 1 : 3),
+  firstWaitMs: 200,
+  jitter: "full",
+};
+
 async function inTries<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof Refusal || attempt === TRIES) {
-        const message = `the bytes could not be moved: ${errorMessage(error)}`;
-        throw new StarlingError(message, { code: "TransferFailed", retry: "transient" });
-      }
-      await new Promise((resolve) => setTimeout(resolve, FIRST_WAIT_MS * 2 ** attempt * Math.random()));
-    }
+  try {
+    return await retrying(policy, { clock: systemClock }, work);
+  } catch (error) {
+    const message = `the bytes could not be moved: ${errorMessage(error)}`;
+    throw new StarlingError(message, { code: "TransferFailed", retry: "transient" });
   }
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import type { SleepingClock } from "#shared/base/clock.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { foreignList } from "#shared/base/foreign-text.ts";
 import { notBase64 } from "#shared/kube/base64-fields.ts";
@@ -43,6 +43,7 @@ export type AppliedObject =
     };
 
 export interface ApplyObjectRequest extends OwnDeadline {
+  readonly clock: SleepingClock;
   readonly target: ResolvedObject;
   readonly setId: string;
   /** What the inventory says of it. */
@@ -117,7 +118,7 @@ async function applyAsKnown(client: ClusterClient, request: ApplyObjectRequest):
     if (!("plural" in kind)) return { id, outcome: "failed", failure: kind };
     const object = withUid(target.object, stringAt(existing, "metadata", "uid") ?? known?.uid);
     const expected = existing === undefined ? withVersion(object, known?.resourceVersion) : object;
-    const answer = await applyOverObstacles(client, kind, expected);
+    const answer = await applyOverObstacles({ client, clock: request.clock }, kind, expected);
     if (isBeingDeleted(answer.object)) return terminating(id, answer.object);
     const settled = await takeOver(client, kind, { object, answer });
     return applied(request, kind, { ...settled, created: answer.created });
@@ -163,7 +164,11 @@ function withFields(failure: ObjectFailure, object: ManifestObject): ObjectFailu
   return { ...failure, reason: "Invalid", message: `${foreignList(fields, maxFields)} ${remedy}` };
 }
 
-async function applyOverObstacles(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<WriteAnswer> {
+async function applyOverObstacles(
+  { client, clock }: { readonly client: ClusterClient; readonly clock: SleepingClock },
+  kind: KindInfo,
+  object: ManifestObject,
+): Promise<WriteAnswer> {
   let asked = object;
   for (let attempt = 0; ; attempt += 1) {
     try {
@@ -171,7 +176,7 @@ async function applyOverObstacles(client: ClusterClient, kind: KindInfo, object:
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       const delayMs = noMatchRetryDelaysMs[attempt];
-      if (error.class === "noMatch" && delayMs !== undefined && !isBuiltinGroup(kind.group)) await sleep(delayMs);
+      if (error.class === "noMatch" && delayMs !== undefined && !isBuiltinGroup(kind.group)) await clock.sleep(delayMs);
       else if (error.class === "migrate" && attempt === 0) asked = await retagged(client, kind, object);
       else throw error;
     }

@@ -1,4 +1,4 @@
-import type { Clock } from "#shared/base/clock.ts";
+import type { SleepingClock } from "#shared/base/clock.ts";
 import { inRanks, rankOf, ranks } from "#shared/kube/apply-order.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { type AppliedObject, applyObject } from "#shared/kube/engine/apply-object.ts";
@@ -27,7 +27,7 @@ export interface ApplySetRequest {
   readonly done?: ReadonlySet<string>;
   /** Tools whose objects may be taken over; objects that nobody marked always may. */
   readonly adopt?: readonly ForeignTool[];
-  readonly clock: Clock;
+  readonly clock: SleepingClock;
   /** No write is begun after this. */
   readonly deadline: Date;
 }

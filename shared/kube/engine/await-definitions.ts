@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import type { Clock } from "#shared/base/clock.ts";
+import type { Clock, SleepingClock } from "#shared/base/clock.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { kindOf, kindsOfDefinition } from "#shared/kube/engine/resolve-objects.ts";
 import { computeStatus } from "#shared/kube/health/compute-status.ts";
@@ -10,7 +9,7 @@ const pollMs = 150;
 export interface AwaitRequest {
   /** Definitions that were applied and are not known to be established. */
   readonly definitions: readonly ManifestObject[];
-  readonly clock: Clock;
+  readonly clock: SleepingClock;
   readonly until: Date;
 }
 
@@ -27,7 +26,7 @@ export async function awaitDefinitions(client: ClusterClient, request: AwaitRequ
     if (left.length === 0) return [];
     if (request.clock.now() >= request.until) return verdicts.filter((verdict) => verdict !== undefined);
     waiting = left;
-    await sleep(pollMs);
+    await request.clock.sleep(pollMs);
   }
 }
 

@@ -4,6 +4,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import type { KindInfo } from "#shared/kube/cluster-client.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 
@@ -40,7 +41,7 @@ async function begin(answer: (what: string, response: ServerResponse) => void) {
   });
   const { origin, stop } = await listenOnLoopback(server);
   let aheadMs = 0;
-  const clock = { now: () => new Date(Date.now() + aheadMs) };
+  const clock = { ...systemClock, now: () => new Date(Date.now() + aheadMs) };
   const endpoint = {
     server: origin,
     caData: Buffer.from(tls.cert).toString("base64"),

@@ -99,12 +99,6 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/adapters/aws/sqs-sender.ts",
-    "await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));",
-    "await new Promise((resolve) => setTimeout(resolve, Math.random() / FIRST_WAIT_MS * 2 ** attempt));",
-    "how long it waits is left to chance, and no test measures the clock",
-  ],
-  [
-    "shared/adapters/aws/sqs-sender.ts",
     "...(delaySeconds === undefined ? {} : { DelaySeconds: delaySeconds }),",
     "...(false ? {} : { DelaySeconds: delaySeconds }),",
     "what is undefined is not sent",
@@ -117,12 +111,6 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/adapters/aws/dynamo-table.ts",
-    "if (attempt > 0) await pause(attempt);",
-    "if (true) await pause(attempt);",
-    "how long it waits is left to chance, and no test measures the clock",
-  ],
-  [
-    "shared/adapters/aws/dynamo-table.ts",
     '"",',
     '"Stryker was here!",',
     "what is removed has no value, and so nothing to separate it from",
@@ -132,12 +120,6 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     'callback(error, "");',
     'callback(error, "Stryker was here!");',
     "whoever is given an error looks at no address",
-  ],
-  [
-    "shared/adapters/aws/s3-blob-store.ts",
-    "await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS * 2 ** attempt));",
-    "await new Promise((resolve) => setTimeout(resolve, Math.random() * FIRST_WAIT_MS / 2 ** attempt));",
-    "how long it waits is left to chance, and no test measures the clock",
   ],
   [
     "shared/adapters/aws/s3-blob-store.ts",

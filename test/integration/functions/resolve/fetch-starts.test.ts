@@ -1,4 +1,5 @@
 /** Functions that die while they fetch: real emulators, a real git server, sandboxes that are killed. */
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +11,7 @@ import { commitInto, initRepository, repositoryFolder } from "#local/git/reposit
 import { type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import { type MachineOptions, startMachine } from "#local/machine/machine.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Condition, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { everyRow } from "#test/support/every-row.ts";
@@ -62,7 +64,7 @@ async function startWorld(options: Pick<MachineOptions, "overrun"> = {}): Promis
   const git = await startGatedGit(root, tls);
   stops.unshift(() => git.stop());
   let aheadMs = 0;
-  const clock = { now: () => new Date(Date.now() + aheadMs) };
+  const clock = { ...systemClock, now: () => new Date(Date.now() + aheadMs) };
   const ended: InvocationReport[] = [];
   const machine = await startMachine({
     tickEveryMs: "manual",

@@ -20,3 +20,10 @@ test("a clock runs at its rate while its process is idle, and never back", async
   }
   expect(readings).toEqual(readings.toSorted((a, b) => a - b));
 });
+
+test("whoever sleeps on a clock sleeps for so much of its time, however fast it runs", async () => {
+  const clock = pacedClock(1000);
+  const before = clock.now().getTime();
+  await clock.sleep(100_000);
+  expect(clock.now().getTime() - before).toBeGreaterThanOrEqual(100_000);
+});

@@ -8,6 +8,7 @@ import { type FunctionOptions, type LambdaFunction, lambdaFunction } from "#loca
 import { type Sandbox, sharedSandbox } from "#local/aws/lambda/sandbox.ts";
 import type { SocketFate } from "#local/aws/lambda/sandbox-network.ts";
 import { threadSandbox } from "#local/aws/lambda/thread-sandbox.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 
 const alive = new AbortController().signal;
 let server: Server;
@@ -202,7 +203,7 @@ describe("an invocation that takes too long", () => {
     let now = 0;
     const lambda = make({
       timeoutSeconds: 20,
-      clock: { rate: 1000, now: () => new Date(now) },
+      clock: { ...systemClock, rate: 1000, now: () => new Date(now) },
       newSandbox: () =>
         sharedSandbox((_event: unknown, context: LambdaContext) => {
           const leftAtFirst = context.getRemainingTimeInMillis();

@@ -1,10 +1,12 @@
 /** What Secrets Manager refuses, as it says it on the wire. */
+
 import { createServer } from "node:http";
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { wireWebhook } from "#functions/webhook/wire.ts";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
+import { systemClock } from "#shared/adapters/system.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 
 interface Refusal {
@@ -27,7 +29,7 @@ let asked: number;
 let now: number;
 let client: SecretsManagerClient;
 let stop: () => Promise<void>;
-const clock = { now: () => new Date(now) };
+const clock = { ...systemClock, now: () => new Date(now) };
 
 beforeEach(async () => {
   asked = 0;

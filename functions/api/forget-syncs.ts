@@ -2,6 +2,7 @@ import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { inParts } from "#functions/api/in-parts.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { isConflict } from "#shared/base/errors.ts";
+import { due } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
@@ -91,14 +92,7 @@ async function dismissWorker(cluster: string, table: Table): Promise<void> {
 
 /** What was observed is forgotten too: whoever is registered under this name next may be another cluster. */
 function forgottenRow(row: SyncRow, now: Date): SyncRow {
-  const {
-    observed: _observed,
-    operations: _operations,
-    dueShard: _shard,
-    dueKey: _key,
-    dispatches: _sent,
-    ...kept
-  } = row;
+  const { observed: _observed, operations: _operations, ...kept } = due(row, undefined);
   return {
     ...kept,
     version: row.version + 1,

@@ -2,7 +2,7 @@
 import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
-import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import {
   type ClusterRow,
@@ -15,7 +15,7 @@ import {
   type SyncGroupRow,
   type UserSyncRow,
 } from "#shared/fleet/rows/object-rows.ts";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { ROW_SCHEMA, type RowKey } from "#shared/fleet/rows/row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
@@ -119,7 +119,8 @@ function namespaceOf(document: Document): { namespace?: string } {
 function sourceChange(before: SourceRow | undefined, after: SourceRow, now: Date): RowChange {
   const next = nextResolve(after);
   const dueNow = next !== undefined && next <= now.toISOString();
-  const row = withDue(after, dueNow ? watchdogAt(now, 0) : next, dueNow ? 1 : 0);
+  // Who sends directly sets the watchdog too: a lost message costs one of those.
+  const row = dueNow ? due(after, watchdogAt(now, 0), 1) : due(after, next);
   const reference = { namespace: after.namespace, name: after.name };
   const repository = repositoryOf(after);
   const previous = before === undefined ? undefined : repositoryOf(before);
@@ -151,7 +152,7 @@ function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowCh
 
 function subjectChange(before: SubjectRow | undefined, after: SubjectRow, now: Date): RowChange {
   const subject = subjectOf(after);
-  const row = withDue(after, watchdogAt(now, 0), 1);
+  const row = due(after, watchdogAt(now, 0), 1);
   const writes = [putRow(before, row)];
   if (before === undefined) writes.push({ put: directoryRow(keys.subject(subject)) });
   const used = sourcesOf(after);
@@ -177,11 +178,4 @@ function putRow(before: WrittenRow | undefined, after: WrittenRow): Write {
 
 function directoryRow(key: RowKey): DirectoryRow {
   return { ...key, type: "Directory", schema: ROW_SCHEMA, version: 1 };
-}
-
-/** Who sends directly sets the watchdog too: a lost message costs one of those. */
-function withDue<R extends Row>(row: R, at: string | undefined, dispatches: number): R {
-  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = row;
-  if (at === undefined) return rest as R;
-  return { ...rest, ...dueAttributes(row, at), ...(dispatches === 0 ? {} : { dispatches }) } as R;
 }

@@ -2,7 +2,7 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import { dueAttributes } from "#shared/fleet/rows/due.ts";
+import { due } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import type { PruneAct, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -52,7 +52,7 @@ export async function pruneForeign(ports: ApiPorts, request: PruneRequest): Prom
       number: (row.operations?.prune?.number ?? 0) + 1,
       objects,
     };
-    const next = { ...row, ...dueAttributes(row, now.toISOString()), operations: { prune }, version: row.version + 1 };
+    const next = { ...due(row, now.toISOString(), row.dispatches), operations: { prune }, version: row.version + 1 };
     try {
       await ports.table.write([{ put: next, when: { version: row.version } }]);
     } catch (error) {

@@ -4,6 +4,7 @@ import { operationsChange, sourcesOf } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
+import { due } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import { accepted } from "#shared/fleet/rows/lineage.ts";
 import { newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
@@ -128,12 +129,12 @@ async function recoverSubject(
       ...(caller.reason === undefined ? {} : { reason: caller.reason }),
     };
     const writes: Write[] = syncs.map((sync) => ({
-      put: withoutTimer({
-        ...sync,
+      put: {
+        ...due(sync, undefined),
         ...accepted(sync, act),
         version: sync.version + 1,
         stateSk: `Orphaned#${sync.cluster}#${sync.name}`,
-      }),
+      },
       when: { version: sync.version },
     }));
     const number = row === undefined ? 1 : (newestAct(row.operations) ?? 0) + 1;
@@ -147,11 +148,6 @@ async function recoverSubject(
     }
   }
   throw refusal("Conflict", `the Syncs of Cluster ${cluster} were being written by others; recover it once more`);
-}
-
-function withoutTimer(row: SyncRow): SyncRow {
-  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...kept } = row;
-  return kept;
 }
 
 /** What a caller has seen is what is written; an owner that is not named is left its Syncs. */

@@ -2,7 +2,7 @@ import { isLost, storeRendering } from "#functions/render/lost-rendering.ts";
 import { MAX_STRIKES, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
-import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
+import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
 import { type RenderMessage, subjectKey } from "#shared/messages.ts";
@@ -65,8 +65,7 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   const next: RenderingRow = busy
     ? { ...row, waiting, sources, version: row.version + 1 }
     : {
-        ...row,
-        ...dueAttributes(row, until),
+        ...due(row, until, row.dispatches),
         ...(row.state === "Done" ? { losses: (row.losses ?? 0) + 1 } : {}),
         state: "Pending",
         waiting,

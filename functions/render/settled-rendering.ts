@@ -1,5 +1,5 @@
 /** What becomes of a rendering's row when a try has ended: a pure function. */
-import { backoffSeconds, dueAttributes, later, restSeconds } from "#shared/fleet/rows/due.ts";
+import { backoffSeconds, due, later, restSeconds } from "#shared/fleet/rows/due.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 type Failure = NonNullable<RenderingRow["failure"]>;
@@ -17,15 +17,7 @@ export type Outcome =
 export const MAX_STRIKES = 5;
 
 export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date): RenderingRow {
-  const {
-    claim: _claim,
-    dueShard: _shard,
-    dueKey: _key,
-    dispatches: _dispatches,
-    failure: _failure,
-    restsUntil: _rest,
-    ...rest
-  } = row;
+  const { claim: _claim, failure: _failure, restsUntil: _rest, ...rest } = due(row, undefined);
   const next = { ...rest, version: row.version + 1 };
   if (outcome.kind === "done") {
     // How often it took is nobody's business any more.
@@ -39,11 +31,10 @@ export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date)
   }
   const strikes = (row.strikes ?? 0) + (strike === true ? 1 : 0);
   const counted = strikes === 0 ? next : { ...next, strikes };
-  if (strikes < MAX_STRIKES)
-    return { ...counted, failure, ...dueAttributes(row, later(now, backoffSeconds(row.tries))) };
+  if (strikes < MAX_STRIKES) return due({ ...counted, failure }, later(now, backoffSeconds(row.tries)));
   const restsUntil = later(now, restSeconds(strikes - MAX_STRIKES + 1));
   const told = { ...failure, message: `${failure.message} (${adviceOf(row.tries, restsUntil)})` };
-  return { ...counted, state: "Failed", failure: told, restsUntil, ...dueAttributes(row, restsUntil) };
+  return due({ ...counted, state: "Failed", failure: told, restsUntil }, restsUntil);
 }
 
 function adviceOf(tries: number, restsUntil: string): string {

@@ -1,7 +1,7 @@
 /** What a look writes, and to whom it is told. */
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
 import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
@@ -125,9 +125,7 @@ function isOther(before: Artifact | undefined, after: Artifact): boolean {
 
 /** `at` while there is something left to do now; else the Source's own interval decides. */
 function timed(row: SourceRow, at: string | undefined): SourceRow {
-  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = row;
-  const due = at ?? nextResolve(rest);
-  return due === undefined ? rest : { ...rest, ...dueAttributes(rest, due) };
+  return due(row, at ?? nextResolve(row));
 }
 
 async function subjectsOf(row: SourceRow, table: Table): Promise<Message[]> {

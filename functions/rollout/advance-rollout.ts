@@ -9,7 +9,7 @@ import type { Assignment } from "#shared/fleet/rollout/decision.ts";
 import { type Hold, holdsOf } from "#shared/fleet/rollout/holds.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { type Freeze, freezeOfAll, isReleased } from "#shared/fleet/rows/brake-row.ts";
-import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { due, dueAtOf, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, statePartition, syncName, targetRange } from "#shared/fleet/rows/keys.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import { type FleetRow, isUnplanned } from "#shared/fleet/rows/object-rows.ts";
@@ -226,11 +226,9 @@ function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
   const { subject, row: assigner } = assigning.known;
   const found = assigning.syncs.find((sync) => sync.cluster === cluster && sync.name === name);
   const before = found === undefined || found.subjectUid === assigner.uid ? found : unobserved(found);
-  const key = keys.sync(cluster, subject.namespace, name);
-  const { dueShard: _shard, dueKey: _key, ...kept } = before ?? {};
   const row: SyncRow = {
-    ...kept,
-    ...key,
+    ...before,
+    ...keys.sync(cluster, subject.namespace, name),
     type: "SyncOnCluster",
     schema: ROW_SCHEMA,
     version: (before?.version ?? 0) + 1,
@@ -241,12 +239,11 @@ function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
     subject,
     subjectUid: assigner.uid,
     desired: nextDesired(desired, before, assigning.ports.ids.unique()),
-    dispatches: 1,
     statePk: statePartition(subject),
     stateSk: `${desired.action === "orphan" ? "Orphaned" : "Assigned"}#${cluster}#${name}`,
-    ...(desired.action === "orphan" ? {} : dueAttributes(key, watchdogAt(assigning.now, 0))),
   };
-  return { put: row, when: before === undefined ? "absent" : { version: before.version } };
+  const at = desired.action === "orphan" ? undefined : watchdogAt(assigning.now, 0);
+  return { put: due(row, at, 1), when: before === undefined ? "absent" : { version: before.version } };
 }
 
 /** What was left by an object that had the same name is nobody's: nothing of it was assigned by this one. */
@@ -281,9 +278,8 @@ function closing(known: Known, rollout: RolloutRow, targets: readonly TargetRow[
     ...unforgottenOf(targets),
     unassigned: [...new Set([...(head.unassigned ?? []), ...(rollout.unassigned ?? [])])].sort(),
     lately: { at: endedAt, failed: countOf(rollout, "Failed"), unreachable: countOf(rollout, "Unreachable") },
-    ...dueAttributes(keys.head(rollout.subject), endedAt),
   };
-  return [{ put: next, when: { version: head.version } }];
+  return [{ put: due(next, endedAt, head.dispatches), when: { version: head.version } }];
 }
 
 function unforgottenOf(targets: readonly TargetRow[]): Pick<HeadRow, "unforgotten"> {
@@ -310,21 +306,19 @@ function merged(given: ReadonlyMap<number, TargetRow>, changed: readonly TargetR
 
 /** The one timer of a rollout: its nearest deadline, and a watchdog while somebody's word is awaited. */
 function timed(rollout: RolloutRow, deadline: string | undefined, now: Date): RolloutRow {
-  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = rollout;
-  if (rollout.phase === "Complete") return rest;
+  if (rollout.phase === "Complete") return due(rollout, undefined);
   const watchdog =
     rollout.phase === "Halted" && rollout.outstanding.length === 0 ? later(now, 600) : watchdogAt(now, 0);
   const parked = rollout.parked.length > 0 ? [later(now, PARKED_SECONDS)] : [];
   const at = [watchdog, ...parked, ...(deadline === undefined ? [] : [deadline])].sort()[0] ?? watchdog;
-  return { ...rest, ...dueAttributes(keys.rollout(rollout.subject, rollout.number), at) };
+  return due(rollout, at);
 }
 
 /** A watchdog that has grown past the nearest deadline, or that was lost, is put back; else the row stays as it is. */
 function onTime(rollout: RolloutRow, deadline: string | undefined): RolloutRow {
-  const due = rollout.dueKey === undefined ? undefined : dueAtOf(rollout.dueKey);
-  if (due !== undefined && (deadline === undefined || due <= deadline)) return rollout;
-  const at = deadline ?? rollout.createdAt;
-  return { ...rollout, ...dueAttributes(keys.rollout(rollout.subject, rollout.number), at) };
+  const dueAt = rollout.dueKey === undefined ? undefined : dueAtOf(rollout.dueKey);
+  if (dueAt !== undefined && (deadline === undefined || dueAt <= deadline)) return rollout;
+  return due(rollout, deadline ?? rollout.createdAt, rollout.dispatches);
 }
 
 function deadlineAmong(

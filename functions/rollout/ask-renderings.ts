@@ -2,7 +2,7 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/decision.ts";
 import { RENDER_ENGINE } from "#shared/fleet/rollout/plan.ts";
-import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
@@ -48,9 +48,8 @@ interface Requesting {
 function requestWrite(request: RenderingRequest, { subject, now, before }: Requesting): Write {
   const again = before?.state === "Failed" ? before : undefined;
   const { source: _source, ...wanted } = request;
-  const key = keys.rendering(request.input);
   const row: RenderingRow = {
-    ...key,
+    ...keys.rendering(request.input),
     type: "Rendering",
     schema: ROW_SCHEMA,
     version: (again?.version ?? 0) + 1,
@@ -61,8 +60,6 @@ function requestWrite(request: RenderingRequest, { subject, now, before }: Reque
     sources: again?.sources ?? [sourceOf(request, subject)],
     requestedAt: now.toISOString(),
     tries: 0,
-    dispatches: 1,
-    ...dueAttributes(key, watchdogAt(now, 0)),
   };
-  return { put: row, when: again === undefined ? "absent" : { version: again.version } };
+  return { put: due(row, watchdogAt(now, 0), 1), when: again === undefined ? "absent" : { version: again.version } };
 }

@@ -13,7 +13,7 @@ import { farewell, idle } from "#functions/rollout/settle-subject.ts";
 import { isSuperseded, startRollout, supersede } from "#functions/rollout/start-rollout.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
-import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
+import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -60,7 +60,7 @@ async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts)
 
 /** Nobody may be there to wake it when the stack is updated. */
 function again(write: Extract<Write, { put: Row }>, now: Date): Write {
-  return { ...write, put: { ...write.put, ...dueAttributes(write.put, later(now, NEWER_SECONDS)) } };
+  return { ...write, put: due(write.put, later(now, NEWER_SECONDS)) };
 }
 
 /** What is lost while it is planned is planned anew: nothing of it was assigned. */

@@ -5,7 +5,7 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { dueAtOf, dueAttributes, jittered, later } from "#shared/fleet/rows/due.ts";
+import { due, dueAtOf, jittered, later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { HeadRow, Looking } from "#shared/fleet/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
@@ -41,18 +41,16 @@ export async function idle(known: Known, unreadable: ReadonlySet<string>, ports:
   });
   const moved = looking?.looked !== known.head?.looking?.looked;
   if ("check" in status && !moved && isResting(known.head, now)) return { messages: [], again: false };
-  const key = keys.head(known.subject);
   const isMoving = looking !== undefined || (settled?.changing ?? 0) > 0 || hasJustCompleted(known.head, now);
   const restSeconds = isMoving ? CHANGING_SECONDS : IDLE_SECONDS;
   const { looking: _before, ...kept } = known.head ?? newHead(known);
-  const head: HeadRow = {
+  const next: HeadRow = {
     ...kept,
     ...(looking === undefined || answered ? {} : { looking }),
     ...(answered ? { lately: seenLately(looking, now) } : {}),
     version: (known.head?.version ?? 0) + 1,
-    dispatches: 0,
-    ...dueAttributes(key, later(now, jittered(restSeconds, `${key.pk}${now.toISOString()}`))),
   };
+  const head = due(next, later(now, jittered(restSeconds, `${next.pk}${now.toISOString()}`)), 0);
   await ports.table.write([
     { put: head, when: known.head === undefined ? "absent" : { version: known.head.version } },
     status,
@@ -125,6 +123,6 @@ export async function farewell(known: Known, ports: PlannerPorts): Promise<Step>
 
 /** The head stays, so that numbers are not used twice when a subject of this name comes again. */
 function resting(head: HeadRow): HeadRow {
-  const { dueShard: _shard, dueKey: _key, contentHash: _content, membershipHash: _membership, ...kept } = head;
+  const { contentHash: _content, membershipHash: _membership, ...kept } = due(head, undefined);
   return { ...kept, version: head.version + 1, behind: [] };
 }

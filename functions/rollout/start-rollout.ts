@@ -8,7 +8,7 @@ import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { deadlineOf } from "#shared/fleet/rollout/judge.ts";
 import { type Member, membershipHash, membersOf, relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
-import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { HeadRow, Plan, RolloutRow, RolloutStage, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
@@ -215,13 +215,12 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
   const moved = beginning.moved.toSorted((a, b) => a.stage - b.stage || (a.cluster < b.cluster ? -1 : 1));
   const [members, all] = [await storeMembers(ports.blobs, moved), await storeMembers(ports.blobs, selection.members)];
   const strategy = relationOf(known.row).rollout;
-  const key = keys.rollout(subject, number);
   const revision = describeRevisions(plan.templates.map((template) => template.revision));
   const planned = targetPage({ subject, number, plan }, moved, 0);
   const phase = planned.length === moved.length ? "Sealed" : "Planning";
   const message = `${moved.length} of ${selection.members.length} clusters to look at`;
   const rollout: RolloutRow = {
-    ...key,
+    ...keys.rollout(subject, number),
     type: "Rollout",
     schema: ROW_SCHEMA,
     version: 1,
@@ -251,7 +250,6 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
     failures: [],
     preexistingFailures: 0,
     transitions: [{ at: now.toISOString(), phase, reason: trigger, message }],
-    ...dueAttributes(key, watchdogAt(now, 0)),
   };
   const still = new Set(selection.members.map((member) => member.cluster));
   for (const member of moved) still.delete(member.cluster);
@@ -276,7 +274,7 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
     ...recoverMark(known),
   };
   await ports.table.write([
-    { put: rollout, when: "absent" },
+    { put: due(rollout, watchdogAt(now, 0)), when: "absent" },
     { put: nextHead, when: head === undefined ? "absent" : { version: head.version } },
     ...(superseded === undefined
       ? []
@@ -354,7 +352,6 @@ function deadlineFrom(rollout: RolloutRow, now: Date): string {
 
 /** What still waited is never assigned: its count moves to Superseded. */
 function ended(rollout: RolloutRow, by: number, now: Date): RolloutRow {
-  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = rollout;
   const stages = rollout.stages.map((stage) => {
     const { Waiting, Rendering, Assigned, Applying, Verifying, Superseded } = stage.counts;
     const moved = { Waiting: 0, Rendering: 0, Assigned: 0, Applying: 0, Verifying: 0 };
@@ -370,7 +367,7 @@ function ended(rollout: RolloutRow, by: number, now: Date): RolloutRow {
   const message = `rollout ${by} took over`;
   const transition = { at: now.toISOString(), phase: "Superseded" as const, reason: "Newer", message };
   return {
-    ...rest,
+    ...due(rollout, undefined),
     version: rollout.version + 1,
     phase: "Superseded",
     reason: "Newer",

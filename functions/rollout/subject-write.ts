@@ -1,5 +1,6 @@
 import { canonicalJson } from "#shared/base/json.ts";
 import { type StatusFacts, subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
+import { due } from "#shared/fleet/rows/due.ts";
 import { isUnplanned, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -9,11 +10,11 @@ import type { Write } from "#shared/ports.ts";
  */
 export function subjectWrite(row: SubjectRow, facts: StatusFacts): Write {
   const status = subjectStatus(row, facts);
-  const { dueShard, dueKey, dispatches: _dispatches, ...rest } = row;
   const { asOf: _new, ...changed } = status;
   const { asOf: _old, ...before } = row.status;
   const same = canonicalJson(changed) === canonicalJson(before);
   const key = { pk: row.pk, sk: row.sk };
-  if (same && dueKey === undefined && !isUnplanned(row)) return { check: key, when: { version: row.version } };
-  return { put: { ...rest, status, version: row.version + 1 } as SubjectRow, when: { version: row.version } };
+  if (same && row.dueKey === undefined && !isUnplanned(row)) return { check: key, when: { version: row.version } };
+  const next: SubjectRow = { ...due(row, undefined), status, version: row.version + 1 };
+  return { put: next, when: { version: row.version } };
 }

@@ -1,4 +1,4 @@
-import { DUE_SHARDS, dueAttributes, dueShard } from "#shared/fleet/rows/due.ts";
+import { DUE_SHARDS, due, dueShard, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -24,7 +24,7 @@ async function releaseLeases(table: Table): Promise<void> {
   for await (const { sk } of everyItem((after) => table.query({ pk: "FLEET", newer: "kept", ...after }))) {
     const [lease] = await table.getMany([keys.lease(sk)], { newer: "kept" });
     if (lease === undefined || isNewer(lease)) continue;
-    await table.update({ update: lease, remove: ["owner", "leaseUntil", "begun", "failed", ...timer] });
+    await table.update({ update: lease, remove: ["owner", "leaseUntil", "begun", "failed", ...timerAttributes] });
   }
 }
 
@@ -46,8 +46,7 @@ async function release(row: Row, { table, at }: Releasing): Promise<void> {
   if (isNewer(row) || row.type === "Lease") return;
   const next = released(row, at);
   if (next === undefined) return;
-  const { dispatches: _dispatches, ...rest } = next;
-  const put = { ...rest, ...dueAttributes(row, at), version: row.version + 1 };
+  const put = { ...due(next, at), version: row.version + 1 };
   await table.write([{ put, when: { version: row.version } }]);
 }
 
@@ -73,5 +72,3 @@ async function* everyItem<T>(query: (after: { readonly after?: string }) => Prom
     after = next === undefined ? undefined : { after: next };
   }
 }
-
-const timer = ["dueShard", "dueKey", "dispatches"];

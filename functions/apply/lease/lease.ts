@@ -5,7 +5,7 @@
  */
 
 import { isConflict } from "#shared/base/errors.ts";
-import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
+import { dueAttributes, later, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Condition, Table, Write } from "#shared/ports.ts";
@@ -76,7 +76,7 @@ async function take(
       update: key,
       set: { type: "Lease", schema: ROW_SCHEMA, owner, leaseUntil: until.toISOString() },
       add: { fence: 1, wanted: 0, version: 1 },
-      remove: [...note, ...timer],
+      remove: [...note, ...timerAttributes],
       // It may have been given before, and the answer was lost: the SDK asks again.
       when: [...when, { attribute: "owner", equals: owner }],
       any: true,
@@ -104,7 +104,7 @@ export function leaseRelease(lease: Lease): Extract<Write, { update: RowKey }> {
     { attribute: "owner", equals: lease.owner },
     { attribute: "wanted", equals: lease.wanted },
   ];
-  return { update: lease.key, remove: ["owner", "leaseUntil", ...note, ...timer], when };
+  return { update: lease.key, remove: ["owner", "leaseUntil", ...note, ...timerAttributes], when };
 }
 
 /** Lets go, whoever wants it. */
@@ -150,4 +150,3 @@ export async function renewLease(
 }
 
 const note: readonly string[] = ["begun", "failed"];
-const timer: readonly string[] = ["dueShard", "dueKey", "dispatches"];

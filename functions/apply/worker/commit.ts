@@ -3,7 +3,7 @@ import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts"
 import { type Begun, leaseCheck, leaseNote, leaseRelease } from "#functions/apply/lease/lease.ts";
 import { smallerTruth } from "#functions/apply/worker/smaller-truth.ts";
 import { isConflict, isRowTooLarge } from "#shared/base/errors.ts";
-import { dueAttributes } from "#shared/fleet/rows/due.ts";
+import { due } from "#shared/fleet/rows/due.ts";
 import { type ClusterRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import { nextWork, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -92,7 +92,7 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     if (fresh === undefined || mine.observed === undefined || (fresh.observed?.fence ?? 0) > fence) continue;
     const isForgotten = fresh.desired.action === "orphan" && fresh.observed === undefined;
     if (isForgotten || isBegunAnew(fresh, mine)) continue;
-    const { dueShard: _shard, dueKey: _key, held: _held, deaths: _deaths, ...kept } = fresh;
+    const { held: _held, deaths: _deaths, ...kept } = fresh;
     const { observed, held, deaths } = mine;
     const next: SyncRow = {
       ...kept,
@@ -101,9 +101,7 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
       ...(deaths === undefined ? {} : { deaths }),
       version: fresh.version + 1,
     };
-    const dueAt = nextWork(next);
-    const due = dueAt === undefined ? {} : dueAttributes({ pk: next.pk, sk: next.sk }, dueAt);
-    rebased.push({ put: { ...next, ...due } as SyncRow, when: { version: fresh.version } });
+    rebased.push({ put: due(next, nextWork(next), fresh.dispatches), when: { version: fresh.version } });
   }
   // The word of a worker whose rows are another's by now counts no more.
   return rebased.some((write) => "put" in write && write.put.type === "SyncOnCluster") ? rebased : [];

@@ -12,7 +12,7 @@ import { endOfTurn, inTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { type Apart, begunAt, deathAmong, survived, takenApart } from "#functions/apply/worker/worker-deaths.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
-import { dueAttributes, hasCome, later } from "#shared/fleet/rows/due.ts";
+import { due, hasCome, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
@@ -217,21 +217,18 @@ function writesOf(outcome: SyncOutcome): readonly Write[] {
 
 function nextRow(outcome: SyncOutcome): SyncRow {
   const { row, observed = row.observed, held } = outcome;
-  const { dueShard: _shard, dueKey: _key, held: _held, ...kept } = row;
+  const { held: _held, ...kept } = row;
   const next: SyncRow = {
     ...kept,
     ...(observed === undefined ? {} : { observed }),
     ...(held === undefined ? {} : { held }),
     version: row.version + 1,
-    dispatches: 0,
     ...(outcome.observed?.attempt === row.desired.attempt
       ? { stateSk: `${outcome.observed.phase}#${row.cluster}#${row.name}` }
       : {}),
   };
   const polled = held === undefined ? outcome.observed?.nextAt : undefined;
-  const dueAt = polled === undefined ? nextWork(next) : later(polled, WATCHDOG_SECONDS);
-  if (dueAt === undefined) return next;
-  return { ...next, ...dueAttributes(keys.sync(row.cluster, row.namespace, row.name), dueAt) };
+  return due(next, polled === undefined ? nextWork(next) : later(polled, WATCHDOG_SECONDS), 0);
 }
 
 function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] {

@@ -3,7 +3,7 @@
  * writes it, so no timer exists that cannot be recomputed.
  */
 import { createHash } from "node:crypto";
-import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
+import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 
 /** More than one, so that no index partition takes all writes (1,000 a second). */
 export const DUE_SHARDS = 16;
@@ -22,6 +22,20 @@ export function dueAttributes(key: RowKey, at: string): DueAttributes {
   const shard = hashOf(keyText(key)) % DUE_SHARDS;
   return { dueShard: dueShard(shard), dueKey: `${at}#${keyText(key)}` };
 }
+
+/**
+ * The row as it waits for `at`, or for nothing where that is undefined. Whoever writes it has made progress: what it
+ * waited for before is forgotten, and so are the messages that were sent for it.
+ * @param dispatches - those that count all the same, for the next watchdog.
+ */
+export function due<R extends Row>(row: R, at: string | undefined, dispatches?: number): R {
+  const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = row;
+  const timer = at === undefined ? {} : dueAttributes(row, at);
+  return { ...rest, ...timer, ...(dispatches === undefined ? {} : { dispatches }) } as R;
+}
+
+/** What an update takes away from a row that is to wait for nothing. */
+export const timerAttributes = ["dueShard", "dueKey", "dispatches"] as const satisfies readonly (keyof Row)[];
 
 export function dueShard(shard: number): string {
   return `DUE#${String(shard).padStart(2, "0")}`;

@@ -2,12 +2,14 @@ import { describe, expect, test } from "vitest";
 import {
   backoffSeconds,
   DUE_SHARDS,
+  due,
   dueAtOf,
   dueAttributes,
   dueShard,
   jittered,
   later,
   restSeconds,
+  timerAttributes,
   watchdogAt,
 } from "#shared/fleet/rows/due.ts";
 
@@ -16,11 +18,11 @@ const at = "2026-11-21T08:00:00.000Z";
 describe("the attributes of a row that is due", () => {
   test("say when and which row, in text that sorts by time", () => {
     const key = { pk: "CL#c1", sk: "SYNC#shop#web.app" };
-    const due = dueAttributes(key, at);
-    expect(due.dueKey).toBe(`${at}#CL#c1|SYNC#shop#web.app`);
-    expect(dueAtOf(due.dueKey)).toBe(at);
-    expect(dueAttributes(key, later(at, 1)).dueKey > due.dueKey).toBe(true);
-    expect(dueAttributes(key, later(at, 1)).dueShard).toBe(due.dueShard);
+    const timer = dueAttributes(key, at);
+    expect(timer.dueKey).toBe(`${at}#CL#c1|SYNC#shop#web.app`);
+    expect(dueAtOf(timer.dueKey)).toBe(at);
+    expect(dueAttributes(key, later(at, 1)).dueKey > timer.dueKey).toBe(true);
+    expect(dueAttributes(key, later(at, 1)).dueShard).toBe(timer.dueShard);
   });
 
   test("spread rows over all shards and no others", () => {
@@ -28,6 +30,44 @@ describe("the attributes of a row that is due", () => {
       Array.from({ length: 400 }, (_, index) => dueAttributes({ pk: `CL#c${index}`, sk: "META" }, at).dueShard),
     );
     expect([...shards].sort()).toEqual(Array.from({ length: DUE_SHARDS }, (_, index) => dueShard(index)));
+  });
+});
+
+describe("a row", () => {
+  const sent = {
+    pk: "CL#c1",
+    sk: "META",
+    type: "Any",
+    schema: 1,
+    version: 3,
+    ...dueAttributes({ pk: "CL#c1", sk: "META" }, at),
+  };
+  const bare = { pk: "CL#c1", sk: "META", type: "Any", schema: 1, version: 3 };
+
+  test.each([
+    ["that is due forgets what it waited for, and the messages sent for that", later(at, 9), undefined],
+    ["that is due keeps the messages that count", later(at, 9), 2],
+    ["that is due says that none was sent", later(at, 9), 0],
+  ])("%s", (_what, when, dispatches) => {
+    const counted = dispatches === undefined ? {} : { dispatches };
+    expect(due({ ...sent, dispatches: 4 }, when, dispatches)).toEqual({
+      ...bare,
+      ...dueAttributes(bare, when),
+      ...counted,
+    });
+  });
+
+  test("that waits for nothing has no timer", () => {
+    expect(Object.keys(due({ ...sent, dispatches: 4 }, undefined))).toEqual(Object.keys(bare));
+    expect(due(due(sent, undefined), undefined)).toEqual(bare);
+  });
+
+  test("loses its whole timer by an update of these", () => {
+    expect([...timerAttributes].sort()).toEqual(
+      Object.keys({ ...due(bare, at, 1) })
+        .filter((name) => !(name in bare))
+        .sort(),
+    );
   });
 });
 

@@ -24,6 +24,7 @@ import { type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import type { ListedFaults } from "#local/serve/control-server.ts";
 import { holderOf, isServing, type MachineFile } from "#local/serve/machine-file.ts";
 import { describeClusters } from "#local/serve/state-folder.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { ApiList, ClusterObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
@@ -199,16 +200,15 @@ function unwell({ state, syncs, faults }: ShownCluster): number {
 
 async function syncsByCluster(api: ApiSession): Promise<ReadonlyMap<string, Readonly<Record<string, number>>>> {
   const words = new Map<string, string[]>();
-  let next: string | undefined;
-  do {
-    const from = next === undefined ? "" : `&continue=${encodeURIComponent(next)}`;
-    const page = await api.call<ApiList<SyncObject>>("GET", `/v1/syncs?limit=${SYNC_PAGE}${from}`);
-    for (const sync of page.items) {
-      const { cluster } = sync.spec;
-      words.set(cluster, [...(words.get(cluster) ?? []), objectState(sync).word]);
-    }
-    next = page.metadata.continue;
-  } while (next !== undefined);
+  const syncs = allItems(async ({ after }) => {
+    const from = after === undefined ? "" : `&continue=${encodeURIComponent(after)}`;
+    const { items, metadata } = await api.call<ApiList<SyncObject>>("GET", `/v1/syncs?limit=${SYNC_PAGE}${from}`);
+    return { items, next: metadata.continue };
+  });
+  for await (const sync of syncs) {
+    const { cluster } = sync.spec;
+    words.set(cluster, [...(words.get(cluster) ?? []), objectState(sync).word]);
+  }
   return new Map([...words].map(([cluster, states]) => [cluster, counts(states)]));
 }
 

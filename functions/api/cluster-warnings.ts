@@ -1,3 +1,4 @@
+import { allPages } from "#shared/base/all-pages.ts";
 import {
   type ClusterSelection,
   type SelectableCluster,
@@ -73,12 +74,10 @@ async function emptyOf(
     }
   };
   settle(own);
-  let after: string | undefined;
-  while (open.size > 0) {
-    const page = await table.query({ pk: "FLEET", newer: "kept", ...(after === undefined ? {} : { after }) });
-    settle(page.items.filter((row): row is FleetRow => row.type === "Fleet"));
-    after = page.next;
-    if (after === undefined) break;
+  if (open.size === 0) return new Set();
+  for await (const page of allPages((start) => table.query({ pk: "FLEET", newer: "kept", ...start }))) {
+    settle(page.filter((row): row is FleetRow => row.type === "Fleet"));
+    if (open.size === 0) break;
   }
   return new Set(open.keys());
 }

@@ -1,4 +1,5 @@
 import type { WrittenRow } from "#functions/api/object-change.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { type Subject, statePartition, syncName } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
@@ -38,19 +39,14 @@ export async function countSyncs(
   const clusters = new Set<string>();
   const wanted = names?.map((name) => `SYNC#${subject.namespace}#${name}`);
   let syncs = 0;
-  let after: string | undefined;
-  do {
-    const pk = statePartition(subject);
-    const page = await table.queryIndex({ index: "state", pk, ...(after === undefined ? {} : { after }) });
-    for (const { key, sort } of page.items) {
-      // Forgotten before: nothing more happens to it.
-      if (sort.startsWith("Orphaned#")) continue;
-      if (wanted !== undefined && !wanted.includes(key.sk)) continue;
-      syncs++;
-      clusters.add(key.pk);
-    }
-    after = page.next;
-  } while (after !== undefined);
+  const pk = statePartition(subject);
+  for await (const { key, sort } of allItems((start) => table.queryIndex({ index: "state", pk, ...start }))) {
+    // Forgotten before: nothing more happens to it.
+    if (sort.startsWith("Orphaned#")) continue;
+    if (wanted !== undefined && !wanted.includes(key.sk)) continue;
+    syncs++;
+    clusters.add(key.pk);
+  }
   return { syncs, clusters: clusters.size };
 }
 

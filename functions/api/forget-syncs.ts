@@ -1,6 +1,7 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { inParts } from "#functions/api/in-parts.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -23,16 +24,10 @@ export async function syncsOn(
   cluster: string,
   newer: "refused" | "left out" = "refused",
 ): Promise<readonly SyncRow[]> {
-  const found: SyncRow[] = [];
-  let after: string | undefined;
-  do {
-    const { pk } = keys.cluster(cluster);
-    const reading = newer === "left out" ? { newer: "kept" as const } : {};
-    const page = await table.query({ pk, prefix: "SYNC#", ...reading, ...(after === undefined ? {} : { after }) });
-    found.push(...page.items.filter((row): row is SyncRow => row.type === "SyncOnCluster"));
-    after = page.next;
-  } while (after !== undefined);
-  return found;
+  const { pk } = keys.cluster(cluster);
+  const reading = newer === "left out" ? { newer: "kept" as const } : {};
+  const rows = await Array.fromAsync(allItems((start) => table.query({ pk, prefix: "SYNC#", ...reading, ...start })));
+  return rows.filter((row): row is SyncRow => row.type === "SyncOnCluster");
 }
 
 export function isAssigned(row: SyncRow): boolean {

@@ -1,8 +1,10 @@
 /** The brake: freezes are put on and lifted here, in one row that every worker reads before it writes to a cluster. */
+
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { inParts } from "#functions/api/in-parts.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject } from "#functions/api/write-object.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { type FreezeObject, freezeObject } from "#shared/fleet/api/freeze-object.ts";
 import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
@@ -187,16 +189,11 @@ interface Registered {
 }
 
 async function readFleet({ table }: ApiPorts): Promise<readonly Registered[]> {
-  const fleet: Registered[] = [];
-  let after: string | undefined;
-  do {
-    const page = await table.query({ pk: "FLEET", newer: "kept", ...(after === undefined ? {} : { after }) });
-    for (const row of page.items) {
-      fleet.push({ name: row.sk, labels: isNewer(row) ? undefined : (row as FleetRow).labels });
-    }
-    after = page.next;
-  } while (after !== undefined);
-  return fleet;
+  const rows = allItems((start) => table.query({ pk: "FLEET", newer: "kept", ...start }));
+  return Array.fromAsync(rows, (row) => ({
+    name: row.sk,
+    labels: isNewer(row) ? undefined : (row as FleetRow).labels,
+  }));
 }
 
 /** The registered clusters that it covers now. */

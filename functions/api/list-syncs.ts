@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor, firstRows, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { clusterOf, keys, type Subject, statePartition } from "#shared/fleet/rows/keys.ts";
@@ -170,13 +171,10 @@ async function syncsOf(
 export async function assignedTo(table: Table, cluster: string): Promise<readonly StoredSync[]> {
   const { pk } = keys.cluster(cluster);
   const rows: StoredSync[] = [];
-  let after: string | undefined;
-  do {
-    const page = await table.query({ pk, prefix: "SYNC#", newer: "kept", ...(after === undefined ? {} : { after }) });
-    const found = page.items as readonly StoredSync[];
-    rows.push(...found.filter((row) => isNewer(row) || row.desired.action !== "orphan"));
-    after = page.next;
-  } while (after !== undefined);
+  for await (const row of allItems((start) => table.query({ pk, prefix: "SYNC#", newer: "kept", ...start }))) {
+    const stored = row as StoredSync;
+    if (isNewer(stored) || stored.desired.action !== "orphan") rows.push(stored);
+  }
   return rows;
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { fittingItems } from "#functions/api/answer-size.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { allPages } from "#shared/base/all-pages.ts";
 import { boundedText } from "#shared/base/bounded.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { type LabelSelector, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
@@ -77,13 +78,12 @@ export async function collect<T>(
 /** The first rows of a query; a page of it may end before them. */
 export async function firstRows(table: Table, query: RowQuery & { readonly limit: number }): Promise<readonly Row[]> {
   const found: Row[] = [];
-  let after: string | undefined;
-  do {
-    const limit = query.limit - found.length;
-    const page = await table.query({ ...query, limit, ...(after === undefined ? {} : { after }) });
-    found.push(...page.items);
-    after = page.next;
-  } while (after !== undefined && found.length < query.limit);
+  for await (const page of allPages((start) =>
+    table.query({ ...query, limit: query.limit - found.length, ...start }),
+  )) {
+    found.push(...page);
+    if (found.length >= query.limit) break;
+  }
   return found;
 }
 

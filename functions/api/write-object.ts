@@ -2,6 +2,7 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import type { ObjectChange, WrittenRow } from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
@@ -92,16 +93,11 @@ export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[
 }
 
 /** One message for each planned subject, from the directory. */
-export async function everySubject(ports: ApiPorts): Promise<readonly Message[]> {
+export async function everySubject({ table }: ApiPorts): Promise<readonly Message[]> {
   const messages: Message[] = [];
-  let after: string | undefined;
-  do {
-    const page = await ports.table.query({ pk: "SUBJECTS", newer: "kept", ...(after === undefined ? {} : { after }) });
-    for (const row of page.items) {
-      const [namespace = "", kind, name = ""] = row.sk.split("#");
-      messages.push({ to: "rollout", subject: { namespace, kind: kind === "Sync" ? "Sync" : "SyncGroup", name } });
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for await (const row of allItems((start) => table.query({ pk: "SUBJECTS", newer: "kept", ...start }))) {
+    const [namespace = "", kind, name = ""] = row.sk.split("#");
+    messages.push({ to: "rollout", subject: { namespace, kind: kind === "Sync" ? "Sync" : "SyncGroup", name } });
+  }
   return messages;
 }

@@ -1,4 +1,5 @@
 /** What a look writes, and to whom it is told. */
+import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -130,16 +131,11 @@ function timed(row: SourceRow, at: string | undefined): SourceRow {
 
 async function subjectsOf(row: SourceRow, table: Table): Promise<Message[]> {
   const messages: Message[] = [];
-  let after: string | undefined;
-  do {
-    const { pk } = keys.uses(row, { namespace: row.namespace, kind: "Sync", name: "" });
-    const page = await table.query({ pk, newer: "kept", ...(after === undefined ? {} : { after }) });
-    for (const { sk } of page.items) {
-      const [kind = "", name = ""] = sk.split("#");
-      if (kind !== "SyncGroup" && kind !== "Sync") continue;
-      messages.push({ to: "rollout", subject: { namespace: row.namespace, kind, name } });
-    }
-    after = page.next;
-  } while (after !== undefined);
+  const { pk } = keys.uses(row, { namespace: row.namespace, kind: "Sync", name: "" });
+  for await (const { sk } of allItems((start) => table.query({ pk, newer: "kept", ...start }))) {
+    const [kind = "", name = ""] = sk.split("#");
+    if (kind !== "SyncGroup" && kind !== "Sync") continue;
+    messages.push({ to: "rollout", subject: { namespace: row.namespace, kind, name } });
+  }
   return messages;
 }

@@ -2,6 +2,7 @@ import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
+import { allPages } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { advance, nextDeadline } from "#shared/fleet/rollout/advance.ts";
@@ -126,20 +127,17 @@ async function readNext(rollout: RolloutRow, table: Table): Promise<readonly Tar
   if (stage.cursor > stage.last) return [];
   const wanted = Math.min(Math.max(rollout.outstanding.length, FEWEST_NEXT), MOST_NEXT);
   const next: TargetRow[] = [];
-  let waiting = 0;
-  let after: string | undefined;
+  const rest = {
+    pk: keys.head(rollout.subject).pk,
+    between: targetRange(rollout.number, { from: stage.cursor, to: stage.last }),
+    limit: wanted,
+  };
   // Those in front that still wait for their renderings, or are frozen, may have others behind them whose turn has come and gone.
-  do {
-    const page = await table.query({
-      pk: keys.head(rollout.subject).pk,
-      between: targetRange(rollout.number, { from: stage.cursor, to: stage.last }),
-      limit: wanted,
-      ...(after === undefined ? {} : { after }),
-    });
-    next.push(...(page.items as readonly TargetRow[]));
-    waiting = next.filter((target) => target.state === "Waiting" && target.frozen === undefined).length;
-    after = page.next;
-  } while (after !== undefined && waiting < wanted);
+  for await (const page of allPages((start) => table.query({ ...rest, ...start }))) {
+    next.push(...(page as readonly TargetRow[]));
+    const waiting = next.filter((target) => target.state === "Waiting" && target.frozen === undefined).length;
+    if (waiting >= wanted) break;
+  }
   return next;
 }
 

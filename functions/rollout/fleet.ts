@@ -1,4 +1,5 @@
 import { storedText } from "#shared/adapters/stored-text.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -18,15 +19,10 @@ export interface Fleet {
 export async function readFleet(table: Table): Promise<Fleet> {
   const clusters: FleetRow[] = [];
   const unreadable = new Set<string>();
-  let after: string | undefined;
-  do {
-    const page = await table.query({ pk: "FLEET", newer: "kept", ...(after === undefined ? {} : { after }) });
-    for (const row of page.items) {
-      if (isNewer(row)) unreadable.add(row.sk);
-      else clusters.push(row as FleetRow);
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for await (const row of allItems((start) => table.query({ pk: "FLEET", newer: "kept", ...start }))) {
+    if (isNewer(row)) unreadable.add(row.sk);
+    else clusters.push(row as FleetRow);
+  }
   return { clusters, unreadable };
 }
 

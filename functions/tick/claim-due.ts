@@ -1,3 +1,4 @@
+import { allPages } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { DUE_SHARDS, dueAttributes, dueShard, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -35,21 +36,13 @@ export async function claimDue(ports: TickPorts): Promise<number> {
 async function claimShard(shard: string, ports: TickPorts): Promise<number> {
   const upTo = `${ports.clock.now().toISOString()}#\uffff`;
   const told = new Set<string>();
-  let after: string | undefined;
-  do {
-    const page = await ports.table.queryIndex({
-      index: "due",
-      pk: shard,
-      upTo,
-      limit: CONCURRENT_CLAIMS,
-      ...(after === undefined ? {} : { after }),
-    });
-    const claimed = await claimPage(page.items, ports);
+  const entries = { index: "due", pk: shard, upTo, limit: CONCURRENT_CLAIMS } as const;
+  for await (const page of allPages((start) => ports.table.queryIndex({ ...entries, ...start }))) {
+    const claimed = await claimPage(page, ports);
     const messages = claimed.flatMap(messageFor).filter((message) => !told.has(JSON.stringify(message)));
     for (const message of messages) told.add(JSON.stringify(message));
     if (messages.length > 0) await ports.sender.send(distinct(messages));
-    after = page.next;
-  } while (after !== undefined);
+  }
   return told.size;
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type GithubPush, readGithubPush } from "#functions/webhook/github-push.ts";
 import { isSignedByGithub } from "#functions/webhook/verify-signature.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
@@ -96,14 +97,9 @@ async function sourcesFollowing(push: GithubPush, table: Table): Promise<Resolve
 async function sourcesOf(url: string, table: Table) {
   const sources: { readonly namespace: string; readonly name: string }[] = [];
   const { pk } = keys.repository(url, { namespace: "", name: "" });
-  let after: string | undefined;
-  do {
-    const page = await table.query({ pk, newer: "kept", ...(after === undefined ? {} : { after }) });
-    for (const { sk } of page.items) {
-      const [namespace = "", name = ""] = sk.split("#");
-      sources.push({ namespace, name });
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for await (const { sk } of allItems((start) => table.query({ pk, newer: "kept", ...start }))) {
+    const [namespace = "", name = ""] = sk.split("#");
+    sources.push({ namespace, name });
+  }
   return sources;
 }

@@ -1,9 +1,10 @@
+import { allItems } from "#shared/base/all-pages.ts";
 import { DUE_SHARDS, due, dueShard, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
-import type { Page, Table } from "#shared/ports.ts";
+import type { Table } from "#shared/ports.ts";
 
 /** After every time at which a row can be due. */
 const NEVER = "9999";
@@ -21,7 +22,7 @@ export async function releaseHolds(table: Table, now: Date): Promise<void> {
 }
 
 async function releaseLeases(table: Table): Promise<void> {
-  for await (const { sk } of everyItem((after) => table.query({ pk: "FLEET", newer: "kept", ...after }))) {
+  for await (const { sk } of allItems((start) => table.query({ pk: "FLEET", newer: "kept", ...start }))) {
     const [lease] = await table.getMany([keys.lease(sk)], { newer: "kept" });
     if (lease === undefined || isNewer(lease)) continue;
     await table.update({ update: lease, remove: ["owner", "leaseUntil", "begun", "failed", ...timerAttributes] });
@@ -36,7 +37,7 @@ interface Releasing {
 
 async function releaseShard(pk: string, { table, at }: Releasing): Promise<void> {
   const waiting: Row[] = [];
-  for await (const { key } of everyItem((after) => table.queryIndex({ index: "due", pk, upTo: NEVER, ...after }))) {
+  for await (const { key } of allItems((start) => table.queryIndex({ index: "due", pk, upTo: NEVER, ...start }))) {
     waiting.push(...(await table.getMany([key], { newer: "kept" })));
   }
   for (const row of waiting) await release(row, { table, at });
@@ -62,13 +63,4 @@ function released(row: Row, at: string): Row | undefined {
 
 function withFetch(row: SourceRow, fetch: FetchStart): SourceRow {
   return { ...row, status: { ...row.status, fetch } };
-}
-
-async function* everyItem<T>(query: (after: { readonly after?: string }) => Promise<Page<T>>): AsyncGenerator<T> {
-  let after: { readonly after?: string } | undefined = {};
-  while (after !== undefined) {
-    const { items, next }: Page<T> = await query(after);
-    yield* items;
-    after = next === undefined ? undefined : { after: next };
-  }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiSession } from "#local/machine/api-session.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import type {
   ApiList,
   RolloutObject,
@@ -144,17 +145,17 @@ export class RolloutStory {
   /** Counted from what every cluster's worker last saw, not from the rollout. */
   async #inSync(): Promise<number> {
     let count = 0;
-    let after = "";
-    do {
-      const page = await this.#call<ApiList<SyncObject>>(
-        `/syncgroups/${this.#options.group}/syncs?limit=${SYNCS_PER_PAGE}${after}`,
-      );
-      count += page.items.filter(({ status: { state, desired, observed } }) => {
-        const wanted = desired?.renderDigest;
-        return state === "Ready" && wanted !== undefined && observed?.applied?.renderDigest === wanted;
-      }).length;
-      after = page.metadata.continue === undefined ? "" : `&continue=${page.metadata.continue}`;
-    } while (after !== "");
+    const path = `/syncgroups/${this.#options.group}/syncs?limit=${SYNCS_PER_PAGE}`;
+    const syncs = allItems(async ({ after }) => {
+      const from = after === undefined ? "" : `&continue=${after}`;
+      const { items, metadata } = await this.#call<ApiList<SyncObject>>(`${path}${from}`);
+      return { items, next: metadata.continue };
+    });
+    for await (const { status } of syncs) {
+      const { state, desired, observed } = status;
+      const wanted = desired?.renderDigest;
+      if (state === "Ready" && wanted !== undefined && observed?.applied?.renderDigest === wanted) count++;
+    }
     return count;
   }
 

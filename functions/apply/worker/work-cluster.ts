@@ -11,6 +11,7 @@ import { commit, commitAndBegin, commitAndRelease } from "#functions/apply/worke
 import { endOfTurn, inTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { type Apart, begunAt, deathAmong, survived, takenApart } from "#functions/apply/worker/worker-deaths.ts";
+import { allItems } from "#shared/base/all-pages.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { due, hasCome, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
@@ -142,18 +143,8 @@ function planTurns(
 }
 
 async function readCluster(cluster: string, table: Table): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  let after: string | undefined;
-  do {
-    const page = await table.query({
-      pk: keys.cluster(cluster).pk,
-      newer: "kept",
-      ...(after === undefined ? {} : { after }),
-    });
-    rows.push(...page.items);
-    after = page.next;
-  } while (after !== undefined);
-  return rows;
+  const { pk } = keys.cluster(cluster);
+  return Array.fromAsync(allItems((start) => table.query({ pk, newer: "kept", ...start })));
 }
 
 /** A suspend holds back what was queued before it: the subjects are read now, not when the message was sent. */

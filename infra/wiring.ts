@@ -19,10 +19,11 @@ import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
+import { partitions } from "#shared/fleet/rows/keys.ts";
 
-const objects = ["NS#*#Source", "NS#*#SyncGroup", "NS#*#Sync"] as const;
-const directories = ["FLEET", "SUBJECTS", "SOURCES"] as const;
-const whatPeopleWrite = [...objects, "CL#*", ...directories] as const;
+const objects = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
+const directories = [partitions.fleet, partitions.subjectEntries, partitions.sourceEntries] as const;
+const whatPeopleWrite = [...objects, partitions.clusters, ...directories] as const;
 
 export interface WiringProps {
   readonly installation: string;
@@ -66,9 +67,23 @@ export class Wiring extends Construct {
       env: apiEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [...whatPeopleWrite, "USES#*", "BRAKE", "ROLL#*", "REND#*", "EVT#*"],
-          put: [...whatPeopleWrite, "USES#*", "REPO#*", "BRAKE"],
-          delete: ["NS#*#Source", "CL#*", "FLEET", "SOURCES", "USES#*", "REPO#*"],
+          read: [
+            ...whatPeopleWrite,
+            partitions.uses,
+            partitions.brake,
+            partitions.rollouts,
+            partitions.renderings,
+            partitions.events,
+          ],
+          put: [...whatPeopleWrite, partitions.uses, partitions.repositories, partitions.brake],
+          delete: [
+            partitions.sources,
+            partitions.clusters,
+            partitions.fleet,
+            partitions.sourceEntries,
+            partitions.uses,
+            partitions.repositories,
+          ],
           indexes: ["state"],
         }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
@@ -88,7 +103,7 @@ export class Wiring extends Construct {
       folder: "webhook",
       env: webhookEnv,
       access: {
-        STARLING_TABLE: rowsOf(table, { read: ["REPO#*", "NS#*#Source"] }),
+        STARLING_TABLE: rowsOf(table, { read: [partitions.repositories, partitions.sources] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_WEBHOOK_SECRET: secretOf(props.webhookSecretArn),
       },
@@ -103,8 +118,8 @@ export class Wiring extends Construct {
       env: tickEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [...objects, "CL#*", "ROLL#*", "REND#*"],
-          update: [...objects, "CL#*", "ROLL#*", "REND#*"],
+          read: [...objects, partitions.clusters, partitions.rollouts, partitions.renderings],
+          update: [...objects, partitions.clusters, partitions.rollouts, partitions.renderings],
           indexes: ["due"],
         }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
@@ -123,8 +138,8 @@ export class Wiring extends Construct {
       env: resolveEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: ["NS#*#Source", "USES#*"],
-          put: ["NS#*#Source", "REV#*"],
+          read: [partitions.sources, partitions.uses],
+          put: [partitions.sources, partitions.revisions],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["artifacts"] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
@@ -151,11 +166,30 @@ export class Wiring extends Construct {
       env: rolloutEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [...objects, "CL#*", "FLEET", "BRAKE", "ROLL#*", "REND#*"],
-          put: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "ROLL#*", "REND#*"],
-          update: ["CL#*"],
-          delete: ["NS#*#SyncGroup", "NS#*#Sync", "CL#*", "SUBJECTS", "USES#*"],
-          check: ["NS#*#SyncGroup", "NS#*#Sync", "FLEET"],
+          read: [
+            ...objects,
+            partitions.clusters,
+            partitions.fleet,
+            partitions.brake,
+            partitions.rollouts,
+            partitions.renderings,
+          ],
+          put: [
+            partitions.syncGroups,
+            partitions.syncs,
+            partitions.clusters,
+            partitions.rollouts,
+            partitions.renderings,
+          ],
+          update: [partitions.clusters],
+          delete: [
+            partitions.syncGroups,
+            partitions.syncs,
+            partitions.clusters,
+            partitions.subjectEntries,
+            partitions.uses,
+          ],
+          check: [partitions.syncGroups, partitions.syncs, partitions.fleet],
           indexes: ["state"],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["plans"], write: ["plans"] }),
@@ -189,7 +223,7 @@ export class Wiring extends Construct {
       folder: "render",
       env: renderEnv,
       access: {
-        STARLING_TABLE: rowsOf(table, { read: ["REND#*"], put: ["REND#*"] }),
+        STARLING_TABLE: rowsOf(table, { read: [partitions.renderings], put: [partitions.renderings] }),
         STARLING_BUCKET: blobsOf(blobs, {
           // It reads artifacts by handing out URLs that do, and writes what is incoming likewise.
           read: ["artifacts", "incoming", "renderings"],
@@ -213,10 +247,10 @@ export class Wiring extends Construct {
       access: {
         STARLING_TABLE: rowsOf(table, {
           // The subjects and the brake, because a suspend or a freeze holds back what was queued before it.
-          read: ["CL#*", "NS#*#SyncGroup", "NS#*#Sync", "BRAKE"],
-          put: ["CL#*"],
-          update: ["CL#*"],
-          check: ["CL#*"],
+          read: [partitions.clusters, partitions.syncGroups, partitions.syncs, partitions.brake],
+          put: [partitions.clusters],
+          update: [partitions.clusters],
+          check: [partitions.clusters],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["renderings", "inventories"], write: ["inventories"] }),
         STARLING_INSTALLATION: plain(installationId),
@@ -252,7 +286,7 @@ export class Wiring extends Construct {
       folder: "report",
       env: reportEnv,
       access: {
-        STARLING_TABLE: rowsOf(table, { read: ["CL#*", "ROLL#*"], put: ["EVT#*"] }),
+        STARLING_TABLE: rowsOf(table, { read: [partitions.clusters, partitions.rollouts], put: [partitions.events] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
       },
       timeout: toReport.functionTimeout,

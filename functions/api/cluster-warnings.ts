@@ -6,7 +6,7 @@ import {
   selects,
 } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -53,7 +53,7 @@ async function missingOf(
   const distinct = [...new Set(wanted.flat())];
   const fleetKeys = distinct.map((name) => keys.fleet(name));
   const rows = distinct.length === 0 ? [] : await table.getMany(fleetKeys, { newer: "kept" });
-  const registered = new Set(rows.map((row) => row.sk));
+  const registered = new Set(rows.map(clusterOf));
   return wanted.map((names) => names.filter((name) => !registered.has(name)));
 }
 
@@ -75,7 +75,7 @@ async function emptyOf(
   };
   settle(own);
   if (open.size === 0) return new Set();
-  for await (const page of allPages((start) => table.query({ pk: "FLEET", newer: "kept", ...start }))) {
+  for await (const page of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
     settle(page.filter((row): row is FleetRow => row.type === "Fleet"));
     if (open.size === 0) break;
   }

@@ -1,7 +1,7 @@
 import type { WrittenRow } from "#functions/api/object-change.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
-import { type Subject, statePartition, syncName } from "#shared/fleet/rows/keys.ts";
+import { type Subject, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** What a write takes with it, counted, so that whoever confirms knows what. */
@@ -37,15 +37,15 @@ export async function countSyncs(
   { subject, names }: { readonly subject: Subject; readonly names?: readonly string[] },
 ): Promise<{ readonly syncs: number; readonly clusters: number }> {
   const clusters = new Set<string>();
-  const wanted = names?.map((name) => `SYNC#${subject.namespace}#${name}`);
   let syncs = 0;
-  const pk = statePartition(subject);
-  for await (const { key, sort } of allItems((start) => table.queryIndex({ index: "state", pk, ...start }))) {
+  const range = stateIndex.range(subject);
+  for await (const { sort } of allItems((start) => table.queryIndex({ ...range, ...start }))) {
+    const entry = stateIndex.parse(sort);
     // Forgotten before: nothing more happens to it.
-    if (sort.startsWith("Orphaned#")) continue;
-    if (wanted !== undefined && !wanted.includes(key.sk)) continue;
+    if (entry === undefined || entry.state === "Orphaned") continue;
+    if (names !== undefined && !names.includes(entry.sync)) continue;
     syncs++;
-    clusters.add(key.pk);
+    clusters.add(entry.cluster);
   }
   return { syncs, clusters: clusters.size };
 }

@@ -7,7 +7,7 @@ import { type ObjectReference, objectKey, objectText } from "#functions/api/refe
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject, sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { type ClusterRow, newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RowKey } from "#shared/fleet/rows/row.ts";
 
@@ -79,10 +79,9 @@ async function deleteSource(
 ): Promise<DeleteAnswer> {
   const reference = { namespace: row.namespace, name: row.name };
   const object = objectText(request.reference);
-  const pk = `USES#${row.namespace}#${row.name}`;
-  const users = await firstRows(ports.table, { pk, limit: NAMES_SHOWN + 1, newer: "kept" });
+  const users = await firstRows(ports.table, { ...ranges.uses(row), limit: NAMES_SHOWN + 1, newer: "kept" });
   if (users.length > 0) {
-    const names = users.map((user) => user.sk.replace("#", "/"));
+    const names = users.map((user) => keys.uses.read(user).subject).map(({ kind, name }) => `${kind}/${name}`);
     const shown = `${names.slice(0, NAMES_SHOWN).join(", ")}${names.length > NAMES_SHOWN ? " and more" : ""}`;
     throw refusal("InUse", `${object} is used by ${shown}; point them at another Source or delete them first`, {
       users: names,

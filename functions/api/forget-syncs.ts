@@ -4,7 +4,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -24,9 +24,9 @@ export async function syncsOn(
   cluster: string,
   newer: "refused" | "left out" = "refused",
 ): Promise<readonly SyncRow[]> {
-  const { pk } = keys.cluster(cluster);
+  const range = ranges.syncsOn(cluster);
   const reading = newer === "left out" ? { newer: "kept" as const } : {};
-  const rows = await Array.fromAsync(allItems((start) => table.query({ pk, prefix: "SYNC#", ...reading, ...start })));
+  const rows = await Array.fromAsync(allItems((start) => table.query({ ...range, ...reading, ...start })));
   return rows.filter((row): row is SyncRow => row.type === "SyncOnCluster");
 }
 
@@ -92,6 +92,6 @@ function forgottenRow(row: SyncRow, now: Date): SyncRow {
     ...kept,
     version: row.version + 1,
     desired: forgotten(row, now.toISOString()),
-    stateSk: `Orphaned#${row.cluster}#${row.name}`,
+    stateSk: stateIndex.sk("Orphaned", row),
   };
 }

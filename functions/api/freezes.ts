@@ -11,7 +11,7 @@ import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";
 import { type BrakeRow, brakeAmong, type Freeze, isInForce, type LiftedFreeze } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
@@ -189,9 +189,9 @@ interface Registered {
 }
 
 async function readFleet({ table }: ApiPorts): Promise<readonly Registered[]> {
-  const rows = allItems((start) => table.query({ pk: "FLEET", newer: "kept", ...start }));
+  const rows = allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }));
   return Array.fromAsync(rows, (row) => ({
-    name: row.sk,
+    name: clusterOf(row),
     labels: isNewer(row) ? undefined : (row as FleetRow).labels,
   }));
 }

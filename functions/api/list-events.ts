@@ -1,6 +1,7 @@
 import { collect, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import type { EventItem } from "#shared/fleet/api/objects.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer, type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -17,7 +18,7 @@ export function listEvents(table: Table, query: EventQuery): Promise<ListPage<Ev
   return collect(page, {
     read: (part) =>
       table.query({
-        pk: `EVT#${about.namespace}#${about.kind}#${about.name}`,
+        ...ranges.events(about),
         newestFirst: true,
         newer: "kept",
         ...part,
@@ -32,7 +33,7 @@ export function listEvents(table: Table, query: EventQuery): Promise<ListPage<Ev
 
 /** Its key says when; on which cluster, nobody knows. */
 function unreadableEvent(row: NewerRow): EventItem {
-  return { at: row.sk.split("#")[0] ?? "", severity: "error", reason: "NewerRow", message: newerRowText(row) };
+  return { at: keys.event.read(row).at, severity: "error", reason: "NewerRow", message: newerRowText(row) };
 }
 
 function eventItem({ at, severity, reason, message, cluster, rollout, revision }: EventRow): EventItem {

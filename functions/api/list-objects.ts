@@ -15,9 +15,9 @@ import {
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
-import { clusterOf, keys } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer, keyText, type NewerRow, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { isNewer, keyText, type NewerRow, type Row, type RowKey, type RowRange } from "#shared/fleet/rows/row.ts";
 import type { Page, Table } from "#shared/ports.ts";
 
 /** Clusters whose Syncs are read at once. */
@@ -35,10 +35,10 @@ export function listSources(
     read: readNamespaced(table, {
       kind: "Source",
       namespace,
-      pk: "SOURCES",
+      entries: ranges.sources,
       target(entry) {
-        const [ns = "", name = ""] = entry.sk.split("#");
-        return keys.object(ns, "Source", name);
+        const source = keys.sourceEntry.parse(entry);
+        return source && keys.object(source.namespace, "Source", source.name);
       },
     }),
     keep(row) {
@@ -57,10 +57,10 @@ export function listSyncGroups(
     read: readNamespaced(table, {
       kind: "SyncGroup",
       namespace,
-      pk: "SUBJECTS",
+      entries: ranges.subjects(),
       target(entry) {
-        const [ns = "", kind, name = ""] = entry.sk.split("#");
-        return kind === "SyncGroup" ? keys.object(ns, "SyncGroup", name) : undefined;
+        const subject = keys.subject.parse(entry);
+        return subject?.kind === "SyncGroup" ? keys.object(subject.namespace, "SyncGroup", subject.name) : undefined;
       },
     }),
     keep(row) {
@@ -77,7 +77,8 @@ export async function listClusters(
 ): Promise<ListPage<ClusterObject | UnreadableObject<"Cluster">>> {
   const { table } = ports;
   const found = await collect(page, {
-    read: (part) => readThroughDirectory(table, { pk: "FLEET", target: (entry) => keys.cluster(entry.sk) }, part),
+    read: (part) =>
+      readThroughDirectory(table, { entries: ranges.fleet, target: (entry) => keys.cluster(clusterOf(entry)) }, part),
     keep: (row) => (isNewer(row) || keepsLabels(page, row as ClusterRow) ? (row as ClusterRow | NewerRow) : undefined),
   });
   return { ...found, items: await withSyncs(ports, found.items) };
@@ -86,7 +87,8 @@ export async function listClusters(
 /** Nobody knows the labels of what cannot be read: it is in every list, where it would else look as if it had others. */
 function unreadable<Kind extends WritableKind>(row: NewerRow, kind: Kind): UnreadableObject<Kind> {
   if (kind === "Cluster") return unreadableObject(row, { kind, name: clusterOf(row) });
-  return unreadableObject(row, { kind, namespace: row.pk.split("#")[1] ?? "", name: row.sk });
+  const { namespace, name } = keys.object.read(row);
+  return unreadableObject(row, { kind, namespace, name });
 }
 
 async function withSyncs({ table, installation, clock }: Ports, found: readonly (ClusterRow | NewerRow)[]) {
@@ -125,7 +127,7 @@ export async function getObject(
 type Part = Pick<PageRequest, "limit" | "after">;
 
 interface Directory {
-  readonly pk: string;
+  readonly entries: RowRange<string>;
   readonly target: (entry: Row) => RowKey | undefined;
 }
 
@@ -136,12 +138,12 @@ function readNamespaced(
 ): (part: Part) => Promise<Page<Row>> {
   const { kind, namespace } = list;
   if (namespace === undefined) return (part) => readThroughDirectory(table, list, part);
-  return (part) => table.query({ pk: keys.object(namespace, kind, "").pk, newer: "kept", ...part });
+  return (part) => table.query({ ...ranges.objects(namespace, kind), newer: "kept", ...part });
 }
 
 /** The rows a directory's entries stand for, in the directory's order. */
 async function readThroughDirectory(table: Table, directory: Directory, part: Part): Promise<Page<Row>> {
-  const page = await table.query({ pk: directory.pk, newer: "kept", ...part });
+  const page = await table.query({ ...directory.entries, newer: "kept", ...part });
   const targets = page.items.flatMap((entry) => directory.target(entry) ?? []);
   const rows = new Map((await table.getMany(targets, { newer: "kept" })).map((row) => [keyText(row), row]));
   const items = targets.flatMap((key) => rows.get(keyText(key)) ?? []);

@@ -4,7 +4,7 @@ import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.t
 import { allItems } from "#shared/base/all-pages.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import { clusterOf, keys, type Subject, statePartition } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SubjectRow, UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -63,13 +63,11 @@ export async function listSyncsOnCluster(
   filter: Omit<SyncFilter, "subject"> & { readonly cluster: string },
 ): Promise<ListPage<ListedSync>> {
   const key = keys.cluster(filter.cluster);
-  const prefix = filter.namespace === undefined ? "SYNC#" : `SYNC#${filter.namespace}#`;
   const { limit, after } = filter.page;
   const [cluster] = await table.getMany([key], { newer: "kept" });
   if (cluster === undefined) throw refusal("NotFound", `Cluster ${filter.cluster} does not exist`);
   const page = await table.query({
-    pk: key.pk,
-    prefix,
+    ...ranges.syncsOn(filter.cluster, filter.namespace),
     limit,
     newer: "kept",
     ...(after === undefined ? {} : { after }),
@@ -131,13 +129,10 @@ async function subjectFrom(
   { filter, from }: { readonly filter: SyncFilter; readonly from: string | undefined },
 ): Promise<Subject | undefined> {
   if (filter.subject !== undefined) return filter.subject;
-  const first = filter.namespace === undefined ? "" : `${filter.namespace}#`;
-  const last = filter.namespace === undefined ? "\uffff" : `${filter.namespace}#\uffff`;
-  const start = from ?? (first === "" ? " " : first);
-  const [entry] = await firstRows(table, { pk: "SUBJECTS", between: [start, last], limit: 1, newer: "kept" });
-  if (entry === undefined) return undefined;
-  const [namespace = "", kind, name = ""] = entry.sk.split("#");
-  return { namespace, kind: kind === "Sync" ? "Sync" : "SyncGroup", name };
+  const { pk, prefix = "" } = ranges.subjects(filter.namespace);
+  const between = [from ?? (prefix === "" ? " " : prefix), `${prefix}\uffff`] as const;
+  const [entry] = await firstRows(table, { pk, between, limit: 1, newer: "kept" });
+  return entry && keys.subject.read(entry);
 }
 
 async function syncsOf(
@@ -153,10 +148,8 @@ async function syncsOf(
   // index knows no better.
   const indexed = state === "OutOfSync" ? "Ready" : state === "Frozen" || state === "Unreadable" ? undefined : state;
   const page = await table.queryIndex({
-    index: "state",
-    pk: statePartition(subject),
+    ...stateIndex.range(subject, indexed),
     limit: query.limit,
-    ...(indexed === undefined ? {} : { prefix: `${indexed}#` }),
     ...(query.after === undefined ? {} : { after: query.after }),
   });
   const rows = await rowsInOrder(
@@ -169,9 +162,9 @@ async function syncsOf(
 
 /** The rows of everything that is assigned to a cluster. */
 export async function assignedTo(table: Table, cluster: string): Promise<readonly StoredSync[]> {
-  const { pk } = keys.cluster(cluster);
+  const range = ranges.syncsOn(cluster);
   const rows: StoredSync[] = [];
-  for await (const row of allItems((start) => table.query({ pk, prefix: "SYNC#", newer: "kept", ...start }))) {
+  for await (const row of allItems((start) => table.query({ ...range, newer: "kept", ...start }))) {
     const stored = row as StoredSync;
     if (isNewer(stored) || stored.desired.action !== "orphan") rows.push(stored);
   }
@@ -199,8 +192,7 @@ export async function syncObjects(table: Table, stored: readonly StoredSync[]): 
 }
 
 function unreadableSync(row: NewerRow): UnreadableObject<"Sync"> {
-  const [, namespace = "", name = ""] = row.sk.split("#");
-  return unreadableObject(row, { kind: "Sync", namespace, name, cluster: clusterOf(row) });
+  return unreadableObject(row, { kind: "Sync", ...keys.sync.read(row) });
 }
 
 async function rowsInOrder(table: Table, rowKeys: readonly RowKey[]): Promise<readonly StoredSync[]> {

@@ -3,7 +3,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { type RolloutObject, rolloutObject, type TargetItem, targetItem } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
-import { keys, type Subject, syncName, targetRange } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import {
   type HeadRow,
   type RolloutRow,
@@ -52,16 +52,12 @@ export async function listNewestRollouts(
   { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
 ): Promise<ListPage<ListedRollout>> {
   const entries = await table.query({
-    pk: "SUBJECTS",
+    ...ranges.subjects(namespace),
     limit: Math.min(page.limit, SUBJECTS_PER_ANSWER),
     newer: "kept",
-    ...(namespace === undefined ? {} : { prefix: `${namespace}#` }),
     ...(page.after === undefined ? {} : { after: page.after }),
   });
-  const subjects = entries.items.map((entry): Subject => {
-    const [ns = "", kind, name = ""] = entry.sk.split("#");
-    return { namespace: ns, kind: kind === "Sync" ? "Sync" : "SyncGroup", name };
-  });
+  const subjects = entries.items.flatMap((entry) => keys.subject.parse(entry) ?? []);
   const ofHead = new Map(subjects.map((subject) => [keyText(keys.head(subject)), subject]));
   const heads = await table.getMany(subjects.map(keys.head), { newer: "kept" });
   const newest = heads.filter((head): head is HeadRow => !isNewer(head));
@@ -82,8 +78,9 @@ export async function listNewestRollouts(
 function listedRollout(row: Row, subject: Subject): ListedRollout {
   if (!isNewer(row)) return rolloutObject(row as RolloutRow);
   const { namespace, name } = subject;
-  const number = row.sk === keys.head(subject).sk ? "" : `-${Number(row.sk)}`;
-  return unreadableObject(row, { kind: "Rollout", namespace, name: `${name}${number}` });
+  const number = keys.rollout.parse(row)?.number;
+  const text = number === undefined ? name : `${name}-${number}`;
+  return unreadableObject(row, { kind: "Rollout", namespace, name: text });
 }
 
 /** As it is listed. @throws StarlingError `NotFound` */
@@ -129,12 +126,11 @@ export async function listTargets(table: Table, filter: TargetFilter): Promise<L
   const last = stages.at(-1);
   if (first === undefined || last === undefined) return { items: [] };
   const found: (TargetRow | NewerRow)[] = [];
-  const [from, to] = targetRange(rollout.number, { from: first.first, to: last.last });
+  const range = ranges.targets(rollout.subject, rollout.number, { from: first.first, to: last.last });
   let after = page.after;
   for (let reads = 0; reads < READS_PER_ANSWER; reads++) {
     const part = await table.query({
-      pk: rollout.pk,
-      between: [from, to],
+      ...range,
       newer: "kept",
       limit: Math.min(TARGETS_PER_READ, page.limit - found.length),
       ...(after === undefined ? {} : { after }),
@@ -154,11 +150,10 @@ export async function listTargets(table: Table, filter: TargetFilter): Promise<L
 
 /** Its key says where it stands. */
 function unreadableTarget(row: NewerRow, { stages }: RolloutRow): TargetItem {
-  const [, , order = "", cluster = ""] = row.sk.split("#");
-  const place = Number(order);
-  const stage = stages.find(({ first, last }) => first <= place && place <= last);
+  const { order, cluster } = keys.target.read(row);
+  const stage = stages.find(({ first, last }) => first <= order && order <= last);
   const reason = `NewerRow: ${newerRowText(row)}`;
-  return { cluster, order: place, stage: stage?.name ?? "", state: "Unreadable", reason };
+  return { cluster, order, stage: stage?.name ?? "", state: "Unreadable", reason };
 }
 
 /** @throws StarlingError `BadRequest` naming the state that is none. */

@@ -5,7 +5,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { accepted } from "#shared/fleet/rows/lineage.ts";
 import { newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -133,7 +133,7 @@ async function recoverSubject(
         ...due(sync, undefined),
         ...accepted(sync, act),
         version: sync.version + 1,
-        stateSk: `Orphaned#${sync.cluster}#${sync.name}`,
+        stateSk: stateIndex.sk("Orphaned", sync),
       },
       when: { version: sync.version },
     }));
@@ -178,7 +178,7 @@ async function requireSources(ports: ApiPorts, row: SubjectRow, { sources }: Rec
     { newer: "kept" },
   );
   const late = names.filter((name) => {
-    const source = found.find((one): one is SourceRow => one.type === "Source" && one.sk === name);
+    const source = found.find((one): one is SourceRow => one.type === "Source" && keys.object.read(one).name === name);
     const asked = sources.find((one) => one.namespace === row.namespace && one.name === name);
     const handled = source?.status.handledReconcile;
     const isSince = asked !== undefined && handled !== undefined && handled >= asked.number;

@@ -4,7 +4,7 @@ import { type ObjectReference, objectKey, objectText } from "#functions/api/refe
 import { refusal } from "#functions/api/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 
@@ -95,9 +95,10 @@ export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[
 /** One message for each planned subject, from the directory. */
 export async function everySubject({ table }: ApiPorts): Promise<readonly Message[]> {
   const messages: Message[] = [];
-  for await (const row of allItems((start) => table.query({ pk: "SUBJECTS", newer: "kept", ...start }))) {
-    const [namespace = "", kind, name = ""] = row.sk.split("#");
-    messages.push({ to: "rollout", subject: { namespace, kind: kind === "Sync" ? "Sync" : "SyncGroup", name } });
+  const range = ranges.subjects();
+  for await (const entry of allItems((start) => table.query({ ...range, newer: "kept", ...start }))) {
+    const subject = keys.subject.parse(entry);
+    if (subject !== undefined) messages.push({ to: "rollout", subject });
   }
   return messages;
 }

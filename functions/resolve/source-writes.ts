@@ -3,7 +3,7 @@ import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
 import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
@@ -130,12 +130,10 @@ function timed(row: SourceRow, at: string | undefined): SourceRow {
 }
 
 async function subjectsOf(row: SourceRow, table: Table): Promise<Message[]> {
-  const messages: Message[] = [];
-  const { pk } = keys.uses(row, { namespace: row.namespace, kind: "Sync", name: "" });
-  for await (const { sk } of allItems((start) => table.query({ pk, newer: "kept", ...start }))) {
-    const [kind = "", name = ""] = sk.split("#");
-    if (kind !== "SyncGroup" && kind !== "Sync") continue;
-    messages.push({ to: "rollout", subject: { namespace: row.namespace, kind, name } });
-  }
-  return messages;
+  const range = ranges.uses(row);
+  const entries = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
+  return entries.flatMap((entry): Message[] => {
+    const use = keys.uses.parse(entry);
+    return use === undefined ? [] : [{ to: "rollout", subject: use.subject }];
+  });
 }

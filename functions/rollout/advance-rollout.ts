@@ -11,7 +11,7 @@ import { type Hold, holdsOf } from "#shared/fleet/rollout/holds.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { type Freeze, freezeOfAll, isReleased } from "#shared/fleet/rows/brake-row.ts";
 import { due, dueAtOf, later, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { clusterOf, keys, statePartition, syncName, targetRange } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import { type FleetRow, isUnplanned } from "#shared/fleet/rows/object-rows.ts";
 import type { HeadRow, RenderingRow, RolloutRow, TargetRef, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -128,8 +128,7 @@ async function readNext(rollout: RolloutRow, table: Table): Promise<readonly Tar
   const wanted = Math.min(Math.max(rollout.outstanding.length, FEWEST_NEXT), MOST_NEXT);
   const next: TargetRow[] = [];
   const rest = {
-    pk: keys.head(rollout.subject).pk,
-    between: targetRange(rollout.number, { from: stage.cursor, to: stage.last }),
+    ...ranges.targets(rollout.subject, rollout.number, { from: stage.cursor, to: stage.last }),
     limit: wanted,
   };
   // Those in front that still wait for their renderings, or are frozen, may have others behind them whose turn has come and gone.
@@ -191,7 +190,7 @@ function unreadable(newer: readonly NewerRow[], waiting: readonly TargetRow[]): 
   const reasons = new Map<string, string>();
   if (newer.length === 0) return reasons;
   const rows = new Map(newer.map((row) => [keyText(row), row]));
-  for (const row of newer) if (!row.pk.startsWith("REND#")) reasons.set(clusterOf(row), newerRowText(row));
+  for (const row of newer) if (keys.rendering.parse(row) === undefined) reasons.set(clusterOf(row), newerRowText(row));
   for (const { cluster, inputs } of waiting) {
     const keysOfInputs = inputs.flatMap((input) => ("digest" in input ? [keyText(keys.rendering(input.digest))] : []));
     const row = keysOfInputs.flatMap((key) => rows.get(key) ?? [])[0];
@@ -237,8 +236,8 @@ function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
     subject,
     subjectUid: assigner.uid,
     desired: nextDesired(desired, before, assigning.ports.ids.unique()),
-    statePk: statePartition(subject),
-    stateSk: `${desired.action === "orphan" ? "Orphaned" : "Assigned"}#${cluster}#${name}`,
+    statePk: stateIndex.pk(subject),
+    stateSk: stateIndex.sk(desired.action === "orphan" ? "Orphaned" : "Assigned", { cluster, name }),
   };
   const at = desired.action === "orphan" ? undefined : watchdogAt(assigning.now, 0);
   return { put: due(row, at, 1), when: before === undefined ? "absent" : { version: before.version } };

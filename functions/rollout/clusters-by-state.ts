@@ -1,7 +1,7 @@
 import type { StoredMember } from "#functions/rollout/fleet.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
-import { keys, syncName } from "#shared/fleet/rows/keys.ts";
+import { stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -60,15 +60,15 @@ export async function clustersByState(
   { members, unreadable }: CountedClusters,
   table: Table,
 ): Promise<ClusterCounts> {
-  const names = new Set(syncNames(known).map((name) => keys.sync("", known.subject.namespace, name).sk));
+  const names = new Set(syncNames(known));
   const worst = new Map<string, ClusterState>();
   const found = new Map<string, number>();
-  for (const { key, sort } of await stateEntries(known.subject, table)) {
-    const [phase = "", cluster = ""] = sort.split("#");
+  for (const { sort } of await stateEntries(known.subject, table)) {
+    const { state: phase = "", cluster = "", sync = "" } = stateIndex.parse(sort) ?? {};
     const state = clusterStateOf(phase);
     if (state === undefined) continue;
     worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
-    if (names.has(key.sk)) found.set(cluster, (found.get(cluster) ?? 0) + 1);
+    if (names.has(sync)) found.set(cluster, (found.get(cluster) ?? 0) + 1);
   }
   const unassigned = new Set(known.head?.unassigned);
   const counts = { ...noClusters, selected: members.length };

@@ -4,6 +4,7 @@ import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Member } from "#shared/fleet/rollout/plan.ts";
+import { clusterOf, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
@@ -19,8 +20,8 @@ export interface Fleet {
 export async function readFleet(table: Table): Promise<Fleet> {
   const clusters: FleetRow[] = [];
   const unreadable = new Set<string>();
-  for await (const row of allItems((start) => table.query({ pk: "FLEET", newer: "kept", ...start }))) {
-    if (isNewer(row)) unreadable.add(row.sk);
+  for await (const row of allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
+    if (isNewer(row)) unreadable.add(clusterOf(row));
     else clusters.push(row as FleetRow);
   }
   return { clusters, unreadable };

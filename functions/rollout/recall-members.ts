@@ -2,7 +2,7 @@ import { readFleet, readMembers, type StoredMember } from "#functions/rollout/fl
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
-import type { Subject } from "#shared/fleet/rows/keys.ts";
+import { type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
 export interface Recalled {
@@ -25,8 +25,8 @@ export async function recallMembers(key: string, subject: Subject, ports: Planne
 async function membersWithSyncs(subject: Subject, table: Table): Promise<readonly StoredMember[]> {
   const clusters = new Set<string>();
   for (const { sort } of await stateEntries(subject, table)) {
-    const [state, cluster = ""] = sort.split("#");
-    if (state !== "Orphaned" && state !== "Gone") clusters.add(cluster);
+    const entry = stateIndex.parse(sort);
+    if (entry !== undefined && entry.state !== "Orphaned" && entry.state !== "Gone") clusters.add(entry.cluster);
   }
   const uids = new Map((await readFleet(table)).clusters.map(({ name, uid }) => [name, uid]));
   return [...clusters].sort().map((cluster) => ({ cluster, uid: uids.get(cluster) ?? "", stage: 0, inputs: [] }));

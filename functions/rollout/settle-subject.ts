@@ -6,7 +6,7 @@ import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { due, dueAtOf, jittered, later } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys } from "#shared/fleet/rows/keys.ts";
 import type { HeadRow, Looking } from "#shared/fleet/rows/rollout-rows.ts";
 import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -94,7 +94,7 @@ async function missingClusters(known: Known, table: Table): Promise<readonly str
     wanted.map((name) => keys.fleet(name)),
     { newer: "kept" },
   );
-  const registered = new Set(rows.map((row) => row.sk));
+  const registered = new Set(rows.map(clusterOf));
   return wanted.filter((name) => !registered.has(name));
 }
 

@@ -2,6 +2,7 @@ import { allPages } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { DUE_SHARDS, dueAttributes, dueShard, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
@@ -90,16 +91,23 @@ async function claim(
   }
 }
 
-/** What a row that is due waits for. The key says it: docs/architecture.md has the table. */
+/** What a row that is due waits for: its key says it. */
 function messageFor(key: RowKey): Message[] {
-  const [head = "", ...rest] = key.pk.split("#");
-  if (head === "CL") return [{ to: "apply", cluster: rest.join("#") }];
-  if (head === "REND") return [{ to: "render", input: rest.join("#") }];
-  // Of an object the name is the sort key, of what is planned for one it is the last part of the partition.
-  const [namespace = "", kind = "", name = ""] = [...rest, key.sk];
-  if (kind === "Source") return [{ to: "resolve", source: { namespace, name } }];
-  if (kind === "SyncGroup" || kind === "Sync") return [{ to: "rollout", subject: { namespace, kind, name } }];
-  return [];
+  const object = keys.object.parse(key);
+  if (object?.kind === "Source") return [{ to: "resolve", source: { namespace: object.namespace, name: object.name } }];
+  const subject = subjectOf(key);
+  if (subject !== undefined) return [{ to: "rollout", subject }];
+  const onCluster = keys.sync.parse(key) ?? keys.lease.parse(key) ?? keys.cluster.parse(key);
+  if (onCluster !== undefined) return [{ to: "apply", cluster: onCluster.cluster }];
+  const rendering = keys.rendering.parse(key);
+  return rendering === undefined ? [] : [{ to: "render", input: rendering.input }];
+}
+
+/** Whom a row is of that people write, or for whom it is planned. */
+function subjectOf(key: RowKey): Subject | undefined {
+  const object = keys.object.parse(key);
+  if (object === undefined) return keys.head.parse(key) ?? (keys.rollout.parse(key) ?? keys.target.parse(key))?.subject;
+  return object.kind === "Source" ? undefined : { ...object, kind: object.kind };
 }
 
 function distinct(messages: readonly Message[]): Message[] {

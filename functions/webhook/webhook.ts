@@ -3,7 +3,7 @@ import { type GithubPush, readGithubPush } from "#functions/webhook/github-push.
 import { isSignedByGithub } from "#functions/webhook/verify-signature.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { StarlingError } from "#shared/base/errors.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RowKey } from "#shared/fleet/rows/row.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
@@ -95,11 +95,7 @@ async function sourcesFollowing(push: GithubPush, table: Table): Promise<Resolve
 }
 
 async function sourcesOf(url: string, table: Table) {
-  const sources: { readonly namespace: string; readonly name: string }[] = [];
-  const { pk } = keys.repository(url, { namespace: "", name: "" });
-  for await (const { sk } of allItems((start) => table.query({ pk, newer: "kept", ...start }))) {
-    const [namespace = "", name = ""] = sk.split("#");
-    sources.push({ namespace, name });
-  }
-  return sources;
+  const range = ranges.repository(url);
+  const entries = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
+  return entries.flatMap((entry) => keys.repository.parse(entry)?.source ?? []);
 }

@@ -1,6 +1,8 @@
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { z } from "zod";
+import { dueShards } from "#shared/fleet/rows/due.ts";
+import { type Partition, stateIndex } from "#shared/fleet/rows/keys.ts";
 
 /** A permission and the name by which the function finds what it may use: one cannot be had without the other. */
 export interface Access {
@@ -19,23 +21,6 @@ export interface Named {
   readonly name: string;
   readonly arn: string;
 }
-
-/** Partitions of the table, as docs/architecture.md names them; `*` stands for names. */
-export type Partition =
-  | "NS#*#Source"
-  | "NS#*#SyncGroup"
-  | "NS#*#Sync"
-  | "CL#*"
-  | "FLEET"
-  | "BRAKE"
-  | "SUBJECTS"
-  | "SOURCES"
-  | "USES#*"
-  | "REPO#*"
-  | "ROLL#*"
-  | "REND#*"
-  | "REV#*"
-  | "EVT#*";
 
 export interface RowAccess {
   /** GetItem, BatchGetItem and Query. */
@@ -59,7 +44,7 @@ const rowActions = {
   check: ["dynamodb:ConditionCheckItem"],
 } as const;
 
-const indexPartitions = { due: "DUE#*", state: "S#*" } as const;
+const indexPartitions = { due: dueShards, state: stateIndex.partition } as const;
 
 /** The table, and only these partitions of it. There is no way to ask for a Scan. */
 export function rowsOf(table: Named, access: RowAccess): Access {

@@ -1,6 +1,6 @@
 import { allItems } from "#shared/base/all-pages.ts";
 import { DUE_SHARDS, due, dueShard, timerAttributes } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
@@ -22,8 +22,8 @@ export async function releaseHolds(table: Table, now: Date): Promise<void> {
 }
 
 async function releaseLeases(table: Table): Promise<void> {
-  for await (const { sk } of allItems((start) => table.query({ pk: "FLEET", newer: "kept", ...start }))) {
-    const [lease] = await table.getMany([keys.lease(sk)], { newer: "kept" });
+  for await (const entry of allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
+    const [lease] = await table.getMany([keys.lease(clusterOf(entry))], { newer: "kept" });
     if (lease === undefined || isNewer(lease)) continue;
     await table.update({ update: lease, remove: ["owner", "leaseUntil", "begun", "failed", ...timerAttributes] });
   }

@@ -7,7 +7,7 @@ import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
-import { keys, statePartition } from "#shared/fleet/rows/keys.ts";
+import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { tokensOf } from "#shared/fleet/rows/lineage.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
@@ -102,7 +102,7 @@ export class BenchWorker {
         rollout: 1,
         assignedAt: new Date().toISOString(),
       },
-      statePk: statePartition(subject),
+      statePk: stateIndex.pk(subject),
       stateSk: `Assigned#${cluster}#${this.#name}`,
     };
     await this.#table.write([{ put: row, ...(before === undefined ? {} : { when: { version: before.version } }) }]);

@@ -1,5 +1,5 @@
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
-import { keys, type Subject, statePartition } from "#shared/fleet/rows/keys.ts";
+import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 import type { Desired, Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
@@ -58,7 +58,7 @@ export function syncRowOf(
     subjectUid: "uid-of-the-subject",
     desired,
     ...(more.observed === undefined ? {} : { observed: observedOf({ attempt: desired.attempt, ...more.observed }) }),
-    statePk: statePartition(subject),
+    statePk: stateIndex.pk(subject),
     stateSk: `${more.observed?.phase ?? "Assigned"}#${cluster}#${name}`,
   };
 }

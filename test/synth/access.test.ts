@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type AccessFor, blobsOf, plain, rowsOf } from "#infra/constructs/access.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { dueShard } from "#shared/fleet/rows/due.ts";
-import { keys, statePartition } from "#shared/fleet/rows/keys.ts";
+import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 
 const env = z.object({ NEEDED: z.string(), OPTIONAL: z.string().optional() });
 type Wanted = AccessFor<typeof env>;
@@ -54,7 +54,7 @@ test.each([
 
 test.each([
   ["due", dueShard(15)],
-  ["state", statePartition(subject)],
+  ["state", stateIndex.pk(subject)],
 ] as const)("index %s is granted by its own partitions, and as itself", (index, pk) => {
   const { statements } = rowsOf({ name: "t", arn: "arn:t" }, { indexes: [index] });
   expect(statements.map(({ actions, resources }) => ({ actions, resources }))).toEqual([

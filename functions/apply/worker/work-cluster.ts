@@ -14,7 +14,7 @@ import { type Apart, begunAt, deathAmong, survived, takenApart } from "#function
 import { allItems } from "#shared/base/all-pages.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { due, hasCome, later } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import { heldBy, isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -143,8 +143,8 @@ function planTurns(
 }
 
 async function readCluster(cluster: string, table: Table): Promise<readonly Row[]> {
-  const { pk } = keys.cluster(cluster);
-  return Array.fromAsync(allItems((start) => table.query({ pk, newer: "kept", ...start })));
+  const range = ranges.cluster(cluster);
+  return Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
 }
 
 /** A suspend holds back what was queued before it: the subjects are read now, not when the message was sent. */
@@ -215,7 +215,7 @@ function nextRow(outcome: SyncOutcome): SyncRow {
     ...(held === undefined ? {} : { held }),
     version: row.version + 1,
     ...(outcome.observed?.attempt === row.desired.attempt
-      ? { stateSk: `${outcome.observed.phase}#${row.cluster}#${row.name}` }
+      ? { stateSk: stateIndex.sk(outcome.observed.phase, row) }
       : {}),
   };
   const polled = held === undefined ? outcome.observed?.nextAt : undefined;

@@ -2,7 +2,9 @@
  * The one timer. A row that waits for a time carries `dueShard` and `dueKey`; both are computed from the row by whoever
  * writes it, so no timer exists that cannot be recomputed.
  */
+
 import { createHash } from "node:crypto";
+import { textForm } from "#shared/fleet/rows/key-form.ts";
 import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 
 /** More than one, so that no index partition takes all writes (1,000 a second). */
@@ -37,8 +39,13 @@ export function due<R extends Row>(row: R, at: string | undefined, dispatches?: 
 /** What an update takes away from a row that is to wait for nothing. */
 export const timerAttributes = ["dueShard", "dueKey", "dispatches"] as const satisfies readonly (keyof Row)[];
 
+const shardForm = textForm("DUE#:shard");
+
+/** As a policy grants it. */
+export const dueShards = shardForm.pattern;
+
 export function dueShard(shard: number): string {
-  return `DUE#${String(shard).padStart(2, "0")}`;
+  return shardForm.text({ shard: String(shard).padStart(2, "0") });
 }
 
 /** The time in a `dueKey`. */

@@ -1,5 +1,9 @@
-/** The keys of the table, in the order of docs/architecture.md. */
-import type { RowKey } from "#shared/fleet/rows/row.ts";
+/**
+ * The keys of the table, in the order of docs/architecture.md, and the ranges that are read of it. Nobody else makes a
+ * key, or takes one apart.
+ */
+import { keyForm, required, textForm } from "#shared/fleet/rows/key-form.ts";
+import type { RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts";
 
 export interface Subject {
   readonly namespace: string;
@@ -7,78 +11,213 @@ export interface Subject {
   readonly name: string;
 }
 
-/** Wide enough that text order is number order. */
-function padded(value: number, digits: number): string {
-  return String(value).padStart(digits, "0");
+interface Named {
+  readonly namespace: string;
+  readonly name: string;
 }
 
-export const keys = {
-  object: (namespace: string, kind: string, name: string): RowKey => ({ pk: `NS#${namespace}#${kind}`, sk: name }),
-  cluster: (cluster: string): RowKey => ({ pk: `CL#${cluster}`, sk: "META" }),
-  sync: (cluster: string, namespace: string, name: string): RowKey => ({
-    pk: `CL#${cluster}`,
-    sk: `SYNC#${namespace}#${name}`,
-  }),
-  lease: (cluster: string): RowKey => ({ pk: `CL#${cluster}`, sk: "LEASE" }),
-  brake: { pk: "BRAKE", sk: "META" } satisfies RowKey,
-  fleet: (cluster: string): RowKey => ({ pk: "FLEET", sk: cluster }),
-  subject: (subject: Subject): RowKey => ({
-    pk: "SUBJECTS",
-    sk: `${subject.namespace}#${subject.kind}#${subject.name}`,
-  }),
-  sourceEntry: (source: { readonly namespace: string; readonly name: string }): RowKey => ({
-    pk: "SOURCES",
-    sk: `${source.namespace}#${source.name}`,
-  }),
-  uses: (source: { readonly namespace: string; readonly name: string }, subject: Subject): RowKey => ({
-    pk: `USES#${source.namespace}#${source.name}`,
-    sk: `${subject.kind}#${subject.name}`,
-  }),
-  repository: (url: string, source: { readonly namespace: string; readonly name: string }): RowKey => ({
-    pk: `REPO#${url}`,
-    sk: `${source.namespace}#${source.name}`,
-  }),
-  head: (subject: Subject): RowKey => ({ pk: rolloutPartition(subject), sk: "HEAD" }),
-  rollout: (subject: Subject, number: number): RowKey => ({ pk: rolloutPartition(subject), sk: padded(number, 8) }),
-  target: (subject: Subject, number: number, target: { readonly order: number; readonly cluster: string }): RowKey => ({
-    pk: rolloutPartition(subject),
-    sk: `${padded(number, 8)}#T#${padded(target.order, 6)}#${target.cluster}`,
-  }),
-  rendering: (input: string): RowKey => ({ pk: `REND#${input}`, sk: "META" }),
-  revision: (source: { readonly namespace: string; readonly name: string }, at: string, digest: string): RowKey => ({
-    pk: `REV#${source.namespace}#${source.name}`,
-    sk: `${at}#${digest}`,
-  }),
-  event: (
-    about: { readonly namespace: string; readonly kind: string; readonly name: string },
-    at: string,
-    id: string,
-  ): RowKey => ({
-    pk: `EVT#${about.namespace}#${about.kind}#${about.name}`,
-    sk: `${at}#${id}`,
-  }),
+interface About extends Named {
+  readonly kind: string;
+}
+
+/** Of objects with a namespace. */
+type ObjectKind = "Source" | "SyncGroup" | "Sync";
+
+interface ObjectForm<Kind extends ObjectKind> {
+  readonly key: (parts: Named) => RowKeyOf<Kind>;
+  readonly parse: (key: RowKey) => Named | undefined;
+  readonly range: (parts: Pick<Named, "namespace">) => RowRange<Kind>;
+}
+
+const forms = {
+  Source: keyForm("Source", "NS#:namespace#Source", ":name"),
+  SyncGroup: keyForm("SyncGroup", "NS#:namespace#SyncGroup", ":name"),
+  Sync: keyForm("Sync", "NS#:namespace#Sync", ":name"),
+  cluster: keyForm("Cluster", "CL#:cluster", "META"),
+  sync: keyForm("SyncOnCluster", "CL#:cluster", "SYNC#:namespace#:name"),
+  lease: keyForm("Lease", "CL#:cluster", "LEASE"),
+  brake: keyForm("Brake", "BRAKE", "META"),
+  fleet: keyForm("Fleet", "FLEET", ":cluster"),
+  subject: keyForm("Directory", "SUBJECTS", ":namespace#:kind#:name"),
+  sourceEntry: keyForm("Directory", "SOURCES", ":namespace#:name"),
+  uses: keyForm("Directory", "USES#:namespace#:source", ":kind#:name"),
+  repository: keyForm("Directory", "REPO#:url", ":namespace#:name"),
+  head: keyForm("Head", "ROLL#:namespace#:kind#:name", "HEAD"),
+  rollout: keyForm("Rollout", "ROLL#:namespace#:kind#:name", ":number"),
+  target: keyForm("Target", "ROLL#:namespace#:kind#:name", ":number#T#:order#:cluster"),
+  rendering: keyForm("Rendering", "REND#:input", "META"),
+  revision: keyForm("Revision", "REV#:namespace#:name", ":at#:digest"),
+  event: keyForm("Event", "EVT#:namespace#:kind#:name", ":at#:id"),
 } as const;
 
+const objects: { readonly [Kind in ObjectKind]: ObjectForm<Kind> } = forms;
+
+/** What policies grant, and nothing else is in the table. */
+export const partitions = {
+  sources: forms.Source.partition,
+  syncGroups: forms.SyncGroup.partition,
+  syncs: forms.Sync.partition,
+  clusters: forms.cluster.partition,
+  brake: forms.brake.partition,
+  fleet: forms.fleet.partition,
+  subjectEntries: forms.subject.partition,
+  sourceEntries: forms.sourceEntry.partition,
+  uses: forms.uses.partition,
+  repositories: forms.repository.partition,
+  rollouts: forms.rollout.partition,
+  renderings: forms.rendering.partition,
+  revisions: forms.revision.partition,
+  events: forms.event.partition,
+} as const;
+export type Partition = (typeof partitions)[keyof typeof partitions];
+
+export const keys = {
+  object: Object.assign(
+    <Kind extends ObjectKind>(namespace: string, kind: Kind, name: string) => objects[kind].key({ namespace, name }),
+    decoder((key) => {
+      for (const kind of ["Source", "SyncGroup", "Sync"] as const) {
+        const parts = objects[kind].parse(key);
+        if (parts !== undefined) return { ...parts, kind };
+      }
+      return undefined;
+    }),
+  ),
+  cluster: Object.assign((cluster: string) => forms.cluster.key({ cluster }), decoder(forms.cluster.parse)),
+  sync: Object.assign(
+    (cluster: string, namespace: string, name: string) => forms.sync.key({ cluster, namespace, name }),
+    decoder(forms.sync.parse),
+  ),
+  lease: Object.assign((cluster: string) => forms.lease.key({ cluster }), decoder(forms.lease.parse)),
+  brake: forms.brake.key({}),
+  fleet: Object.assign((cluster: string) => forms.fleet.key({ cluster }), decoder(forms.fleet.parse)),
+  subject: Object.assign(
+    (subject: Subject) => forms.subject.key(subject),
+    decoder((key) => subjectAmong(forms.subject.parse(key))),
+  ),
+  sourceEntry: Object.assign((source: Named) => forms.sourceEntry.key(source), decoder(forms.sourceEntry.parse)),
+  uses: Object.assign(
+    (source: Named, { kind, name }: Subject) =>
+      forms.uses.key({ namespace: source.namespace, source: source.name, kind, name }),
+    decoder((key) => {
+      const parts = forms.uses.parse(key);
+      const subject = subjectAmong(parts);
+      if (parts === undefined || subject === undefined) return undefined;
+      return { source: { namespace: parts.namespace, name: parts.source }, subject };
+    }),
+  ),
+  repository: Object.assign(
+    (url: string, { namespace, name }: Named) => forms.repository.key({ url, namespace, name }),
+    decoder((key) => {
+      const parts = forms.repository.parse(key);
+      return parts && { url: parts.url, source: { namespace: parts.namespace, name: parts.name } };
+    }),
+  ),
+  head: Object.assign(
+    (subject: Subject) => forms.head.key(subject),
+    decoder((key) => subjectAmong(forms.head.parse(key))),
+  ),
+  rollout: Object.assign(
+    (subject: Subject, number: number) => forms.rollout.key({ ...subject, number: padded(number, 8) }),
+    decoder((key) => {
+      const parts = forms.rollout.parse(key);
+      const [subject, number] = [subjectAmong(parts), wholeNumber(parts?.number)];
+      return subject === undefined || number === undefined ? undefined : { subject, number };
+    }),
+  ),
+  target: Object.assign(
+    (subject: Subject, number: number, { order, cluster }: { readonly order: number; readonly cluster: string }) =>
+      forms.target.key({ ...subject, number: padded(number, 8), order: padded(order, 6), cluster }),
+    decoder((key) => {
+      const parts = forms.target.parse(key);
+      const [subject, number, order] = [subjectAmong(parts), wholeNumber(parts?.number), wholeNumber(parts?.order)];
+      if (parts === undefined || subject === undefined || number === undefined || order === undefined) return undefined;
+      return { subject, number, order, cluster: parts.cluster };
+    }),
+  ),
+  rendering: Object.assign((input: string) => forms.rendering.key({ input }), decoder(forms.rendering.parse)),
+  revision: Object.assign(
+    ({ namespace, name }: Named, at: string, digest: string) => forms.revision.key({ namespace, name, at, digest }),
+    decoder(forms.revision.parse),
+  ),
+  event: Object.assign(
+    ({ namespace, kind, name }: About, at: string, id: string) => forms.event.key({ namespace, kind, name, at, id }),
+    decoder(forms.event.parse),
+  ),
+} as const;
+
+export const ranges = {
+  objects: <Kind extends ObjectKind>(namespace: string, kind: Kind) => objects[kind].range({ namespace }),
+  /** Everything about a cluster. */
+  cluster: (cluster: string): RowRange<"Cluster" | "SyncOnCluster" | "Lease"> => ({
+    pk: forms.cluster.key({ cluster }).pk,
+  }),
+  /** What is, or was, assigned to a cluster; only of one namespace when given. */
+  syncsOn: (cluster: string, namespace?: string) => forms.sync.range({ cluster, namespace }),
+  fleet: forms.fleet.range({}),
+  subjects: (namespace?: string) => forms.subject.range({ namespace }),
+  sources: forms.sourceEntry.range({}),
+  uses: ({ namespace, name }: Named) => forms.uses.range({ namespace, source: name }),
+  repository: (url: string) => forms.repository.range({ url }),
+  /** The targets of these orders. */
+  targets: (
+    subject: Subject,
+    number: number,
+    orders: { readonly from: number; readonly to: number },
+  ): RowRange<"Target"> => {
+    const { pk, prefix } = forms.target.range({ ...subject, number: padded(number, 8) });
+    return { pk, between: [`${prefix}${padded(orders.from, 6)}`, `${prefix}${padded(orders.to, 6)}#\uffff`] };
+  },
+  events: ({ namespace, kind, name }: About) => forms.event.range({ namespace, kind, name }),
+} as const;
+
+const statePk = textForm("S#:namespace#:kind#:name");
+const stateSk = textForm(":state#:cluster#:sync");
+
+/** The index of states: Syncs of a subject by what they are in, cluster by cluster. */
+export const stateIndex = {
+  partition: statePk.pattern,
+  pk: (subject: Subject) => statePk.text(subject),
+  sk: (state: string, { cluster, name }: { readonly cluster: string; readonly name: string }) =>
+    stateSk.text({ state, cluster, sync: name }),
+  parse: stateSk.parse,
+  /** Only those in one state when given. */
+  range: (subject: Subject, state?: string) => ({
+    index: "state" as const,
+    pk: statePk.text(subject),
+    ...(state === undefined ? {} : { prefix: stateSk.start({ state }) }),
+  }),
+};
+
 /** The cluster that a row of its own, or of the fleet directory, is about. */
-export function clusterOf({ pk, sk }: RowKey): string {
-  return pk === "FLEET" ? sk : pk.slice("CL#".length);
-}
-
-function rolloutPartition(subject: Subject): string {
-  return `ROLL#${subject.namespace}#${subject.kind}#${subject.name}`;
-}
-
-/** The sort keys of a rollout's targets from one order on. */
-export function targetRange(number: number, orders: { readonly from: number; readonly to: number }): [string, string] {
-  const prefix = `${padded(number, 8)}#T#`;
-  return [`${prefix}${padded(orders.from, 6)}`, `${prefix}${padded(orders.to, 6)}#\uffff`];
-}
-
-export function statePartition(subject: Subject): string {
-  return `S#${subject.namespace}#${subject.kind}#${subject.name}`;
+export function clusterOf(key: RowKey): string {
+  const parts = forms.fleet.parse(key) ?? forms.sync.parse(key) ?? forms.cluster.parse(key) ?? forms.lease.parse(key);
+  return required(parts, key).cluster;
 }
 
 /** The name of a Sync on a cluster: `<group>.<template>`, or the name of the Sync a user wrote. */
 export function syncName(subject: Subject, template: string): string {
   return subject.kind === "Sync" ? subject.name : `${subject.name}.${template}`;
+}
+
+function decoder<Parts>(parse: (key: RowKey) => Parts | undefined) {
+  return {
+    /** @returns undefined for a key of another kind of row. */
+    parse,
+    /** Of a row that is known to be of this kind. */
+    read: (key: RowKey): Parts => required(parse(key), key),
+  };
+}
+
+function subjectAmong(parts: About | undefined): Subject | undefined {
+  if (parts?.kind !== "SyncGroup" && parts?.kind !== "Sync") return undefined;
+  return { namespace: parts.namespace, kind: parts.kind, name: parts.name };
+}
+
+/** Wide enough that text order is number order. */
+function padded(value: number, digits: number): string {
+  return String(value).padStart(digits, "0");
+}
+
+function wholeNumber(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
 }

@@ -8,6 +8,21 @@ export interface RowKey {
   readonly sk: string;
 }
 
+/** The key of a row of this type. A row is one, too. */
+export interface RowKeyOf<Type extends string> extends RowKey {
+  readonly type?: Type;
+}
+
+/** Rows of a partition, all of these types. */
+export interface RowRange<Type extends string> {
+  readonly type?: Type;
+  readonly pk: string;
+  /** Only rows whose sk starts with this. */
+  readonly prefix?: string;
+  /** Only rows whose sk is between these, both included. */
+  readonly between?: readonly [string, string];
+}
+
 export interface Row extends RowKey {
   readonly type: string;
   readonly schema: number;

@@ -28,7 +28,7 @@ async function makeNewer(key: RowKey): Promise<void> {
   await cli.table.write([{ update: key, set: { schema: ROW_SCHEMA + 1 }, remove }]);
 }
 
-const object = (kind: string, name: string) => keys.object("payments", kind, name);
+const object = (kind: "Source" | "SyncGroup" | "Sync", name: string) => keys.object("payments", kind, name);
 const rowOf: Readonly<Record<string, readonly [RowKey, string]>> = {
   source: [object("Source", "app"), "source/app"],
   cluster: [keys.cluster("c1"), "cluster/c1"],

@@ -282,7 +282,7 @@ describe("verbs", () => {
     await applied();
     const source = keys.object("payments", "Source", "app");
     const waiting = cli.run("reconcile sg/shop --with-source --wait --timeout 20s");
-    const asked = async (key: typeof source) => (await cli.table.get<SourceRow>(key))?.operations.reconcile?.number;
+    const asked = async (key: RowKey) => (await cli.table.get<SourceRow>(key))?.operations.reconcile?.number;
     await vi.waitFor(async () => expect(await asked(source)).toBe(1));
     await say(source, { observedGeneration: 1, handledReconcile: 1, conditions: [condition("True")] });
     const group = keys.object("payments", "SyncGroup", "shop");

@@ -39,7 +39,7 @@ async function makeNewer(key: RowKey): Promise<void> {
   await api.table.write([{ update: key, set: { schema: ROW_SCHEMA + 1 }, remove }]);
 }
 
-const object = (kind: string, name: string) => keys.object("payments", kind, name);
+const object = (kind: "Source" | "SyncGroup" | "Sync", name: string) => keys.object("payments", kind, name);
 const get = async (path: string) => (await api.call("GET", path)).body;
 
 /** A list with the items of all its pages. */

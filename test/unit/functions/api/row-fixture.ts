@@ -1,4 +1,4 @@
-import { keys, type Subject, statePartition } from "#shared/fleet/rows/keys.ts";
+import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { HeadRow, RolloutRow, TargetRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -19,7 +19,7 @@ export function syncRow(
     ...keys.sync(cluster, "payments", name),
     ...row,
     type: "SyncOnCluster",
-    statePk: statePartition(subject),
+    statePk: stateIndex.pk(subject),
     stateSk: `${phase}#${cluster}#${name}`,
     cluster,
     namespace: "payments",

@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
-import { keys, type Subject, statePartition, syncName, targetRange } from "#shared/fleet/rows/keys.ts";
-import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
+import { describe, expect, test } from "vitest";
+import { clusterOf, keys, partitions, ranges, type Subject, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import { keyText, type RowKey, type RowRange } from "#shared/fleet/rows/row.ts";
 
 const group: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
 const sync: Subject = { namespace: "shop", kind: "Sync", name: "tool" };
@@ -28,24 +28,213 @@ test.each<[RowKey, string]>([
   expect(keyText(key)).toBe(text);
 });
 
-test("the range of orders holds every cluster of the last one, and no other rollout's", () => {
-  const [from, to] = targetRange(2, { from: 3, to: 11 });
-  const held = (rollout: number, order: number, cluster: string) => {
-    const { sk } = keys.target(group, rollout, { order, cluster });
-    return sk >= from && sk <= to;
-  };
-  expect([from, to]).toEqual(["00000002#T#000003", "00000002#T#000011#\uffff"]);
-  expect([held(2, 3, "a"), held(2, 10, "a"), held(2, 11, "zz-9")]).toEqual([true, true, true]);
-  expect([held(2, 2, "zz-9"), held(2, 12, "a"), held(1, 5, "a"), held(3, 5, "a")]).toEqual([
-    false,
-    false,
-    false,
-    false,
-  ]);
+/** Legal names that look like parts of keys, and the longest. */
+const hostile = [
+  "META",
+  "lease",
+  "head",
+  "00000001",
+  "t",
+  "sync",
+  "sync-group",
+  "fleet",
+  "a.b.c",
+  "0",
+  "x".repeat(253),
+];
+
+describe.each(["app", ...hostile])("with the name %s", (name) => {
+  const named = { namespace: name, name };
+  const subjects: readonly Subject[] = [
+    { ...named, kind: "SyncGroup" },
+    { ...named, kind: "Sync" },
+  ];
+  const read: readonly (readonly [string, RowKey, unknown, (key: RowKey) => unknown])[] = [
+    ...(["Source", "SyncGroup", "Sync"] as const).map(
+      (kind) => ["object", keys.object(name, kind, name), { ...named, kind }, keys.object.parse] as const,
+    ),
+    ["cluster", keys.cluster(name), { cluster: name }, keys.cluster.parse],
+    ["sync", keys.sync(name, name, name), { ...named, cluster: name }, keys.sync.parse],
+    ["lease", keys.lease(name), { cluster: name }, keys.lease.parse],
+    ["fleet", keys.fleet(name), { cluster: name }, keys.fleet.parse],
+    ["sourceEntry", keys.sourceEntry(named), named, keys.sourceEntry.parse],
+    [
+      "repository",
+      keys.repository(`git.example.com/${name}`, named),
+      { url: `git.example.com/${name}`, source: named },
+      keys.repository.parse,
+    ],
+    ["rendering", keys.rendering(name), { input: name }, keys.rendering.parse],
+    ["revision", keys.revision(named, at, name), { ...named, at, digest: name }, keys.revision.parse],
+    ...subjects.flatMap((subject) => [
+      ["subject", keys.subject(subject), subject, keys.subject.parse] as const,
+      ["uses", keys.uses(named, subject), { source: named, subject }, keys.uses.parse] as const,
+      ["head", keys.head(subject), subject, keys.head.parse] as const,
+      ["rollout", keys.rollout(subject, 17), { subject, number: 17 }, keys.rollout.parse] as const,
+      [
+        "target",
+        keys.target(subject, 17, { order: 4, cluster: name }),
+        { subject, number: 17, order: 4, cluster: name },
+        keys.target.parse,
+      ] as const,
+      ["event", keys.event(subject, at, name), { ...subject, at, id: name }, keys.event.parse] as const,
+    ]),
+  ];
+
+  test.each(read)("%s: what is written is read", (_kind, key, parts, parse) => {
+    expect(parse(key)).toEqual(parts);
+  });
+
+  test.each(read)("%s: it is read as nothing else", (kind, key) => {
+    const readers = new Map(read.map(([other, , , parse]) => [other, parse]));
+    const readable = [...readers].flatMap(([other, parse]) => (parse(key) === undefined ? [] : [other]));
+    expect(readable).toEqual([kind]);
+  });
 });
 
-test("the index of states has a partition for each subject", () => {
-  expect([statePartition(group), statePartition(sync)]).toEqual(["S#shop#SyncGroup#web", "S#shop#Sync#tool"]);
+/** No name of ours has a `#`: what one would be read as is somebody else. */
+test.each<[string, RowKey]>([
+  ["a namespace", keys.object("a#b", "Source", "c")],
+  ["a name", keys.object("a", "Source", "b#c")],
+  ["a name that adds a part", keys.object("a#SyncGroup", "Sync", "b")],
+  ["a Sync's namespace", keys.sync("c1", "a#b", "c")],
+  ["a Sync's name", keys.sync("c1", "a", "b#c")],
+  ["a cluster", keys.sync("c#1", "a", "b")],
+  ["a target's cluster", keys.target(sync, 1, { order: 1, cluster: "a#b" })],
+])("%s with a # is not read at all", (_what, key) => {
+  const parsers = [keys.object, keys.sync, keys.target, keys.rollout, keys.head, keys.cluster].map(
+    ({ parse }) => parse,
+  );
+  expect(parsers.map((parse) => parse(key))).toEqual(parsers.map(() => undefined));
+});
+
+test.each<[string, RowKey, (key: RowKey) => unknown]>([
+  ["a rollout without a number", { ...keys.head(group), sk: "-1" }, keys.rollout.parse],
+  ["a target without an order", { ...keys.head(group), sk: "00000017#T#x#c1" }, keys.target.parse],
+  ["a target without a number", { ...keys.head(group), sk: "x#T#000001#c1" }, keys.target.parse],
+  ["a rollout of no subject", { pk: "ROLL#shop#Source#app", sk: "00000017" }, keys.rollout.parse],
+  ["an entry of no subject", { pk: "SUBJECTS", sk: "shop#Source#app" }, keys.subject.parse],
+  ["a use by no subject", { pk: "USES#shop#app", sk: "Source#app" }, keys.uses.parse],
+  ["an object of no kind", { pk: "NS#shop#Cluster", sk: "c1" }, keys.object.parse],
+])("%s is not read", (_what, key, parse) => {
+  expect(parse(key)).toBeUndefined();
+});
+
+test("whoever knows what a row is reads its key, or has found a defect", () => {
+  expect(keys.sync.read(keys.sync("c1", "shop", "web.app"))).toEqual({
+    cluster: "c1",
+    namespace: "shop",
+    name: "web.app",
+  });
+  expect(() => keys.sync.read(keys.lease("c1"))).toThrow("the key CL#c1|LEASE is of another form than its row");
+});
+
+test("a row of a cluster, or of the fleet, says which", () => {
+  const rows = [keys.cluster("c1"), keys.sync("c1", "shop", "web.app"), keys.lease("c1"), keys.fleet("c1")];
+  expect(rows.map(clusterOf)).toEqual(["c1", "c1", "c1", "c1"]);
+  expect(() => clusterOf(keys.brake)).toThrow("BRAKE|META");
+});
+
+/** Range | the keys in it | keys that are next to them. */
+test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
+  [
+    "objects of a kind",
+    ranges.objects("shop", "Sync"),
+    [keys.object("shop", "Sync", "a"), keys.object("shop", "Sync", "z")],
+    [keys.object("shop", "SyncGroup", "a"), keys.object("shop2", "Sync", "a")],
+  ],
+  [
+    "everything about a cluster",
+    ranges.cluster("c1"),
+    [keys.cluster("c1"), keys.lease("c1"), keys.sync("c1", "shop", "a")],
+    [keys.cluster("c11"), keys.fleet("c1")],
+  ],
+  [
+    "Syncs on a cluster",
+    ranges.syncsOn("c1"),
+    [keys.sync("c1", "a", "b"), keys.sync("c1", "shop", "b")],
+    [keys.cluster("c1"), keys.lease("c1"), keys.sync("c11", "a", "b")],
+  ],
+  [
+    "Syncs of a namespace on a cluster",
+    ranges.syncsOn("c1", "shop"),
+    [keys.sync("c1", "shop", "b")],
+    [keys.sync("c1", "shop2", "b"), keys.sync("c1", "sho", "b")],
+  ],
+  ["the fleet", ranges.fleet, [keys.fleet("c1")], [keys.cluster("c1")]],
+  ["all subjects", ranges.subjects(), [keys.subject(group), keys.subject(sync)], [keys.sourceEntry(source)]],
+  [
+    "subjects of a namespace",
+    ranges.subjects("shop"),
+    [keys.subject(group)],
+    [keys.subject({ ...group, namespace: "shop2" }), keys.subject({ ...group, namespace: "sho" })],
+  ],
+  ["all Sources", ranges.sources, [keys.sourceEntry(source)], [keys.subject(group)]],
+  [
+    "who uses a Source",
+    ranges.uses(source),
+    [keys.uses(source, group), keys.uses(source, sync)],
+    [keys.uses({ ...source, name: "app2" }, group)],
+  ],
+  [
+    "who follows a repository",
+    ranges.repository("git.example.com/app"),
+    [keys.repository("git.example.com/app", source)],
+    [keys.repository("git.example.com/app2", source)],
+  ],
+  [
+    "targets, every cluster of the last order too",
+    ranges.targets(group, 2, { from: 3, to: 11 }),
+    [[3, "a"] as const, [10, "a"] as const, [11, "zz-9"] as const].map(([order, cluster]) =>
+      keys.target(group, 2, { order, cluster }),
+    ),
+    [
+      keys.target(group, 2, { order: 2, cluster: "zz-9" }),
+      keys.target(group, 2, { order: 12, cluster: "a" }),
+      keys.target(group, 1, { order: 5, cluster: "a" }),
+      keys.target(group, 3, { order: 5, cluster: "a" }),
+      keys.target(sync, 2, { order: 5, cluster: "a" }),
+      keys.rollout(group, 2),
+    ],
+  ],
+  ["events", ranges.events(sync), [keys.event(sync, at, "1")], [keys.event({ ...sync, name: "tool2" }, at, "1")]],
+])(
+  "the range of %s has these and no others",
+  (_what, { pk, prefix = "", between: [from, to] = ["", "\uffff"] }, inside, outside) => {
+    const holds = (key: RowKey) => key.pk === pk && key.sk.startsWith(prefix) && key.sk >= from && key.sk <= to;
+    expect(inside.map(holds)).toEqual(inside.map(() => true));
+    expect(outside.map(holds)).toEqual(outside.map(() => false));
+  },
+);
+
+/** A policy that grants more than it says would let one kind of row be written as another. */
+test("partitions are granted by the names in them", () => {
+  expect(partitions).toEqual({
+    sources: "NS#*#Source",
+    syncGroups: "NS#*#SyncGroup",
+    syncs: "NS#*#Sync",
+    clusters: "CL#*",
+    brake: "BRAKE",
+    fleet: "FLEET",
+    subjectEntries: "SUBJECTS",
+    sourceEntries: "SOURCES",
+    uses: "USES#*",
+    repositories: "REPO#*",
+    rollouts: "ROLL#*",
+    renderings: "REND#*",
+    revisions: "REV#*",
+    events: "EVT#*",
+  });
+});
+
+test("the index of states has a partition for each subject, and says the state first", () => {
+  expect([stateIndex.pk(group), stateIndex.pk(sync)]).toEqual(["S#shop#SyncGroup#web", "S#shop#Sync#tool"]);
+  const sort = stateIndex.sk("Ready", { cluster: "c1", name: "web.app" });
+  expect(sort).toBe("Ready#c1#web.app");
+  expect(stateIndex.parse(sort)).toEqual({ state: "Ready", cluster: "c1", sync: "web.app" });
+  expect(stateIndex.parse("Ready#c1")).toBeUndefined();
+  expect(stateIndex.range(group)).toEqual({ index: "state", pk: "S#shop#SyncGroup#web" });
+  expect(stateIndex.range(group, "Ready")).toEqual({ index: "state", pk: "S#shop#SyncGroup#web", prefix: "Ready#" });
 });
 
 test("a Sync on a cluster is called after its group and template, or as its user called it", () => {

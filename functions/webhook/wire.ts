@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { WebhookEnv } from "#functions/webhook/env.ts";
 import { receiveGithubEvent, type WebhookPorts } from "#functions/webhook/webhook.ts";
-import { AskedOnceSecrets } from "#shared/adapters/aws/asked-once-secrets.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
@@ -32,7 +31,7 @@ export function wireWebhook(env: WebhookEnv, aws: CoreClients, options: WireOpti
   return webhookHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }),
-    secrets: new AskedOnceSecrets(new SecretsManagerReader(aws.secrets, clock), clock),
+    secrets: new SecretsManagerReader(aws.secrets, clock, { failures: "kept" }),
     log: powertoolsLog("webhook"),
     secretName: env.STARLING_WEBHOOK_SECRET,
   });

@@ -1,6 +1,6 @@
 /** Renderings and inventories: immutable blobs named by their digest, verified by whoever reads them. */
+import { LRUCache } from "lru-cache";
 import type { VerbContext } from "#functions/apply/steps/verb.ts";
-import { WeightedCache } from "#functions/apply/steps/weighted-cache.ts";
 import { storedText } from "#shared/adapters/stored-text.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import { isBlobLost, StarlingError } from "#shared/base/errors.ts";
@@ -17,16 +17,19 @@ const CACHED_RENDERING_BYTES = 24 * 1024 * 1024;
 const CACHED_ENTRIES = 100_000;
 
 interface BlobCache {
-  readonly renderings: WeightedCache<readonly ManifestObject[]>;
-  readonly inventories: WeightedCache<Inventory>;
+  readonly renderings: LRUCache<string, readonly ManifestObject[]>;
+  readonly inventories: LRUCache<string, Inventory>;
 }
 
 const caches = new WeakMap<BlobStore, BlobCache>();
 
 function cacheOf(blobs: BlobStore): BlobCache {
   const cache = caches.get(blobs) ?? {
-    renderings: new WeightedCache(CACHED_RENDERING_BYTES),
-    inventories: new WeightedCache(CACHED_ENTRIES),
+    renderings: new LRUCache<string, readonly ManifestObject[]>({ maxSize: CACHED_RENDERING_BYTES }),
+    inventories: new LRUCache<string, Inventory>({
+      maxSize: CACHED_ENTRIES,
+      sizeCalculation: ({ entries }) => Math.max(1, entries.length),
+    }),
   };
   caches.set(blobs, cache);
   return cache;
@@ -41,7 +44,7 @@ export async function loadRendering(digest: string, blobs: BlobStore): Promise<r
     throw isBlobLost(error) ? renderingLost(digest, error) : error;
   });
   const value = parseJson(text) as unknown as ManifestObject[];
-  renderings.set(digest, value, text.length);
+  renderings.set(digest, value, { size: text.length });
   return value;
 }
 
@@ -73,7 +76,7 @@ export async function loadInventory(row: SyncRow, setId: string, blobs: BlobStor
   const cached = inventories.get(key);
   if (cached?.setId === setId) return cached;
   const value = readInventory(await storedText(blobs, key, keyOf), setId);
-  inventories.set(key, value, value.entries.length);
+  inventories.set(key, value);
   return value;
 }
 
@@ -89,6 +92,6 @@ export async function saveInventory(
   const key = blobKeys.inventory(row.cluster, digest);
   // Over whatever is there: it may have been changed.
   await ports.blobs.overwrite(key, Buffer.from(text));
-  cacheOf(ports.blobs).inventories.set(key, inventory, inventory.entries.length);
+  cacheOf(ports.blobs).inventories.set(key, inventory);
   return digest;
 }

@@ -5,44 +5,57 @@ import {
   type SecretsManagerClient,
   SecretsManagerServiceException,
 } from "@aws-sdk/client-secrets-manager";
+import { LRUCache } from "lru-cache";
 import type { Clock } from "#shared/base/clock.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { SecretReader } from "#shared/ports.ts";
 
 /** A changed secret is seen after this long at the latest. */
-const CACHE_SECONDS = 300;
+const keptMs = 300_000;
+/** Short enough for somebody who waits for a remedy. */
+const failureKeptMs = 30_000;
+/** More than there are clusters for one process. */
+const mostKept = 10_000;
 
-interface CachedSecret {
-  readonly value: string;
-  readonly until: number;
-}
-
-/** What an error says to do. */
-export interface SecretAdvice {
-  /** What the names of the secrets start with that may be read; absent where it is one alone. */
+export interface SecretsManagerReaderOptions {
+  /** What the names of the secrets start with that may be read, for what an error says; absent where it is one alone. */
   readonly prefix?: string;
+  /** For a door at which anybody may knock, while the secret has no value, too; by default only values are kept. */
+  readonly failures?: "kept";
 }
 
-/** Secrets Manager with a short memory; only values that were read successfully are remembered. */
+/** Secrets Manager with a short memory, asked about a secret once at a time. */
 export class SecretsManagerReader implements SecretReader {
   readonly #client: SecretsManagerClient;
-  readonly #clock: Clock;
   readonly #prefix: string | undefined;
-  readonly #cache = new Map<string, CachedSecret>();
+  readonly #kept: LRUCache<string, string | Failure>;
 
-  constructor(client: SecretsManagerClient, clock: Clock, advice: SecretAdvice = {}) {
+  constructor(client: SecretsManagerClient, clock: Clock, { prefix, failures }: SecretsManagerReaderOptions = {}) {
     this.#client = client;
-    this.#clock = clock;
-    this.#prefix = advice.prefix;
+    this.#prefix = prefix;
+    this.#kept = new LRUCache({
+      max: mostKept,
+      ttl: keptMs - 1,
+      perf: { now: () => clock.now().getTime() },
+      ttlResolution: 0,
+      ignoreFetchAbort: true,
+      noDeleteOnFetchRejection: true,
+      fetchMethod: async (name, _before, { options }) => {
+        try {
+          return await this.#fetch(name);
+        } catch (error) {
+          if (failures === undefined) throw error;
+          options.ttl = failureKeptMs - 1;
+          return new Failure(error);
+        }
+      },
+    });
   }
 
-  async read(name: string, options: { readonly fresh?: boolean } = {}): Promise<string> {
-    const now = this.#clock.now().getTime();
-    const cached = options.fresh === true ? undefined : this.#cache.get(name);
-    if (cached !== undefined && cached.until > now) return cached.value;
-    const value = await this.#fetch(name);
-    this.#cache.set(name, { value, until: now + CACHE_SECONDS * 1000 });
-    return value;
+  async read(name: string, { fresh = false }: { readonly fresh?: boolean } = {}): Promise<string> {
+    const found = await this.#kept.forceFetch(name, { forceRefresh: fresh });
+    if (found instanceof Failure) throw found.error;
+    return found;
   }
 
   async #fetch(name: string): Promise<string> {
@@ -59,6 +72,14 @@ export class SecretsManagerReader implements SecretReader {
       retry: "transient",
       data: { name },
     });
+  }
+}
+
+class Failure {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
   }
 }
 

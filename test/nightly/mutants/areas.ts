@@ -26,7 +26,7 @@ const engineTests = "test/integration/shared/kube/engine";
 /** Whose turn it is, who may work, and what becomes of what was seen: few of the worker's tests are about these. */
 const leases = ["lease/{lease,held-lease}", "worker/{commit,turns,worker-deaths,work-cluster}"];
 /** What verbs share, but for what they find. */
-const blobSteps = "{desired-part,progress,rebuild-inventory,sync-blobs,unrecorded-ids,weighted-cache}";
+const blobSteps = "{desired-part,progress,rebuild-inventory,sync-blobs,unrecorded-ids}";
 
 /**
  * Where a mutant would be dangerous, and the tests below e2e that are there to kill it. Composition roots (`wire.ts`,
@@ -148,13 +148,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         every: 20,
       },
       identity: {
-        mutate: adapters(
-          "aws/eks-*",
-          "aws/role-sessions",
-          "aws/secrets-reader",
-          "aws/asked-once-secrets",
-          "aws/shared-questions",
-        ),
+        mutate: adapters("aws/eks-*", "aws/role-sessions", "aws/secrets-reader", "aws/shared-questions"),
         tests: [
           "test/unit/shared/adapters/aws/eks-token.test.ts",
           `${adapterTests}/aws/{secrets-reader,eks-access}.test.ts`,

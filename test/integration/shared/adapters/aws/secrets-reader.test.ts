@@ -125,6 +125,22 @@ describe("a value", () => {
     expect([await read(reader), asked]).toEqual(["two", 3]);
   });
 
+  test("is asked for once by all who want it at a time", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    held = { SecretString: "one" };
+    expect(await Promise.all(Array.from({ length: 20 }, () => read(reader)))).toEqual(Array(20).fill("one"));
+    expect(asked).toBe(1);
+  });
+
+  test("that is kept outlives a fresh question that fails", async () => {
+    const reader = new SecretsManagerReader(client, clock);
+    held = { SecretString: "one" };
+    await read(reader);
+    refusal = none;
+    await expect(read(reader, "fresh")).rejects.toMatchObject({ code: "SecretNotFound" });
+    expect([await read(reader), asked]).toEqual(["one", 2]);
+  });
+
   test("is asked for again by whoever needs a fresh one, which is kept for the others", async () => {
     const reader = new SecretsManagerReader(client, clock);
     held = { SecretString: "one" };

@@ -1,5 +1,6 @@
 import { Agent, request as sendRequest } from "node:https";
 import { text } from "node:stream/consumers";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterAddress } from "#test/bench/children.ts";
 
 export interface RawRequest {
@@ -48,11 +49,9 @@ export class RawCluster {
 
   /** All of them, so many at once. */
   async sendAll(requests: readonly RawRequest[], concurrency: number): Promise<void> {
-    let next = 0;
-    const lane = async () => {
-      for (let request = requests[next++]; request !== undefined; request = requests[next++]) await this.send(request);
-    };
-    await Promise.all(Array.from({ length: concurrency }, lane));
+    await runConcurrently(requests, concurrency, async (request) => {
+      await this.send(request);
+    });
   }
 
   close(): void {

@@ -14,11 +14,11 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { errorMessage } from "#shared/base/errors.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { playMutants } from "#test/nightly/mutants/play-mutants.ts";
 import { measuredRate } from "#test/support/measured-rate.ts";
 import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";
 import { playBusySeed, playQuiet, playSeed } from "#test/support/play-seed.ts";
-import { inPool } from "#test/support/pool.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -108,7 +108,7 @@ async function eachSeed(
   const play = await begin();
   const failed: number[] = [];
   let played = 0;
-  await inPool(seeds, parallel, async (seed) => {
+  await runConcurrently(seeds, parallel, async (seed) => {
     try {
       await play(seed);
     } catch (error) {
@@ -128,7 +128,7 @@ async function failCalls(): Promise<number> {
   const failed: number[] = [];
   let failures = 0;
   let missed = 0;
-  await inPool(runs, parallel, async ([index, planned]) => {
+  await runConcurrently(runs, parallel, async ([index, planned]) => {
     try {
       const fired = await playFailing(planned, reference);
       failures += fired.length;

@@ -4,9 +4,9 @@
  * every call.
  */
 import { expect, test } from "vitest";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { measuredRate } from "#test/support/measured-rate.ts";
 import { playFailing, playReference, someFailures } from "#test/support/nth-call.ts";
-import { inPool } from "#test/support/pool.ts";
 import { steadySeed } from "#test/support/run-seed.ts";
 
 /** Before the effect, and as many after it. */
@@ -18,7 +18,7 @@ test("a run in which calls fail ends as the one in which none does", async () =>
   const reference = { ...played, rate };
   const fired = new Set<string>();
   const took: number[] = [];
-  await inPool(someFailures(reference, steadySeed(311_589), runs), atOnce, async (failures) => {
+  await runConcurrently(someFailures(reference, steadySeed(311_589), runs), atOnce, async (failures) => {
     const startedAt = performance.now();
     for (const { className, when } of await playFailing(failures, reference)) fired.add(`${className} ${when}`);
     took.push(Math.round((performance.now() - startedAt) / 1000));

@@ -1,4 +1,5 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { inRanks, rankOf, ranks } from "#shared/kube/apply-order.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { type AppliedObject, applyObject } from "#shared/kube/engine/apply-object.ts";
@@ -8,7 +9,6 @@ import { readExisting } from "#shared/kube/engine/existing-objects.ts";
 import { endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { isDefinition, kindOf, type ResolvedObject, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
 import { RunTime } from "#shared/kube/engine/run-time.ts";
 import { entriesById, type Inventory } from "#shared/kube/inventory.ts";
 import type { KubeObject, ManifestObject } from "#shared/kube/kube-object.ts";

@@ -1,9 +1,9 @@
 import type { Clock } from "#shared/base/clock.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
 import { endsTheLook, failureOf } from "#shared/kube/engine/object-failure.ts";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
 import { computeStatus } from "#shared/kube/health/compute-status.ts";
 import { podTroubles } from "#shared/kube/health/pod-troubles.ts";

@@ -1,6 +1,6 @@
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterClient, KindInfo, KindLookup } from "#shared/kube/cluster-client.ts";
 import { copiedEverywhere, furnitureOf, isFleeting } from "#shared/kube/engine/namespace-furniture.ts";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
 import { type KubeObject, listAt, objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 import { keepMark } from "#shared/kube/membership.ts";
 import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";

@@ -1,9 +1,9 @@
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { definitionGenerations } from "#shared/kube/engine/definition-generations.ts";
 import { foreignObject } from "#shared/kube/engine/foreign-object.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
 import { endsTheLook, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
 import { ownedDigests } from "#shared/kube/field-set.ts";
 import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";

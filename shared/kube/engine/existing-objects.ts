@@ -1,5 +1,5 @@
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
 import { type KubeObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 

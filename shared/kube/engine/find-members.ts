@@ -1,7 +1,7 @@
 import { StarlingError } from "#shared/base/errors.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { type KubeObject, objectIdOf } from "#shared/kube/kube-object.ts";

@@ -1,5 +1,5 @@
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import type { KubeObject } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";

@@ -1,4 +1,5 @@
 import type { Clock } from "#shared/base/clock.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { inDeletionRanks, rankOf, ranks } from "#shared/kube/apply-order.ts";
 import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
@@ -7,7 +8,6 @@ import { stillHolds } from "#shared/kube/engine/ensure-parent.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
 import { endsTheRun, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
 import { RunTime } from "#shared/kube/engine/run-time.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
 import type { InventoryEntry } from "#shared/kube/inventory.ts";

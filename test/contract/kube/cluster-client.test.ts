@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
 import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";

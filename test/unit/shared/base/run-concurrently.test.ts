@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { runConcurrently } from "#shared/kube/engine/run-concurrently.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 
 it("does everything once, never more than the limit at a time", async () => {
   const done: number[] = [];

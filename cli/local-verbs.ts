@@ -3,7 +3,7 @@ import { Argument, type Command } from "commander";
 import type { FaultsSetOptions } from "#cli/commands/local-faults.ts";
 import type { LocalOptions } from "#cli/commands/local-folder.ts";
 import type { LocalServeOptions, LocalUpOptions } from "#cli/commands/local-up.ts";
-import { type AddVerb, wholeNumber } from "#cli/verb.ts";
+import { type AddVerb, wholeNumber } from "#cli/session/verb.ts";
 
 const stateHelp = "where it keeps everything; default ~/.local/state/starling/local";
 

@@ -1,4 +1,4 @@
-import { processIo } from "#cli/io.ts";
 import { runCli } from "#cli/run.ts";
+import { processIo } from "#cli/session/io.ts";
 
 process.exitCode = await runCli(process.argv.slice(2), processIo());

@@ -12,11 +12,11 @@ import type { PruneOptions } from "#cli/commands/prune.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
 import type { RolloutListOptions, RolloutStatusOptions } from "#cli/commands/rollout.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
-import { exitCodes } from "#cli/failure.ts";
-import type { CliIo } from "#cli/io.ts";
 import { localVerbs } from "#cli/local-verbs.ts";
-import { type GlobalOptions, openSession, outputs } from "#cli/session.ts";
-import { type Action, type AddVerb, wholeNumber } from "#cli/verb.ts";
+import { exitCodes } from "#cli/session/failure.ts";
+import type { CliIo } from "#cli/session/io.ts";
+import { type GlobalOptions, openSession, outputs } from "#cli/session/session.ts";
+import { type Action, type AddVerb, wholeNumber } from "#cli/session/verb.ts";
 
 const exitHelp = `
 Exit codes: 0 done, equal or ready; 1 no (not ready, halted, failed, refused); 2 wrong input; 3 could not find out

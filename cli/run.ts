@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
-import { CliFailure, exitCodes } from "#cli/failure.ts";
-import type { CliIo } from "#cli/io.ts";
 import { createProgram } from "#cli/program.ts";
+import { CliFailure, exitCodes } from "#cli/session/failure.ts";
+import type { CliIo } from "#cli/session/io.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { plainLine, plainText } from "#shared/base/plain-text.ts";
 

@@ -1,10 +1,16 @@
-import { ApiFailure } from "#cli/api-client.ts";
-import { type ApplyPart, partsOf } from "#cli/apply-parts.ts";
-import { confirmConsequences } from "#cli/confirm.ts";
-import { CliFailure, type ExitReason } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { type CheckedDocument, type DocumentProblem, invalid, readDocuments, told } from "#cli/read-documents.ts";
-import type { Session } from "#cli/session.ts";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { type ApplyPart, partsOf } from "#cli/session/apply-parts.ts";
+import { confirmConsequences } from "#cli/session/confirm.ts";
+import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
+import {
+  type CheckedDocument,
+  type DocumentProblem,
+  invalid,
+  readDocuments,
+  told,
+} from "#cli/session/read-documents.ts";
+import type { Session } from "#cli/session/session.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 

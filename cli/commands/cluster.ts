@@ -1,9 +1,9 @@
-import { ApiFailure } from "#cli/api-client.ts";
-import { confirmConsequences } from "#cli/confirm.ts";
-import { CliFailure, type ExitReason } from "#cli/failure.ts";
-import { objectPath } from "#cli/kind-names.ts";
-import { requireReadable } from "#cli/require-readable.ts";
-import type { Session } from "#cli/session.ts";
+import { requireReadable } from "#cli/format/require-readable.ts";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { confirmConsequences } from "#cli/session/confirm.ts";
+import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
+import { objectPath } from "#cli/session/kind-names.ts";
+import type { Session } from "#cli/session/session.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 
 export interface AcceptOptions {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { ExitReason } from "#cli/failure.ts";
-import type { Session } from "#cli/session.ts";
+import type { ExitReason } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 
 const kinds = "source cluster syncgroup sync rollout";
 

@@ -1,8 +1,8 @@
-import { contextPath, readContexts, writeContexts } from "#cli/contexts.ts";
-import { type ExitReason, usageFailure } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
-import type { Session } from "#cli/session.ts";
+import { contextPath, readContexts, writeContexts } from "#cli/session/contexts.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 
 export async function contextList(session: Session): Promise<ExitReason> {
   const file = readContexts(session.io);

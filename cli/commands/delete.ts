@@ -1,9 +1,9 @@
-import { ApiFailure } from "#cli/api-client.ts";
-import { confirmConsequences } from "#cli/confirm.ts";
-import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { objectState } from "#cli/format/object-state.ts";
-import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/kind-names.ts";
-import type { Session } from "#cli/session.ts";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { confirmConsequences } from "#cli/session/confirm.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import type { Session } from "#cli/session/session.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 
 const POLL_MS = 1000;

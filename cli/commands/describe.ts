@@ -1,10 +1,10 @@
-import { type ExitReason, usageFailure } from "#cli/failure.ts";
 import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
 import { formatRolloutStatus, MANY_CLUSTERS } from "#cli/format/rollout-status.ts";
-import { type NamedObject, objectPath, parseOne } from "#cli/kind-names.ts";
-import { readList } from "#cli/read-list.ts";
-import type { Session } from "#cli/session.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
 import type {
   ClusterObject,
   EventItem,

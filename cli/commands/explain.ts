@@ -1,8 +1,8 @@
-import { type ExitReason, usageFailure } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
-import { parseKind } from "#cli/kind-names.ts";
-import type { Session } from "#cli/session.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { parseKind } from "#cli/session/kind-names.ts";
+import type { Session } from "#cli/session/session.ts";
 import { jsonSchemaOf } from "#shared/fleet/kinds/document.ts";
 import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
 

@@ -1,11 +1,11 @@
-import { ApiFailure } from "#cli/api-client.ts";
-import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { formatAge } from "#cli/format/age.ts";
 import { actText } from "#cli/format/object-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
-import { pathSegment } from "#cli/kind-names.ts";
-import type { Session } from "#cli/session.ts";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { pathSegment } from "#cli/session/kind-names.ts";
+import type { Session } from "#cli/session/session.ts";
 import type { FreezeObject } from "#shared/fleet/api/freeze-object.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";

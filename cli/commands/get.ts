@@ -1,12 +1,12 @@
-import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { getTable, worstFirst } from "#cli/format/get-table.ts";
 import { objectState, planOf } from "#cli/format/object-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { findState, needsSomebody, paintState, stateWords } from "#cli/format/state-words.ts";
 import { formatTable } from "#cli/format/table.ts";
-import { type KindName, listPath, objectPath, parseKind, parseNamed, shortName } from "#cli/kind-names.ts";
-import { readList } from "#cli/read-list.ts";
-import type { Session } from "#cli/session.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { type KindName, listPath, objectPath, parseKind, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
 import { type ApiList, listOf } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
-import type { Session } from "#cli/session.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 import { nameSchema } from "#shared/fleet/kinds/metadata.ts";
 import { partPath } from "#shared/fleet/kinds/source.ts";
 import { checkGitUrl } from "#shared/source/git-url.ts";

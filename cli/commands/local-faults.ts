@@ -1,8 +1,8 @@
 import { askMachine, type LocalOptions, runningMachine, stateFlag, stateFolder } from "#cli/commands/local-folder.ts";
-import { type ExitReason, usageFailure } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
-import type { Session } from "#cli/session.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 import type { ControlCall, ListedFaults } from "#local/serve/control-server.ts";
 
 const MAX_SEED = 2 ** 32 - 1;

@@ -1,9 +1,9 @@
 /** Where the machine in the background keeps everything, and what is known of it from there. */
 import { join, resolve } from "node:path";
-import { type Context, readContexts, writeContexts } from "#cli/contexts.ts";
-import { CliFailure } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import type { Session } from "#cli/session.ts";
+import { type Context, readContexts, writeContexts } from "#cli/session/contexts.ts";
+import { CliFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { type ControlCall, callControl, type ListedFaults } from "#local/serve/control-server.ts";
 import { type MachineFile, readMachine } from "#local/serve/machine-file.ts";

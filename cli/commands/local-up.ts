@@ -17,10 +17,10 @@ import {
   stateFolder,
   withLocalFailures,
 } from "#cli/commands/local-folder.ts";
-import { confirmConsequences } from "#cli/confirm.ts";
-import { contextPath } from "#cli/contexts.ts";
-import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
-import type { Session } from "#cli/session.ts";
+import { confirmConsequences } from "#cli/session/confirm.ts";
+import { contextPath } from "#cli/session/contexts.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { contextsOf } from "#local/clusters/kubeconfig-file.ts";
 import { accountText, ownCluster, removalCommand, serverVersion } from "#local/clusters/own-cluster.ts";

@@ -13,12 +13,12 @@ import {
   stateFlag,
   stateFolder,
 } from "#cli/commands/local-folder.ts";
-import { CliFailure, type ExitReason } from "#cli/failure.ts";
 import { formatAge } from "#cli/format/age.ts";
 import { objectState } from "#cli/format/object-state.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
-import type { Session } from "#cli/session.ts";
+import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 import { removalCommand } from "#local/clusters/own-cluster.ts";
 import { type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import type { ListedFaults } from "#local/serve/control-server.ts";

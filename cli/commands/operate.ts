@@ -1,8 +1,8 @@
-import { type ExitReason, usageFailure } from "#cli/failure.ts";
 import { actText, objectState, planOf } from "#cli/format/object-state.ts";
-import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/kind-names.ts";
-import { requireReadable } from "#cli/require-readable.ts";
-import type { Session } from "#cli/session.ts";
+import { requireReadable } from "#cli/format/require-readable.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
+import type { Session } from "#cli/session/session.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 

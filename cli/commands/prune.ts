@@ -1,9 +1,9 @@
-import { ApiFailure } from "#cli/api-client.ts";
-import { confirmConsequences } from "#cli/confirm.ts";
-import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
-import { objectPath, parseOne, shortName } from "#cli/kind-names.ts";
-import { requireReadable } from "#cli/require-readable.ts";
-import type { Session } from "#cli/session.ts";
+import { requireReadable } from "#cli/format/require-readable.ts";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { confirmConsequences } from "#cli/session/confirm.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { objectPath, parseOne, shortName } from "#cli/session/kind-names.ts";
+import type { Session } from "#cli/session/session.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";

@@ -1,11 +1,11 @@
-import { confirmConsequences } from "#cli/confirm.ts";
-import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { objectState } from "#cli/format/object-state.ts";
+import { requireReadable } from "#cli/format/require-readable.ts";
 import { formatTable } from "#cli/format/table.ts";
-import { objectPath } from "#cli/kind-names.ts";
-import { readList } from "#cli/read-list.ts";
-import { requireReadable } from "#cli/require-readable.ts";
-import type { Session } from "#cli/session.ts";
+import { confirmConsequences } from "#cli/session/confirm.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { objectPath } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { AnyObject, ClusterObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";

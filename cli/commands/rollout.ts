@@ -1,14 +1,14 @@
-import { ApiFailure } from "#cli/api-client.ts";
-import { CliFailure, type ExitReason, usageFailure } from "#cli/failure.ts";
 import { getTable } from "#cli/format/get-table.ts";
 import { objectState } from "#cli/format/object-state.ts";
 import { formatProgress, formatRolloutStatus, MANY_CLUSTERS } from "#cli/format/rollout-status.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { paintState } from "#cli/format/state-words.ts";
 import { formatTable } from "#cli/format/table.ts";
-import { findKind, listPath, objectPath } from "#cli/kind-names.ts";
-import { readList } from "#cli/read-list.ts";
-import type { Session } from "#cli/session.ts";
+import { ApiFailure } from "#cli/session/api-client.ts";
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { findKind, listPath, objectPath } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import type { Session } from "#cli/session/session.ts";
 import type { AnyObject, RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 

@@ -1,7 +1,7 @@
-import type { ExitReason } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import { readDocuments } from "#cli/read-documents.ts";
-import type { Session } from "#cli/session.ts";
+import type { ExitReason } from "#cli/session/failure.ts";
+import { readDocuments } from "#cli/session/read-documents.ts";
+import type { Session } from "#cli/session/session.ts";
 
 export interface ValidateOptions {
   readonly filename: readonly string[];

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import type { ExitReason } from "#cli/failure.ts";
 import { serialise } from "#cli/format/serialise.ts";
-import type { Session } from "#cli/session.ts";
+import type { ExitReason } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 
 export async function version(session: Session): Promise<ExitReason> {

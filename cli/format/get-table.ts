@@ -3,7 +3,7 @@ import { objectState } from "#cli/format/object-state.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { stateRank } from "#cli/format/state-words.ts";
 import { shorten, type Table } from "#cli/format/table.ts";
-import type { KindName } from "#cli/kind-names.ts";
+import type { KindName } from "#cli/session/kind-names.ts";
 import type {
   AnyObject,
   ClusterObject,

@@ -1,5 +1,5 @@
 import { dump } from "js-yaml";
-import type { Output } from "#cli/session.ts";
+import type { Output } from "#cli/session/session.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { CliIo } from "#cli/io.ts";
 import { runCli } from "#cli/run.ts";
+import type { CliIo } from "#cli/session/io.ts";
 import { apiHandler } from "#functions/api/api-handler.ts";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts";

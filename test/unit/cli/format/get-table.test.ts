@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { getTable, worstFirst } from "#cli/format/get-table.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
-import type { KindName } from "#cli/kind-names.ts";
+import type { KindName } from "#cli/session/kind-names.ts";
 import {
   type AnyObject,
   clusterObject,

@@ -1,4 +1,4 @@
-import type { Session } from "#cli/session.ts";
+import type { Session } from "#cli/session/session.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
 
 /** The API gives at most so many items at once. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { CliFailure, usageFailure } from "#cli/failure.ts";
-import type { CliIo } from "#cli/io.ts";
+import { CliFailure, usageFailure } from "#cli/session/failure.ts";
+import type { CliIo } from "#cli/session/io.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { withoutServerFields } from "#shared/fleet/api/exported.ts";

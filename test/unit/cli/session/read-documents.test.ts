@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { problemLine } from "#cli/read-documents.ts";
+import { problemLine } from "#cli/session/read-documents.ts";
 import { lineFinder } from "#shared/source/yaml/line-finder.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ApiClient, type AwsKeys, createApiClient } from "#cli/api-client.ts";
-import { chooseContext, findContext, type NamedContext } from "#cli/contexts.ts";
-import { CliFailure, usageFailure } from "#cli/failure.ts";
-import type { CliIo } from "#cli/io.ts";
-import type { DocumentNamespace } from "#cli/read-documents.ts";
+import { type ApiClient, type AwsKeys, createApiClient } from "#cli/session/api-client.ts";
+import { chooseContext, findContext, type NamedContext } from "#cli/session/contexts.ts";
+import { CliFailure, usageFailure } from "#cli/session/failure.ts";
+import type { CliIo } from "#cli/session/io.ts";
+import type { DocumentNamespace } from "#cli/session/read-documents.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";

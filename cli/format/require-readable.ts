@@ -1,5 +1,5 @@
-import { CliFailure } from "#cli/failure.ts";
 import { objectState } from "#cli/format/object-state.ts";
+import { CliFailure } from "#cli/session/failure.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 
 /** The object, for who cannot go on without it. @throws CliFailure when only a newer version can read it. */

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import type { ExitReason } from "#cli/failure.ts";
-import type { Session } from "#cli/session.ts";
+import type { ExitReason } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 
 /** What a verb does with its session, its arguments and its own options. */
 export type Action<Options> = (session: Session, args: readonly string[], options: Options) => Promise<ExitReason>;

@@ -1,4 +1,4 @@
-import { usageFailure } from "#cli/failure.ts";
+import { usageFailure } from "#cli/session/failure.ts";
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 
 export type KindName = "Source" | "Cluster" | "SyncGroup" | "Sync" | "Rollout";

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { CliFailure } from "#cli/failure.ts";
-import type { CliIo } from "#cli/io.ts";
+import { CliFailure } from "#cli/session/failure.ts";
+import type { CliIo } from "#cli/session/io.ts";
 
 /** The SDK adds notes of its own to credentials it was given: other members are left out, not refused. */
 const credentials = z.union([

@@ -1,5 +1,5 @@
-import { CliFailure } from "#cli/failure.ts";
-import type { Session } from "#cli/session.ts";
+import { CliFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 
 /**

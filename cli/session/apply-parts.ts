@@ -1,5 +1,5 @@
 /** Documents as the API takes them: in parts of a size that it bears, what others refer to first. */
-import type { CheckedDocument } from "#cli/read-documents.ts";
+import type { CheckedDocument } from "#cli/session/read-documents.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { writableKinds } from "#shared/fleet/kinds/document.ts";
 

@@ -37,7 +37,7 @@ export const renderMessage = z.strictObject({
 });
 
 /** api, rollout, apply, tick -> apply: the cluster has work. */
-export const applyMessage = z.strictObject({ to: z.literal("apply"), cluster: z.string() });
+const applyMessage = z.strictObject({ to: z.literal("apply"), cluster: z.string() });
 
 /** rollout, apply -> report: the state of a Sync on a cluster, or of a rollout, changed. */
 export const reportMessage = z.strictObject({

@@ -114,7 +114,7 @@ export async function listFreezes(ports: ApiPorts): Promise<readonly FreezeObjec
 }
 
 /** @throws StarlingError `BrakeUnreadable` */
-export async function readBrake({ table }: Pick<ApiPorts, "table">): Promise<BrakeRow | undefined> {
+async function readBrake({ table }: Pick<ApiPorts, "table">): Promise<BrakeRow | undefined> {
   const row = await table.get<Row>(keys.brake);
   if (row === undefined) return undefined;
   const reading = brakeAmong([row]);

@@ -1,6 +1,5 @@
 import type { Interceptor } from "#local/cluster/interception.ts";
 
-export type { User } from "#local/cluster/authorization/user.ts";
 export type { Interceptor } from "#local/cluster/interception.ts";
 
 import { randomBytes, randomUUID } from "node:crypto";
@@ -21,7 +20,7 @@ import { loadState, saveState } from "#local/cluster/state-files.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
 export type { Authenticator } from "#local/cluster/authorization/authentication.ts";
-export { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";
+export type { ClusterFaults } from "#local/cluster/faults.ts";
 export type { RequestRecord } from "#local/cluster/request-listener.ts";
 
 export interface ClusterHostOptions {

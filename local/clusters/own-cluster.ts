@@ -52,7 +52,7 @@ export async function ownCluster({
 }
 
 /** What is made in the cluster, in the order it is made. */
-export const accountObjects: readonly JsonObject[] = [
+const accountObjects: readonly JsonObject[] = [
   { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
   { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace: NAMESPACE } },
   {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "#shared/base/json.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 
-export const benchGroup = "bench.example.com";
+const benchGroup = "bench.example.com";
 
 /** What is there before a set is applied; no part of any set. */
 export function groundObjects(namespaces: readonly string[]): readonly ManifestObject[] {

@@ -26,7 +26,7 @@ export interface BuildWorld {
   stop(): Promise<void>;
 }
 
-export const buildBucket = "blobs";
+const buildBucket = "blobs";
 export const renderCredentials = { accessKeyId: "render", secretAccessKey: "secret of render" };
 
 /** S3 and Lambda behind a fault proxy, with what `render` has to have things built. */

@@ -50,7 +50,7 @@ function clusterRole(verbs: readonly string[]): string {
 }
 
 /** What each revision changes; `null` deletes a file. */
-export const revisions: readonly Readonly<Record<string, string | null>>[] = [
+const revisions: readonly Readonly<Record<string, string | null>>[] = [
   {
     "deploy/namespace.yaml": namespaceManifest,
     "deploy/definition.yaml": definition,

@@ -81,7 +81,7 @@ function absentEntry(id: ResolvedObject["id"], object: ManifestObject): Inventor
 }
 
 /** Everything that carries the label and is not recorded. */
-export function foreignAmong({ objects }: FoundMembers, inventory: Inventory): readonly ForeignObject[] {
+function foreignAmong({ objects }: FoundMembers, inventory: Inventory): readonly ForeignObject[] {
   const keys = new Set(inventory.entries.map(({ id }) => objectIdKey(id)));
   // The same object under another group is no other.
   const uids = new Set(inventory.entries.map(({ uid }) => uid));

@@ -105,7 +105,7 @@ function createAccessEntry(arn: string, { body }: EksRequest, register: EksRegis
 }
 
 /** As EKS names those who were not given a name. */
-export function usernameOf(principalArn: string): string {
+function usernameOf(principalArn: string): string {
   const role = /^arn:([^:]+):iam::(\d+):role\/(?:.*\/)?([^/]+)$/.exec(principalArn);
   if (role === null) return principalArn;
   const [, partition, account, name] = role;

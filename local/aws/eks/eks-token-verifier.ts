@@ -29,7 +29,7 @@ export interface EksIdentity {
 }
 
 /** A token that is refused, with the words of the authenticator. */
-export class EksTokenRefusal extends Error {}
+class EksTokenRefusal extends Error {}
 
 const prefix = "k8s-aws-v1.";
 const maxTokenBytes = 4096;

@@ -67,7 +67,7 @@ export async function putSecret(
 }
 
 /** What a queue is called on SQS. */
-export function queueNameOf({ name, fifo }: Pick<QueuePlan, "name" | "fifo">): string {
+function queueNameOf({ name, fifo }: Pick<QueuePlan, "name" | "fifo">): string {
   return fifo ? `${name}.fifo` : name;
 }
 

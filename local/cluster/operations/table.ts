@@ -23,7 +23,7 @@ const ageUnits: readonly (readonly [string, number, number])[] = [
 ];
 
 /** `5m`: the time since a timestamp as kubectl prints it, in the largest unit that keeps two digits. */
-export function age(timestamp: string | undefined, nowMs: number): string {
+function age(timestamp: string | undefined, nowMs: number): string {
   if (timestamp === undefined) return "<unknown>";
   const seconds = Math.max(0, Math.floor((nowMs - Date.parse(timestamp)) / 1_000));
   for (const [unit, size, limit] of ageUnits) {

@@ -43,5 +43,3 @@ const namespaceSchema = z
 
 export const namespacedMetadata = z.strictObject({ ...common, namespace: namespaceSchema });
 export const installationMetadata = z.strictObject(common);
-
-export type Metadata = z.infer<typeof installationMetadata> & { readonly namespace?: string };

@@ -5,14 +5,13 @@ import { API_VERSION, nameSchema, namespacedMetadata } from "#shared/fleet/kinds
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 
-export const stageSchema = z.strictObject({
+const stageSchema = z.strictObject({
   name: nameSchema,
   /** Absent: the catch-all, which takes every cluster no earlier stage took. */
   clusters: clusterSelectionSchema.optional(),
   /** Clusters of this stage that may be changing at once; never more than the strategy's bound. */
   maxConcurrent: clusterCountSchema.optional(),
 });
-export type Stage = z.infer<typeof stageSchema>;
 
 function duplicateNames(items: readonly { readonly name: string }[]): boolean {
   return new Set(items.map((item) => item.name)).size !== items.length;

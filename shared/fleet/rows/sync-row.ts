@@ -257,7 +257,7 @@ export function isDenied(observed: Observed | undefined): boolean {
   return observed?.phase === "Retrying" && observed.reason === "BlobDenied";
 }
 
-export function isSettled(phase: Phase): boolean {
+function isSettled(phase: Phase): boolean {
   return phase === "Ready" || phase === "Failed" || phase === "Gone";
 }
 

@@ -29,7 +29,7 @@ export interface Delivery {
   readonly planner: Disturbance;
 }
 
-export const undisturbed: Delivery = { pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} };
+const undisturbed: Delivery = { pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} };
 
 interface Queued {
   readonly message: Message;

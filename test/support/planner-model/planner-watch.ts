@@ -243,7 +243,7 @@ function byNumber(a: number, b: number): number {
   return a - b;
 }
 
-export function boundOf(rollout: RolloutRow): number {
+function boundOf(rollout: RolloutRow): number {
   return Math.max(1, resolveCount(rollout.strategy.maxConcurrent, rollout.selected));
 }
 

@@ -54,6 +54,7 @@ const oneByOne: Readonly<Record<string, FaultOptions>> = {
   "conflicts of transactions": { ...quiet, dynamodb: { ...quiet.dynamodb, transactionConflict: 0.3 } },
   throttles: { ...quiet, dynamodb: { ...quiet.dynamodb, throttle: 0.2 } },
   "indexes that lag": { ...quiet, dynamodb: { ...quiet.dynamodb, indexLagMs: 3000 } },
+  "pages that end early": { ...quiet, dynamodb: { ...quiet.dynamodb, shortPage: 0.7 } },
   "batches left undone": { ...quiet, dynamodb: { ...quiet.dynamodb, unprocessed: 0.7 } },
   "broken connections": {
     dynamodb: { ...quiet.dynamodb, resetBefore: 0.05, resetAfter: 0.05 },

@@ -34,6 +34,7 @@ export function weatherOf(seed: number, rate: number): Weather {
   const some = someOf(random);
   // By chance of its own: what a seed brought to the other services, it goes on bringing.
   const later = someOf(createRandom(seed + 1_000_003));
+  const latest = someOf(createRandom(seed + 2_000_003));
   const { dynamodb, sqs, s3, lambda } = hostile;
   const connection = (
     { resetBefore, resetAfter, serverError, expiredCredentials }: ConnectionFaults,
@@ -52,6 +53,7 @@ export function weatherOf(seed: number, rate: number): Weather {
         transactionConflict: some(dynamodb.transactionConflict),
         throttle: some(dynamodb.throttle),
         unprocessed: some(dynamodb.unprocessed),
+        shortPage: latest(dynamodb.shortPage),
         indexLagMs: lag(random, rate),
       },
       sqs: {

@@ -34,6 +34,11 @@ export function createDynamoFront({ context, forward }: DynamoFrontOptions): Dyn
       const partial = splitBatch(call, context);
       if (partial !== undefined) return answerPartially(call, partial);
     }
+    if (isUnlimitedQuery(call) && context.random.chance(context.faults().dynamodb.shortPage)) {
+      context.injected("dynamodb:shortPage");
+      const request = { ...call.request, Limit: 1 };
+      return index.send({ ...call, request, http: withBody(call, request) });
+    }
     return index.send(call);
   }
 
@@ -80,6 +85,10 @@ function refuse(call: AwsCall, { faults, random, injected }: FaultContext): Http
     message,
     members: { Message: message, CancellationReasons },
   });
+}
+
+function isUnlimitedQuery({ operation, request }: AwsCall): boolean {
+  return operation === "Query" && request.Limit === undefined;
 }
 
 interface Split {

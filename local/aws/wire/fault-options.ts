@@ -28,6 +28,8 @@ export interface DynamoFaults extends ConnectionFaults {
   readonly throttle: number;
   /** Batches that are done in part (UnprocessedItems, UnprocessedKeys). */
   readonly unprocessed: number;
+  /** Queries without a limit whose first page ends after one item, as one may at any size of items. */
+  readonly shortPage: number;
   /** Every write appears in the indexes after a random time up to this; 0 = at once, as no real index does. */
   readonly indexLagMs: number;
 }
@@ -69,7 +71,7 @@ const steady: ConnectionFaults = { resetBefore: 0, resetAfter: 0, serverError: 0
 
 /** No faults: the emulators as they are, plus what S3 does and the emulator does not (conditional writes). */
 export const quiet: FaultOptions = {
-  dynamodb: { ...steady, transactionConflict: 0, throttle: 0, unprocessed: 0, indexLagMs: 0 },
+  dynamodb: { ...steady, transactionConflict: 0, throttle: 0, unprocessed: 0, shortPage: 0, indexLagMs: 0 },
   sqs: {
     ...steady,
     lose: 0,
@@ -89,7 +91,7 @@ const shaky: ConnectionFaults = { resetBefore: 0.01, resetAfter: 0.01, serverErr
 
 /** Every fault at once, often enough to meet each within a few hundred calls, rarely enough to make progress. */
 export const hostile: FaultOptions = {
-  dynamodb: { ...shaky, transactionConflict: 0.05, throttle: 0.03, unprocessed: 0.2, indexLagMs: 200 },
+  dynamodb: { ...shaky, transactionConflict: 0.05, throttle: 0.03, unprocessed: 0.2, shortPage: 0.2, indexLagMs: 200 },
   sqs: {
     ...shaky,
     lose: 0.03,
@@ -118,6 +120,7 @@ export const everyday: FaultOptions = {
     transactionConflict: 0.01,
     throttle: 0.005,
     unprocessed: 0.05,
+    shortPage: 0.2,
     indexLagMs: 50,
   },
   sqs: {

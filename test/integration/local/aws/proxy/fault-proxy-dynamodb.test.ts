@@ -9,6 +9,7 @@ import {
   ListTablesCommand,
   PutItemCommand,
   QueryCommand,
+  type QueryCommandInput,
   TransactGetItemsCommand,
   TransactWriteItemsCommand,
   UpdateItemCommand,
@@ -157,6 +158,30 @@ test("a batch is read in part, with the options of the request for the rest", as
   }
   expect(rounds).toBeGreaterThan(1);
   expect(found.sort()).toEqual(all);
+});
+
+test("a page ends early where nobody said how long it is to be, and says where the next one begins", async () => {
+  const pk = randomUUID();
+  const all = ["a", "b", "c"];
+  for (const sk of all) await aws.dynamodb.send(put(pk, sk));
+  disturb({ shortPage: 1 });
+  const query = {
+    TableName: "rows",
+    KeyConditionExpression: "pk = :pk",
+    ExpressionAttributeValues: { ":pk": { S: pk } },
+  };
+  const found: string[][] = [];
+  for (let after: QueryCommandInput["ExclusiveStartKey"]; found.length < 4; ) {
+    const { Items = [], LastEvaluatedKey } = await aws.dynamodb.send(
+      new QueryCommand({ ...query, ExclusiveStartKey: after }),
+    );
+    found.push(Items.map(({ sk }) => sk?.S ?? ""));
+    after = LastEvaluatedKey;
+    if (after === undefined) break;
+  }
+  expect(found.filter((page) => page.length > 0)).toEqual([["a"], ["b"], ["c"]]);
+  const { Items, LastEvaluatedKey } = await aws.dynamodb.send(new QueryCommand({ ...query, Limit: 3 }));
+  expect([Items?.length, LastEvaluatedKey?.sk?.S]).toEqual([3, "c"]);
 });
 
 test("an index lags behind every kind of write, and catches up", async () => {

@@ -39,7 +39,7 @@ const stillSeconds = 60;
 
 export async function tellBusyDay(world: World, options: BusyDayOptions = {}): Promise<void> {
   const day = begin(world, options);
-  for (const chapter of [settleIn, pushOnAndOn, suspendSync, suspendGroup, deselect, meetAtOneObject, holdObject]) {
+  for (const chapter of [settleIn, pushOnAndOn, suspendAndDeselect, suspendGroup, meetAtOneObject, holdObject]) {
     options.step?.(chapter.name);
     await chapter(day);
   }
@@ -144,15 +144,37 @@ async function pushOnAndOn(day: Day): Promise<void> {
   await day.untilWell(await day.push({ "deploy/e": null }));
 }
 
-async function suspendSync(day: Day): Promise<void> {
+/**
+ * A Sync is suspended, and in the middle of a rollout one of its group's clusters is deselected. That one keeps what it
+ * has, to the last version, and is taken to what there is then when it is back.
+ */
+async function suspendAndDeselect(day: Day): Promise<void> {
   const { world } = day;
   await operate(world, "suspend", { path: "syncs/own", document: ownDocument(21) });
+  const before = (await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0;
+  await day.push({ "deploy/f": { color: "blue" } });
+  await day.waitFor("a rollout is under way", async () => {
+    return ((await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0) > before;
+  });
+  await label(world, "c3", { web: "no" });
+  await day.waitFor("c3 is forgotten", async () => (await day.sync("c3", "deploy")) === undefined);
   const since = world.clock.now();
-  const commit = await day.push({ "own/b": { color: "blue" } });
+  const commit = await day.push({
+    "own/b": { color: "blue" },
+    "deploy/c": null,
+    "deploy/f": { color: "red" },
+  });
   await day.untilInSync("web", commit);
   await day.untilInSync("tools", commit);
-  await staysStill(day, { folder: "own", clusters: ["c1"], since }, () => touch(day, "c1", "own"));
+  const own = { folder: "own", clusters: ["c1"] } as const;
+  const left = { folder: "deploy", clusters: ["c3"] } as const;
+  await staysStill(day, { places: [own, left], since }, async () => {
+    await touch(day, "c1", "own");
+    await touch(day, "c3", "deploy");
+  });
   await operate(world, "resume", { path: "syncs/own", document: ownDocument() });
+  await label(world, "c3", { web: "yes" });
+  await day.waitFor("c3 is selected", async () => (await day.sync("c3", "deploy")) !== undefined);
   await day.untilWell(commit);
 }
 
@@ -169,7 +191,8 @@ async function suspendGroup(day: Day): Promise<void> {
   const commit = await day.push({ "deploy/e": { color: "blue" } });
   await day.untilInSync("tools", commit);
   const attempts = await attemptsOf(day);
-  await staysStill(day, { folder: "deploy", clusters: ["c1", "c2", "c3"], since }, async () => {
+  const places = [{ folder: "deploy", clusters: ["c1", "c2", "c3"] }] as const;
+  await staysStill(day, { places, since }, async () => {
     world.fleet.intercept(undefined);
     await touch(day, "c1", "deploy");
   });
@@ -181,26 +204,6 @@ async function suspendGroup(day: Day): Promise<void> {
 async function attemptsOf(day: Day): Promise<unknown> {
   const syncs = await Promise.all(busyClusters.map(({ name }) => day.sync(name, "deploy")));
   return syncs.map((sync) => sync?.status.desired?.attempt);
-}
-
-/** It keeps what it has, to the last version, and is taken to what there is then when it is back. */
-async function deselect(day: Day): Promise<void> {
-  const { world } = day;
-  const before = (await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0;
-  await day.push({ "deploy/f": { color: "blue" } });
-  await day.waitFor("a rollout is under way", async () => {
-    return ((await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0) > before;
-  });
-  await label(world, "c3", { web: "no" });
-  await day.waitFor("c3 is forgotten", async () => (await day.sync("c3", "deploy")) === undefined);
-  const since = world.clock.now();
-  const commit = await day.push({ "deploy/c": null, "deploy/f": { color: "red" } });
-  await day.untilInSync("web", commit);
-  await day.untilInSync("tools", commit);
-  await staysStill(day, { folder: "deploy", clusters: ["c3"], since }, () => touch(day, "c3", "deploy"));
-  await label(world, "c3", { web: "yes" });
-  await day.waitFor("c3 is selected", async () => (await day.sync("c3", "deploy")) !== undefined);
-  await day.untilWell(commit);
 }
 
 /** Who has it keeps it; the other one says whose it is, and writes nothing to it. */
@@ -240,26 +243,31 @@ async function holdObject(day: Day): Promise<void> {
 }
 
 interface Stillness {
-  readonly folder: Folder;
-  readonly clusters: readonly string[];
+  readonly places: readonly { readonly folder: Folder; readonly clusters: readonly string[] }[];
   /** When what stops it was acknowledged. */
   readonly since: Date;
 }
 
 /** When what was under way is over, nothing is written any more, whatever somebody does by hand. */
-async function staysStill(day: Day, { folder, clusters, since }: Stillness, act: () => Promise<void>): Promise<void> {
+async function staysStill(day: Day, { places, since }: Stillness, act: () => Promise<void>): Promise<void> {
   const { world, witness } = day;
   const allowed = readBeforeSeconds + sentAgainSeconds * world.clock.rate;
   const from = since.getTime() + allowed * 1000;
   await day.waitFor("what was under way is over", async () => world.clock.now().getTime() >= from);
   const begun = world.clock.now();
   await act();
-  const { home } = parts[folder];
-  const look = () => Promise.all(clusters.map((cluster) => witness.snapshot(cluster, home)));
+  const look = () =>
+    Promise.all(
+      places.flatMap(({ folder, clusters }) =>
+        clusters.map((cluster) => witness.snapshot(cluster, parts[folder].home)),
+      ),
+    );
   const before = await look();
   await day.sleep(stillSeconds);
-  assert.deepEqual(await witness.writes(folder, clusters, begun), [], `${folder} is written to`);
-  assert.deepEqual(await look(), before, `objects of ${folder} have changed`);
+  for (const { folder, clusters } of places) {
+    assert.deepEqual(await witness.writes(folder, clusters, begun), [], `${folder} is written to`);
+  }
+  assert.deepEqual(await look(), before, "objects have changed that nothing is to be written to");
 }
 
 /** Somebody changes an object of the folder behind Starling's back. */

@@ -7,6 +7,7 @@ import type { RequestRecord } from "#local/cluster/cluster-host.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { parentNamespace } from "#shared/kube/parent-object.ts";
+import { blindCalls } from "#test/support/blind-calls.ts";
 import {
   busyPlaces,
   type Contents,
@@ -33,7 +34,10 @@ export interface Witness {
   snapshot(cluster: string, home: string): Promise<Snapshot>;
   /** Requests of Starling to write an object of this folder, or what its cluster remembers of it, answered since then. */
   writes(folder: Folder, clusters: readonly string[], since: Date): Promise<readonly string[]>;
-  /** Where all is in sync: what git wants is there, and nothing else; nothing was made twice, or deleted by mistake. */
+  /**
+   * Where all is in sync: what git wants is there, and nothing else; nothing was made twice, or deleted by mistake; no
+   * call to the table was blind.
+   */
   seesAllWell(): Promise<void>;
   /** In the end: the rows know each object by its uid, and nothing is under way. */
   seesTheEnd(): Promise<void>;
@@ -47,6 +51,12 @@ export function busyWitness(world: World): Witness {
   const uids = new Map<string, string>();
   /** `<cluster> <path>` -> how often it may be made. */
   const mayBeMade = new Map<string, number>();
+  const blind = new Set<string>();
+  world.machine.proxy.intercept({
+    before(call) {
+      for (const each of blindCalls(call)) blind.add(each);
+    },
+  });
 
   /** Both groups have some objects: those are of the first that had them. */
   function wantedBy(folder: Folder, cluster: string): readonly WantedObject[] {
@@ -150,6 +160,7 @@ export function busyWitness(world: World): Witness {
         .map(({ cluster, method, path }) => `${cluster} ${method} ${path}`);
     },
     async seesAllWell() {
+      assert.deepEqual([...blind], [], "written over, or read, whatever somebody else wrote meanwhile");
       checkDeletions();
       checkCreations();
       for (const cluster of clusters()) await checkContents(cluster);

@@ -2,7 +2,7 @@ import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 /** Rows that several write. The others, of directories, go with one of these in every transaction. */
-const shared: ReadonlySet<string> = new Set([
+export const sharedRows: ReadonlySet<string> = new Set([
   ...["Source", "SyncGroup", "Sync", "Cluster", "SyncOnCluster"],
   ...["Head", "Rollout", "Target", "Rendering", "Brake", "Lease"],
 ]);
@@ -20,7 +20,7 @@ export function versionedTable(table: Table, stored: Pick<Table, "getMany">): Ta
     for (const write of writes) checkCondition(write);
     const blind = writes.flatMap(replacedBlindly);
     const rows = blind.length === 0 ? [] : await stored.getMany(blind, { newer: "kept" });
-    const lost = rows.filter((row) => shared.has(row.type)).map((row) => `${row.type} ${keyText(row)}`);
+    const lost = rows.filter((row) => sharedRows.has(row.type)).map((row) => `${row.type} ${keyText(row)}`);
     if (lost.length > 0) throw new Error(`written over, whatever the version is: ${lost.join(", ")}`);
   });
 }

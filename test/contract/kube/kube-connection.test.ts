@@ -104,6 +104,28 @@ describe("requests", () => {
     await expect(client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
   });
 
+  it("a server without TLS is asked nothing", () => {
+    const credentials = { token: async () => "t" };
+    const begin = () => new KubeConnection({ server: "http://127.0.0.1:8080", caData: "", credentials });
+    expect(begin).toThrow(/^the server of a cluster must be an https URL, got "http:\/\/127/);
+  });
+
+  it("whoever gave the address is told when nobody is found there, and of no other failure", async () => {
+    let told = 0;
+    const onUnreachable = () => {
+      told += 1;
+    };
+    const other = await startRecordingServer(() => ({}));
+    closers.push(() => other.stop());
+    const elsewhere = await setUp(() => ({}), { caData: other.caData, onUnreachable });
+    await expect(elsewhere.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
+    expect(told).toBeGreaterThan(0);
+    told = 0;
+    const broken = await setUp(inTurn({ drop: true }, { body: "x".repeat(9 * 1024 * 1024) }), { onUnreachable });
+    await expect(broken.client.get(kind(), key)).rejects.toMatchObject({ reason: "AnswerTooLarge" });
+    expect(told).toBe(0);
+  });
+
   it("a server that takes the connection and never speaks", async () => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -231,6 +253,12 @@ describe("retries", () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  it("a read is sent again, too", async () => {
+    const { server, client } = await setUp(inTurn(status(503, "ServiceUnavailable", "try later"), { body: object }));
+    await expect(client.get(kind(), key)).resolves.toMatchObject(object);
+    expect(server.requests).toHaveLength(2);
+  });
+
   it("a conflict of a PUT is decided anew by the caller", async () => {
     const { server, client } = await setUp(() => status(409, "Conflict", "the object has been modified"));
     await expect(client.replace(kind(), object)).rejects.toMatchObject({ verdict: { class: "conflict" } });
@@ -255,6 +283,24 @@ describe("answers", () => {
       headers: { "content-type": "text/plain" },
     }));
     await expect(unknown.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "noMatch" } });
+  });
+
+  it("an answer about another object is none", async () => {
+    const { client } = await setUp(() => ({ body: { ...object, metadata: { name: "b", namespace: "n" } } }));
+    await expect(client.get(kind(), key)).rejects.toMatchObject({
+      reason: "AnswerMalformed",
+      message: expect.stringContaining("it is about another object, b;"),
+    });
+  });
+
+  it("an object is not read that would take more memory than one may, however small its text is", async () => {
+    const withValues = (count: number) => `{"metadata":{"name":"a"},"x":[${"0,".repeat(count - 1)}0]}`;
+    const { client } = await setUp(inTurn({ body: withValues(600_000) }, { body: withValues(800_000) }));
+    await expect(client.get(kind(), key)).resolves.toMatchObject({ metadata: { name: "a" } });
+    await expect(client.get(kind(), key)).rejects.toMatchObject({
+      reason: "AnswerTooLarge",
+      message: expect.stringContaining("more than 48 MiB of memory"),
+    });
   });
 
   it("warnings are collected, each once", async () => {
@@ -314,15 +360,35 @@ describe("lists", () => {
     expect(names(await client.list(kind(), {}))).toEqual(["a", "b"]);
   });
 
+  it("ends when the server forgets each page before the next", async () => {
+    const expired = status(410, "Expired", "The provided continue parameter is too old");
+    const { server, client } = await setUp(({ url }) => (url.includes("continue=") ? expired : page(["a"], "t1")));
+    await expect(client.list(kind(), {})).rejects.toMatchObject({ verdict: { class: "expired" } });
+    expect(server.requests.filter(({ url }) => !url.includes("continue="))).toHaveLength(4);
+  });
+
+  it("ends when its pages take more memory together than one look may", async () => {
+    const filler = `[${"0,".repeat(1_400_000)}0]`;
+    const large = (name: string, token: string) =>
+      `{"metadata":{"continue":"${token}"},"items":[{"metadata":{"name":"${name}"},"x":${filler}}]}`;
+    const { server, client } = await setUp(
+      inTurn({ body: large("a", "t1") }, { body: large("b", "t2") }, { body: large("c", "t3") }),
+    );
+    await expect(client.list(kind(), {})).rejects.toMatchObject({ reason: "AnswersTooLarge" });
+    expect(server.requests).toHaveLength(3);
+  });
+
   it("asks for metadata only", async () => {
     const { server, client } = await setUp(() => page(["a"]));
     await client.list(kind(), { metadataOnly: true });
     expect(server.requests[0]?.headers.accept).toContain("as=PartialObjectMetadataList");
   });
 
-  it("takes smaller pages when a page is too large", async () => {
-    const large = "x".repeat(25 * 1024 * 1024);
-    const { server, client } = await setUp(({ url }) => (url.includes("limit=500") ? { body: large } : page(["a"])));
+  it.each<readonly [string, RecordedReply]>([
+    ["when a page is too large", { body: "x".repeat(25 * 1024 * 1024) }],
+    ["when the server says that it is", { status: 413, body: "too large", headers: { "content-type": "text/plain" } }],
+  ])("takes smaller pages %s", async (_when, large) => {
+    const { server, client } = await setUp(({ url }) => (url.includes("limit=500") ? large : page(["a"])));
     expect(names(await client.list(kind(), {}))).toEqual(["a"]);
     expect(server.requests.map(({ url }) => url)).toEqual([
       "/api/v1/configmaps?limit=500",
@@ -341,7 +407,8 @@ describe("lists", () => {
 describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
   function discovery(request: RecordedRequest, stale: readonly string[] = []): RecordedReply {
     const path = request.url;
-    if (form === "aggregated" && (path === "/api" || path === "/apis"))
+    const accepts = String(request.headers.accept).includes("as=APIGroupDiscoveryList");
+    if (form === "aggregated" && accepts && (path === "/api" || path === "/apis"))
       return { body: aggregatedDiscovery(path, stale) };
     if (stale.some((group) => path.startsWith(`/apis/${group}/`))) return status(503, "ServiceUnavailable", "down");
     return { body: plainDiscovery(path) };
@@ -354,6 +421,7 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
       outcome: "found",
       info: { group: "apps", version: "v1", plural: "deployments", namespaced: true, hasStatus: true },
     });
+    if (form === "aggregated") expect(server.requests.map(({ url }) => url).sort()).toEqual(["/api", "/apis"]);
     const before = server.requests.length;
     await client.lookup({ group: "apps", kind: "Deployment" });
     expect(server.requests).toHaveLength(before);
@@ -397,4 +465,19 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     const { client } = await setUp(() => status(403, "Forbidden", "no"));
     await expect(client.lookup({ group: "apps", kind: "Deployment" })).rejects.toMatchObject({ status: 403 });
   });
+});
+
+it("of several versions a kind is taken in the one that the server prefers", async () => {
+  const versions = ["v1alpha1", "v2", "v1"].map((version) => ({ version, groupVersion: `example.com/${version}` }));
+  const group = { name: "example.com", versions, preferredVersion: versions[1] };
+  const resource = { name: "widgets", kind: "Widget", namespaced: true, verbs: ["list"] };
+  const { client } = await setUp(({ url }) => {
+    if (url === "/api") return { body: { kind: "APIVersions", versions: [] } };
+    if (url === "/apis") return { body: { kind: "APIGroupList", groups: [group] } };
+    return { body: { kind: "APIResourceList", groupVersion: url.slice("/apis/".length), resources: [resource] } };
+  });
+  const query = { group: "example.com", kind: "Widget" };
+  expect(await client.lookup(query)).toMatchObject({ info: { version: "v2" } });
+  expect(await client.lookup({ ...query, version: "v1" })).toMatchObject({ info: { version: "v1" } });
+  expect(await client.listableKinds()).toMatchObject([{ kind: "Widget", version: "v2" }]);
 });

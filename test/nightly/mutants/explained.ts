@@ -140,16 +140,34 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "what is undefined is every stage",
   ],
   [
-    "functions/apply/commit.ts",
+    "functions/apply/worker/commit.ts",
     "...(deaths === undefined ? {} : { deaths }),",
     "...(false ? {} : { deaths }),",
     "what is undefined is not stored",
   ],
   [
-    "functions/apply/work-cluster.ts",
+    "functions/apply/worker/work-cluster.ts",
     "if (wanted.size === 0) return { subjects: new Map(), unread: [] };",
     "if (false) return { subjects: new Map(), unread: [] };",
     "for no keys there is no call",
+  ],
+  [
+    "shared/adapters/kube/kind-catalog.ts",
+    "if (Date.now() - this.#loadedAt > freshMs) this.forget();",
+    "if (Date.now() - this.#loadedAt >= freshMs) this.forget();",
+    "a millisecond more or less is no matter",
+  ],
+  [
+    "shared/adapters/kube/kube-transport.ts",
+    "response.destroy(body.pieces > maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));",
+    "response.destroy(body.pieces >= maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));",
+    "where it is the last piece that makes it too large, either is right",
+  ],
+  [
+    "shared/adapters/kube/kube-transport.ts",
+    'sent.on("close", () => {',
+    'sent.on("close", () => {});',
+    "a net below the others: every end that Node is known to make of a request is an error or an upgrade",
   ],
 ];
 

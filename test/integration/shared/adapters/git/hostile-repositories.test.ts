@@ -1,10 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, open, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import type { GitLimits } from "#shared/adapters/git/git-limits.ts";
@@ -14,7 +10,6 @@ import { type RawEntry, type RawRepository, rawRepository } from "#test/support/
 
 const rules = addressRules("127.0.0.1");
 const remote = new IsomorphicGitRemote({ rules });
-const MIB = 1024 * 1024;
 
 let root: string;
 let server: GitServer;
@@ -88,61 +83,6 @@ describe("a few objects that unfold to 10^9 entries", () => {
       message: expect.stringMatching(/a path of 1029 bytes, "dddd\/dddd.*at most 1024 are taken; narrow spec.paths/),
     });
   });
-});
-
-describe("one file of 1.5 GB in 2 MB", () => {
-  let big: RawRepository;
-  let bigName: string;
-  let oid: string;
-
-  beforeAll(async () => {
-    bigName = "big";
-    await server.createRepository(bigName);
-    big = rawRepository(root, bigName);
-    // git reads and writes a file of this size in a stream; its content is not kept as a delta either.
-    await big.git("config", "core.bigFileThreshold", "10m");
-    await big.git("config", "core.compression", "1");
-    const zeros = join(root, "zeros");
-    const file = await open(zeros, "w");
-    await file.truncate(1500 * MIB);
-    await file.close();
-    const blob = (await big.git("hash-object", "-w", zeros)).trim();
-    const deploy = await big.tree([{ mode: "100644", name: "a.yaml", oid: await big.blob("a: 1\n") }]);
-    const entries = [
-      { mode: "100644", name: "big.bin", oid: blob },
-      { mode: "40000", name: "deploy", oid: deploy },
-    ] as const;
-    oid = await big.commit(await big.tree(entries));
-  }, 120_000);
-
-  /** In a process of its own, which tells the most memory it had. */
-  async function measured(path: string): Promise<{ readonly said: string; readonly peakMiB: number }> {
-    const script = fileURLToPath(new URL("./measured-fetch.ts", import.meta.url));
-    const child = spawn(process.execPath, [script, server.url(bigName), oid, path], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [out] = await Promise.all([text(child.stdout), once(child, "close")]);
-    return JSON.parse(out);
-  }
-
-  test("is not made where the server sends it all the same", async () => {
-    await big.git("config", "uploadpack.allowFilter", "false");
-    const { said, peakMiB } = await measured("deploy");
-    expect(said).toContain("GitTooLarge: the commit has an object of 1572864000 bytes; at most 104857600 are read");
-    expect(said).toContain("spec.paths does not help");
-    expect(peakMiB).toBeLessThan(400);
-  }, 60_000);
-
-  test("is not sent where the server can leave it out, and does no harm beside spec.paths", async () => {
-    await big.git("config", "uploadpack.allowFilter", "true");
-    const beside = await measured("deploy");
-    expect(beside.said).toBe("deploy/a.yaml");
-    expect(beside.peakMiB).toBeLessThan(400);
-    const within = await measured(".");
-    expect(within.said).toMatch(
-      /^GitTooLarge: spec.paths hold more than 104857600 bytes.*"big.bin"; narrow spec.paths/,
-    );
-  }, 60_000);
 });
 
 describe("names", () => {

@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, open, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type GitServer, startGitServer } from "#local/git/git-server.ts";
+import { type RawRepository, rawRepository } from "#test/support/raw-repository.ts";
+
+const MIB = 1024 * 1024;
+
+describe("one file of 1.5 GB in 2 MB", () => {
+  let root: string;
+  let server: GitServer;
+  let big: RawRepository;
+  let oid: string;
+
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), "starling-large-"));
+    server = await startGitServer({ root });
+    await server.createRepository("big");
+    big = rawRepository(root, "big");
+    // git reads and writes a file of this size in a stream; its content is not kept as a delta either.
+    await big.git("config", "core.bigFileThreshold", "10m");
+    await big.git("config", "core.compression", "1");
+    const zeros = join(root, "zeros");
+    const file = await open(zeros, "w");
+    await file.truncate(1500 * MIB);
+    await file.close();
+    const blob = (await big.git("hash-object", "-w", zeros)).trim();
+    const deploy = await big.tree([{ mode: "100644", name: "a.yaml", oid: await big.blob("a: 1\n") }]);
+    const entries = [
+      { mode: "100644", name: "big.bin", oid: blob },
+      { mode: "40000", name: "deploy", oid: deploy },
+    ] as const;
+    oid = await big.commit(await big.tree(entries));
+  }, 120_000);
+
+  afterAll(async () => {
+    await server?.stop();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** In a process of its own, which tells the most memory it had. */
+  async function measured(path: string): Promise<{ readonly said: string; readonly peakMiB: number }> {
+    const script = fileURLToPath(new URL("./measured-fetch.ts", import.meta.url));
+    const child = spawn(process.execPath, [script, server.url("big"), oid, path], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [out] = await Promise.all([text(child.stdout), once(child, "close")]);
+    return JSON.parse(out);
+  }
+
+  test("is not made where the server sends it all the same", async () => {
+    await big.git("config", "uploadpack.allowFilter", "false");
+    const { said, peakMiB } = await measured("deploy");
+    expect(said).toContain("GitTooLarge: the commit has an object of 1572864000 bytes; at most 104857600 are read");
+    expect(said).toContain("spec.paths does not help");
+    expect(peakMiB).toBeLessThan(400);
+  }, 60_000);
+
+  test("is not sent where the server can leave it out, and does no harm beside spec.paths", async () => {
+    await big.git("config", "uploadpack.allowFilter", "true");
+    const beside = await measured("deploy");
+    expect(beside.said).toBe("deploy/a.yaml");
+    expect(beside.peakMiB).toBeLessThan(400);
+    const within = await measured(".");
+    expect(within.said).toMatch(
+      /^GitTooLarge: spec.paths hold more than 104857600 bytes.*"big.bin"; narrow spec.paths/,
+    );
+  }, 60_000);
+});

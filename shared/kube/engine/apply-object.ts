@@ -251,16 +251,18 @@ function withoutUid(id: ObjectId): ObjectFailure {
   return definiteFailure({ class: "malformed", reason: "AnswerMalformed", message, retryable: true });
 }
 
-function existingRecord(existing: KubeObject | undefined): Pick<InventoryEntry, "uid" | "resourceVersion"> | undefined {
-  if (existing === undefined) return undefined;
+/** Of what was applied before, or of what is there; of nothing when nothing is. */
+type Before = { readonly [Field in keyof InventoryEntry]?: InventoryEntry[Field] | undefined };
+
+function existingRecord(existing: KubeObject | undefined): Before {
   return {
-    uid: stringAt(existing, "metadata", "uid") ?? "",
-    resourceVersion: stringAt(existing, "metadata", "resourceVersion") ?? "",
+    uid: stringAt(existing, "metadata", "uid"),
+    resourceVersion: stringAt(existing, "metadata", "resourceVersion"),
   };
 }
 
-function holdsSame(before: Partial<InventoryEntry> | undefined, after: InventoryEntry): boolean {
-  if (before === undefined || before.uid !== after.uid) return false;
+function holdsSame(before: Before, after: InventoryEntry): boolean {
+  if (before.uid !== after.uid) return false;
   if (before.resourceVersion === after.resourceVersion) return true;
   return before.ownedHash === after.ownedHash && before.valuesHash === after.valuesHash;
 }

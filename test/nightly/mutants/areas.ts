@@ -96,7 +96,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
       },
       verbs: {
         mutate: [...apply("verbs/*", "steps/*"), `!functions/apply/steps/${blobSteps}.ts`],
-        tests: [`${workerTests}/*.test.ts`],
+        tests: ["test/unit/functions/apply/**/*.test.ts", `${workerTests}/*.test.ts`],
         every: 20,
       },
       engine: {

@@ -9,8 +9,8 @@ export interface ExplainedMutant extends MutantText {
 const survivors: readonly (readonly [string, string, string, string])[] = [
   [
     "shared/fleet/sources/next-resolve.ts",
-    "return fetched < listed ? fetched : listed;",
-    "return fetched <= listed ? fetched : listed;",
+    "return status.attemptedAt < fetched && fetched < listed ? fetched : listed;",
+    "return status.attemptedAt < fetched && fetched <= listed ? fetched : listed;",
     "of two equal times either is right",
   ],
   [
@@ -168,6 +168,18 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     'sent.on("close", () => {',
     'sent.on("close", () => {});',
     "a net below the others: every end that Node is known to make of a request is an error or an upgrade",
+  ],
+  [
+    "shared/kube/engine/resolve-objects.ts",
+    'const group = stringAt(definition, "spec", "group") ?? "";',
+    'const group = stringAt(definition, "spec", "group") ?? "Stryker was here!";',
+    "no API server takes a definition without a group",
+  ],
+  [
+    "functions/apply/steps/progress.ts",
+    "return { attempt, ...(renderDigest === undefined ? {} : { renderDigest }), applied: [], settled: [] };",
+    "return { attempt, ...(false ? {} : { renderDigest }), applied: [], settled: [] };",
+    "what is undefined is not stored",
   ],
 ];
 

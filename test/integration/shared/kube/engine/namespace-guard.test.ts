@@ -95,6 +95,8 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     const changed: Found = ["api/v1/configmaps", { ...configMap("x/copy-1", { k: "my own" }) }];
     expect((await pruned("other-config", [changed]))?.message).toContain("ConfigMap other-config/copy-1;");
     expect((await pruned("other-secret", [pull("my own")]))?.message).toContain("Secret other-secret/pull;");
+    const ofAnotherType: Found = ["api/v1/secrets", { ...pull("shared")[1], type: "example.com/pull" }];
+    expect((await pruned("other-type", [ofAnotherType]))?.message).toContain("Secret other-type/pull;");
     expect(await isGoing("other-secret")).toBe(false);
     expect((await pruned("with-data", [claim("in-all")]))?.outcome).toBe("waiting");
     expect(await isGoing("with-data")).toBe(false);

@@ -1,0 +1,69 @@
+/** Answers that an honest API server may give once, and one that is none never ceases to give. */
+import { describe, expect, it } from "vitest";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
+import { applySet } from "#shared/kube/engine/apply-set.ts";
+import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { clusterTargets } from "#test/contract/targets.ts";
+import { claimFor, configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { applyRequest, engineWorld } from "#test/support/engine-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+
+const groupKinds = [{ group: "", kind: "ConfigMap" }];
+const conflict = () =>
+  new KubeError(
+    { method: "PUT", path: "/api/v1/namespaces/starling-system/configmaps/x", secret: false },
+    { status: 409, reason: "Conflict", message: "the object has been modified", causes: [] },
+  );
+
+/** The client, with some of its methods replaced. */
+function clientWith(client: ClusterClient, methods: Partial<ClusterClient>): ClusterClient {
+  return new Proxy(client, {
+    get(inner, name) {
+      const member: unknown = Reflect.get(methods, name) ?? Reflect.get(inner, name);
+      return typeof member === "function" ? member.bind(inner) : member;
+    },
+  });
+}
+
+describe.each(clusterTargets)("the engine on $name", ({ start }) => {
+  const cluster = forAllTests(async () => engineWorld(await start()));
+
+  it("records no object of which it is not told the uid, and says so", async () => {
+    const client = clientWith(cluster.client, {
+      async apply(kind, object, options) {
+        const answer = await cluster.client.apply(kind, object, options);
+        if (object.metadata.name !== "nameless") return answer;
+        const { uid: _uid, ...metadata } = Object(answer.object.metadata);
+        return { ...answer, object: { ...answer.object, metadata } };
+      },
+    });
+    const objects = [namespace("nameless-uid"), configMap("nameless-uid/nameless"), configMap("nameless-uid/c")];
+    const result = await applySet(client, applyRequest("nameless-uid", objects));
+    const byName = new Map(result.objects.map((object) => [object.id.name, object]));
+    expect(byName.get("c")).toMatchObject({ outcome: "created" });
+    expect(byName.get("nameless")).toMatchObject({
+      outcome: "failed",
+      failure: { class: "malformed", reason: "AnswerMalformed", retryable: true },
+    });
+    expect(byName.get("nameless")).not.toHaveProperty("entry");
+  });
+
+  it.each([
+    [5, "written"],
+    [6, "Conflict"],
+  ] as const)("decides anew when others write the parent, %i times: %s", async (times, outcome) => {
+    const set = `raced-${times}`;
+    await ensureParent(cluster.client, { claim: claimFor(set), groupKinds });
+    let left = times;
+    const client = clientWith(cluster.client, {
+      async replace(kind, object) {
+        if (left-- > 0) throw conflict();
+        return cluster.client.replace(kind, object);
+      },
+    });
+    const next = { claim: claimFor(set, { attempt: 2, fence: 2 }), groupKinds };
+    const told = await ensureParent(client, next).catch((error: unknown) => error);
+    expect(told).toMatchObject(outcome === "written" ? { kind: "written" } : { reason: "Conflict" });
+  });
+});

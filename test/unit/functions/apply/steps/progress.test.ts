@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import { progressAfter, progressOf, unsettledIds } from "#functions/apply/steps/progress.ts";
+import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
+import { emptyInventory, type Progress } from "#shared/kube/inventory.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
+
+const config = { group: "", kind: "ConfigMap", namespace: "shop", name: "c" };
+const definition = {
+  group: "apiextensions.k8s.io",
+  kind: "CustomResourceDefinition",
+  namespace: "",
+  name: "widgets.example.com",
+};
+const place = { group: "", kind: "Namespace", namespace: "", name: "shop" };
+
+type Outcome = ApplySetResult["objects"][number];
+
+function applied(id: typeof config, status: "Current" | "InProgress"): Outcome {
+  const entry = { id, version: "v1", uid: id.name, resourceVersion: "1", generation: 0, ownedHash: "", valuesHash: "" };
+  return { id, outcome: "created", entry, health: { status, message: "" }, warnings: [] };
+}
+
+const failed: Outcome = {
+  id: config,
+  outcome: "failed",
+  failure: { class: "invalid", reason: "Invalid", message: "", retryable: false, outcomeUnknown: false },
+};
+const result = (...objects: readonly Outcome[]): ApplySetResult => {
+  return { outcome: "applied", timeWasUp: true, objects, definitions: {} };
+};
+const none: Progress = { attempt: 1, renderDigest: "sha256:aaa", applied: [], settled: [] };
+const keyOf = ({ group, kind, namespace, name }: typeof config) => [group, kind, namespace, name];
+
+describe("what an earlier run did", () => {
+  test.each<[string, Outcome, boolean]>([
+    ["an object counts, whether it is ready or not", applied(config, "InProgress"), true],
+    ["one that failed does not", failed, false],
+    ["a definition counts when it is there", applied(definition, "Current"), true],
+    [
+      "a definition that is not established yet does not: what is of its kind needs it",
+      applied(definition, "InProgress"),
+      false,
+    ],
+    ["nor does a Namespace that is not there yet", applied(place, "InProgress"), false],
+  ])("%s", (_what, object, counts) => {
+    const { applied: keys } = progressAfter(none, { result: result(object) });
+    expect(keys).toHaveLength(counts ? 1 : 0);
+    for (const part of counts ? keyOf(object.id as typeof config) : []) expect(keys[0]).toContain(part);
+  });
+
+  test("is added to what the runs before it did, each once", () => {
+    const first = progressAfter(none, { result: result(applied(config, "Current")), settled: [place] });
+    const twice = progressAfter(first, { result: result(applied(config, "Current")), settled: [place, definition] });
+    expect(twice).toMatchObject({ attempt: 1, renderDigest: "sha256:aaa" });
+    expect(twice.applied).toHaveLength(1);
+    expect(twice.settled).toHaveLength(2);
+    expect(unsettledIds([config, place, definition], twice)).toEqual([config]);
+  });
+
+  test.each<[string, Partial<Progress>, boolean]>([
+    ["of the same attempt and rendering is gone on from", {}, true],
+    ["of another attempt is not", { attempt: 2 }, false],
+    ["of another rendering is not", { renderDigest: "sha256:bbb" }, false],
+  ])("%s", (_what, other, kept) => {
+    const progress: Progress = { ...none, applied: ["x"], ...other };
+    const row = syncRowOf("c1", { desired: { attempt: 1, renderDigest: "sha256:aaa" } });
+    expect(progressOf({ ...emptyInventory("set"), progress }, row)).toEqual(kept ? progress : none);
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, test } from "vitest";
+import { StarlingError } from "#shared/base/errors.ts";
+import { definiteFailure, endsTheLook, endsTheRun, failureOf } from "#shared/kube/engine/object-failure.ts";
+
+const failure = (rest: Partial<Parameters<typeof definiteFailure>[0]>) =>
+  definiteFailure({ class: "invalid", reason: "Invalid", message: "", ...rest });
+
+describe("a failure", () => {
+  test.each<[string, ReturnType<typeof failure>, { readonly run: boolean; readonly look: boolean }]>([
+    ["of one object ends nothing", failure({}), { run: false, look: false }],
+    ["to reach the cluster ends all", failure({ class: "unreachable" }), { run: true, look: true }],
+    ["to be let in ends all", failure({ class: "auth" }), { run: true, look: true }],
+    ...["AnswerMalformed", "AnswerTooLarge", "AnswersTooLarge", "ListTooLong"].map(
+      (reason): [string, ReturnType<typeof failure>, { readonly run: boolean; readonly look: boolean }] => [
+        `to take an answer (${reason}) ends the look`,
+        failure({ class: "malformed", reason }),
+        { run: false, look: true },
+      ],
+    ),
+  ])("%s", (_what, given, { run, look }) => {
+    expect({ run: endsTheRun(given), look: endsTheLook(given) }).toEqual({ run, look });
+  });
+
+  test.each(["transient", "permanent"] as const)("of a credential may pass, if it is %s", (retry) => {
+    const error = new StarlingError("the secret is not there", { code: "SecretNotFound", retry });
+    expect(failureOf(error)).toEqual({
+      class: "auth",
+      reason: "SecretNotFound",
+      message: "the secret is not there",
+      retryable: retry === "transient",
+      outcomeUnknown: false,
+    });
+  });
+
+  test("of ours is none of an object's", () => {
+    const defect = new TypeError("x is not a function");
+    expect(() => failureOf(defect)).toThrow(defect);
+  });
+});

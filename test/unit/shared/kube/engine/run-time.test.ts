@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { RunTime } from "#shared/kube/engine/run-time.ts";
+
+function runOf(leftMs: number) {
+  let at = 1_000_000;
+  const run = new RunTime({ clock: { now: () => new Date(at) }, deadline: new Date(at + leftMs) });
+  const piece = (ms: number) =>
+    run.measured(async () => {
+      at += ms;
+    });
+  return { run, piece };
+}
+
+test("the time of a run is up at its end, and not a moment before", async () => {
+  const { run, piece } = runOf(1_000);
+  expect(run.isUp()).toBe(false);
+  await piece(499);
+  expect(run.isUp()).toBe(false);
+  await piece(2);
+  // Another one of 499 ms would just not be cut off, and does not fit any more.
+  expect(run.isUp()).toBe(true);
+});
+
+test("nothing is begun at the very end, though nothing took any time so far", () => {
+  expect(runOf(0).run.isUp()).toBe(true);
+  expect(runOf(1).run.isUp()).toBe(false);
+});
+
+test("the slowest piece counts, also one that failed", async () => {
+  const { run, piece } = runOf(1_000);
+  const slow = run.measured(async () => {
+    await piece(300);
+    throw new Error("it took its time");
+  });
+  await expect(slow).rejects.toThrow("it took its time");
+  await piece(300);
+  expect(run.isUp()).toBe(false);
+  await piece(101);
+  expect(run.isUp()).toBe(true);
+});

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { apiHandler } from "#functions/api/api-handler.ts";
-import { webhookHandler } from "#functions/webhook/wire.ts";
+import { webhookHandler } from "#functions/webhook/webhook-handler.ts";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts";
 import { lambdaFunction } from "#local/aws/lambda/lambda-function.ts";

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
-import { webhookHandler } from "#functions/webhook/wire.ts";
+import { webhookHandler } from "#functions/webhook/webhook-handler.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

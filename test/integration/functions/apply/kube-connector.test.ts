@@ -7,13 +7,13 @@ import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import type { SecretReader } from "#shared/ports.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { startRecordingServer } from "#test/support/recording-server.ts";
 
-const server = forAllTests(() =>
-  startRecordingServer(() => ({ body: { metadata: { name: "kube-system", uid: "1" } } })),
-);
+const systemOf = (uid: string) => ({ body: { metadata: { name: "kube-system", uid } } });
+const server = forAllTests(() => startRecordingServer(() => systemOf("1")));
 
 const noEks = new EksAccess({
   sts: () => new STSClient({ region: "eu-west-1" }),
@@ -29,8 +29,9 @@ const installation = "starling.111122223333.eu-west-1";
 const inAMinute = () => new Date(Date.now() + 60_000);
 
 /** A connector of a process, and the one secret that it finds. */
-function connectorWith(text: () => string) {
-  return new KubeConnector({ secrets: { read: async () => text() }, eks: noEks, clock: systemClock, installation });
+function connectorWith(text: (freshness: string) => string) {
+  const read: SecretReader["read"] = async (_name, { fresh } = {}) => text(fresh ? "fresh" : "kept");
+  return new KubeConnector({ secrets: { read }, eks: noEks, clock: systemClock, installation });
 }
 
 function endpointOf(at: { readonly url: string; readonly caData: string }) {
@@ -108,6 +109,26 @@ describe("the token of a secret", () => {
     }
   });
 
+  test("is read anew when the cluster refuses the one that is kept, and only then", async () => {
+    const asked: string[] = [];
+    const picky = await startRecordingServer(({ headers }) =>
+      headers.authorization === "Bearer new"
+        ? systemOf("1")
+        : { status: 401, body: { kind: "Status", status: "Failure", code: 401, reason: "Unauthorized" } },
+    );
+    try {
+      const text = (freshness: string) => {
+        asked.push(freshness);
+        return clusterSecret({ server: picky.url, caData: picky.caData, token: freshness === "fresh" ? "new" : "old" });
+      };
+      const client = await connectorWith(text).connect(clusterRow({ endpoint: endpointOf(picky) }), inAMinute());
+      expect(await clusterUidOf(client)).toBe("1");
+      expect(asked).toEqual(["kept", "fresh"]);
+    } finally {
+      await picky.stop();
+    }
+  });
+
   test.each([
     ["is a bare token", token],
     ["holds a token for nobody", JSON.stringify({ token })],
@@ -121,6 +142,31 @@ describe("the token of a secret", () => {
     });
     expect(server.connections()).toBe(before);
   });
+});
+
+test("the connections to clusters are kept beside each other", async () => {
+  const others = await Promise.all([1, 2, 3].map((uid) => startRecordingServer(() => systemOf(`${uid}`))));
+  try {
+    const byUrl = new Map(
+      others.map((one) => [one.url, clusterSecret({ server: one.url, caData: one.caData, token })]),
+    );
+    const read = async (name: string) => byUrl.get(name) ?? "";
+    const connector = new KubeConnector({ secrets: { read }, eks: noEks, clock: systemClock, installation });
+    const rows = others.map((one, index) => ({
+      ...clusterRow({ endpoint: { ...endpointOf(one), token: { secret: one.url } } }),
+      uid: `uid-${index}`,
+    }));
+    for (let round = 0; round < 3; round++) {
+      for (const row of rows) await clusterUidOf(await connector.connect(row, inAMinute()));
+    }
+    expect(others.map((one) => [one.requests.length, one.connections()])).toEqual([
+      [3, 1],
+      [3, 1],
+      [3, 1],
+    ]);
+  } finally {
+    for (const one of others) await one.stop();
+  }
 });
 
 test.each([

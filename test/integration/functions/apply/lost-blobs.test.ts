@@ -6,6 +6,8 @@ import { createBucket } from "#local/aws/services/create-resources.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { ClusterClient, WritePermit } from "#shared/kube/cluster-client.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
 import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 import { encodeRendering } from "#shared/source/rendering.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
@@ -34,6 +36,24 @@ const isThere = (Key: string) =>
       throw error;
     },
   );
+
+/** The client of somebody who may list nothing but within a namespace. */
+function withinNamespaces(client: ClusterClient): ClusterClient {
+  const list: ClusterClient["list"] = async (kind, query) => {
+    if (query.namespace) return client.list(kind, query);
+    const message = `cannot list ${kind.plural} at the cluster scope`;
+    const request = { method: "GET", path: `/api/v1/${kind.plural}`, secret: false };
+    throw new KubeError(request, { status: 403, reason: "Forbidden", message, causes: [] });
+  };
+  return new Proxy(client, {
+    get(inner, name) {
+      if (name === "list") return list;
+      if (name === "guardedBy") return (permit: WritePermit) => withinNamespaces(inner.guardedBy(permit));
+      const member: unknown = Reflect.get(inner, name);
+      return typeof member === "function" ? member.bind(inner) : member;
+    },
+  });
+}
 
 /** Past the interval of a look, whatever its jitter. */
 const INTERVAL_MS = 700_000;
@@ -114,6 +134,20 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       await world.give(["a"]);
       expect(await world.look()).toMatchObject({ phase: "Ready", rebuilt: found.rebuilt });
       expect(await world.members()).toEqual(before.filter((member) => member.startsWith("a ")));
+    });
+
+    test("is rebuilt where only the namespaces of the Sync may be listed, and says what it could not read", async () => {
+      const world = await new LostWorld(
+        { connect: async () => withinNamespaces(cluster.client), distrust() {} },
+        store(),
+      ).begin();
+      await world.give(["a", "b"]);
+      await world.look();
+      const before = await world.members();
+      await remove(await world.inventoryKey());
+      const found = await world.lookLater();
+      expect(found).toMatchObject({ rebuilt: { reason: "BlobNotFound", members: 2, foreign: 0 } });
+      expect(await world.members()).toEqual(before);
     });
 
     test("while a revision takes an object away, is rebuilt with it, and the object goes", async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import type { Log, Table } from "#shared/ports.ts";
+import type { BlobStore, Log, Table } from "#shared/ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
@@ -196,6 +196,30 @@ describe("a worker", () => {
     expect(calls.filter((method) => method === "update")).toHaveLength(2);
     expect(await world.sync("once")).toMatchObject({ desired: { attempt: 2 }, observed: { attempt: 1 } });
     expect((await world.lease())?.owner).toBeUndefined();
+  });
+
+  test("reads no blob again that it has read or written", async () => {
+    const asked: string[] = [];
+    const blobs: BlobStore = new Proxy(new MemoryBlobStore(), {
+      get(inner, method) {
+        const call = (Reflect.get(inner, method) as (...args: unknown[]) => unknown).bind(inner);
+        return (...args: unknown[]) => {
+          if (method === "get") asked.push(String(args[0]).split("/")[0] ?? "");
+          return call(...args);
+        };
+      },
+    });
+    const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }, blobs).begin();
+    await world.assign("read-once", [namespace("read-once"), configMap("read-once/c")]);
+    await world.work();
+    expect(asked).toEqual(["renderings"]);
+    await look(world, 700);
+    await world.assign("read-once", [namespace("read-once"), configMap("read-once/c", { k: "2" })]);
+    await look(world);
+    await cluster.raw("DELETE", "/api/v1/namespaces/read-once/configmaps/c");
+    await look(world, 700);
+    expect((await seen(world, "read-once")).observed.drift).toMatchObject({ objects: 1, corrected: true });
+    expect(asked).toEqual(["renderings", "renderings"]);
   });
 
   test("says at which Sync the one before it died", async () => {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { rm, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -9,7 +9,7 @@ import { onGround } from "#test/bench/ground.ts";
 import { benchObjects } from "#test/bench/objects.ts";
 import { workerEvent } from "#test/bench/worker.ts";
 import { footprintOfClusters } from "#test/support/idle-clusters.ts";
-import { ofType, type Resource, synthesize } from "#test/synth/synthesized.ts";
+import { ofType, type Resource, synthesizeCode } from "#test/synth/synthesized.ts";
 
 const namespace = "bench-starling";
 const kib = 1024;
@@ -41,7 +41,7 @@ interface BundleRun {
  */
 export async function footprint(options: BenchOptions): Promise<BenchResult> {
   const { target, objects = 2000, rounds = 5, clusters: [idle = 200] = [], say } = options;
-  const { assembly, resources } = synthesize({ bundle: "bundle" });
+  const { assembly, resources, remove } = synthesizeCode();
   try {
     const bundles = ofType(resources, "AWS::Lambda::Function").map((resource) => bundleOf(resource, assembly));
     const figures: Record<string, Figures> = {};
@@ -71,7 +71,7 @@ export async function footprint(options: BenchOptions): Promise<BenchResult> {
     const peakRssVsLambdaMemory = rounded(run.peakRssBytes / mib / worker.memoryMiB);
     return { target: name, ratios: { peakRssVsLambdaMemory }, figures, failures: [] };
   } finally {
-    await rm(assembly, { recursive: true, force: true });
+    remove();
   }
 }
 

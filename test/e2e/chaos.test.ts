@@ -19,7 +19,7 @@ import { type MortalSandboxes, mortalSandboxes } from "#test/support/mortal-sand
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 import { refusedCalls } from "#test/support/policy-guard.ts";
 import { runSeed } from "#test/support/run-seed.ts";
-import { synthesize } from "#test/synth/synthesized.ts";
+import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const seed = runSeed();
 /** Each fault by itself, and a death at every call instead of a spread of them. */
@@ -131,8 +131,8 @@ describe.each(fleetTargets)("on $name", (fleet) => {
 
   afterEach(close);
 
-  afterAll(() => {
-    const { resources } = synthesize({ bundle: "templates" });
+  afterAll(async () => {
+    const { resources } = await synthesizeTemplates();
     expect(refusedCalls([...asked.values()], resources)).toEqual([]);
   });
 

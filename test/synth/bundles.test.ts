@@ -1,12 +1,11 @@
 /** The code that is deployed, as esbuild makes it: every bundle loads under Node 24 and is a function. */
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { ofType, synthesize } from "#test/synth/synthesized.ts";
+import { ofType, synthesizeCode } from "#test/synth/synthesized.ts";
 
-const { assembly, resources } = synthesize({ bundle: "bundle" });
-afterAll(() => rmSync(assembly, { recursive: true, force: true }));
+const { assembly, resources, remove } = synthesizeCode();
+afterAll(remove);
 
 const functions = ofType(resources, "AWS::Lambda::Function").map(({ id, Properties }) => ({
   id,

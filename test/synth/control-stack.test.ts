@@ -9,11 +9,11 @@ import {
   roleOf,
   type Statement,
   statementsByRole,
-  synthesize,
+  synthesizeTemplates,
   textOf,
 } from "#test/synth/synthesized.ts";
 
-const { control, resources } = synthesize({ bundle: "templates" });
+const { control, resources } = await synthesizeTemplates();
 
 const folders = ["api", "webhook", "tick", "resolve", "rollout", "render", "build", "apply", "report"] as const;
 type Folder = (typeof folders)[number];

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import type { Template } from "#local/template/cloudformation.ts";
 import { readPlan } from "#local/template/read-plan.ts";
-import { synthesize } from "#test/synth/synthesized.ts";
+import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
-const { state, control } = synthesize({ bundle: "templates" });
+const { state, control } = await synthesizeTemplates();
 const plan = readPlan({
   "starling-state": state.toJSON() as Template,
   "starling-control": control.toJSON() as Template,

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { ofType, resourcesIn, synthesize } from "#test/synth/synthesized.ts";
+import { starlingApp } from "#infra/starling-app.ts";
+import { ofType, resourcesIn, synthesizeTemplates } from "#test/synth/synthesized.ts";
 
-const { state, resources } = synthesize({ bundle: "templates" });
+const { state, resources } = await synthesizeTemplates();
 
 describe("the table", () => {
   test("survives its stack, deletion by hand, and 35 days of mistakes", () => {
@@ -125,8 +126,8 @@ describe("the stacks", () => {
     expect(JSON.stringify(resources)).not.toMatch(/\b\d{12}\b|\b(us|eu|ap)-[a-z]+-\d\b/);
   });
 
-  test("are named after the installation, and so are its secrets", () => {
-    const other = synthesize({ bundle: "templates", context: { installation: "staging" } });
+  test("are named after the installation, and so are its secrets", async () => {
+    const other = await synthesizeTemplates({ installation: "staging" });
     other.state.hasResourceProperties("AWS::SecretsManager::Secret", { Name: "staging/webhook" });
     expect(JSON.stringify(other.control.toJSON())).toContain(":secret:staging/clusters/*");
     expect(JSON.stringify(other.control.toJSON())).not.toContain(":secret:starling/");
@@ -135,6 +136,6 @@ describe("the stacks", () => {
   });
 
   test("a context that is not text is refused by name", () => {
-    expect(() => synthesize({ bundle: "templates", context: { gitAllow: 7 } })).toThrow(/context gitAllow is 7/);
+    expect(() => starlingApp({ context: { gitAllow: 7 } })).toThrow(/context gitAllow is 7/);
   });
 });

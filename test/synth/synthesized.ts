@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { starlingApp } from "#infra/starling-app.ts";
+import type { Stacks } from "#local/template/cloudformation.ts";
+import { synthesize } from "#local/template/synthesize.ts";
 
 export interface Resource {
   readonly id: string;
@@ -21,46 +22,61 @@ export interface Statement {
 }
 
 export interface Synthesized {
-  /** Folder with the assembly; gone unless the code was bundled, and then to be removed by the caller. */
-  readonly assembly: string;
   readonly state: Template;
   readonly control: Template;
   readonly resources: readonly Resource[];
 }
 
+export interface SynthesizedCode extends Synthesized {
+  /** Folder with the templates and the functions' code. */
+  readonly assembly: string;
+  /** To be called by whoever asked, when the code is no longer needed. */
+  remove(): void;
+}
+
 /**
- * The app as `cdk synth` makes it, checks of cdk-nag included: a violation throws.
- * @param options.bundle whether esbuild makes the functions' code, which takes some seconds; without, only templates.
+ * The app as `cdk synth` makes it, checks of cdk-nag included: a violation throws. Only the templates; made once for each
+ * context, whoever asks.
  */
-export function synthesize(options: {
-  readonly bundle: "bundle" | "templates";
-  readonly context?: Readonly<Record<string, unknown>>;
-}): Synthesized {
+export async function synthesizeTemplates(context: Readonly<Record<string, string>> = {}): Promise<Synthesized> {
+  return partsOf(await synthesize(context));
+}
+
+/** The same with the code that esbuild makes, which takes seconds: what `STARLING_ASSEMBLY` names was made already. */
+export function synthesizeCode(): SynthesizedCode {
+  const made = process.env.STARLING_ASSEMBLY;
+  if (made !== undefined) return { ...partsOf(stacksIn(made)), assembly: made, remove() {} };
   const { context } = JSON.parse(readFileSync("cdk.json", "utf8")) as { context: Record<string, unknown> };
   const assembly = mkdtempSync(join(tmpdir(), "starling-synth-"));
+  const remove = () => rmSync(assembly, { recursive: true, force: true });
   try {
-    const { app, state, control } = starlingApp({
-      outdir: assembly,
-      context: {
-        ...context,
-        ...options.context,
-        ...(options.bundle === "templates" ? { "aws:cdk:bundling-stacks": [] } : {}),
-      },
-    });
-    app.synth();
-    return {
-      assembly,
-      state: Template.fromStack(state),
-      control: Template.fromStack(control),
-      resources: [state, control].flatMap(resourcesOf),
-    };
-  } finally {
-    if (options.bundle === "templates") rmSync(assembly, { recursive: true, force: true });
+    starlingApp({ outdir: assembly, context }).app.synth();
+    return { ...partsOf(stacksIn(assembly)), assembly, remove };
+  } catch (error) {
+    remove();
+    throw error;
   }
 }
 
-function resourcesOf(stack: Stack): readonly Resource[] {
-  return resourcesIn(Template.fromStack(stack));
+const templateSuffix = ".template.json";
+
+function stacksIn(assembly: string): Stacks {
+  const files = readdirSync(assembly).filter((name) => name.endsWith(templateSuffix));
+  return Object.fromEntries(
+    files.map((name) => [
+      name.slice(0, -templateSuffix.length),
+      JSON.parse(readFileSync(join(assembly, name), "utf8")),
+    ]),
+  );
+}
+
+function partsOf(stacks: Stacks): Synthesized {
+  const [state, control] = ["state", "control"].map((part) => {
+    const [found] = Object.entries(stacks).filter(([name]) => name.endsWith(`-${part}`));
+    if (found === undefined) throw new Error(`there is no stack ${part} among ${Object.keys(stacks).join(", ")}`);
+    return Template.fromJSON(found[1] as object);
+  }) as [Template, Template];
+  return { state, control, resources: [state, control].flatMap(resourcesIn) };
 }
 
 export function resourcesIn(template: Template): readonly Resource[] {

@@ -12,10 +12,10 @@ import type { ApiSession } from "#local/machine/api-session.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import type { ApiList, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { mayDo, refusedCalls, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
-import { synthesize } from "#test/synth/synthesized.ts";
+import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 /** The other account of this machine's clusters (local/machine/register-eks-clusters.ts). */
-const { resources } = synthesize({ bundle: "templates", context: { clusterAccounts: "111111111111" } });
+const { resources } = await synthesizeTemplates({ clusterAccounts: "111111111111" });
 const recorder = createCallRecorder();
 let folder = "";
 let stack: Stack;

@@ -12,9 +12,9 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type BuildWorld, renderCredentials, startBuildWorld } from "#test/support/build-world.ts";
 import { mayDo, statementsOf } from "#test/support/policy-guard.ts";
-import { synthesize } from "#test/synth/synthesized.ts";
+import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
-const { resources } = synthesize({ bundle: "templates" });
+const { resources } = await synthesizeTemplates();
 /** Of the role of `build`, as Lambda puts it into every process that runs a function. */
 const session = {
   AWS_ACCESS_KEY_ID: "ASIABUILD",

@@ -2,15 +2,12 @@ import { describe, test } from "vitest";
 import { everyday } from "#local/aws/wire/fault-options.ts";
 import { tellBusyDay } from "#test/support/busy-day.ts";
 import { startWorld } from "#test/support/e2e-world.ts";
-import { embeddedFleet } from "#test/support/fleet.ts";
-import { fleetTargets } from "#test/support/fleet-targets.ts";
+import { storyTargets } from "#test/support/fleet-targets.ts";
 
-/** It is about who writes when, which is the same on real API servers. */
-const targets = process.env.STARLING_E2E_LONG === undefined ? [embeddedFleet] : fleetTargets;
 /** Who reads one page of the fleet, or of a cluster, misses the rest of it in every pass. */
 const faults = { ...everyday, dynamodb: { ...everyday.dynamodb, shortPage: 1 } };
 
-describe.each(targets)("on $name", (target) => {
+describe.each(storyTargets)("on $name", (target) => {
   test("people, pushes and groups that cross each other end as git wants it", { timeout: 900_000 }, async () => {
     const world = await startWorld({ target, faults, tickEveryMs: 1000, pollMs: 250 });
     try {

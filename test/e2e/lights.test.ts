@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import { groupDocument, yaml } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
-import { fleetTargets } from "#test/support/fleet-targets.ts";
+import { storyTargets } from "#test/support/fleet-targets.ts";
 import { type WebSetup, webWorldOn } from "#test/support/web-world.ts";
 import { openWorldCli, type WorldCli } from "#test/support/world-cli.ts";
 
@@ -27,7 +27,7 @@ function commandsIn(text: string): readonly string[] {
   return [...new Set(commands)].filter((command) => !/\b[A-Z]{4,}\b|--watch| -w\b/.test(command));
 }
 
-describe.each(fleetTargets)("on $name", (fleet) => {
+describe.each(storyTargets)("on $name", (fleet) => {
   const inWebWorld = webWorldOn(fleet);
   const withCli = (setup: WebSetup, use: (cli: WorldCli, world: World, commit: string) => Promise<void>) =>
     inWebWorld(setup, async (world, commit) => {

@@ -8,7 +8,7 @@ import {
   sourceDocument,
 } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
-import { fleetTargets, noRealServers, realServers } from "#test/support/fleet-targets.ts";
+import { fleetTargets, noRealServers, realServers, storyTargets } from "#test/support/fleet-targets.ts";
 import { awaitFullHouse } from "#test/support/full-house.ts";
 import { untilIdle } from "#test/support/until-idle.ts";
 import { webGroup, webWorldOn } from "#test/support/web-world.ts";
@@ -38,7 +38,7 @@ function firstWrites(world: World): string[] {
 
 if (realServers === "missing") console.log(noRealServers);
 
-describe.each(fleetTargets)("on $name", (fleet) => {
+describe.each(storyTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
   const workloads = fleet.controllers === "on";
 
@@ -237,8 +237,15 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         await world.untilInSync("web", second);
         expect(await colors(world)).toEqual({ "canary-1": "green", "broad-1": "green", "broad-9": "blue" });
       }));
+  });
+});
 
-    test.each(workloads ? (["delete", "orphan"] as const) : (["orphan"] as const))(
+/** What becomes of objects is the cluster's business, too. */
+describe.each(fleetTargets)("on $name", (fleet) => {
+  const withWebWorld = webWorldOn(fleet);
+
+  describe("a group", () => {
+    test.each(fleet.controllers === "on" ? (["delete", "orphan"] as const) : (["orphan"] as const))(
       "that is deleted with cascade=%s does so with its objects",
       (cascade) =>
         withWebWorld({ rings: { canary: 1, broad: 1 }, files: settings("blue") }, async (world, commit) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
-import { fleetTargets } from "#test/support/fleet-targets.ts";
+import { storyTargets } from "#test/support/fleet-targets.ts";
 import { webGroup, webWorldOn } from "#test/support/web-world.ts";
 
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
@@ -23,7 +23,7 @@ async function dataOf(world: World, cluster: string, name: string) {
   return status === 404 ? undefined : object.data;
 }
 
-describe.each(fleetTargets)("on $name", (fleet) => {
+describe.each(storyTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
   test("a Sync that a user wrote takes one folder to one cluster, and its objects go with it", () =>

@@ -1,8 +1,10 @@
 /**
- * `npm run nightly [-- seeds|busy|calls] [--seed N,N] [--from N] [--count N] [--parallel N] [--processes N] [--rate N]`:
- * what takes too long for every commit. `seeds`: the invariant suite under the full fault proxy, one small world per seed;
- * `busy`: a day on which people, pushes and groups cross each other, likewise; `calls`: a reference run, over and over,
- * until each of its calls has failed in every way. Prints what repeats that which fails, and exits with 1 then.
+ * `npm run nightly [-- planner|seeds|busy|calls|stories] [--seed N,N] [--from N] [--count N] [--parallel N] [--processes N]
+ * [--rate N]`: what takes too long for every commit. `planner`: its property test, with a seed of its own; `seeds`: the
+ * invariant suite under the full fault proxy, one small world per seed; `busy`: a day on which people, pushes and groups
+ * cross each other, likewise; `calls`: a reference run, over and over, until each of its calls has failed in every way;
+ * `stories`: the end-to-end tests in the weather of another seed, those of the planner on real API servers, too. Prints
+ * what repeats that which fails, and exits with 1 then.
  *
  * `npm run nightly -- mutants [AREA|AREA/PART...] [--processes N] [--every N] [--changed] [--write]`: the sources with
  * one mistake at a time, and the tests below e2e that should see it. `--every` makes another sample than the part says;
@@ -16,6 +18,7 @@ import { parseArgs } from "node:util";
 import { errorMessage } from "#shared/base/errors.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { playMutants } from "#test/nightly/mutants/play-mutants.ts";
+import { playTests, type TestSuiteName, testSuites } from "#test/nightly/play-tests.ts";
 import { measuredRate } from "#test/support/measured-rate.ts";
 import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";
 import { playBusySeed, playQuiet, playSeed } from "#test/support/play-seed.ts";
@@ -50,6 +53,7 @@ const [from, parallel, processes] = [values.from, values.parallel, values.proces
 const toldEvery = 50;
 const suites = { seeds: playSeeds, busy: playBusySeeds, calls: failCalls };
 type SuiteName = keyof typeof suites;
+const allNames = ["planner", ...(Object.keys(suites) as SuiteName[]), "stories"] as const;
 const usualCounts = { seeds: 1000, busy: 100 };
 
 const [suite, ...areas] = positionals;
@@ -58,15 +62,18 @@ if (suite === "mutants") {
   const { changed, write } = values;
   process.exit(await playMutants(areas, { concurrency: processes, changed, write, ...every }));
 }
-const names = (positionals.length > 0 ? positionals : Object.keys(suites)) as SuiteName[];
-const unknown = names.filter((name) => !Object.hasOwn(suites, name));
-if (unknown.length > 0) throw new Error(`there is no suite ${unknown.join(", ")}: ${Object.keys(suites).join(", ")}`);
+const unknown = positionals.filter((name) => !(allNames as readonly string[]).includes(name));
+if (unknown.length > 0) throw new Error(`there is no suite ${unknown.join(", ")}: ${allNames.join(", ")}`);
+const names = positionals.length > 0 ? (positionals as (typeof allNames)[number][]) : allNames;
 let worst = 0;
-for (const name of names) {
-  worst = Math.max(worst, values.share === undefined && processes > 1 ? await inProcesses(name) : await suites[name]());
-}
+for (const name of names) worst = Math.max(worst, await play(name));
 // What sandboxes waited for when they died goes on for minutes, and nobody waits for that.
 process.exit(worst);
+
+async function play(name: SuiteName | TestSuiteName): Promise<number> {
+  if (name in testSuites) return playTests(name as TestSuiteName, values.seed ?? values.from);
+  return values.share === undefined && processes > 1 ? inProcesses(name as SuiteName) : suites[name as SuiteName]();
+}
 
 async function inProcesses(name: SuiteName): Promise<number> {
   if (name !== "calls") console.log(`${name} ${values.seed ?? `${from} to ${from + countOf(name) - 1}`}`);

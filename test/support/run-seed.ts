@@ -1,4 +1,3 @@
-const most = 1_000_000;
 let chosen: number | undefined;
 
 /** A seed that is the same in every run, so that a commit is judged by what it changed; STARLING_E2E_SEED plays another. */
@@ -8,8 +7,8 @@ export function steadySeed(seed: number): number {
   return played;
 }
 
-/** The seed of this run's faults, printed when it is first asked for; STARLING_E2E_SEED repeats it. */
+/** The seed of the end-to-end tests' faults, printed when it is first asked for. */
 export function runSeed(): number {
-  chosen ??= steadySeed(Date.now() % most);
+  chosen ??= steadySeed(1);
   return chosen;
 }

@@ -1,0 +1,39 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+interface TestSuite {
+  readonly args: readonly string[];
+  env(seed: string): Readonly<Record<string, string>>;
+}
+
+/** Tests that `npm test` plays with fixed seeds, a few times, and on embedded API servers. */
+export const testSuites = {
+  planner: {
+    args: ["--project", "unit", "planner.property"],
+    env: (seed) => ({ STARLING_PROPERTY_SEED: seed, STARLING_PROPERTY_RUNS: "2000" }),
+  },
+  stories: {
+    args: ["--project", "e2e"],
+    env: (seed) => ({ STARLING_E2E_SEED: seed, STARLING_STORIES: "everywhere" }),
+  },
+} as const satisfies Readonly<Record<string, TestSuite>>;
+
+export type TestSuiteName = keyof typeof testSuites;
+
+const vitest = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
+
+/** Plays the tests of a suite with a seed of its own, and says what repeats them. */
+export async function playTests(name: TestSuiteName, seed: string): Promise<number> {
+  const { args, env } = testSuites[name];
+  const chosen = env(seed);
+  const words = Object.entries(chosen).map(([variable, value]) => `${variable}=${value}`);
+  console.log(`${name}: ${words.join(" ")}`);
+  const child = spawn(process.execPath, [vitest, "run", ...args], {
+    stdio: "inherit",
+    env: { ...process.env, ...chosen },
+  });
+  const [code] = await once(child, "exit");
+  if (code !== 0) console.log(`${name} failed\nrepeat it: npm run nightly -- ${name} --seed ${seed}`);
+  return Number(code ?? 1);
+}

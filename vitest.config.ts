@@ -1,8 +1,10 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import LongestFirst from "./test/support/longest-first.ts";
 
 const reporters = ["default", "./test/support/cluster-checks-reporter.ts"];
-/** Two on the smallest machine, on which Vitest would take one. */
-const maxWorkers = "100%";
+/** Half of a test's time is waiting: for a watchdog, a client that tries again, a server that starts. */
+const maxWorkers = availableParallelism() + 2;
 const secondsMs = 1000;
 
 function level(name: string, include: string, timeouts: { readonly test: number; readonly hook: number }) {
@@ -18,6 +20,7 @@ function level(name: string, include: string, timeouts: { readonly test: number;
 export default defineConfig({
   test: {
     reporters,
+    sequence: { sequencer: LongestFirst },
     projects: [
       { test: { ...level("unit", "test/unit/**/*.test.ts", { test: 10, hook: 10 }), maxWorkers } },
       { test: { ...level("contract", "test/contract/**/*.test.ts", { test: 30, hook: 60 }), maxWorkers } },
@@ -33,7 +36,7 @@ export default defineConfig({
       {
         // They play many worlds at once by themselves: beside others they would only starve.
         test: {
-          ...level("weather", "test/weather/**/*.test.ts", { test: 3000, hook: 120 }),
+          ...level("weather", "test/weather/**/*.test.ts", { test: 3000, hook: 600 }),
           fileParallelism: false,
           sequence: { groupOrder: 2 },
         },

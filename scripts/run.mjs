@@ -1,7 +1,7 @@
 /**
- * `node scripts/run.mjs demo|test|bench|nightly|starling [arguments]`: the commands of the README, from a fresh clone, under any Node from
- * 20 on and with nothing installed. Installs what package-lock.json names when it is not there yet, then runs the
- * command under the Node 24 that comes with the dependencies. `test --require-real` fails when no check was made on a
+ * `node scripts/run.mjs demo|test|bench|nightly|starling [arguments]`: the commands of the README, from a fresh clone,
+ * under any Node from 20 on and with nothing installed. Installs what package-lock.json names when it is not there yet,
+ * then runs the command under the Node 24 that comes with the dependencies; `install` does no more than the first. `test --require-real` fails when no check was made on a
  * real kube-apiserver.
  */
 import { spawn, spawnSync } from "node:child_process";
@@ -44,11 +44,12 @@ const commands = {
 let interruptedBy;
 
 const [command, ...rest] = process.argv.slice(2);
-if (command === undefined || !Object.hasOwn(commands, command)) {
-  console.error(`usage: node scripts/run.mjs ${Object.keys(commands).join("|")} [arguments]`);
+if (command !== "install" && !Object.hasOwn(commands, command ?? "")) {
+  console.error(`usage: node scripts/run.mjs ${[...Object.keys(commands), "install"].join("|")} [arguments]`);
   process.exit(2);
 }
 await install();
+if (command === "install") process.exit();
 const requireReal = command === "test" && rest.includes("--require-real");
 if (requireReal) process.env.STARLING_REQUIRE_REAL = "1";
 const parameters = requireReal ? rest.filter((each) => each !== "--require-real") : rest;

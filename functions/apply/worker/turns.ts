@@ -9,15 +9,21 @@ const HEAD_START_SECONDS = 300;
 /** Below this a turn is spent on asking a slow cluster who it is. */
 const SHORTEST_TURN_MS = 20_000;
 const MOST_DOUBLINGS = 6;
+/** Sorts after every time. */
+const AFTER_ALL = "~";
 
 /**
  * The longest waiting first, new assignments with a head start: neither they nor the routine can keep the other from its
  * turn, for whoever waits comes to the front in the end, and whoever had its turn goes to the back. One at which a worker
- * died comes after all that were due by then, and gives as much of a start to later ones. Among equals by name, so that
- * every worker takes the same order.
+ * died comes after all that were due by then, and gives as much of a start to later ones. Of those that were assigned
+ * together what was never seen comes last: the others were applied before, and nobody knows what it does to a worker.
+ * Among equals by name, so that every worker takes the same order.
  */
 export function inTurn(due: readonly SyncRow[], now: Date): readonly SyncRow[] {
-  const placed = due.map((row) => ({ row, place: [placeOf(row, now), row.observed?.at ?? "", nameOf(row)].join(" ") }));
+  const placed = due.map((row) => ({
+    row,
+    place: [placeOf(row, now), row.observed?.at ?? AFTER_ALL, nameOf(row)].join(" "),
+  }));
   return placed.sort((a, b) => (a.place < b.place ? -1 : 1)).map(({ row }) => row);
 }
 

@@ -39,8 +39,8 @@ describe("turns", () => {
       ["web.b", "web.a"],
     ],
     [
-      "come, of two that were assigned together, first for the one that was never seen",
-      [assigned("a", at("09:00:00"), at("08:59:00")), assigned("b", at("09:00:00"))],
+      "come, of two that were assigned together, last for the one that was never seen",
+      [assigned("b", at("09:00:00"), at("08:59:00")), assigned("a", at("09:00:00"))],
       ["web.b", "web.a"],
     ],
     [

@@ -97,12 +97,30 @@ export default {
       ours: ["^local/", "^shared/", "^functions/", "^infra/", "^examples/"],
       comment: "local imports neither cli nor test.",
     }),
+    ...room("apiserver", "^local/apiserver/", {
+      ours: ["^local/apiserver/"],
+      comment: "The embedded API server is a package of its own: it knows nothing of Starling.",
+    }),
+    {
+      name: "apiserver-doors",
+      comment: "Of the embedded API server there is what its package.json exports.",
+      severity: "error",
+      from: { path: code, pathNot: "^local/apiserver/" },
+      to: { path: "^local/apiserver/", dependencyTypesNot: ["aliased-workspace"] },
+    },
+    {
+      name: "apiserver-testing",
+      comment: "Only tests import what is there for tests.",
+      severity: "error",
+      from: { path: code, pathNot: "^(test|local/apiserver/test)/" },
+      to: { path: "^local/apiserver/test/" },
+    },
     {
       name: "no-relative-paths",
       comment: "Import through the package's imports (#shared/..., #functions/...), so that the layer shows.",
       severity: "error",
       from: { path: "^(shared|functions|local|cli|infra|test)/.*\\.ts$" },
-      to: { path: code, dependencyTypesNot: ["aliased-subpath-import"] },
+      to: { path: code, dependencyTypesNot: ["aliased-subpath-import", "aliased-workspace"] },
     },
     {
       name: "no-unresolvable",

@@ -22,10 +22,17 @@ export default defineConfig({
     reporters,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { test: { ...level("unit", "test/unit/**/*.test.ts", { test: 10, hook: 10 }), maxWorkers } },
+      {
+        test: { ...level("unit", "{test,local/apiserver/test}/unit/**/*.test.ts", { test: 10, hook: 10 }), maxWorkers },
+      },
       { test: { ...level("contract", "test/contract/**/*.test.ts", { test: 30, hook: 60 }), maxWorkers } },
       { test: { ...level("synth", "test/synth/**/*.test.ts", { test: 120, hook: 120 }), maxWorkers } },
-      { test: { ...level("integration", "test/integration/**/*.test.ts", { test: 60, hook: 60 }), maxWorkers } },
+      {
+        test: {
+          ...level("integration", "{test,local/apiserver/test}/integration/**/*.test.ts", { test: 60, hook: 60 }),
+          maxWorkers,
+        },
+      },
       {
         test: {
           ...level("e2e", "test/e2e/**/*.test.ts", { test: 300, hook: 120 }),

@@ -51,15 +51,3 @@ async function selfSigned(purposes: ReturnType<typeof serverOf>): Promise<TlsCer
   });
   return { key, cert };
 }
-
-/** A certificate for the same servers, from the same authority, that ended yesterday. */
-export async function expiredTlsCertificate(authority: TlsCertificate): Promise<TlsCertificate> {
-  const { private: key, cert } = await generate(newName(), {
-    ...algorithm,
-    ca: authority,
-    notBeforeDate: new Date(Date.now() - 30 * dayMs),
-    notAfterDate: new Date(Date.now() - dayMs),
-    extensions: [{ name: "basicConstraints", cA: false, critical: true }, ...serverOf([])],
-  });
-  return { key, cert };
-}

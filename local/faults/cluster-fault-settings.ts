@@ -1,7 +1,7 @@
 /** The knobs of an embedded cluster as words: `latency=500ms`, `throttle=0.2`, `network=hangs`. */
 
+import { type ClusterFaults, clusterFaultsSchema } from "@starling/embedded-apiserver/faults";
 import { LocalFailure } from "#local/base/local-failure.ts";
-import { type ClusterFaults, clusterFaultsSchema } from "#local/cluster/faults.ts";
 import { millisecondsOf, shareOf, splitSetting, unknownKnob, wrongValue } from "#local/faults/fault-setting.ts";
 import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/base/json.ts";
 

@@ -1,7 +1,7 @@
+import type { ClusterFaults, ClusterHost } from "@starling/embedded-apiserver";
 import type { FaultProxy } from "#local/aws/proxy/fault-proxy.ts";
 import { type FaultOptions, quiet } from "#local/aws/wire/fault-options.ts";
 import { LocalFailure } from "#local/base/local-failure.ts";
-import type { ClusterFaults, ClusterHost } from "#local/cluster/cluster-host.ts";
 import { awsSettings, awsWords, withAwsSettings } from "#local/faults/aws-fault-settings.ts";
 import {
   clusterKnobs,

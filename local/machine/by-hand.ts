@@ -1,5 +1,5 @@
 /** What people do to a cluster of this machine with their own hands, not Starling. */
-import type { ClusterConnection, ClusterHost } from "#local/cluster/cluster-host.ts";
+import type { ClusterConnection, ClusterHost } from "@starling/embedded-apiserver";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";

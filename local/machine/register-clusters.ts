@@ -1,4 +1,4 @@
-import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
+import type { ClusterConnection } from "@starling/embedded-apiserver";
 import type { ApiSession } from "#local/machine/api-session.ts";
 import type { Machine } from "#local/machine/machine.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";

@@ -1,7 +1,7 @@
+import type { ClusterConnection } from "@starling/embedded-apiserver";
+import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
 import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
-import { eksAuthenticator } from "#local/cluster/authorization/eks-authenticator.ts";
-import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import type { ApiSession } from "#local/machine/api-session.ts";
 import { letGroupAdminister } from "#local/machine/by-hand.ts";
 import type { LocalEks, Machine } from "#local/machine/machine.ts";

@@ -1,8 +1,9 @@
 /** A machine with clusters and a git server: what the demo and `starling local up` run on. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
+import { onlyFromHere } from "#local/base/from-here.ts";
 import { createTlsCertificate, type TlsCertificate } from "#local/base/tls-certificate.ts";
-import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
 import {
   type GitCredentials,
   gitCredentials,
@@ -58,6 +59,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     stops.unshift(() => machine.stop());
     const clusters = await startClusterHost({
       authenticator: localEksAuthenticator(machine.eks),
+      guard: onlyFromHere,
       ...(options.clusterState === undefined ? {} : { stateDir: options.clusterState }),
       ...(options.clusterPort === undefined ? {} : { port: options.clusterPort }),
     });

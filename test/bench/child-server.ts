@@ -1,5 +1,6 @@
 /** Servers in a process of their own, so that their time is not counted as a client's; it ends with its parent. */
 
+import { type ClusterFaults, startClusterHost } from "@starling/embedded-apiserver";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { lambdaApi } from "#local/aws/lambda/lambda-api.ts";
 import { startFaultProxy } from "#local/aws/proxy/fault-proxy.ts";
@@ -7,7 +8,6 @@ import { startDynamo } from "#local/aws/services/dynamo-server.ts";
 import { startSecrets } from "#local/aws/services/secrets-server.ts";
 import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
 import { quiet } from "#local/aws/wire/fault-options.ts";
-import { type ClusterFaults, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { deploy } from "#local/machine/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";

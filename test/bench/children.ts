@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { ClusterFaults } from "#local/cluster/cluster-host.ts";
+import type { ClusterFaults } from "@starling/embedded-apiserver";
 import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import { findKubeAssets } from "#local/clusters/kube-assets.ts";
 import type { AwsClientOptions } from "#shared/lambda/aws-clients.ts";

@@ -1,4 +1,4 @@
-import { startClusterHost } from "#local/cluster/cluster-host.ts";
+import { startClusterHost } from "@starling/embedded-apiserver";
 import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import type { KubeAssets } from "#local/clusters/kube-assets.ts";
 import { locateKubeAssets } from "#local/clusters/locate-kube-assets.ts";

@@ -1,5 +1,5 @@
+import type { ClusterConnection } from "@starling/embedded-apiserver";
 import { describe, expect, test } from "vitest";
-import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";

@@ -1,7 +1,7 @@
+import type { InterceptedRequest } from "@starling/embedded-apiserver";
 import { afterEach, describe, expect, test } from "vitest";
 import type { LambdaHandler } from "#local/aws/lambda/lambda-context.ts";
 import { quiet } from "#local/aws/wire/fault-options.ts";
-import type { InterceptedRequest } from "#local/cluster/interception.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
 import { mortalSandboxes } from "#test/support/mortal-sandboxes.ts";

@@ -1,5 +1,5 @@
+import type { InterceptedRequest } from "@starling/embedded-apiserver";
 import { describe, expect, test } from "vitest";
-import type { InterceptedRequest } from "#local/cluster/interception.ts";
 import {
   configMap,
   deployment,

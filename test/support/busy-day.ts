@@ -4,7 +4,7 @@
  * object, and an object that does not go. Whatever the weather, it ends as git wants it.
  */
 import assert from "node:assert/strict";
-import type { InterceptedRequest, Interception } from "#local/cluster/interception.ts";
+import type { InterceptedRequest, Interception } from "@starling/embedded-apiserver";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import {
   busyClusters,

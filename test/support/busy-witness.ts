@@ -3,7 +3,7 @@
  * Of Starling's own rows it looks at the end alone.
  */
 import assert from "node:assert/strict";
-import type { RequestRecord } from "#local/cluster/cluster-host.ts";
+import type { RequestRecord } from "@starling/embedded-apiserver";
 import type { JsonObject } from "#shared/base/json.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { parentNamespace } from "#shared/kube/parent-object.ts";

@@ -1,6 +1,6 @@
+import type { RequestRecord } from "@starling/embedded-apiserver";
 import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
-import type { RequestRecord } from "#local/cluster/cluster-host.ts";
 import { isOutstanding, isParked, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 

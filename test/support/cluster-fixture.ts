@@ -1,4 +1,4 @@
-import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
+import type { ClusterConnection } from "@starling/embedded-apiserver";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import { type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";

@@ -3,7 +3,7 @@
  * minute's time and an inventory that is kept as a worker keeps it.
  */
 
-import { startClusterHost } from "#local/cluster/cluster-host.ts";
+import { startClusterHost } from "@starling/embedded-apiserver";
 import { systemClock } from "#shared/adapters/system.ts";
 import { type ApplySetRequest, type ApplySetResult, applySet } from "#shared/kube/engine/apply-set.ts";
 import type { PruneRequest } from "#shared/kube/engine/prune-set.ts";

@@ -3,9 +3,9 @@
  * the git server at their own doors. The sandbox that made the call lives on.
  */
 
+import type { InterceptedRequest, Interception } from "@starling/embedded-apiserver";
 import type { PlannedFailure } from "#local/aws/proxy/call-failures.ts";
 import type { AwsCall } from "#local/aws/wire/aws-call.ts";
-import type { InterceptedRequest, Interception } from "#local/cluster/interception.ts";
 import type { Cut } from "#local/git/cut-answer.ts";
 import { classOfCall, classOfFetch, classOfRequest } from "#test/support/call-classes.ts";
 import type { World } from "#test/support/e2e-world.ts";

@@ -4,8 +4,8 @@ import {
   type Interceptor,
   type RequestRecord,
   startClusterHost,
-} from "#local/cluster/cluster-host.ts";
-import type { ClusterFaults } from "#local/cluster/faults.ts";
+} from "@starling/embedded-apiserver";
+import type { ClusterFaults } from "@starling/embedded-apiserver/faults";
 import type { JsonObject } from "#shared/base/json.ts";
 
 export interface Fleet {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Interception } from "#local/cluster/interception.ts";
+import type { Interception } from "@starling/embedded-apiserver";
 import type { World } from "#test/support/e2e-world.ts";
 
 const lookEveryMs = 5;

@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, request as sendRequest } from "node:https";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { ClusterConnection } from "@starling/embedded-apiserver";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
-import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
 
 /** @returns false where the honest server is to answer. */
 export type Attack = (request: IncomingMessage, response: ServerResponse) => boolean;

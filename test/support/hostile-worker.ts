@@ -1,6 +1,7 @@
 /** A worker whose cluster answers as a test wants it to, before an honest API server that shows what was done. */
+
+import { startClusterHost } from "@starling/embedded-apiserver";
 import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
-import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { Observed } from "#shared/fleet/rows/sync-row.ts";

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { type ClusterConnection, startClusterHost } from "#local/cluster/cluster-host.ts";
+import { type ClusterConnection, startClusterHost } from "@starling/embedded-apiserver";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";

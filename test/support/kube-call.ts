@@ -1,5 +1,5 @@
 import { request as sendRequest } from "node:https";
-import type { ClusterConnection } from "#local/cluster/cluster-host.ts";
+import type { ClusterConnection } from "@starling/embedded-apiserver";
 import { type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 
 /** Requests of a test's own hand; records of Starling's requests are those without it. */

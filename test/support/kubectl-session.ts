@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringifyJson } from "#shared/base/json.ts";
-import type { KubectlCommand, KubectlSession } from "#test/contract/local/cluster/kubectl-sessions.ts";
+import type { KubectlCommand, KubectlSession } from "#test/contract/local/apiserver/kubectl-sessions.ts";
 
 export interface SessionServer {
   readonly server: string;

@@ -1,9 +1,9 @@
 /** Clusters of their own processes behind one recording proxy, which does what the embedded host does by itself. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { Agent, createServer, request as sendRequest } from "node:https";
+import type { ClusterConnection, Interceptor, RequestRecord } from "@starling/embedded-apiserver";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
-import type { ClusterConnection, Interceptor, RequestRecord } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";

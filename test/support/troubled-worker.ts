@@ -1,7 +1,7 @@
 /** A worker of one embedded cluster whose failure knobs a test turns. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
 import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
-import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";

@@ -1,6 +1,6 @@
+import type { ClusterFaults } from "@starling/embedded-apiserver/faults";
 import { type ConnectionFaults, type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
 import { createRandom, type Random } from "#local/base/random.ts";
-import type { ClusterFaults } from "#local/cluster/faults.ts";
 
 /** Everything that goes wrong in one run, chosen by its seed. */
 export interface Weather {

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { type CliFixture, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
 const { PATH, KUBEBUILDER_ASSETS } = process.env;

@@ -1,6 +1,7 @@
 /** Every failure knob of a cluster against the real worker: what it says, what it leaves alone, how it recovers. */
+
+import type { ClusterFaults } from "@starling/embedded-apiserver";
 import { describe, expect, test } from "vitest";
-import type { ClusterFaults } from "#local/cluster/cluster-host.ts";
 import { KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { KubeError } from "#shared/kube/kube-error.ts";

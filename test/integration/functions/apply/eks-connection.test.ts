@@ -1,9 +1,10 @@
 /** Clusters by IAM: the connector of the apply function, an API server that authenticates as EKS does, and STS and EKS. */
+
+import { type ClusterConnection, type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
+import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
-import { eksAuthenticator } from "#local/cluster/authorization/eks-authenticator.ts";
-import { type ClusterConnection, type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";

@@ -1,8 +1,8 @@
+import { startClusterHost } from "@starling/embedded-apiserver";
 import { expect, test } from "vitest";
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { deleteObject } from "#functions/api/delete-object.ts";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
-import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";

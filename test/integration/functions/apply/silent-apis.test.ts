@@ -1,6 +1,7 @@
 /** An aggregated API that does not answer, against the real worker: it stops nobody who does not use it. */
+
+import type { ClusterFaults } from "@starling/embedded-apiserver";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { ClusterFaults } from "#local/cluster/cluster-host.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";

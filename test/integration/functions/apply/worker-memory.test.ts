@@ -1,6 +1,7 @@
 /** What a cluster can make its worker hold in memory, measured from outside, with the heap that Lambda gives it. */
+
+import { startClusterHost } from "@starling/embedded-apiserver";
 import { afterEach, expect, test } from "vitest";
-import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { configMap } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { type Attack, pour, startHostileApi } from "#test/support/hostile-api.ts";

@@ -7,11 +7,11 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { clusterRequest, objectOf } from "@starling/embedded-apiserver/testing";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type KubeApiServer, startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import { findKubeAssets, type KubeAssets, readKubeAssets } from "#local/clusters/kube-assets.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
-import { clusterRequest, objectOf } from "#test/support/cluster-request.ts";
 import { listeningPorts } from "#test/support/listening-ports.ts";
 
 let folder = "";

@@ -1,6 +1,6 @@
+import { type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
-import { type ClusterHost, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { createFaultControl } from "#local/faults/fault-control.ts";
 import { type ControlCall, type ControlServer, callControl, startControlServer } from "#local/serve/control-server.ts";
 

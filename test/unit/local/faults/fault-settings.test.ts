@@ -1,6 +1,6 @@
+import type { ClusterFaults } from "@starling/embedded-apiserver/faults";
 import { describe, expect, it } from "vitest";
 import { everyday, type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
-import type { ClusterFaults } from "#local/cluster/faults.ts";
 import { awsSettings, awsWords, withAwsSettings } from "#local/faults/aws-fault-settings.ts";
 import { clusterKnobs, clusterSettings, withClusterSettings } from "#local/faults/cluster-fault-settings.ts";
 

@@ -1,5 +1,5 @@
+import { startClusterHost } from "@starling/embedded-apiserver";
 import { expect, test } from "vitest";
-import { startClusterHost } from "#local/cluster/cluster-host.ts";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { definition, endpointOf, namespace, widget } from "#test/support/cluster-fixture.ts";

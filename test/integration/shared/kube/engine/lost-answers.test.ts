@@ -1,5 +1,5 @@
+import { type Interceptor, startClusterHost } from "@starling/embedded-apiserver";
 import { describe, expect, it } from "vitest";
-import { type Interceptor, startClusterHost } from "#local/cluster/cluster-host.ts";
 import { detectDrift } from "#shared/kube/engine/detect-drift.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
 import { pruneSet } from "#shared/kube/engine/prune-set.ts";

@@ -1,0 +1,145 @@
+import { type Access, forbiddenAccess } from "#apiserver/authorization/access.ts";
+import { decide, serviceAccountOf, serviceAccountUser } from "#apiserver/authorization/rbac.ts";
+import type { User } from "#apiserver/authorization/user.ts";
+import type { ClusterStore } from "#apiserver/cluster-store.ts";
+import { badRequest, type StatusError } from "#apiserver/status-error.ts";
+
+/** Header names in lower case, each with all its values. */
+export type HeaderValues = Readonly<Record<string, readonly string[] | undefined>>;
+
+const extraPrefix = "impersonate-extra-";
+
+/** The user that the headers of a request ask to be, undefined where they ask for none. @throws StatusError 400. */
+function wantedUser(headers: HeaderValues): User | undefined {
+  const username = headers["impersonate-user"]?.[0] ?? "";
+  const uid = headers["impersonate-uid"]?.[0] ?? "";
+  const groups = headers["impersonate-group"] ?? [];
+  const extra = Object.fromEntries(
+    Object.entries(headers)
+      .filter(([name]) => name.startsWith(extraPrefix))
+      .map(([name, values]) => [unescaped(name.slice(extraPrefix.length)), values ?? []]),
+  );
+  const hasExtra = Object.keys(extra).length > 0;
+  if (username !== "") return { username, groups, ...(uid === "" ? {} : { uid }), ...(hasExtra ? { extra } : {}) };
+  if (uid === "" && groups.length === 0 && !hasExtra) return undefined;
+  const list = (values: readonly string[]) => `[]string{${values.map((value) => JSON.stringify(value)).join(", ")}}`;
+  const shownGroups = groups.length === 0 ? "[]string(nil)" : list(groups);
+  const members = Object.entries(extra).map(([key, values]) => `${JSON.stringify(key)}:${list(values)}`);
+  const shownExtra = `map[string][]string${hasExtra ? `{${members.join(", ")}}` : "(nil)"}`;
+  throw badRequest(
+    `requested &user.DefaultInfo{Name:"", UID:${JSON.stringify(uid)}, Groups:${shownGroups}, Extra:${shownExtra}} without impersonating a user name`,
+  );
+}
+
+function unescaped(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+}
+
+/** One way to be allowed (KEP-5284); the last is the verb `impersonate`, which every version knows. */
+interface Mode {
+  readonly verb: string;
+  /** The group of the resources users, groups, nodes and serviceaccounts. */
+  readonly group: string;
+  /** The verb that is needed besides, for what the impersonated one does. */
+  readonly onVerb?: string;
+  readonly applies: (wanted: User) => boolean;
+}
+
+function nodeOf(username: string): string | undefined {
+  return /^system:node:([a-z0-9][-a-z0-9.]*)$/.exec(username)?.[1];
+}
+
+function isOnlyName({ uid, groups, extra }: User): boolean {
+  return uid === undefined && groups.length === 0 && extra === undefined;
+}
+
+function constrained(name: string, applies: Mode["applies"]): Mode {
+  return { verb: `impersonate:${name}`, group: "authentication.k8s.io", onVerb: `impersonate-on:${name}:`, applies };
+}
+
+const modes: readonly Mode[] = [
+  constrained("arbitrary-node", (wanted) => isOnlyName(wanted) && nodeOf(wanted.username) !== undefined),
+  constrained("serviceaccount", (wanted) => isOnlyName(wanted) && serviceAccountOf(wanted.username) !== undefined),
+  constrained(
+    "user-info",
+    ({ username, groups }) =>
+      nodeOf(username) === undefined &&
+      serviceAccountOf(username) === undefined &&
+      !groups.includes("system:masters") &&
+      !groups.includes(""),
+  ),
+  { verb: "impersonate", group: "", applies: () => true },
+];
+
+/** Everything the requestor must be allowed in a mode, in the order of the checks. */
+function checks({ verb, group, onVerb }: Mode, access: Access, wanted: User): Access[] {
+  const { user } = access;
+  const on = (
+    resource: string,
+    name: string,
+    more: { readonly namespace?: string; readonly subresource?: string } = {},
+  ) => ({
+    user,
+    verb,
+    path: "",
+    resource: {
+      group: ["uids", "userextras"].includes(resource) ? "authentication.k8s.io" : group,
+      resource,
+      name,
+      namespace: "",
+      subresource: "",
+      ...more,
+    },
+  });
+  const account = serviceAccountOf(wanted.username);
+  const node = onVerb === undefined ? undefined : nodeOf(wanted.username);
+  let who = on("users", wanted.username);
+  if (account !== undefined) who = on("serviceaccounts", account.name, { namespace: account.namespace });
+  if (node !== undefined) who = on("nodes", node);
+  return [
+    ...(onVerb === undefined ? [] : [{ ...access, verb: `${onVerb}${access.verb}` }]),
+    who,
+    ...(wanted.uid === undefined ? [] : [on("uids", wanted.uid)]),
+    ...wanted.groups.map((name) => on("groups", name)),
+    ...Object.entries(wanted.extra ?? {}).flatMap(([subresource, values]) =>
+      values.map((name) => on("userextras", name, { subresource })),
+    ),
+  ];
+}
+
+/** The groups that come with a name where none were asked for. */
+function groupsOf({ onVerb }: Mode, { username, groups }: User): readonly string[] {
+  if (groups.length > 0) return groups;
+  if (onVerb !== undefined && nodeOf(username) !== undefined) return ["system:nodes"];
+  const account = serviceAccountOf(username);
+  return account === undefined ? [] : serviceAccountUser(account.namespace, account.name).groups;
+}
+
+function complete(mode: Mode, wanted: User): User {
+  const groups = groupsOf(mode, wanted);
+  const anonymous = wanted.username === "system:anonymous" || groups.includes("system:unauthenticated");
+  const everybody = anonymous ? "system:unauthenticated" : "system:authenticated";
+  return { ...wanted, groups: groups.includes(everybody) ? groups : [...groups, everybody] };
+}
+
+/**
+ * Who a request counts as: the user of its Impersonate headers where the requestor may impersonate them in one of the
+ * modes, else the requestor. @throws StatusError 400 or 403, that of the first mode which could have allowed it.
+ */
+export function impersonate(store: ClusterStore, access: Access, headers: HeaderValues): User {
+  const wanted = wantedUser(headers);
+  if (wanted === undefined) return access.user;
+  let refusal: StatusError | undefined;
+  for (const mode of modes.filter(({ applies }) => applies(wanted))) {
+    const refused = checks(mode, access, wanted)
+      .map((check) => ({ check, ...decide(store, check) }))
+      .find(({ allowed }) => !allowed);
+    if (refused === undefined) return complete(mode, wanted);
+    refusal ??= forbiddenAccess(refused.check, refused.reason);
+  }
+  throw refusal;
+}

@@ -2,20 +2,26 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
+interface Chosen {
+  readonly seed: string;
+  /** Of scenarios; as many as usual by default. */
+  readonly count: string | undefined;
+}
+
 interface TestSuite {
   readonly args: readonly string[];
-  env(seed: string): Readonly<Record<string, string>>;
+  env(chosen: Chosen): Readonly<Record<string, string>>;
 }
 
 /** Tests that `npm test` plays with fixed seeds, a few times, and on embedded API servers. */
 export const testSuites = {
   planner: {
     args: ["--project", "unit", "planner.property"],
-    env: (seed) => ({ STARLING_PROPERTY_SEED: seed, STARLING_PROPERTY_RUNS: "2000" }),
+    env: ({ seed, count = "2000" }) => ({ STARLING_PROPERTY_SEED: seed, STARLING_PROPERTY_RUNS: count }),
   },
   stories: {
     args: ["--project", "e2e"],
-    env: (seed) => ({ STARLING_E2E_SEED: seed, STARLING_STORIES: "everywhere" }),
+    env: ({ seed }) => ({ STARLING_E2E_SEED: seed, STARLING_STORIES: "everywhere" }),
   },
 } as const satisfies Readonly<Record<string, TestSuite>>;
 
@@ -24,16 +30,16 @@ export type TestSuiteName = keyof typeof testSuites;
 const vitest = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
 
 /** Plays the tests of a suite with a seed of its own, and says what repeats them. */
-export async function playTests(name: TestSuiteName, seed: string): Promise<number> {
+export async function playTests(name: TestSuiteName, chosen: Chosen): Promise<number> {
   const { args, env } = testSuites[name];
-  const chosen = env(seed);
-  const words = Object.entries(chosen).map(([variable, value]) => `${variable}=${value}`);
+  const variables = env(chosen);
+  const words = Object.entries(variables).map(([variable, value]) => `${variable}=${value}`);
   console.log(`${name}: ${words.join(" ")}`);
   const child = spawn(process.execPath, [vitest, "run", ...args], {
     stdio: "inherit",
-    env: { ...process.env, ...chosen },
+    env: { ...process.env, ...variables },
   });
   const [code] = await once(child, "exit");
-  if (code !== 0) console.log(`${name} failed\nrepeat it: npm run nightly -- ${name} --seed ${seed}`);
+  if (code !== 0) console.log(`${name} failed\nrepeat it: npm run nightly -- ${name} --seed ${chosen.seed}`);
   return Number(code ?? 1);
 }

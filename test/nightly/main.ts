@@ -1,10 +1,10 @@
 /**
- * `npm run nightly [-- planner|seeds|busy|calls|stories] [--seed N,N] [--from N] [--count N] [--parallel N] [--processes N]
- * [--rate N]`: what takes too long for every commit. `planner`: its property test, with a seed of its own; `seeds`: the
- * invariant suite under the full fault proxy, one small world per seed; `busy`: a day on which people, pushes and groups
- * cross each other, likewise; `calls`: a reference run, over and over, until each of its calls has failed in every way;
- * `stories`: the end-to-end tests in the weather of another seed, those of the planner on real API servers, too. Prints
- * what repeats that which fails, and exits with 1 then.
+ * `npm run nightly [-- properties|seeds|busy|calls|stories] [--seed N,N] [--from N] [--count N] [--parallel N]
+ * [--processes N] [--rate N]`: what takes too long for every commit. `properties`: those of the planner and of smaller
+ * things, with a seed of their own; `seeds`: the invariant suite under the full fault proxy, one small world per seed;
+ * `busy`: a day on which people, pushes and groups cross each other, likewise; `calls`: a reference run, over and over,
+ * until each of its calls has failed in every way; `stories`: the end-to-end tests in the weather of another seed, those
+ * of the planner on real API servers, too. Prints what repeats that which fails, and exits with 1 then.
  *
  * `npm run nightly -- mutants [AREA|AREA/PART...] [--processes N] [--every N] [--changed] [--write]`: the sources with
  * one mistake at a time, and the tests below e2e that should see it. `--every` makes another sample than the part says;
@@ -29,7 +29,7 @@ const { values, positionals } = parseArgs({
     /** These seeds and no others. */
     seed: { type: "string" },
     from: { type: "string", default: String(Date.now() % 1_000_000) },
-    /** By default 2,000 scenarios, 1,000 seeds, and 100 busy days, which are ten times as long. */
+    /** By default 2,000 of a property, 1,000 seeds, and 100 busy days, which are ten times as long. */
     count: { type: "string" },
     /** Worlds at once in one process: much of a world's time is waiting. */
     parallel: { type: "string", default: "5" },
@@ -53,7 +53,7 @@ const [from, parallel, processes] = [values.from, values.parallel, values.proces
 const toldEvery = 50;
 const suites = { seeds: playSeeds, busy: playBusySeeds, calls: failCalls };
 type SuiteName = keyof typeof suites;
-const allNames = ["planner", ...(Object.keys(suites) as SuiteName[]), "stories"] as const;
+const allNames = ["properties", ...(Object.keys(suites) as SuiteName[]), "stories"] as const;
 const usualCounts = { seeds: 1000, busy: 100 };
 
 const [suite, ...areas] = positionals;

@@ -15,8 +15,8 @@ interface TestSuite {
 
 /** Tests that `npm test` plays with fixed seeds, a few times, and on embedded API servers. */
 export const testSuites = {
-  planner: {
-    args: ["--project", "unit", "planner.property"],
+  properties: {
+    args: ["--project", "unit", "planner.property", "json-extent", "apply-order"],
     env: ({ seed, count = "2000" }) => ({ STARLING_PROPERTY_SEED: seed, STARLING_PROPERTY_RUNS: count }),
   },
   stories: {

@@ -2,18 +2,15 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { scenario } from "#test/support/planner-model/planner-steps.ts";
 import { playScenario } from "#test/support/planner-model/play-scenario.ts";
+import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
-/** The same for every commit, so that it is judged by what it changed; `npm run nightly -- planner` draws one. */
-const seeds = (process.env.STARLING_PROPERTY_SEED ?? "1,2").split(",").map(Number);
-const numRuns = Number(process.env.STARLING_PROPERTY_RUNS ?? 20);
+const numRuns = propertyRuns(20);
 /** A failure is told by then, with the smallest scenario that was found; looking for it plays many more. */
 const limitMs = Math.max(60_000, numRuns * 500);
 
-test.each(seeds)(
+test.each(propertySeeds)(
   "whatever happens, what the planner promises holds (STARLING_PROPERTY_SEED=%i)",
-  {
-    timeout: 2 * limitMs,
-  },
+  { timeout: 2 * limitMs },
   async (seed) => {
     await fc.assert(fc.asyncProperty(scenario, playScenario), { seed, numRuns, interruptAfterTimeLimit: limitMs });
   },

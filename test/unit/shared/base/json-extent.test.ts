@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { jsonExtent } from "#shared/base/json-extent.ts";
+import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 describe("the extent of a JSON text", () => {
   test.each([
@@ -18,7 +19,7 @@ describe("the extent of a JSON text", () => {
     expect(jsonExtent(text)).toEqual(expected);
   });
 
-  test("never has fewer values or levels than what is parsed", () => {
+  test.each(propertySeeds)("never has fewer values or levels than what is parsed (seed %i)", (seed) => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 6 }), (text) => {
         const extent = jsonExtent(text);
@@ -26,6 +27,7 @@ describe("the extent of a JSON text", () => {
         expect(extent.depth).toBe(parsed.depth);
         expect(extent.values).toBeGreaterThanOrEqual(parsed.values);
       }),
+      { seed, numRuns: propertyRuns(50) },
     );
   });
 });

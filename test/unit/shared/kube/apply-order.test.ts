@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compareForApply, inDeletionRanks, inRanks, rankOf } from "#shared/kube/apply-order.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
+import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 const id = (group: string, kind: string, name = "x", namespace = "n"): ObjectId => ({ group, kind, namespace, name });
 
@@ -45,7 +46,7 @@ describe("the order of application", () => {
     ]);
   });
 
-  it("is total: any order of the input gives one order of the output", () => {
+  it.each(propertySeeds)("is total: any order of the input gives one order of the output (seed %i)", (seed) => {
     const part = fc.constantFrom("", "a", "b", "apps", "batch");
     const kind = fc.constantFrom("Namespace", "Deployment", "Job", "Secret", "Widget");
     const anyId = fc.record({ group: part, kind, namespace: part, name: part });
@@ -55,6 +56,7 @@ describe("the order of application", () => {
         expect(inRanks([...ids].reverse(), (i) => i).flat()).toEqual(sorted);
         expect(sorted).toHaveLength(ids.length);
       }),
+      { seed, numRuns: propertyRuns(50) },
     );
   });
 });

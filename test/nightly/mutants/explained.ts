@@ -181,6 +181,12 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "return { attempt, ...(false ? {} : { renderDigest }), applied: [], settled: [] };",
     "what is undefined is not stored",
   ],
+  [
+    "functions/apply/verbs/look-at-health.ts",
+    "return withheld === undefined || drift === undefined || !isDrifted ? {} : { drift, withheld };",
+    "return withheld === undefined || false || !isDrifted ? {} : { drift, withheld };",
+    "for the compiler: what has drifted has its drift",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

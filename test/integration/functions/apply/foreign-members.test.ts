@@ -3,10 +3,12 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Observed, PruneAct, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { KindInfo } from "#shared/kube/cluster-client.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
 import { annotationsOf, type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 import { type ForeignObject, partOfLabel } from "#shared/kube/membership.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
+import { clientWith } from "#test/support/client-with.ts";
 import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
@@ -195,6 +197,37 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     await world.ask(accepted(found.foreign));
     expect(await world.lookLater()).toMatchObject({ phase: "Ready", handledPrune: 1 });
     expect(await cluster.statusOf(world.path("old"))).toBe(200);
+  });
+
+  test.each([
+    ["for good is told, and asked for once more when that is mended", 403, "Failed", 1],
+    ["for now is tried again", 500, "Retrying", undefined],
+  ] as const)("whose deletion is refused %s", async (_what, status, phase, handledPrune) => {
+    let refuses = true;
+    const client = clientWith(cluster.client, {
+      async delete(kind, key, precondition) {
+        if (!refuses) return cluster.client.delete(kind, key, precondition);
+        const reason = status === 403 ? "Forbidden" : "InternalError";
+        const request = { method: "DELETE", path: `/api/v1/${kind.plural}/${key.name}`, secret: false };
+        throw new KubeError(request, { status, reason, message: "not today", causes: [] });
+      },
+    });
+    const world = await new RestoredWorld({ connect: async () => client, distrust() {} }).begin();
+    await world.give(["a"]);
+    await world.comesBack(configMap(`${world.name}/old`));
+    const { foreign } = await world.lookLater();
+    await world.ask(accepted(foreign));
+    const refused = await world.lookLater();
+    expect(refused).toMatchObject({ phase, reason: "PruneFailed" });
+    expect(refused.handledPrune).toBe(handledPrune);
+    expect(refused.troubles[0]?.message).toContain("not today");
+
+    refuses = false;
+    await world.lookLater();
+    expect(await cluster.statusOf(world.path("old"))).toBe(handledPrune === undefined ? 404 : 200);
+    if (handledPrune !== undefined) await world.ask(accepted(foreign));
+    expect(await world.lookLater()).toMatchObject({ phase: "Ready" });
+    expect(await cluster.statusOf(world.path("old"))).toBe(404);
   });
 
   test("that only bear the label are named, and not pruned whoever asks", async () => {

@@ -6,17 +6,19 @@ import { createBucket } from "#local/aws/services/create-resources.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import type { ClusterClient, WritePermit } from "#shared/kube/cluster-client.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 import { encodeRendering } from "#shared/source/rendering.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
+import { clientWith } from "#test/support/client-with.ts";
 import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const Bucket = "blobs";
+const rbac = "rbac.authorization.k8s.io";
 let emulated: EmulatedClients;
 let s3: S3Client;
 beforeAll(async () => {
@@ -39,20 +41,25 @@ const isThere = (Key: string) =>
 
 /** The client of somebody who may list nothing but within a namespace. */
 function withinNamespaces(client: ClusterClient): ClusterClient {
-  const list: ClusterClient["list"] = async (kind, query) => {
-    if (query.namespace) return client.list(kind, query);
-    const message = `cannot list ${kind.plural} at the cluster scope`;
-    const request = { method: "GET", path: `/api/v1/${kind.plural}`, secret: false };
-    throw new KubeError(request, { status: 403, reason: "Forbidden", message, causes: [] });
-  };
-  return new Proxy(client, {
-    get(inner, name) {
-      if (name === "list") return list;
-      if (name === "guardedBy") return (permit: WritePermit) => withinNamespaces(inner.guardedBy(permit));
-      const member: unknown = Reflect.get(inner, name);
-      return typeof member === "function" ? member.bind(inner) : member;
+  return clientWith(client, {
+    async list(kind, query) {
+      if (query.namespace) return client.list(kind, query);
+      const message = `cannot list ${kind.plural} at the cluster scope`;
+      const request = { method: "GET", path: `/api/v1/${kind.plural}`, secret: false };
+      throw new KubeError(request, { status: 403, reason: "Forbidden", message, causes: [] });
     },
   });
+}
+
+/** Objects of so many kinds that are in no namespace. */
+function clusterScoped(name: string, kinds: number): readonly ManifestObject[] {
+  const roleRef = { apiGroup: rbac, kind: "ClusterRole", name: "view" };
+  const all = [
+    { apiVersion: `${rbac}/v1`, kind: "ClusterRole", rules: [] },
+    { apiVersion: `${rbac}/v1`, kind: "ClusterRoleBinding", roleRef },
+    { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", value: 1 },
+  ];
+  return all.slice(0, kinds).map((object) => manifest({ ...object, metadata: { name } }));
 }
 
 /** Past the interval of a look, whatever its jitter. */
@@ -136,17 +143,20 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       expect(await world.members()).toEqual(before.filter((member) => member.startsWith("a ")));
     });
 
-    test("is rebuilt where only the namespaces of the Sync may be listed, and says what it could not read", async () => {
-      const world = await new LostWorld(
-        { connect: async () => withinNamespaces(cluster.client), distrust() {} },
-        store(),
-      ).begin();
-      await world.give(["a", "b"]);
+    test.each([
+      [0, "; Namespace may not be listed"],
+      [2, `; ClusterRole.${rbac}, ClusterRoleBinding.${rbac}, Namespace may not be listed`],
+      [3, `; ClusterRole.${rbac}, ClusterRoleBinding.${rbac}, Namespace and others may not be listed`],
+    ])("is rebuilt where only the Sync's namespaces may be listed, but for %i kinds more", async (kinds, told) => {
+      const client = withinNamespaces(cluster.client);
+      const world = await new LostWorld({ connect: async () => client, distrust() {} }, store()).begin();
+      await world.assign(world.name, [...world.objects("a", "b"), ...clusterScoped(world.name, kinds)]);
       await world.look();
       const before = await world.members();
       await remove(await world.inventoryKey());
       const found = await world.lookLater();
       expect(found).toMatchObject({ rebuilt: { reason: "BlobNotFound", members: 2, foreign: 0 } });
+      expect(found.rebuilt?.message.endsWith(told), found.rebuilt?.message).toBe(true);
       expect(await world.members()).toEqual(before);
     });
 

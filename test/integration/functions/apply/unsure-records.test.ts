@@ -165,6 +165,50 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect((await world.observed()).applied).not.toHaveProperty("unsettled");
   });
 
+  test("prunes what an unfinished attempt left beside what was not pruned either", async () => {
+    const world = await begin();
+    await world.give(["a", "old"], { prune: false });
+    await world.give(["a"], { prune: false });
+    await world.dieAfter(["a", "old", "left"]);
+    await world.give(["a"], { prune: false });
+    await world.give(["a", "b"], { prune: false });
+    expect(await world.names()).toEqual(["a", "b", "left", "old"]);
+    await world.give(["a"], { prune: true });
+    expect(await world.names()).toEqual(["a"]);
+  });
+
+  test("holds up no deletion for what asks to stay or only bears the label, but for what nobody recorded", async () => {
+    const world = await begin();
+    const named = (name: string) => `${world.name}-${name}`;
+    const config = (name: string) => configMap(`default/${named(name)}`);
+    const path = "/api/v1/namespaces/default/configmaps";
+    const kept = { ...config("kept").metadata, annotations: { "starling.dev/prune": "disabled" } };
+    const all = [config("a"), config("old"), { ...config("kept"), metadata: kept }];
+    await world.assign(world.name, all, { prune: false });
+    await world.look();
+    const labels = labelsOf(await cluster.raw("GET", `${path}/${named("a")}`));
+    const copy = { ...config("copy"), metadata: { name: named("copy"), labels } };
+    await cluster.raw("POST", path, { body: copy });
+    await world.assign(world.name, [config("a")], { prune: false });
+    await world.look();
+    await remove(await world.inventoryKey());
+    const found = await world.lookLater();
+    expect(found.foreign?.map(({ id, member }) => [id.name, member]).sort()).toEqual([
+      [named("copy"), false],
+      [named("kept"), true],
+      [named("old"), true],
+    ]);
+
+    await world.assignDelete(world.name);
+    const held = await world.look();
+    expect(held).toMatchObject({ phase: "Failed", reason: "UnrecordedMembers" });
+    expect(held.message).toMatch(new RegExp(`^ConfigMap default/${named("old")} carry the marks`));
+    await cluster.raw("DELETE", `${path}/${named("old")}`);
+    expect(await world.lookLater()).toMatchObject({ phase: "Gone", reason: "Deleted" });
+    for (const name of ["kept", "copy"]) expect(await cluster.statusOf(`${path}/${named(name)}`)).toBe(200);
+    expect(await cluster.statusOf(`${path}/${named("a")}`)).toBe(404);
+  });
+
   test("prunes what it put back, though that could not be stored", async () => {
     const world = await begin();
     await world.give(["a", "b"]);

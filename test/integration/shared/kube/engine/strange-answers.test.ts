@@ -1,10 +1,10 @@
 /** Answers that an honest API server may give once, and one that is none never ceases to give. */
 import { describe, expect, it } from "vitest";
-import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
+import { clientWith } from "#test/support/client-with.ts";
 import { claimFor, configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { applyRequest, engineWorld } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
@@ -15,16 +15,6 @@ const conflict = () =>
     { method: "PUT", path: "/api/v1/namespaces/starling-system/configmaps/x", secret: false },
     { status: 409, reason: "Conflict", message: "the object has been modified", causes: [] },
   );
-
-/** The client, with some of its methods replaced. */
-function clientWith(client: ClusterClient, methods: Partial<ClusterClient>): ClusterClient {
-  return new Proxy(client, {
-    get(inner, name) {
-      const member: unknown = Reflect.get(methods, name) ?? Reflect.get(inner, name);
-      return typeof member === "function" ? member.bind(inner) : member;
-    },
-  });
-}
 
 describe.each(clusterTargets)("the engine on $name", ({ start }) => {
   const cluster = forAllTests(async () => engineWorld(await start()));

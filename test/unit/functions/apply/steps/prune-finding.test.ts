@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
+import { definiteFailure } from "#shared/kube/engine/object-failure.ts";
+import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
+
+type Objects = Extract<PruneResult, { readonly objects: unknown }>["objects"];
+
+const id = (name: string) => ({ group: "", kind: "ConfigMap", namespace: "shop", name });
+const reasons = { waiting: "Pruning", failed: "PruneFailed" };
+const refused = definiteFailure({ class: "forbidden", reason: "Forbidden", message: "it may not be deleted" });
+const busy = { ...refused, reason: "Timeout", message: "the server is busy", retryable: true };
+const left: Objects = [
+  { id: id("gone"), outcome: "deleted" },
+  { id: id("going"), outcome: "terminating", message: "it waits for the finalizer x" },
+  { id: id("later"), outcome: "waiting" },
+];
+
+function found(outcome: "waiting" | "failed", objects: Objects, timeWasUp = false): PruneResult {
+  return { outcome, objects, timeWasUp, settled: [] };
+}
+
+const troubles = [
+  { object: "ConfigMap shop/going", reason: "Terminating", message: "it waits for the finalizer x" },
+  { object: "ConfigMap shop/later", reason: "Waiting", message: "" },
+];
+
+test.each<[string, PruneResult, object]>([
+  [
+    "the cluster refuses it",
+    { outcome: "refused", reason: "ClusterAhead", message: "another worker was there" },
+    { phase: "Failed", reason: "ClusterAhead", message: "another worker was there" },
+  ],
+  [
+    "objects are on their way",
+    found("waiting", left),
+    { phase: "Applying", reason: "Pruning", message: "2 objects still to be deleted", troubles },
+  ],
+  [
+    "there was no time for all",
+    found("waiting", left, true),
+    {
+      phase: "Applying",
+      reason: "OutOfTime",
+      message: "2 objects still to be deleted: the time of this run was up; the next one goes on",
+    },
+  ],
+  [
+    "one is refused for now",
+    found("failed", [...left, { id: id("busy"), outcome: "failed", failure: busy }]),
+    {
+      phase: "Retrying",
+      reason: "PruneFailed",
+      message: "3 objects still to be deleted",
+      troubles: [...troubles, { object: "ConfigMap shop/busy", reason: "Timeout", message: "the server is busy" }],
+    },
+  ],
+  [
+    "one is refused for good",
+    found("failed", [
+      { id: id("busy"), outcome: "failed", failure: busy },
+      { id: id("mine"), outcome: "failed", failure: refused },
+    ]),
+    {
+      phase: "Failed",
+      reason: "PruneFailed",
+      message: "2 objects still to be deleted",
+      troubles: [
+        { object: "ConfigMap shop/busy", reason: "Timeout", message: "the server is busy" },
+        { object: "ConfigMap shop/mine", reason: "Forbidden", message: "it may not be deleted" },
+      ],
+    },
+  ],
+])("a deletion is told where %s", (_what, pruned, expected) => {
+  expect(pruneFinding(pruned, reasons)).toEqual(expected);
+});

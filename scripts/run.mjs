@@ -7,30 +7,28 @@
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
-  appendFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { constants } from "node:os";
 import { delimiter, join, relative } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const modules = join(root, "node_modules");
-const stamp = join(modules, ".starling-lock-sha256");
-const lock = join(root, ".starling", "install.lock");
+const stampName = ".starling-lock-sha256";
+const installs = join(root, ".starling", "installs");
 
 /** What Starling is written for: it runs TypeScript as it is. */
 const NODE_MAJOR = 24;
-const HEARTBEAT_SECONDS = 5;
-/** A holder that missed this many seconds of heartbeats is gone, whatever its process id says. */
-const STALE_SECONDS = 600;
 
 const commands = {
   demo: ["local/stories/demo.ts"],
@@ -55,45 +53,87 @@ if (requireReal) process.env.STARLING_REQUIRE_REAL = "1";
 const parameters = requireReal ? rest.filter((each) => each !== "--require-real") : rest;
 process.exit(await run(nodeBinary(), [...commands[command], ...parameters]));
 
-/** Leaves node_modules as package-lock.json says; one process at a time. */
+/**
+ * Leaves node_modules as package-lock.json says. It is installed in a folder of this process's own and then put in its
+ * place: whoever is killed meanwhile leaves nothing half done, and of two at once the second finds it there.
+ */
 async function install() {
   if (isStamped()) return;
-  await acquire();
-  const heartbeat = setInterval(() => utimesSync(lock, new Date(), new Date()), HEARTBEAT_SECONDS * 1000);
+  if (holdsLockedPackages()) {
+    writeFileSync(join(modules, stampName), lockDigest());
+    return;
+  }
+  console.error("Installing the dependencies of package-lock.json (npm ci); this happens once.");
+  mkdirSync(installs, { recursive: true });
+  removeAbandoned();
+  const folder = mkdtempSync(join(installs, "at-"));
   try {
+    const code = await npmCi(folder);
     if (isStamped()) return;
-    if (holdsLockedPackages()) {
-      writeFileSync(stamp, lockDigest());
+    if (code === 0) {
+      putInPlace(join(folder, "node_modules"), join(folder, "before"));
       return;
     }
-    console.error("Installing the dependencies of package-lock.json (npm ci); this happens once.");
-    const npm = process.env.npm_execpath;
-    const options = ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"];
-    // npm goes on when this process is killed: while it lives, the lock is held.
-    const noteProcess = (pid) => appendFileSync(lock, ` ${pid}`);
-    const code =
-      npm?.endsWith("js") === true
-        ? await run(process.execPath, [npm, ...options], noteProcess)
-        : await run(process.platform === "win32" ? "npm.cmd" : "npm", options, noteProcess);
-    if (code !== 0) {
-      console.error(
-        interruptedBy === undefined
-          ? `npm ci failed (exit code ${code}); nothing was started. Run "npm ci" by hand to see why.`
-          : "Interrupted; the next run installs the dependencies from the beginning.",
-      );
-      process.exitCode = interruptedBy === undefined ? code : 128 + constants.signals[interruptedBy];
-    } else {
-      writeFileSync(stamp, lockDigest());
-    }
+    console.error(
+      interruptedBy === undefined
+        ? `npm ci failed (exit code ${code}); nothing was started. Run "npm ci" by hand to see why.`
+        : "Interrupted; the next run installs the dependencies from the beginning.",
+    );
+    process.exitCode = interruptedBy === undefined ? code : 128 + constants.signals[interruptedBy];
+  } catch (error) {
+    console.error(`node_modules could not be installed (${error.message}); nothing was started. Run "npm ci" by hand.`);
+    process.exitCode = 1;
   } finally {
-    clearInterval(heartbeat);
-    rmSync(lock, { force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
-  if (process.exitCode) process.exit();
+  process.exit();
 }
 
-/** The stamp is written last, so an interrupted installation has none and is made again. */
+async function npmCi(folder) {
+  for (const name of ["package.json", "package-lock.json", ...workspaceManifests()]) {
+    cpSync(join(root, name), join(folder, name));
+  }
+  const npm = process.env.npm_execpath;
+  const options = ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"];
+  // What the command itself prints is for scripts.
+  const at = { folder, stdout: process.stderr };
+  return npm?.endsWith("js") === true
+    ? await run(process.execPath, [npm, ...options], at)
+    : await run(process.platform === "win32" ? "npm.cmd" : "npm", options, at);
+}
+
+/** The links to workspaces are relative, so they fit where they are put. */
+function workspaceManifests() {
+  const paths = Object.keys(JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages);
+  return paths
+    .filter((path) => path !== "" && !path.includes("node_modules"))
+    .map((path) => join(path, "package.json"));
+}
+
+function putInPlace(installed, before) {
+  mkdirSync(installed, { recursive: true });
+  writeFileSync(join(installed, stampName), lockDigest());
+  try {
+    renameSync(installed, modules);
+    return;
+  } catch {
+    // There is something: what another process has just put there, or what was locked before.
+  }
+  if (isStamped()) return;
+  renameSync(modules, before);
+  renameSync(installed, modules);
+}
+
+/** What processes left that were killed: nobody installs for an hour. */
+function removeAbandoned() {
+  for (const name of readdirSync(installs)) {
+    const { mtimeMs = Date.now() } = statSync(join(installs, name), { throwIfNoEntry: false }) ?? {};
+    if (Date.now() - mtimeMs > 3_600_000) rmSync(join(installs, name), { recursive: true, force: true });
+  }
+}
+
 function isStamped() {
+  const stamp = join(modules, stampName);
   return existsSync(stamp) && readFileSync(stamp, "utf8") === lockDigest();
 }
 
@@ -120,66 +160,6 @@ function lockDigest() {
     .digest("hex");
 }
 
-/** Creates the lock file, waiting while another live process holds it. */
-async function acquire() {
-  mkdirSync(join(root, ".starling"), { recursive: true });
-  let told = false;
-  while (!createExclusively(lock)) {
-    if (isAbandoned(lock)) {
-      breakLock();
-      continue;
-    }
-    if (!told) console.error("Another process installs the dependencies; waiting for it.");
-    told = true;
-    await sleep(250);
-  }
-}
-
-/** Two processes that find the same dead holder must not remove each other's new lock: only one at a time may break. */
-function breakLock() {
-  const breaker = `${lock}.break`;
-  if (!createExclusively(breaker)) {
-    if (isAbandoned(breaker)) rmSync(breaker, { force: true });
-    return;
-  }
-  try {
-    if (isAbandoned(lock)) rmSync(lock, { force: true });
-  } finally {
-    rmSync(breaker, { force: true });
-  }
-}
-
-function createExclusively(path) {
-  try {
-    writeFileSync(path, String(process.pid), { flag: "wx" });
-    return true;
-  } catch (error) {
-    if (error.code === "EEXIST") return false;
-    throw error;
-  }
-}
-
-function isAbandoned(path) {
-  try {
-    const pids = readFileSync(path, "utf8").split(" ").filter(Boolean).map(Number);
-    // Between its creation and its first byte the file is empty: somebody is at it right now.
-    if (pids.length > 0 && !pids.some(isAlive)) return true;
-    return Date.now() - statSync(path).mtimeMs > STALE_SECONDS * 1000;
-  } catch (error) {
-    if (error.code === "ENOENT") return false;
-    throw error;
-  }
-}
-
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === "EPERM";
-  }
-}
-
 /** The Node of the `node` package, or the running one where that package has no binary and this one is new enough. */
 function nodeBinary() {
   const bundled = join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node");
@@ -198,11 +178,11 @@ function majorOf(binary) {
   return Number.parseInt(stdout?.slice(1) ?? "", 10) || 0;
 }
 
-/** Runs a program in the repository's folder with its tools first on the PATH; resolves to its exit code. */
-function run(program, parameters, started = (_pid) => {}) {
+/** Runs a program with the repository's tools first on the PATH; resolves to its exit code. */
+function run(program, parameters, { folder = root, stdout = "inherit" } = {}) {
   const child = spawn(program, parameters, {
-    cwd: root,
-    stdio: "inherit",
+    cwd: folder,
+    stdio: ["inherit", stdout, "inherit"],
     env: {
       ...process.env,
       // Where the user stands: npm names it before it goes to the package's folder itself.
@@ -211,7 +191,6 @@ function run(program, parameters, started = (_pid) => {}) {
     },
     shell: program.endsWith(".cmd"),
   });
-  if (child.pid !== undefined) started(child.pid);
   const forward = (signal) => {
     interruptedBy = signal;
     // A terminal sends its Ctrl-C to the whole process group; passing it on would make it two.

@@ -1,0 +1,27 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+interface LockedPackage {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const lock = new URL("../../../package-lock.json", import.meta.url);
+const packages: Readonly<Record<string, LockedPackage>> = JSON.parse(readFileSync(lock, "utf8")).packages;
+
+/** As Node looks for it: in its own node_modules, then in those above. */
+function isLocked(name: string, from: string): boolean {
+  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf("/node_modules/")))) {
+    if (Object.hasOwn(packages, at === "" ? `node_modules/${name}` : `${at}/node_modules/${name}`)) return true;
+    if (at === "") return false;
+  }
+}
+
+test("the lock has every package that one asks for, those of other platforms too: npm ci refuses it otherwise", () => {
+  const missing = Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
+    Object.keys({ ...dependencies, ...optionalDependencies })
+      .filter((name) => !isLocked(name, path))
+      .map((name) => `${path} wants ${name}`),
+  );
+  expect(missing).toEqual([]);
+});

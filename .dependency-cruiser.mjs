@@ -11,7 +11,7 @@ function room(name, from, { ours, packages, comment }) {
     { name: `${name}-imports`, comment, severity: "error", from: { path: from }, to: { path: code, pathNot: ours } },
   ];
   if (packages !== undefined) {
-    const allowed = packages.map((each) => `(^|/node_modules/)${each}(/|$)`);
+    const allowed = packages.map((each) => `(^|(^|/)node_modules/)${each}(/|$)`);
     const to = { pathNot: [code, ...allowed] };
     rules.push({ name: `${name}-packages`, comment, severity: "error", from: { path: from }, to });
   }

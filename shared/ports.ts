@@ -3,7 +3,8 @@
  * Adapters in `shared/adapters` play them; nothing else does I/O.
  */
 
-import type { Row, RowKey } from "#shared/fleet/rows/row.ts";
+import type { Row, RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts";
+import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
 
@@ -29,14 +30,16 @@ export type Write =
   | { readonly put: Row; readonly when?: "absent" | { readonly version: number } }
   | { readonly delete: RowKey; readonly when?: { readonly version: number } }
   | { readonly check: RowKey; readonly when: "absent" | { readonly version: number } | readonly Condition[] }
-  | {
-      readonly update: RowKey;
-      readonly set?: Readonly<Record<string, unknown>>;
-      readonly add?: Readonly<Record<string, number>>;
-      readonly remove?: readonly string[];
-      readonly when?: readonly Condition[];
-      readonly any?: true;
-    };
+  | RowUpdate;
+
+export interface RowUpdate<Type extends string = string> {
+  readonly update: RowKeyOf<Type>;
+  readonly set?: Readonly<Record<string, unknown>>;
+  readonly add?: Readonly<Record<string, number>>;
+  readonly remove?: readonly string[];
+  readonly when?: readonly Condition[];
+  readonly any?: true;
+}
 
 export interface Page<T> {
   readonly items: readonly T[];
@@ -44,17 +47,9 @@ export interface Page<T> {
   readonly next?: string;
 }
 
-export interface Reading {
-  /** Rows of a newer version are among the items, as `NewerRow`; without it they fail the whole reading. */
-  readonly newer?: "kept";
-}
-
-export interface RowQuery extends Reading {
-  readonly pk: string;
-  /** Only rows whose sk starts with this. */
-  readonly prefix?: string;
-  /** Only rows whose sk is between these, both included. */
-  readonly between?: readonly [string, string];
+export interface RowQuery<Type extends RowType = RowType, Kept extends Newer = Newer> extends RowRange<Type> {
+  /** Without it one row of a newer version fails the whole reading. */
+  readonly newer?: Kept;
   readonly limit?: number;
   readonly after?: string;
   readonly newestFirst?: boolean;
@@ -77,16 +72,24 @@ export interface IndexEntry {
 }
 
 /**
- * The one table. Reads of rows are strongly consistent; reads of an index are not, and give keys only.
+ * The one table. The key says what a row is. Reads of rows are strongly consistent; reads of an index are not, and give keys only.
  * Throttles, transaction conflicts and unprocessed items are retried inside; what is left is a `StarlingError`
  * with `retry: "transient"`.
  */
 export interface Table {
   /** @throws StarlingError `NewerRow`, as all that read rows. */
-  get<R extends Row>(key: RowKey): Promise<R | undefined>;
-  /** Rows that exist, in no order; keys may repeat. */
-  getMany(keys: readonly RowKey[], reading?: Reading): Promise<readonly Row[]>;
-  query(query: RowQuery): Promise<Page<Row>>;
+  get<Type extends RowType>(key: RowKeyOf<Type>): Promise<RowOf<Type> | undefined>;
+  /**
+   * Rows that exist, in no order; keys may repeat.
+   * @param reading.newer - without it one row of a newer version fails the whole reading.
+   */
+  getMany<Type extends RowType, Kept extends Newer = undefined>(
+    keys: readonly RowKeyOf<Type>[],
+    reading?: { readonly newer?: Kept },
+  ): Promise<readonly RowRead<Type, Kept>[]>;
+  query<Type extends RowType, Kept extends Newer = undefined>(
+    query: RowQuery<Type, Kept>,
+  ): Promise<Page<RowRead<Type, Kept>>>;
   queryIndex(query: IndexQuery): Promise<Page<IndexEntry>>;
   /**
    * All or nothing, at most 100. @throws ConflictError when a condition does not hold; `data.failed` has the indexes.
@@ -94,7 +97,7 @@ export interface Table {
    */
   write(writes: readonly Write[]): Promise<void>;
   /** One conditional update; the row after it. @throws ConflictError when the condition does not hold. */
-  update(write: Extract<Write, { update: RowKey }>): Promise<Row>;
+  update<Type extends RowType>(write: RowUpdate<Type>): Promise<RowOf<Type>>;
 }
 
 /**

@@ -60,7 +60,7 @@ export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Pr
 /** What would begin anew. */
 async function ask(ports: ApiPorts, request: AcceptRequest): Promise<void> {
   const { name, uid } = request;
-  const row = acceptable(await ports.table.get<WrittenRow>(keys.cluster(name)), request);
+  const row = acceptable(await ports.table.get(keys.cluster(name)), request);
   if (identityOf(row) === uid) return;
   const syncs = (await syncsOn(ports.table, name)).filter(isAssigned).length;
   const message = `accepting the cluster of uid ${uid} as Cluster ${name}, which had ${identityOf(row) ?? "none"}: ${syncs} ${syncs === 1 ? "Sync begins" : "Syncs begin"} anew there; nothing is deleted`;

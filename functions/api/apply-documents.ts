@@ -103,7 +103,7 @@ async function readCurrent(
   const found = await ports.table.getMany(rowKeys, { newer: "kept" });
   const [newer, ...others] = found.filter(isNewer);
   if (newer !== undefined) throw refusal("NewerRow", `nothing was applied: ${newerRowText(newer, others.length)}`);
-  const rows = new Map(found.map((row) => [keyText(row), row as WrittenRow]));
+  const rows = new Map(found.filter((row) => !isNewer(row)).map((row) => [keyText(row), row]));
   return rowKeys.map((key) => rows.get(keyText(key)));
 }
 

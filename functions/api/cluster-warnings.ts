@@ -7,7 +7,6 @@ import {
 } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**
@@ -76,7 +75,7 @@ async function emptyOf(
   settle(own);
   if (open.size === 0) return new Set();
   for await (const page of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
-    settle(page.filter((row): row is FleetRow => row.type === "Fleet"));
+    settle(page.filter((row) => row.type === "Fleet"));
     if (open.size === 0) break;
   }
   return new Set(open.keys());

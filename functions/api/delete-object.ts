@@ -1,7 +1,7 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { type Consequences, countSyncs, countText } from "#functions/api/consequences.ts";
 import { forgetSyncs, isAssigned, requireForgettable } from "#functions/api/forget-syncs.ts";
-import { operationsChange, repositoryOf, subjectOf, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
+import { operationsChange, repositoryOf, subjectOf, unchanged } from "#functions/api/object-change.ts";
 import { firstRows } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
@@ -34,7 +34,7 @@ export interface DeleteAnswer {
  * @throws StarlingError `NotFound`, `ConfirmationRequired` with what would go, `InUse` with by whom.
  */
 export async function deleteObject(ports: ApiPorts, request: DeleteRequest): Promise<DeleteAnswer> {
-  const row = await ports.table.get<WrittenRow>(objectKey(request.reference));
+  const row = await ports.table.get(objectKey(request.reference));
   if (row === undefined) return deleteRemains(ports, request);
   if (row.type === "Source") return deleteSource(ports, { row, request });
   if (row.type === "Cluster") return deleteCluster(ports, { row, request });

@@ -6,7 +6,6 @@ import { isConflict } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
-import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -27,7 +26,7 @@ export async function syncsOn(
   const range = ranges.syncsOn(cluster);
   const reading = newer === "left out" ? { newer: "kept" as const } : {};
   const rows = await Array.fromAsync(allItems((start) => table.query({ ...range, ...reading, ...start })));
-  return rows.filter((row): row is SyncRow => row.type === "SyncOnCluster");
+  return rows.filter((row) => row.type === "SyncOnCluster");
 }
 
 export function isAssigned(row: SyncRow): boolean {
@@ -74,7 +73,7 @@ export async function forgetSyncs(ports: ApiPorts, cluster: string, remedy: stri
  * for what is forgotten is to be put back. Who takes it after this reads what the cluster is now.
  */
 async function dismissWorker(cluster: string, table: Table): Promise<void> {
-  const lease = await table.get<Row & { readonly owner?: string; readonly leaseUntil?: string }>(keys.lease(cluster));
+  const lease = await table.get(keys.lease(cluster));
   if (lease?.owner === undefined) return;
   const { owner: _owner, leaseUntil: _until, ...free } = lease;
   try {

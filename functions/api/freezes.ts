@@ -13,7 +13,7 @@ import { type BrakeRow, brakeAmong, type Freeze, isInForce, type LiftedFreeze } 
 import { later } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer, ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+import { isNewer, ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Every worker reads all of them before each write. */
@@ -115,7 +115,7 @@ export async function listFreezes(ports: ApiPorts): Promise<readonly FreezeObjec
 
 /** @throws StarlingError `BrakeUnreadable` */
 async function readBrake({ table }: Pick<ApiPorts, "table">): Promise<BrakeRow | undefined> {
-  const row = await table.get<Row>(keys.brake);
+  const row = await table.get(keys.brake);
   if (row === undefined) return undefined;
   const reading = brakeAmong([row]);
   if (!reading.ok) throw new StarlingError(reading.message, { code: "BrakeUnreadable", retry: "transient" });
@@ -192,7 +192,7 @@ async function readFleet({ table }: ApiPorts): Promise<readonly Registered[]> {
   const rows = allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }));
   return Array.fromAsync(rows, (row) => ({
     name: clusterOf(row),
-    labels: isNewer(row) ? undefined : (row as FleetRow).labels,
+    labels: isNewer(row) ? undefined : row.labels,
   }));
 }
 

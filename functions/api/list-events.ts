@@ -25,8 +25,7 @@ export function listEvents(table: Table, query: EventQuery): Promise<ListPage<Ev
       }),
     keep: (row) => {
       if (isNewer(row)) return unreadableEvent(row);
-      const event = row as EventRow;
-      return cluster === undefined || event.cluster === cluster ? eventItem(event) : undefined;
+      return cluster === undefined || row.cluster === cluster ? eventItem(row) : undefined;
     },
   });
 }

@@ -4,6 +4,7 @@ import { assignedTo, type StoredSync, syncObjects } from "#functions/api/list-sy
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
 import {
   type ClusterObject,
   clusterObject,
@@ -16,8 +17,9 @@ import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unrea
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer, keyText, type NewerRow, type Row, type RowKey, type RowRange } from "#shared/fleet/rows/row.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer, keyText, type NewerRow, type RowKey, type RowKeyOf, type RowRange } from "#shared/fleet/rows/row.ts";
+import type { RowRead } from "#shared/fleet/rows/stored-row.ts";
 import type { Page, Table } from "#shared/ports.ts";
 
 /** Clusters whose Syncs are read at once. */
@@ -31,19 +33,20 @@ export function listSources(
   table: Table,
   { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
 ): Promise<ListPage<SourceObject | UnreadableObject<"Source">>> {
+  const read = readNamespaced(table, {
+    kind: "Source",
+    namespace,
+    entries: ranges.sources,
+    target(entry) {
+      const source = keys.sourceEntry.parse(entry);
+      return source && keys.object(source.namespace, "Source", source.name);
+    },
+  });
   return collect(page, {
-    read: readNamespaced(table, {
-      kind: "Source",
-      namespace,
-      entries: ranges.sources,
-      target(entry) {
-        const source = keys.sourceEntry.parse(entry);
-        return source && keys.object(source.namespace, "Source", source.name);
-      },
-    }),
+    read,
     keep(row) {
       if (isNewer(row)) return unreadable(row, "Source");
-      return keepsLabels(page, row as SourceRow) ? sourceObject(row as SourceRow) : undefined;
+      return keepsLabels(page, row) ? sourceObject(row) : undefined;
     },
   });
 }
@@ -53,19 +56,20 @@ export function listSyncGroups(
   table: Table,
   { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
 ): Promise<ListPage<SyncGroupObject | UnreadableObject<"SyncGroup">>> {
+  const read = readNamespaced(table, {
+    kind: "SyncGroup",
+    namespace,
+    entries: ranges.subjects(),
+    target(entry) {
+      const subject = keys.subject.parse(entry);
+      return subject?.kind === "SyncGroup" ? keys.object(subject.namespace, "SyncGroup", subject.name) : undefined;
+    },
+  });
   return collect(page, {
-    read: readNamespaced(table, {
-      kind: "SyncGroup",
-      namespace,
-      entries: ranges.subjects(),
-      target(entry) {
-        const subject = keys.subject.parse(entry);
-        return subject?.kind === "SyncGroup" ? keys.object(subject.namespace, "SyncGroup", subject.name) : undefined;
-      },
-    }),
+    read,
     keep(row) {
       if (isNewer(row)) return unreadable(row, "SyncGroup");
-      return keepsLabels(page, row as SyncGroupRow) ? syncGroupObject(row as SyncGroupRow) : undefined;
+      return keepsLabels(page, row) ? syncGroupObject(row) : undefined;
     },
   });
 }
@@ -79,7 +83,7 @@ export async function listClusters(
   const found = await collect(page, {
     read: (part) =>
       readThroughDirectory(table, { entries: ranges.fleet, target: (entry) => keys.cluster(clusterOf(entry)) }, part),
-    keep: (row) => (isNewer(row) || keepsLabels(page, row as ClusterRow) ? (row as ClusterRow | NewerRow) : undefined),
+    keep: (row) => (isNewer(row) || keepsLabels(page, row) ? row : undefined),
   });
   return { ...found, items: await withSyncs(ports, found.items) };
 }
@@ -113,10 +117,9 @@ export async function getObject(
   ports: Ports,
   reference: ObjectReference,
 ): Promise<SourceObject | ClusterObject | SyncGroupObject | UnreadableObject> {
-  const [found] = await ports.table.getMany([objectKey(reference)], { newer: "kept" });
-  if (found === undefined) throw refusal("NotFound", `${objectText(reference)} does not exist`);
-  if (isNewer(found)) return unreadable(found, reference.kind);
-  const row = found as SourceRow | ClusterRow | SyncGroupRow;
+  const row = await readRow(ports.table, objectKey(reference));
+  if (row === undefined || row.type === "Sync") throw refusal("NotFound", `${objectText(reference)} does not exist`);
+  if (isNewer(row)) return unreadable(row, reference.kind);
   if (row.type === "Source") return sourceObject(row);
   if (row.type === "SyncGroup") return syncGroupObject(row);
   const [cluster] = await withSyncs(ports, [row]);
@@ -126,23 +129,27 @@ export async function getObject(
 /** A part of a list, as a table takes it. */
 type Part = Pick<PageRequest, "limit" | "after">;
 
-interface Directory {
-  readonly entries: RowRange<string>;
-  readonly target: (entry: Row) => RowKey | undefined;
+interface Directory<Kind extends WritableKind> {
+  readonly entries: RowRange<"Directory" | "Fleet">;
+  readonly target: (entry: RowKey) => RowKeyOf<Kind> | undefined;
 }
 
 /** Reads the rows of one namespace, or of all through their directory. */
-function readNamespaced(
+function readNamespaced<Kind extends "Source" | "SyncGroup">(
   table: Table,
-  list: Directory & { readonly kind: "Source" | "SyncGroup"; readonly namespace: string | undefined },
-): (part: Part) => Promise<Page<Row>> {
+  list: Directory<Kind> & { readonly kind: Kind; readonly namespace: string | undefined },
+): (part: Part) => Promise<Page<RowRead<Kind, "kept">>> {
   const { kind, namespace } = list;
   if (namespace === undefined) return (part) => readThroughDirectory(table, list, part);
   return (part) => table.query({ ...ranges.objects(namespace, kind), newer: "kept", ...part });
 }
 
 /** The rows a directory's entries stand for, in the directory's order. */
-async function readThroughDirectory(table: Table, directory: Directory, part: Part): Promise<Page<Row>> {
+async function readThroughDirectory<Kind extends WritableKind>(
+  table: Table,
+  directory: Directory<Kind>,
+  part: Part,
+): Promise<Page<RowRead<Kind, "kept">>> {
   const page = await table.query({ ...directory.entries, newer: "kept", ...part });
   const targets = page.items.flatMap((entry) => directory.target(entry) ?? []);
   const rows = new Map((await table.getMany(targets, { newer: "kept" })).map((row) => [keyText(row), row]));

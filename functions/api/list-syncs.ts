@@ -1,12 +1,12 @@
 import { decodeCursor, encodeCursor, firstRows, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import type { SubjectRow, UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer, keyText, type NewerRow, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { isNewer, keyText, type NewerRow, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -64,7 +64,7 @@ export async function listSyncsOnCluster(
 ): Promise<ListPage<ListedSync>> {
   const key = keys.cluster(filter.cluster);
   const { limit, after } = filter.page;
-  const [cluster] = await table.getMany([key], { newer: "kept" });
+  const cluster = await readRow(table, key);
   if (cluster === undefined) throw refusal("NotFound", `Cluster ${filter.cluster} does not exist`);
   const page = await table.query({
     ...ranges.syncsOn(filter.cluster, filter.namespace),
@@ -72,7 +72,7 @@ export async function listSyncsOnCluster(
     newer: "kept",
     ...(after === undefined ? {} : { after }),
   });
-  const rows = (page.items as readonly StoredSync[]).filter(
+  const rows = page.items.filter(
     (row) => isNewer(row) || row.desired.action !== "orphan" || filter.state === "Orphaned",
   );
   const items = (await syncObjects(table, rows)).filter((object) => isListed(object, filter.state));
@@ -96,8 +96,8 @@ export async function getSync(
   if (cluster === undefined) {
     throw refusal("BadRequest", `Sync ${namespace}/${name} belongs to a group and is on many clusters; say which one`);
   }
-  const found = await table.getMany([keys.sync(cluster, namespace, name)], { newer: "kept" });
-  const [object] = await syncObjects(table, found as readonly StoredSync[]);
+  const row = await readRow(table, keys.sync(cluster, namespace, name));
+  const [object] = await syncObjects(table, row === undefined ? [] : [row]);
   if (object === undefined) throw refusal("NotFound", `Sync ${namespace}/${name} is not on cluster ${cluster}`);
   return object;
 }
@@ -106,14 +106,12 @@ async function userSync(
   table: Table,
   { namespace, name }: Pick<Subject, "namespace" | "name">,
 ): Promise<ListedSync | undefined> {
-  const [written] = await table.getMany([keys.object(namespace, "Sync", name)], { newer: "kept" });
-  if (written === undefined) return undefined;
-  if (isNewer(written)) return unreadableObject(written, { kind: "Sync", namespace, name });
-  const row = written as UserSyncRow;
-  const [there] = await table.getMany([keys.sync(row.spec.cluster, namespace, name)], { newer: "kept" });
-  if (there === undefined) return userSyncObject(row, undefined);
-  if (isNewer(there)) return unreadableSync(there);
-  const onCluster = there as SyncRow;
+  const row = await readRow(table, keys.object(namespace, "Sync", name));
+  if (row === undefined) return undefined;
+  if (isNewer(row)) return unreadableObject(row, { kind: "Sync", namespace, name });
+  const onCluster = await readRow(table, keys.sync(row.spec.cluster, namespace, name));
+  if (onCluster === undefined) return userSyncObject(row, undefined);
+  if (isNewer(onCluster)) return unreadableSync(onCluster);
   const behind = await findOutOfSync(table, [onCluster], new Map([[keyText(row), row]]));
   return userSyncObject(row, onCluster, behind.get(keyText(onCluster)));
 }
@@ -165,8 +163,7 @@ export async function assignedTo(table: Table, cluster: string): Promise<readonl
   const range = ranges.syncsOn(cluster);
   const rows: StoredSync[] = [];
   for await (const row of allItems((start) => table.query({ ...range, newer: "kept", ...start }))) {
-    const stored = row as StoredSync;
-    if (isNewer(stored) || stored.desired.action !== "orphan") rows.push(stored);
+    if (isNewer(row) || row.desired.action !== "orphan") rows.push(row);
   }
   return rows;
 }
@@ -177,7 +174,7 @@ export async function syncObjects(table: Table, stored: readonly StoredSync[]): 
   const wanted = new Map(rows.map((row) => [keyText(subjectRowKey(row.subject)), subjectRowKey(row.subject)]));
   const found = wanted.size === 0 ? [] : await table.getMany([...wanted.values()], { newer: "kept" });
   const unread = new Map(found.filter(isNewer).map((row) => [keyText(row), row]));
-  const read = found.filter((row): row is SubjectRow => !isNewer(row));
+  const read = found.filter((row) => !isNewer(row));
   const subjects = new Map(read.map((row) => [keyText(row), row]));
   const behind = await findOutOfSync(table, rows, subjects);
   return stored.map((row) => {
@@ -195,9 +192,12 @@ function unreadableSync(row: NewerRow): UnreadableObject<"Sync"> {
   return unreadableObject(row, { kind: "Sync", ...keys.sync.read(row) });
 }
 
-async function rowsInOrder(table: Table, rowKeys: readonly RowKey[]): Promise<readonly StoredSync[]> {
-  const found: readonly Row[] = await table.getMany(rowKeys, { newer: "kept" });
-  const rows = new Map(found.map((row) => [keyText(row), row as StoredSync]));
+async function rowsInOrder(
+  table: Table,
+  rowKeys: readonly RowKeyOf<"SyncOnCluster">[],
+): Promise<readonly StoredSync[]> {
+  const found = await table.getMany(rowKeys, { newer: "kept" });
+  const rows = new Map(found.map((row) => [keyText(row), row]));
   return rowKeys.flatMap((key) => rows.get(keyText(key)) ?? []);
 }
 

@@ -9,6 +9,7 @@ import {
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
 import { DELETION_FAILED } from "#shared/fleet/rollout/subject-status.ts";
 import { type Act, newestAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
@@ -112,10 +113,9 @@ async function reconcileSource(
   ports: ApiPorts,
   { source, caller, act, at }: { source: ObjectReference; caller: Caller; act: Omit<Act, "number">; at: Date },
 ): Promise<ObjectChange | string> {
-  const [found] = await ports.table.getMany([objectKey(source)], { newer: "kept" });
-  if (found === undefined) return `${objectText(source)} does not exist and was not asked`;
-  if (isNewer(found)) return `${objectText(source)} was not asked: ${newerRowText(found)}`;
-  const row = found as WrittenRow;
+  const row = await readRow(ports.table, objectKey(source));
+  if (row === undefined) return `${objectText(source)} does not exist and was not asked`;
+  if (isNewer(row)) return `${objectText(source)} was not asked: ${newerRowText(row)}`;
   if (row.operations.suspended !== undefined) return `${objectText(source)} is suspended and was not asked`;
   const request = { reference: source, verb: "reconcile" } as const;
   return writeObject(ports, {

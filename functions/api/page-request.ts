@@ -7,6 +7,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { type LabelSelector, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
+import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { Page, RowQuery, Table } from "#shared/ports.ts";
 
 const DEFAULT_LIMIT = 500;
@@ -51,11 +52,11 @@ export function keepsLabels(request: PageRequest, row: { readonly labels: Readon
 }
 
 /** Reads pages until the limit is reached or no more fits an answer, keeping what `keep` turns into an item. */
-export async function collect<T>(
+export async function collect<T, R extends Row>(
   request: PageRequest,
   source: {
-    readonly read: (page: { limit: number; after?: string }) => Promise<Page<Row>>;
-    readonly keep: (row: Row) => T | undefined;
+    readonly read: (page: { limit: number; after?: string }) => Promise<Page<R>>;
+    readonly keep: (row: R) => T | undefined;
   },
 ): Promise<ListPage<T>> {
   const items: T[] = [];
@@ -76,8 +77,11 @@ export async function collect<T>(
 }
 
 /** The first rows of a query; a page of it may end before them. */
-export async function firstRows(table: Table, query: RowQuery & { readonly limit: number }): Promise<readonly Row[]> {
-  const found: Row[] = [];
+export async function firstRows<Type extends RowType, Kept extends Newer = undefined>(
+  table: Table,
+  query: RowQuery<Type, Kept> & { readonly limit: number },
+): Promise<readonly RowRead<Type, Kept>[]> {
+  const found: RowRead<Type, Kept>[] = [];
   for await (const page of allPages((start) =>
     table.query({ ...query, limit: query.limit - found.length, ...start }),
   )) {

@@ -4,7 +4,6 @@ import { audit } from "#functions/api/write-object.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import type { PruneAct, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
@@ -37,7 +36,7 @@ export async function pruneForeign(ports: ApiPorts, request: PruneRequest): Prom
   const { namespace, name, caller } = request;
   const cluster = await clusterOf(ports, request);
   for (let attempt = 1; attempt <= TRIES; attempt++) {
-    const row = await ports.table.get<SyncRow>(keys.sync(cluster, namespace, name));
+    const row = await ports.table.get(keys.sync(cluster, namespace, name));
     if (row === undefined || row.desired.action === "orphan") {
       throw refusal("NotFound", `Sync ${namespace}/${name} is not on cluster ${cluster}`);
     }
@@ -68,7 +67,7 @@ export async function pruneForeign(ports: ApiPorts, request: PruneRequest): Prom
 
 async function clusterOf(ports: ApiPorts, { namespace, name, cluster }: PruneRequest): Promise<string> {
   if (cluster !== undefined) return cluster;
-  const row = await ports.table.get<UserSyncRow>(keys.object(namespace, "Sync", name));
+  const row = await ports.table.get(keys.object(namespace, "Sync", name));
   if (row !== undefined) return row.spec.cluster;
   if (!name.includes(".")) throw refusal("NotFound", `Sync ${namespace}/${name} does not exist`);
   throw refusal("BadRequest", `Sync ${namespace}/${name} belongs to a group and is on many clusters; say which one`);

@@ -1,17 +1,12 @@
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { type RolloutObject, rolloutObject, type TargetItem, targetItem } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { keys, ranges, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
-import {
-  type HeadRow,
-  type RolloutRow,
-  type TargetRow,
-  type TargetState,
-  targetStates,
-} from "#shared/fleet/rows/rollout-rows.ts";
-import { isNewer, keyText, type NewerRow, newerRowText, type Row } from "#shared/fleet/rows/row.ts";
+import { type RolloutRow, type TargetRow, type TargetState, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, keyText, type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -27,7 +22,7 @@ export async function listRollouts(
   table: Table,
   { subject, page }: { readonly subject: Subject; readonly page: PageRequest },
 ): Promise<ListPage<ListedRollout>> {
-  const head = await table.get<HeadRow>(keys.head(subject));
+  const head = await table.get(keys.head(subject));
   const from = page.after === undefined ? (head?.last ?? 0) : Number(decodeCursor(page.after).number);
   const to = Math.max(1, from - page.limit + 1);
   const wanted = Array.from({ length: Math.max(0, from - to + 1) }, (_, index) => from - index);
@@ -60,7 +55,7 @@ export async function listNewestRollouts(
   const subjects = entries.items.flatMap((entry) => keys.subject.parse(entry) ?? []);
   const ofHead = new Map(subjects.map((subject) => [keyText(keys.head(subject)), subject]));
   const heads = await table.getMany(subjects.map(keys.head), { newer: "kept" });
-  const newest = heads.filter((head): head is HeadRow => !isNewer(head));
+  const newest = heads.filter((head) => !isNewer(head));
   const ofRollout = new Map(newest.map((head) => [keyText(keys.rollout(head.subject, head.last)), head.subject]));
   const found = await table.getMany(
     newest.map((head) => keys.rollout(head.subject, head.last)),
@@ -75,8 +70,8 @@ export async function listNewestRollouts(
 }
 
 /** A head that cannot be read stands for the newest rollout of its subject, whose number it knows. */
-function listedRollout(row: Row, subject: Subject): ListedRollout {
-  if (!isNewer(row)) return rolloutObject(row as RolloutRow);
+function listedRollout(row: RolloutRow | NewerRow, subject: Subject): ListedRollout {
+  if (!isNewer(row)) return rolloutObject(row);
   const { namespace, name } = subject;
   const number = keys.rollout.parse(row)?.number;
   const text = number === undefined ? name : `${name}-${number}`;
@@ -88,7 +83,7 @@ export async function showRollout(
   table: Table,
   { subject, number }: { readonly subject: Subject; readonly number: number },
 ): Promise<ListedRollout> {
-  const [row] = await table.getMany([keys.rollout(subject, number)], { newer: "kept" });
+  const row = await readRow(table, keys.rollout(subject, number));
   return row === undefined ? rolloutObject(await getRollout(table, { subject, number })) : listedRollout(row, subject);
 }
 
@@ -97,8 +92,8 @@ export async function getRollout(
   table: Table,
   { subject, number }: { readonly subject: Subject; readonly number?: number },
 ): Promise<RolloutRow> {
-  const wanted = number ?? (await table.get<HeadRow>(keys.head(subject)))?.last ?? 0;
-  const row = wanted === 0 ? undefined : await table.get<RolloutRow>(keys.rollout(subject, wanted));
+  const wanted = number ?? (await table.get(keys.head(subject)))?.last ?? 0;
+  const row = wanted === 0 ? undefined : await table.get(keys.rollout(subject, wanted));
   if (row !== undefined) return row;
   const which = number === undefined ? "no rollout yet" : `no rollout ${number}`;
   throw refusal("NotFound", `${subject.kind} ${subject.namespace}/${subject.name} has ${which}`);
@@ -135,7 +130,7 @@ export async function listTargets(table: Table, filter: TargetFilter): Promise<L
       limit: Math.min(TARGETS_PER_READ, page.limit - found.length),
       ...(after === undefined ? {} : { after }),
     });
-    for (const row of part.items as readonly (TargetRow | NewerRow)[]) {
+    for (const row of part.items) {
       if (filter.states === undefined || (!isNewer(row) && filter.states.includes(row.state))) found.push(row);
     }
     after = part.next;
@@ -176,6 +171,6 @@ async function syncsOfTargets(
     names.map((name) => keys.sync(target.cluster, rollout.subject.namespace, name)),
   );
   const found = await table.getMany(wanted, { newer: "kept" });
-  const rows = found.filter((row): row is SyncRow => row.type === "SyncOnCluster");
+  const rows = found.filter((row) => row.type === "SyncOnCluster");
   return Map.groupBy(rows, (row) => row.cluster);
 }

@@ -3,11 +3,12 @@ import { syncsOn } from "#functions/api/forget-syncs.ts";
 import { operationsChange, sourcesOf } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { accepted } from "#shared/fleet/rows/lineage.ts";
-import { newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { newestAct, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
@@ -61,7 +62,7 @@ interface RefusedSubject {
  */
 export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): Promise<RecoverAnswer> {
   const { cluster } = request;
-  const [known] = await ports.table.getMany([keys.cluster(cluster)], { newer: "kept" });
+  const known = await readRow(ports.table, keys.cluster(cluster));
   if (known === undefined) throw refusal("NotFound", `Cluster ${cluster} does not exist`);
   const { asSeen, moved } = sortOut(await syncsOn(ports.table, cluster, "left out"), request);
   const subjects = new Map(asSeen.map(({ subject }) => [subjectKey(subject), subject]));
@@ -116,9 +117,8 @@ async function recoverSubject(
   const now = ports.clock.now();
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const key = keys.object(subject.namespace, subject.kind, subject.name);
-    const [found] = await ports.table.getMany([key], { newer: "kept" });
-    if (found !== undefined && isNewer(found)) return { names: [], messages: [] };
-    const row = found as SubjectRow | undefined;
+    const row = await readRow(ports.table, key);
+    if (row !== undefined && isNewer(row)) return { names: [], messages: [] };
     if (row !== undefined) await requireSources(ports, row, request);
     const { asSeen } = sortOut(await syncsOn(ports.table, cluster, "left out"), request);
     const syncs = asSeen.filter((sync) => subjectKey(sync.subject) === subjectKey(subject));
@@ -177,8 +177,9 @@ async function requireSources(ports: ApiPorts, row: SubjectRow, { sources }: Rec
     names.map((name) => keys.object(row.namespace, "Source", name)),
     { newer: "kept" },
   );
+  const known = found.filter((one) => one.type === "Source");
   const late = names.filter((name) => {
-    const source = found.find((one): one is SourceRow => one.type === "Source" && keys.object.read(one).name === name);
+    const source = known.find((one) => one.name === name);
     const asked = sources.find((one) => one.namespace === row.namespace && one.name === name);
     const handled = source?.status.handledReconcile;
     const isSince = asked !== undefined && handled !== undefined && handled >= asked.number;

@@ -2,7 +2,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { isJsonObject } from "#shared/base/json.ts";
 import type { Document, WritableKind } from "#shared/fleet/kinds/document.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { RowKey } from "#shared/fleet/rows/row.ts";
+import type { RowKeyOf } from "#shared/fleet/rows/row.ts";
 
 /** Which object: `namespace` is absent for a Cluster. */
 export interface ObjectReference {
@@ -16,7 +16,7 @@ export function documentReference(document: Document): ObjectReference {
   return { kind, ...("namespace" in metadata ? { namespace: metadata.namespace } : {}), name: metadata.name };
 }
 
-export function objectKey(reference: ObjectReference): RowKey {
+export function objectKey(reference: ObjectReference): RowKeyOf<WritableKind> {
   if (reference.kind === "Cluster") return keys.cluster(reference.name);
   return keys.object(reference.namespace ?? "", reference.kind, reference.name);
 }

@@ -1,8 +1,9 @@
 import { inputDigest, inputOf } from "#shared/fleet/rollout/plan.ts";
 import { keys, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
-import type { FleetRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { PlannedTemplate, RenderingRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { isNewer, keyText, type RowKey } from "#shared/fleet/rows/row.ts";
+import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import type { RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { isReady, type OutOfSync, outOfSync, type WantedRendering } from "#shared/fleet/sync/sync-state.ts";
 import type { Table } from "#shared/ports.ts";
@@ -31,10 +32,11 @@ export async function findOutOfSync(
     ...asked.map(({ sync }) => keys.fleet(sync.cluster)),
   ]);
   const planned = asked.flatMap(({ sync, rollout: key }) => {
-    const rollout = rows.get(keyText(key)) as RolloutRow | undefined;
-    const cluster = rows.get(keyText(keys.fleet(sync.cluster))) as FleetRow | undefined;
-    const template = rollout?.plan.templates.find(({ name }) => syncName(sync.subject, name) === sync.name);
-    if (rollout === undefined || cluster === undefined || template === undefined) return [];
+    const rollout = rows.get(keyText(key));
+    const cluster = rows.get(keyText(keys.fleet(sync.cluster)));
+    if (rollout?.type !== "Rollout" || cluster?.type !== "Fleet") return [];
+    const template = rollout.plan.templates.find(({ name }) => syncName(sync.subject, name) === sync.name);
+    if (template === undefined) return [];
     return [{ sync, rollout, template, input: inputOf(template, cluster) }];
   });
   const renderings = await readDistinct(
@@ -46,7 +48,7 @@ export async function findOutOfSync(
     const rendering =
       "problem" in input
         ? { problem: input.problem }
-        : partsOf(renderings.get(keyText(keys.rendering(inputDigest(input)))) as RenderingRow | undefined);
+        : partsOf(renderings.get(keyText(keys.rendering(inputDigest(input)))));
     const behind = outOfSync(sync, wantedBy(rollout, template, rendering));
     if (behind !== undefined) found.set(keyText(sync), behind);
   }
@@ -67,13 +69,13 @@ function partsOf(row: RenderingRow | undefined): Pick<WantedRendering, "renderDi
   return row?.state === "Done" && row.digest !== undefined ? { renderDigest: row.digest } : {};
 }
 
-async function readDistinct(table: Table, wanted: readonly RowKey[]) {
-  const distinct = [...new Map(wanted.map((key) => [keyText(key), { pk: key.pk, sk: key.sk }])).values()];
+async function readDistinct<Type extends RowType>(table: Table, wanted: readonly RowKeyOf<Type>[]) {
+  const distinct = [...new Map(wanted.map((key) => [keyText(key), key])).values()];
   const rows = distinct.length === 0 ? [] : await table.getMany(distinct, { newer: "kept" });
   return new Map(rows.filter((row) => !isNewer(row)).map((row) => [keyText(row), row]));
 }
 
 /** The row of what a user wrote, that a Sync on a cluster comes from. */
-export function subjectRowKey(subject: Subject): RowKey {
+export function subjectRowKey(subject: Subject): RowKeyOf<Subject["kind"]> {
   return keys.object(subject.namespace, subject.kind, subject.name);
 }

@@ -5,7 +5,6 @@ import { refusal } from "#functions/api/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import { keyText } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Other writers of the same row finish in milliseconds; so many lost races in a row are no accident. */
@@ -52,10 +51,9 @@ export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<
  * @throws StarlingError `NewerRow` for either.
  */
 async function readWritten({ table }: ApiPorts, reference: ObjectReference): Promise<WrittenRow | undefined> {
-  const key = objectKey(reference);
   const entries = reference.kind === "Cluster" ? [keys.fleet(reference.name)] : [];
-  const rows = await table.getMany([key, ...entries]);
-  return rows.find((row) => keyText(row) === keyText(key)) as WrittenRow | undefined;
+  const rows = await table.getMany([objectKey(reference), ...entries]);
+  return rows.find((row) => row.type !== "Fleet");
 }
 
 function tooLarge(reference: ObjectReference): StarlingError {

@@ -47,7 +47,7 @@ interface Claimed {
 /** @returns undefined when there is nothing to render: it is done, at work, or was never asked for. */
 async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claimed | undefined> {
   const now = ports.clock.now();
-  const row = await ports.table.get<RenderingRow>(keys.rendering(message.input));
+  const row = await ports.table.get(keys.rendering(message.input));
   if (row === undefined) return undefined;
   if (row.state !== "Pending" && !hasRested(row, now) && !(await isLost(row, message, ports))) {
     // Who did not find it finds it at the next look.
@@ -127,7 +127,7 @@ interface Finished {
 /** Writes what came out and tells everybody who waits; what may pass is tried again later, its reason in the row. */
 async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
   const { claimed, outcome } = finished;
-  const row = await ports.table.get<RenderingRow>(claimed);
+  const row = await ports.table.get(keys.rendering(claimed.input));
   if (row === undefined || row.state !== "Pending" || row.claim?.by !== claimed.claim?.by) {
     await tell(withWaiting([], finished.notify), ports);
     return;

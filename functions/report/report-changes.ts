@@ -1,7 +1,5 @@
 import { type EventRow, rolloutEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, type ReportMessage, subjectKey } from "#shared/messages.ts";
 import type { MessageSender, Metrics, Table } from "#shared/ports.ts";
 
@@ -23,8 +21,8 @@ export async function reportChanges(messages: readonly ReportMessage[], ports: R
     messages.map(({ about }) => keyOf(about)),
     { newer: "kept" },
   );
-  const syncs = rows.filter((row): row is SyncRow => row.type === "SyncOnCluster");
-  const rollouts = rows.filter((row): row is RolloutRow => row.type === "Rollout");
+  const syncs = rows.filter((row) => row.type === "SyncOnCluster");
+  const rollouts = rows.filter((row) => row.type === "Rollout");
   const events = [...syncs.flatMap(syncEvents), ...rollouts.flatMap(rolloutEvents)];
   await writeEvents(events, ports.table);
   for (const sync of syncs) {

@@ -69,7 +69,7 @@ export async function resolveSource(
 ): Promise<void> {
   const look = { id: ports.ids.unique(), message, context, givenMs: context.getRemainingTimeInMillis(), ports };
   for (let round = 1; ; ) {
-    const row = await ports.table.get<SourceRow>(keys.object(message.source.namespace, "Source", message.source.name));
+    const row = await ports.table.get(keys.object(message.source.namespace, "Source", message.source.name));
     if (row === undefined || row.operations.suspended !== undefined) return;
     try {
       if (isFetchedByAnother(row, fetcherOf(look))) return await wantAgain(row, ports);

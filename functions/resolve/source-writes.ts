@@ -95,7 +95,9 @@ async function writeSettled(looked: SourceRow, settle: Settle, ports: SourceWrit
       await ports.table.write(writes);
       return { row, next };
     } catch (error) {
-      const fresh = isConflict(error) ? await ports.table.get<SourceRow>(row) : undefined;
+      const fresh = isConflict(error)
+        ? await ports.table.get(keys.object(row.namespace, "Source", row.name))
+        : undefined;
       if (fresh === undefined || !isStillAsked(looked, fresh)) throw error;
       row = fresh;
     }

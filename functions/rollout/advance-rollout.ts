@@ -14,16 +14,8 @@ import { due, dueAtOf, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import { type FleetRow, isUnplanned } from "#shared/fleet/rows/object-rows.ts";
-import type { HeadRow, RenderingRow, RolloutRow, TargetRef, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import {
-  isNewer,
-  keyText,
-  type NewerRow,
-  newerRowText,
-  ROW_SCHEMA,
-  type Row,
-  type RowKey,
-} from "#shared/fleet/rows/row.ts";
+import type { HeadRow, RolloutRow, TargetRef, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -116,7 +108,7 @@ async function readTargets(
       : table.getMany(refs.map((ref: TargetRef) => keys.target(rollout.subject, rollout.number, ref))),
     freeze === undefined ? readNext(rollout, table) : [],
   ]);
-  const byOrder = new Map([...(held as TargetRow[]), ...next].map((target) => [target.order, target]));
+  const byOrder = new Map([...held, ...next].map((target) => [target.order, target]));
   return [...byOrder.values()].sort((a, b) => a.order - b.order);
 }
 
@@ -133,7 +125,7 @@ async function readNext(rollout: RolloutRow, table: Table): Promise<readonly Tar
   };
   // Those in front that still wait for their renderings, or are frozen, may have others behind them whose turn has come and gone.
   for await (const page of allPages((start) => table.query({ ...rest, ...start }))) {
-    next.push(...(page as readonly TargetRow[]));
+    next.push(...page);
     const waiting = next.filter((target) => target.state === "Waiting" && target.frozen === undefined).length;
     if (waiting >= wanted) break;
   }
@@ -163,25 +155,23 @@ async function readObservations(known: Known, { rollout, targets, now }: Looking
   const asked = [...waiting, ...parked].filter((target) => target.leaving !== true).map((target) => target.cluster);
   // What a freeze covers is said by labels.
   const braked = isReleased(known.brake) ? [] : [...rollout.outstanding, ...rollout.carried].map((one) => one.cluster);
-  const wanted: RowKey[] = [
+  const wanted = [
     ...[...clusters].flatMap((cluster) => names.map((name) => keys.sync(cluster, rollout.subject.namespace, name))),
     ...[...inputs].map((input) => keys.rendering(input)),
     ...[...asked, ...braked].map((cluster) => keys.fleet(cluster)),
   ];
-  const rows: readonly Row[] = wanted.length === 0 ? [] : await table.getMany(wanted, { newer: "kept" });
+  const rows = wanted.length === 0 ? [] : await table.getMany(wanted, { newer: "kept" });
   const selection = relationOf(known.row).clusters;
-  const fleet = rows.filter((row): row is FleetRow => row.type === "Fleet");
+  const fleet = rows.filter((row) => row.type === "Fleet");
   const kept = fleet.filter((row) => rollout.plan.farewell !== undefined || selects(selection, row));
   const selected = new Set(kept.map((row) => row.name));
   return {
-    syncs: rows.filter((row): row is SyncRow => row.type === "SyncOnCluster"),
+    syncs: rows.filter((row) => row.type === "SyncOnCluster"),
     fleet,
     holds: holdsOf(known.brake, fleet, now),
     selected: new Map(asked.map((cluster) => [cluster, selected.has(cluster)])),
     unreadable: unreadable(rows.filter(isNewer), waiting),
-    renderings: new Map(
-      rows.filter((row): row is RenderingRow => row.type === "Rendering").map((row) => [row.input, row]),
-    ),
+    renderings: new Map(rows.filter((row) => row.type === "Rendering").map((row) => [row.input, row])),
   };
 }
 

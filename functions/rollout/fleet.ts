@@ -22,7 +22,7 @@ export async function readFleet(table: Table): Promise<Fleet> {
   const unreadable = new Set<string>();
   for await (const row of allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
     if (isNewer(row)) unreadable.add(clusterOf(row));
-    else clusters.push(row as FleetRow);
+    else clusters.push(row);
   }
   return { clusters, unreadable };
 }

@@ -112,7 +112,7 @@ export async function followReconcile(
       names.map((name) => keys.sync(cluster, known.subject.namespace, name)),
     );
     const found = await ports.table.getMany(wanted, { newer: "kept" });
-    const syncs = found.filter((row): row is SyncRow => row.type === "SyncOnCluster");
+    const syncs = found.filter((row) => row.type === "SyncOnCluster");
     const rows = Map.groupBy(syncs, (row) => row.cluster);
     for (const { cluster } of page) {
       const state = stateSince(rows.get(cluster) ?? [], { number: before.number, names: wantedNames });

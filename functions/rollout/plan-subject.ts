@@ -2,6 +2,7 @@
  * The planner's story: read everything, decide purely, write everything, then send. It is the only writer of heads,
  * rollouts, targets and assignments, and works on one subject until there is nothing more to decide for now.
  */
+
 import { advanceRollout } from "#functions/rollout/advance-rollout.ts";
 import { rememberingBlobs } from "#functions/rollout/fleet.ts";
 import { passOnReconcile } from "#functions/rollout/pass-on-reconcile.ts";
@@ -12,10 +13,10 @@ import { sealRollout } from "#functions/rollout/seal-rollout.ts";
 import { farewell, idle } from "#functions/rollout/settle-subject.ts";
 import { isSuperseded, startRollout, supersede } from "#functions/rollout/start-rollout.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
 import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
@@ -50,11 +51,11 @@ async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts)
   const { code, message } = error;
   ports.log.error("a subject cannot be planned", { ...subject, code, error: message });
   const key = keys.object(subject.namespace, subject.kind, subject.name);
-  const [row] = await ports.table.getMany([key], { newer: "kept" });
+  const row = await readRow(ports.table, key);
   if (row === undefined || isNewer(row)) return;
   const now = ports.clock.now();
   const reason = isNewerRow(error) ? "NewerRow" : "RowTooLarge";
-  const write = subjectWrite(row as SubjectRow, { now, waiting: { ok: false, reason, message } });
+  const write = subjectWrite(row, { now, waiting: { ok: false, reason, message } });
   await ports.table.write([isNewerRow(error) && "put" in write ? again(write, now) : write]);
 }
 

@@ -2,7 +2,7 @@ import { StarlingError } from "#shared/base/errors.ts";
 import { type DesiredPlan, desiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { type Brake, brakeAmong } from "#shared/fleet/rows/brake-row.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { HeadRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -26,7 +26,7 @@ export async function readSubject(subject: Subject, ports: { readonly table: Tab
   ]);
   const row = first.find(isSubject);
   if (row === undefined) return undefined;
-  const head = first.find((candidate): candidate is HeadRow => candidate.type === "Head");
+  const head = first.find((candidate) => candidate.type === "Head");
   const sources = new Set(relationOf(row).templates.map((template) => template.source));
   const second = await ports.table.getMany([
     ...[...sources].map((name) => keys.object(subject.namespace, "Source", name)),
@@ -35,12 +35,12 @@ export async function readSubject(subject: Subject, ports: { readonly table: Tab
   ]);
   const reading = brakeAmong(second);
   if (!reading.ok) throw new StarlingError(reading.message, { code: "BrakeUnreadable", retry: "transient" });
-  const found = second.filter((candidate): candidate is SourceRow => candidate.type === "Source");
+  const found = second.filter((candidate) => candidate.type === "Source");
   return {
     subject,
     row,
     head,
-    rollout: second.find((candidate): candidate is RolloutRow => candidate.type === "Rollout"),
+    rollout: second.find((candidate) => candidate.type === "Rollout"),
     brake: reading.brake,
     desired: desiredPlan(row, new Map(found.map((source) => [source.name, source])), head),
   };

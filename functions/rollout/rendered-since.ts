@@ -46,5 +46,5 @@ export async function readRenderings(
     distinct.map((input) => keys.rendering(input)),
     { newer: "kept" },
   );
-  return new Map(rows.filter((row): row is RenderingRow => row.type === "Rendering").map((row) => [row.input, row]));
+  return new Map(rows.filter((row) => row.type === "Rendering").map((row) => [row.input, row]));
 }

@@ -178,7 +178,7 @@ async function answeringAgain(
   ];
   if (wanted.length === 0) return { answering: new Set(), unread: new Set() };
   const found = await ports.table.getMany(wanted, { newer: "kept" });
-  const rows = found.filter((row): row is SyncRow => row.type === "SyncOnCluster");
+  const rows = found.filter((row) => row.type === "SyncOnCluster");
   const inPhase = (phase: Phase) =>
     rows.filter((sync) => names.includes(sync.name) && sync.observed?.phase === phase && isOutstanding(sync));
   const unread = new Set(found.filter(isNewer).map((row) => clusterOf(row)));
@@ -190,7 +190,7 @@ async function answeringAgain(
 /** Clusters that the last rollout was to bring up and could not assign anything are not tried again by the next one. */
 async function thoseUntried(syncs: readonly SyncRow[], head: HeadRow, ports: PlannerPorts): Promise<Set<string>> {
   if (syncs.length === 0) return new Set();
-  const last = await ports.table.get<RolloutRow>(keys.rollout(head.subject, head.last));
+  const last = await ports.table.get(keys.rollout(head.subject, head.last));
   const { members } = last === undefined ? { members: [] } : await recallMembers(last.members, head.subject, ports);
   const tried = new Set(members.map((member) => member.cluster));
   return new Set(

@@ -4,7 +4,6 @@ import { isSignedByGithub } from "#functions/webhook/verify-signature.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RowKey } from "#shared/fleet/rows/row.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
 import type { Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
@@ -89,7 +88,7 @@ async function sourcesFollowing(push: GithubPush, table: Table): Promise<Resolve
   }
   const rows = await table.getMany([...wanted.values()], { newer: "kept" });
   return rows
-    .filter((row): row is SourceRow => row.type === "Source")
+    .filter((row) => row.type === "Source")
     .filter((row) => row.operations.suspended === undefined && mayFollow(row.spec.git.ref, push))
     .map((row) => ({ to: "resolve", source: { namespace: row.namespace, name: row.name } }));
 }

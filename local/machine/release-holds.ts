@@ -1,9 +1,10 @@
+import { readRow } from "#shared/adapters/read-row.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { DUE_SHARDS, due, dueShard, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { RowType, StoredRow } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** After every time at which a row can be due. */
@@ -23,7 +24,7 @@ export async function releaseHolds(table: Table, now: Date): Promise<void> {
 
 async function releaseLeases(table: Table): Promise<void> {
   for await (const entry of allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
-    const [lease] = await table.getMany([keys.lease(clusterOf(entry))], { newer: "kept" });
+    const lease = await readRow(table, keys.lease(clusterOf(entry)));
     if (lease === undefined || isNewer(lease)) continue;
     await table.update({ update: lease, remove: ["owner", "leaseUntil", "begun", "failed", ...timerAttributes] });
   }
@@ -36,15 +37,16 @@ interface Releasing {
 }
 
 async function releaseShard(pk: string, { table, at }: Releasing): Promise<void> {
-  const waiting: Row[] = [];
+  const waiting: StoredRow[] = [];
   for await (const { key } of allItems((start) => table.queryIndex({ index: "due", pk, upTo: NEVER, ...start }))) {
-    waiting.push(...(await table.getMany([key], { newer: "kept" })));
+    const row = await readRow<RowType>(table, key);
+    if (row !== undefined && !isNewer(row)) waiting.push(row);
   }
   for (const row of waiting) await release(row, { table, at });
 }
 
-async function release(row: Row, { table, at }: Releasing): Promise<void> {
-  if (isNewer(row) || row.type === "Lease") return;
+async function release(row: StoredRow, { table, at }: Releasing): Promise<void> {
+  if (row.type === "Lease") return;
   const next = released(row, at);
   if (next === undefined) return;
   const put = { ...due(next, at), version: row.version + 1 };
@@ -52,12 +54,10 @@ async function release(row: Row, { table, at }: Releasing): Promise<void> {
 }
 
 /** @returns undefined for what nobody was at. */
-function released(row: Row, at: string): Row | undefined {
-  const { fetch } = (row as Partial<SourceRow>).status ?? {};
-  if (row.type === "Source" && fetch !== undefined) return withFetch(row as SourceRow, { ...fetch, until: at });
-  const { claim } = row as Partial<RenderingRow>;
-  if (row.type === "Rendering" && claim !== undefined)
-    return { ...row, claim: { ...claim, until: at } } as RenderingRow;
+function released(row: StoredRow, at: string): StoredRow | undefined {
+  if (row.type === "Source" && row.status.fetch !== undefined)
+    return withFetch(row, { ...row.status.fetch, until: at });
+  if (row.type === "Rendering" && row.claim !== undefined) return { ...row, claim: { ...row.claim, until: at } };
   return row.dispatches === undefined ? undefined : row;
 }
 

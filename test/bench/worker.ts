@@ -156,7 +156,7 @@ export class BenchWorker {
   }
 
   #row(): Promise<SyncRow | undefined> {
-    return this.#table.get<SyncRow>(this.#key());
+    return this.#table.get(this.#key());
   }
 }
 

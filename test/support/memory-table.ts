@@ -1,8 +1,9 @@
 import { readableRow } from "#shared/adapters/aws/readable-row.ts";
 import { refuseLargeRow, refuseLargeRows } from "#shared/adapters/aws/row-limit.ts";
 import { ConflictError } from "#shared/base/errors.ts";
-import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
-import type { Condition, IndexEntry, IndexQuery, Page, Reading, RowQuery, Table, Write } from "#shared/ports.ts";
+import { keyText, type Row, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
+import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
 
 /** What DynamoDB takes in one transaction. */
 const MOST_WRITES = 100;
@@ -24,21 +25,26 @@ export class MemoryTable implements Table {
     this.#pageItems = pageItems;
   }
 
-  async get<R extends Row>(key: RowKey): Promise<R | undefined> {
+  async get<Type extends RowType>(key: RowKeyOf<Type>): Promise<RowOf<Type> | undefined> {
     const row = this.#find(key);
-    return row === undefined ? undefined : (readableRow(copy(row)) as R);
+    return row === undefined ? undefined : readableRow<Type>(copy(row));
   }
 
-  async getMany(keys: readonly RowKey[], reading: Reading = {}): Promise<readonly Row[]> {
-    const found: Row[] = [];
+  async getMany<Type extends RowType, Kept extends Newer = undefined>(
+    keys: readonly RowKeyOf<Type>[],
+    reading: { readonly newer?: Kept } = {},
+  ): Promise<readonly RowRead<Type, Kept>[]> {
+    const found: RowRead<Type, Kept>[] = [];
     for (const key of new Map(keys.map((key) => [keyText(key), key])).values()) {
       const row = this.#find(key);
-      if (row !== undefined) found.push(readableRow(copy(row), reading));
+      if (row !== undefined) found.push(readableRow<Type, Kept>(copy(row), reading));
     }
     return found;
   }
 
-  async query(query: RowQuery): Promise<Page<Row>> {
+  async query<Type extends RowType, Kept extends Newer = undefined>(
+    query: RowQuery<Type, Kept>,
+  ): Promise<Page<RowRead<Type, Kept>>> {
     const [from, to] = query.between ?? [];
     const rows = this.#inOrder(query.pk).filter(
       (row) =>
@@ -47,7 +53,7 @@ export class MemoryTable implements Table {
         (to === undefined || row.sk <= to),
     );
     const found = page(query.newestFirst === true ? rows.reverse() : rows, (row) => row.sk, this.#limited(query));
-    return { ...found, items: found.items.map((row) => readableRow(row, query)) };
+    return { ...found, items: found.items.map((row) => readableRow<Type, Kept>(row, query)) };
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {
@@ -69,7 +75,7 @@ export class MemoryTable implements Table {
     if (writes.length > 0) this.#orders.clear();
   }
 
-  async update(write: Extract<Write, { update: RowKey }>): Promise<Row> {
+  async update<Type extends RowType>(write: RowUpdate<Type>): Promise<RowOf<Type>> {
     await this.write([write]);
     const row = await this.get(write.update);
     if (row === undefined) throw new Error("an updated row is missing");
@@ -151,7 +157,7 @@ export class MemoryTable implements Table {
     this.#store(this.#updated(write));
   }
 
-  #updated(write: Extract<Write, { update: RowKey }>): Row {
+  #updated(write: RowUpdate): Row {
     const { pk, sk } = write.update;
     const row: Record<string, unknown> = { ...this.#find(write.update), pk, sk };
     for (const [name, value] of Object.entries(write.set ?? {})) row[name] = copy(value);

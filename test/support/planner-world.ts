@@ -82,7 +82,7 @@ export class PlannerWorld {
 
   async setSource(commit: string, content = commit): Promise<void> {
     const key = keys.object(subject.namespace, "Source", "app");
-    const before = await this.table.get<SourceRow>(key);
+    const before = await this.table.get(key);
     const row: SourceRow = {
       ...key,
       ...objectParts("app"),
@@ -111,7 +111,7 @@ export class PlannerWorld {
     clusters: unknown = { all: true },
   ): Promise<void> {
     const key = keys.object(subject.namespace, "SyncGroup", subject.name);
-    const before = await this.table.get<SyncGroupRow>(key);
+    const before = await this.table.get(key);
     const row: SyncGroupRow = {
       ...(before ?? { ...key, ...objectParts(subject.name), status: { conditions: [] } }),
       type: "SyncGroup",
@@ -210,17 +210,17 @@ export class PlannerWorld {
   }
 
   async sync(cluster: string, name = "web.app"): Promise<SyncRow | undefined> {
-    return this.table.get<SyncRow>(keys.sync(cluster, subject.namespace, name));
+    return this.table.get(keys.sync(cluster, subject.namespace, name));
   }
 
   async group(): Promise<SyncGroupRow> {
-    const row = await this.table.get<SyncGroupRow>(keys.object(subject.namespace, "SyncGroup", subject.name));
+    const row = await this.table.get(keys.object(subject.namespace, "SyncGroup", subject.name));
     if (row === undefined) throw new Error("the group is gone");
     return row;
   }
 
   async head(): Promise<HeadRow | undefined> {
-    return this.table.get<HeadRow>(keys.head(subject));
+    return this.table.get(keys.head(subject));
   }
 
   rollouts(): readonly RolloutRow[] {

@@ -1,4 +1,4 @@
-import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 /** Rows that several write. The others, of directories, go with one of these in every transaction. */
@@ -36,7 +36,7 @@ export function decidedTable(table: Table, stored: Pick<Table, "getMany">, subje
 
 function withChecked(table: Table, check: (writes: readonly Write[]) => Promise<void>): Table {
   return {
-    get: <R extends Row>(key: RowKey) => table.get<R>(key),
+    get: (key) => table.get(key),
     getMany: (keys, reading) => table.getMany(keys, reading),
     query: (query) => table.query(query),
     queryIndex: (query) => table.queryIndex(query),

@@ -139,7 +139,7 @@ export class WorkerWorld {
   }
 
   async sync(name: string): Promise<SyncRow | undefined> {
-    return this.table.get<SyncRow>(keys.sync("c1", "tests", name));
+    return this.table.get(keys.sync("c1", "tests", name));
   }
 
   async phase(name: string): Promise<string | undefined> {

@@ -1,5 +1,6 @@
-import { type Begun, type Lease, renewLease } from "#functions/apply/lease/lease.ts";
+import { type Lease, renewLease } from "#functions/apply/lease/lease.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import type { Begun } from "#shared/fleet/rows/lease-row.ts";
 import type { Log, Table } from "#shared/ports.ts";
 
 /** A cluster whose worker died waits for so long. */

@@ -7,14 +7,15 @@
 import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, later, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
-import type { Condition, Table, Write } from "#shared/ports.ts";
+import type { Begun } from "#shared/fleet/rows/lease-row.ts";
+import { ROW_SCHEMA, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import type { Condition, RowUpdate, Table, Write } from "#shared/ports.ts";
 
 /** A lease that nobody gave back is looked at so long after its end: clocks differ. */
 const OVERDUE_SECONDS = 5;
 
 export interface Lease {
-  readonly key: RowKey;
+  readonly key: RowKeyOf<"Lease">;
   readonly owner: string;
   readonly fence: number;
   readonly wanted: number;
@@ -22,27 +23,6 @@ export interface Lease {
   readonly until: Date;
   /** Whoever had it before died with it. */
   readonly death?: { readonly begun?: Begun };
-}
-
-/** What a holder works at. */
-export interface Begun {
-  /** `namespace/name` */
-  readonly sync: string;
-  /** What was wanted of it. */
-  readonly wants: string;
-  /** Nothing else was begun in the invocation. */
-  readonly alone: boolean;
-}
-
-interface LeaseRow extends Row {
-  readonly fence: number;
-  readonly wanted: number;
-  readonly owner?: string;
-  readonly leaseUntil?: string;
-  /** Kept while it is held: who finds it on a lease that was not given back knows where its holder died. */
-  readonly begun?: Begun;
-  /** The holder failed, and lives. */
-  readonly failed?: true;
 }
 
 interface LeaseWish {
@@ -57,7 +37,7 @@ export async function acquireLease(cluster: string, wish: LeaseWish, table: Tabl
   const isFree: Condition = { attribute: "leaseUntil", absent: true };
   const free = await take(key, { wish, when: [isFree] }, table);
   if (free !== undefined) return free;
-  const found = (await table.update({ update: key, set: { schema: ROW_SCHEMA }, add: { wanted: 1 } })) as LeaseRow;
+  const found = await table.update({ update: key, set: { schema: ROW_SCHEMA }, add: { wanted: 1 } });
   const now = wish.now.toISOString();
   if (found.leaseUntil !== undefined && found.leaseUntil >= now) return undefined;
   const given = await take(key, { wish, when: [isFree, { attribute: "leaseUntil", lessThan: now }] }, table);
@@ -66,13 +46,13 @@ export async function acquireLease(cluster: string, wish: LeaseWish, table: Tabl
 }
 
 async function take(
-  key: RowKey,
+  key: RowKeyOf<"Lease">,
   { wish, when }: { readonly wish: LeaseWish; readonly when: readonly Condition[] },
   table: Table,
 ): Promise<Lease | undefined> {
   const { owner, until } = wish;
   try {
-    const row = (await table.update({
+    const row = await table.update({
       update: key,
       set: { type: "Lease", schema: ROW_SCHEMA, owner, leaseUntil: until.toISOString() },
       add: { fence: 1, wanted: 0, version: 1 },
@@ -80,7 +60,7 @@ async function take(
       // It may have been given before, and the answer was lost: the SDK asks again.
       when: [...when, { attribute: "owner", equals: owner }],
       any: true,
-    })) as LeaseRow;
+    });
     return { key, owner, fence: row.fence, wanted: row.wanted, until };
   } catch (error) {
     if (isConflict(error)) return undefined;
@@ -94,12 +74,12 @@ export function leaseCheck(lease: Lease): Write {
 }
 
 /** The same, and says what is begun next: that costs what the check alone does. */
-export function leaseNote(lease: Lease, begun: Begun): Extract<Write, { update: RowKey }> {
+export function leaseNote(lease: Lease, begun: Begun): RowUpdate<"Lease"> {
   return { update: lease.key, set: { begun }, when: [{ attribute: "owner", equals: lease.owner }] };
 }
 
 /** Lets go, unless somebody wanted the lease meanwhile. */
-export function leaseRelease(lease: Lease): Extract<Write, { update: RowKey }> {
+export function leaseRelease(lease: Lease): RowUpdate<"Lease"> {
   const when: Condition[] = [
     { attribute: "owner", equals: lease.owner },
     { attribute: "wanted", equals: lease.wanted },
@@ -135,13 +115,13 @@ export async function renewLease(
 ): Promise<Lease | undefined> {
   const noted = begun === undefined ? {} : { begun };
   try {
-    const row = (await table.update({
+    const row = await table.update({
       update: lease.key,
       set: { leaseUntil: until.toISOString(), ...noted, ...dueAttributes(lease.key, later(until, OVERDUE_SECONDS)) },
       add: { wanted: 0 },
       ...(begun === undefined ? { remove: ["begun"] } : {}),
       when: [{ attribute: "owner", equals: lease.owner }],
-    })) as LeaseRow;
+    });
     return { ...lease, wanted: row.wanted, until };
   } catch (error) {
     if (isConflict(error)) return undefined;

@@ -3,7 +3,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Standing, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
@@ -69,9 +69,9 @@ export class WriteGate {
     const reading = brakeAmong(rows);
     if (!reading.ok) throw new StarlingError(reading.message, { code: "BrakeUnreadable", retry: "transient" });
     const standing = {
-      row: rows.find((row): row is SyncRow => row.type === "SyncOnCluster"),
+      row: rows.find((row) => row.type === "SyncOnCluster"),
       subject: rows.find(isSubject),
-      cluster: rows.find((row): row is ClusterRow => row.type === "Cluster"),
+      cluster: rows.find((row) => row.type === "Cluster"),
       brake: reading.brake,
     };
     this.#known = { standing, at: now };

@@ -1,11 +1,16 @@
 /** What a worker saw goes into the rows under its lease, also where the planner wrote them meanwhile. */
+
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
-import { type Begun, leaseCheck, leaseNote, leaseRelease } from "#functions/apply/lease/lease.ts";
+import { leaseCheck, leaseNote, leaseRelease } from "#functions/apply/lease/lease.ts";
 import { smallerTruth } from "#functions/apply/worker/smaller-truth.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Begun } from "#shared/fleet/rows/lease-row.ts";
 import { type ClusterRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
+import { isNewer, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import { isOfType, type RowOf, type RowType } from "#shared/fleet/rows/stored-row.ts";
 import { nextWork, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
@@ -84,10 +89,10 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
   const rebased: Write[] = [];
   for (const write of writes) {
     if (!("put" in write)) continue;
-    if (write.put.type === "Cluster") rebased.push(...(await rebasedCluster(write.put as ClusterRow, table)));
-    if (write.put.type !== "SyncOnCluster") continue;
-    const mine = write.put as SyncRow;
-    const fresh = await readAgain<SyncRow>(mine, table);
+    const mine = write.put;
+    if (isOfType(mine, "Cluster")) rebased.push(...(await rebasedCluster(mine, table)));
+    if (!isOfType(mine, "SyncOnCluster")) continue;
+    const fresh = await readAgain(keys.sync(mine.cluster, mine.namespace, mine.name), table);
     const fence = mine.observed?.fence ?? 0;
     if (fresh === undefined || mine.observed === undefined || (fresh.observed?.fence ?? 0) > fence) continue;
     const isForgotten = fresh.desired.action === "orphan" && fresh.observed === undefined;
@@ -108,9 +113,9 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
 }
 
 /** @returns undefined also where only a newer version can read it: that one knows what to do with it. */
-async function readAgain<R extends Row>({ pk, sk }: R, table: Table): Promise<R | undefined> {
-  const [found] = await table.getMany([{ pk, sk }], { newer: "kept" });
-  return found === undefined || isNewer(found) ? undefined : (found as R);
+async function readAgain<Type extends RowType>(key: RowKeyOf<Type>, table: Table): Promise<RowOf<Type> | undefined> {
+  const found = await readRow(table, key);
+  return found === undefined || isNewer(found) ? undefined : found;
 }
 
 /** Somebody said that it goes on from what the cluster remembers, or another object has its name. */
@@ -120,7 +125,7 @@ function isBegunAnew(fresh: SyncRow, mine: SyncRow): boolean {
 
 /** Without its identity, what was just observed of the cluster would be taken for another one's. */
 async function rebasedCluster(mine: ClusterRow, table: Table): Promise<readonly Write[]> {
-  const fresh = await readAgain<ClusterRow>(mine, table);
+  const fresh = await readAgain(keys.cluster(mine.name), table);
   if (fresh === undefined || incarnationOf(fresh) !== incarnationOf(mine)) return [];
   if (fresh.operations.accepted?.uid !== mine.operations.accepted?.uid) return [];
   const next: ClusterRow = { ...fresh, status: mine.status, version: fresh.version + 1 };

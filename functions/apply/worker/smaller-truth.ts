@@ -1,5 +1,6 @@
 import type { StarlingError } from "#shared/base/errors.ts";
 import type { ClusterRow, Condition } from "#shared/fleet/rows/object-rows.ts";
+import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -10,8 +11,8 @@ import type { Write } from "#shared/ports.ts";
 export function smallerTruth(writes: readonly Write[], { message }: StarlingError): readonly Write[] {
   return writes.map((write): Write => {
     if (!("put" in write)) return write;
-    if (write.put.type === "SyncOnCluster") return { ...write, put: smallerSync(write.put as SyncRow, message) };
-    return write.put.type === "Cluster" ? { ...write, put: smallerCluster(write.put as ClusterRow) } : write;
+    if (isOfType(write.put, "SyncOnCluster")) return { ...write, put: smallerSync(write.put, message) };
+    return isOfType(write.put, "Cluster") ? { ...write, put: smallerCluster(write.put) } : write;
   });
 }
 

@@ -16,7 +16,7 @@ import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { due, hasCome, later } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer, keyText, type NewerRow, newerRowText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
 import { heldBy, isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -82,8 +82,8 @@ interface PassResult {
 async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   const { ports, lease, messages } = pass;
   const rows = await readCluster(cluster, ports.table);
-  const meta = rows.find((row): row is ClusterRow => row.type === "Cluster");
-  const syncs = rows.filter((row): row is SyncRow => row.type === "SyncOnCluster");
+  const meta = rows.find((row) => row.type === "Cluster");
+  const syncs = rows.filter((row) => row.type === "SyncOnCluster");
   const released = meta !== undefined && (await isReleased(syncs, meta, ports));
   const due = syncs.filter((row) => isDue(row, { now: ports.clock.now(), cluster: meta, released }));
   const { subjects, unread } = await readSubjects(due, ports.table);
@@ -142,7 +142,7 @@ function planTurns(
   return { ...takenApart(left, { now, isFirst }), writes: writesOf(found) };
 }
 
-async function readCluster(cluster: string, table: Table): Promise<readonly Row[]> {
+async function readCluster(cluster: string, table: Table) {
   const range = ranges.cluster(cluster);
   return Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
 }
@@ -152,7 +152,7 @@ async function readSubjects(due: readonly SyncRow[], table: Table): Promise<Know
   const wanted = new Map(due.map((row): [string, Subject] => [subjectKey(row.subject), row.subject]));
   if (wanted.size === 0) return { subjects: new Map(), unread: [] };
   const rows = await table.getMany([...wanted.values()].map(subjectRowKey), { newer: "kept" });
-  const found = rows.filter((row): row is SubjectRow => row.type === "Sync" || row.type === "SyncGroup");
+  const found = rows.filter((row) => row.type === "Sync" || row.type === "SyncGroup");
   const byKey = found.map((row): [string, SubjectRow] => [
     subjectKey({ namespace: row.namespace, kind: row.type, name: row.name }),
     row,

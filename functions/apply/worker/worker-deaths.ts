@@ -2,9 +2,11 @@
  * Workers that died, and at which Sync: who runs out of memory or time cannot write that it did. What a worker begins is
  * on its lease; who takes one that was not given back knows where its holder died. Pure functions over rows.
  */
-import type { Begun, Lease } from "#functions/apply/lease/lease.ts";
+
+import type { Lease } from "#functions/apply/lease/lease.ts";
 import { isSuspended, type SyncOutcome } from "#functions/apply/worker/work-sync.ts";
 import { later, restSeconds } from "#shared/fleet/rows/due.ts";
+import type { Begun } from "#shared/fleet/rows/lease-row.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { deathsAt, isOfAnother, type SyncRow, wantsOf } from "#shared/fleet/rows/sync-row.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";

@@ -13,8 +13,9 @@ import { refuseLargeRows, rowTooLarge } from "#shared/adapters/aws/row-limit.ts"
 import { systemClock } from "#shared/adapters/system.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
-import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
-import type { Condition, IndexEntry, IndexQuery, Page, Reading, RowQuery, Table, Write } from "#shared/ports.ts";
+import { keyText, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
+import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
 
 /** DynamoDB takes so many keys in one BatchGetItem. */
 const BATCH_GET_KEYS = 100;
@@ -59,30 +60,36 @@ export class DynamoTable implements Table {
     this.#table = table;
   }
 
-  async get<R extends Row>(key: RowKey): Promise<R | undefined> {
+  async get<Type extends RowType>(key: RowKeyOf<Type>): Promise<RowOf<Type> | undefined> {
     const answer = await persist(() =>
       this.#client.send(new GetCommand({ TableName: this.#table, Key: plainKey(key), ConsistentRead: true })),
     );
-    return answer.Item === undefined ? undefined : (readableRow(answer.Item) as R);
+    return answer.Item === undefined ? undefined : readableRow<Type>(answer.Item);
   }
 
-  async getMany(keys: readonly RowKey[], reading: Reading = {}): Promise<readonly Row[]> {
+  async getMany<Type extends RowType, Kept extends Newer = undefined>(
+    keys: readonly RowKeyOf<Type>[],
+    reading: { readonly newer?: Kept } = {},
+  ): Promise<readonly RowRead<Type, Kept>[]> {
     const distinct = [...new Map(keys.map((key) => [keyText(key), plainKey(key)])).values()];
-    const rows: Row[] = [];
+    const rows: RowRead<Type, Kept>[] = [];
     for (let start = 0; start < distinct.length; start += BATCH_GET_KEYS) {
-      rows.push(...(await this.#getBatch(distinct.slice(start, start + BATCH_GET_KEYS), reading)));
+      rows.push(...(await this.#getBatch<Type, Kept>(distinct.slice(start, start + BATCH_GET_KEYS), reading)));
     }
     return rows;
   }
 
-  async #getBatch(keys: readonly RowKey[], reading: Reading): Promise<Row[]> {
-    const rows: Row[] = [];
+  async #getBatch<Type extends RowType, Kept extends Newer>(
+    keys: readonly RowKey[],
+    reading: { readonly newer?: Kept },
+  ): Promise<readonly RowRead<Type, Kept>[]> {
+    const rows: RowRead<Type, Kept>[] = [];
     let left: RowKey[] = [...keys];
     try {
       await retrying(policy, { clock: systemClock }, async () => {
         const request = { [this.#table]: { Keys: left.map(plainKey), ConsistentRead: true } };
         const answer = await persist(() => this.#client.send(new BatchGetCommand({ RequestItems: request })));
-        for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readableRow(item, reading));
+        for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readableRow<Type, Kept>(item, reading));
         left = (answer.UnprocessedKeys?.[this.#table]?.Keys ?? []) as unknown as RowKey[];
         if (left.length > 0) throw new Unprocessed();
       });
@@ -92,7 +99,9 @@ export class DynamoTable implements Table {
     return rows;
   }
 
-  async query(query: RowQuery): Promise<Page<Row>> {
+  async query<Type extends RowType, Kept extends Newer = undefined>(
+    query: RowQuery<Type, Kept>,
+  ): Promise<Page<RowRead<Type, Kept>>> {
     // DynamoDB refuses a range that ends before it begins, with the whole query.
     if (query.between !== undefined && query.between[0] > query.between[1]) return { items: [] };
     const range =
@@ -114,7 +123,8 @@ export class DynamoTable implements Table {
         }),
       ),
     );
-    return { items: (answer.Items ?? []).map((item) => readableRow(item, query)), ...nextOf(answer.LastEvaluatedKey) };
+    const items = (answer.Items ?? []).map((item) => readableRow<Type, Kept>(item, query));
+    return { items, ...nextOf(answer.LastEvaluatedKey) };
   }
 
   async queryIndex(query: IndexQuery): Promise<Page<IndexEntry>> {
@@ -160,14 +170,14 @@ export class DynamoTable implements Table {
     });
   }
 
-  async update(write: Extract<Write, { update: RowKey }>): Promise<Row> {
+  async update<Type extends RowType>(write: RowUpdate<Type>): Promise<RowOf<Type>> {
     const action = this.#action(write).Update;
     if (action === undefined) throw new Error("an update has no update action");
     refuseLargeRows([write]);
     return persist(async () => {
       try {
         const answer = await this.#client.send(new UpdateCommand({ ...action, ReturnValues: "ALL_NEW" }));
-        return readableRow(answer.Attributes ?? {});
+        return readableRow<Type>(answer.Attributes ?? {});
       } catch (error) {
         throw translated(error, [write]);
       }
@@ -226,7 +236,7 @@ function expressionOf(conditions: readonly Condition[], glue: " AND " | " OR "):
   };
 }
 
-function updateExpression(write: Extract<Write, { update: RowKey }>): Expression & { UpdateExpression: string } {
+function updateExpression(write: RowUpdate): Expression & { UpdateExpression: string } {
   const when = write.when ?? [];
   const condition = when.length === 0 ? {} : expressionOf(when, write.any === true ? " OR " : " AND ");
   const names: Record<string, string> = { ...condition.ExpressionAttributeNames };

@@ -1,17 +1,25 @@
 import { StarlingError } from "#shared/base/errors.ts";
-import { type NewerRow, newerRowText, ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
-import type { Reading } from "#shared/ports.ts";
+import { rowTypeOf } from "#shared/fleet/rows/keys.ts";
+import { type NewerRow, newerRowText, ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 
 /**
- * The row, unless a newer version of Starling wrote it: guessing what that means could undo it. Who can go on without it
- * asks for such rows to be kept, as `NewerRow`.
+ * The row, unless a newer version of Starling wrote it, or it is not what its key says: guessing what that means could
+ * undo it. Who can go on without it asks for such rows to be kept, as `NewerRow`. No more is looked at, since nobody else
+ * writes here, and rows may be large.
  */
-export function readableRow(item: Row | Readonly<Record<string, unknown>>, { newer }: Reading = {}): Row {
-  const { pk, sk, schema } = item;
-  if (typeof schema === "number" && schema > ROW_SCHEMA) {
-    const row: NewerRow = { pk: String(pk), sk: String(sk), type: "Newer", schema, version: 0 };
-    if (newer === "kept") return row;
-    throw new StarlingError(newerRowText(row), { code: "NewerRow", retry: "permanent", data: { pk, sk, schema } });
-  }
-  return item as Row;
+export function readableRow<Type extends RowType, Kept extends Newer = undefined>(
+  item: object,
+  { newer }: { readonly newer?: Kept } = {},
+): RowRead<Type, Kept> {
+  const { pk, sk, schema, type } = item as Readonly<Record<string, unknown>>;
+  const key = { pk: String(pk), sk: String(sk) };
+  const expected = rowTypeOf(key);
+  const isOfNewer = typeof schema === "number" && schema > ROW_SCHEMA;
+  const isAsExpected = expected === undefined || (type === expected && typeof schema === "number");
+  if (isAsExpected && !isOfNewer) return item as RowRead<Type, Kept>;
+  const row: NewerRow = { ...key, type: "Newer", schema: Number(schema ?? 0), version: 0 };
+  if (newer === "kept") return row as RowRead<Type, Kept>;
+  const code = isOfNewer ? "NewerRow" : "UnexpectedRow";
+  throw new StarlingError(newerRowText(row), { code, retry: "permanent", data: { pk, sk, schema } });
 }

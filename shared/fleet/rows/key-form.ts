@@ -26,8 +26,16 @@ interface TextForm<Form extends string> {
   readonly parse: (text: string) => PartsOf<Form> | undefined;
   /** What all texts begin with that have these parts, which are the first of them. */
   readonly start: (parts: FirstPartsOf<Form>) => string;
+  /** True of the parts of a text of this form, split at each `#`. */
+  readonly fits: (parts: readonly string[]) => boolean;
   /** As a policy grants it: `*` stands for names. */
   readonly pattern: PatternOf<Form>;
+}
+
+/** A part of a form: the name of a field, or a text that stands for itself. */
+interface Place {
+  readonly field: string | undefined;
+  readonly text: string;
 }
 
 /**
@@ -35,10 +43,17 @@ interface TextForm<Form extends string> {
  * so that no name can pass for two parts.
  */
 export function textForm<const Form extends string>(form: Form): TextForm<Form> {
-  const places = form.split("#");
+  const places = form
+    .split("#")
+    .map((text): Place => ({ field: text.startsWith(":") ? text.slice(1) : undefined, text }));
   return {
-    text: (parts) => filled(places, parts).join("#"),
-    parse: (text) => takenApart(places, text) as PartsOf<Form> | undefined,
+    text: (parts: Readonly<Record<string, string>>) =>
+      places.map(({ field, text }) => (field === undefined ? text : parts[field])).join("#"),
+    parse(text) {
+      const parts = text.split("#");
+      return fitting(places, parts) ? (named(places, parts) as PartsOf<Form>) : undefined;
+    },
+    fits: (parts) => fitting(places, parts),
     start: (parts) =>
       filled(places, parts)
         .map((part) => `${part}#`)
@@ -54,6 +69,8 @@ export interface KeyForm<Type extends string, Pk extends string, Sk extends stri
   readonly key: (parts: PartsOf<Pk> & PartsOf<Sk>) => RowKeyOf<Type>;
   /** @returns undefined for a key of another form. */
   readonly parse: (key: RowKey) => (PartsOf<Pk> & PartsOf<Sk>) | undefined;
+  /** True of a key of this form, either half of it split at each `#`. */
+  readonly fits: (pk: readonly string[], sk: readonly string[]) => boolean;
   /** All rows that have these parts, which are the first of their keys. */
   readonly range: (parts: PartsOf<Pk> & FirstPartsOf<Sk>) => RowRange<Type>;
 }
@@ -73,6 +90,7 @@ export function keyForm<Type extends string, const Pk extends string, const Sk e
       const [first, second] = [ofPk.parse(key.pk), ofSk.parse(key.sk)];
       return first === undefined || second === undefined ? undefined : { ...first, ...second };
     },
+    fits: (first, second) => ofPk.fits(first) && ofSk.fits(second),
     range(parts) {
       const prefix = ofSk.start(parts);
       return { pk: ofPk.text(parts), ...(prefix === "" ? {} : { prefix }) };
@@ -87,24 +105,24 @@ export function required<Parts>(parts: Parts | undefined, key: RowKey): Parts {
 }
 
 /** As far as the parts are known. */
-function filled(places: readonly string[], parts: Readonly<Record<string, string | undefined>>): readonly string[] {
+function filled(places: readonly Place[], parts: Readonly<Record<string, string | undefined>>): readonly string[] {
   const found: string[] = [];
-  for (const place of places) {
-    const text = place.startsWith(":") ? parts[place.slice(1)] : place;
-    if (text === undefined) break;
-    found.push(text);
+  for (const { field, text } of places) {
+    const part = field === undefined ? text : parts[field];
+    if (part === undefined) break;
+    found.push(part);
   }
   return found;
 }
 
-function takenApart(places: readonly string[], text: string): Readonly<Record<string, string>> | undefined {
-  const found = text.split("#");
-  if (found.length !== places.length) return undefined;
-  const parts: Record<string, string> = {};
-  for (const [index, part] of found.entries()) {
-    const place = places[index] ?? "";
-    if (place.startsWith(":")) parts[place.slice(1)] = part;
-    else if (place !== part) return undefined;
-  }
-  return parts;
+function fitting(places: readonly Place[], parts: readonly string[]): boolean {
+  return (
+    parts.length === places.length && places.every(({ field, text }, at) => field !== undefined || text === parts[at])
+  );
+}
+
+function named(places: readonly Place[], parts: readonly string[]): Readonly<Record<string, string | undefined>> {
+  const found: Record<string, string | undefined> = {};
+  for (const [at, { field }] of places.entries()) if (field !== undefined) found[field] = parts[at];
+  return found;
 }

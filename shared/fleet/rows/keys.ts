@@ -50,6 +50,14 @@ const forms = {
   event: keyForm("Event", "EVT#:namespace#:kind#:name", ":at#:id"),
 } as const;
 
+const formsByHead = Map.groupBy(Object.values(forms), ({ partition }) => partition.split("#")[0]);
+
+/** What kind of row has such a key: `undefined` when none of ours. Asked of every row that is read. */
+export function rowTypeOf(key: RowKey): string | undefined {
+  const [pk, sk] = [key.pk.split("#"), key.sk.split("#")];
+  return formsByHead.get(pk[0])?.find((form) => form.fits(pk, sk))?.type;
+}
+
 const objects: { readonly [Kind in ObjectKind]: ObjectForm<Kind> } = forms;
 
 /** What policies grant, and nothing else is in the table. */

@@ -39,7 +39,7 @@ export interface Row extends RowKey {
   readonly expiresAt?: number;
 }
 
-/** What is known of a row that a newer version of Starling wrote: that it is there. It is nobody's to change. */
+/** What is known of a row that this version cannot read, as a newer one wrote it: that it is there. Nobody's to change. */
 export interface NewerRow extends Row {
   readonly type: "Newer";
 }
@@ -51,6 +51,9 @@ export function isNewer(row: Row): row is NewerRow {
 /** What people are told of a row that cannot be read, and how many others there are. */
 export function newerRowText(row: Pick<Row, keyof RowKey | "schema">, others = 0): string {
   const more = others === 0 ? "" : ` (and ${others} more)`;
+  if (row.schema <= ROW_SCHEMA) {
+    return `the row ${keyText(row)}${more} is not what its key says, and was not written by Starling; it is left alone: restore it from a backup of the table`;
+  }
   return `the row ${keyText(row)}${more} has schema ${row.schema}, and this version of Starling reads up to ${ROW_SCHEMA}; it is left alone: update the stack to the version that wrote it`;
 }
 

@@ -3,7 +3,7 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { ConflictError } from "#shared/base/errors.ts";
-import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import { type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
 
 /** What the table asks of DynamoDB, and what it makes of answers that no emulator gives on demand. */
@@ -23,7 +23,8 @@ afterAll(async () => {
   await server.stop();
 });
 
-const row = (sk: string): Row => ({ pk: "p", sk, type: "Test", schema: ROW_SCHEMA, version: 1 });
+const keyOf = (sk: string): RowKey => ({ pk: "p", sk });
+const row = (sk: string): Row => ({ ...keyOf(sk), type: "Test", schema: ROW_SCHEMA, version: 1 });
 const stored = (sk: string) => ({ pk: { S: "p" }, sk: { S: sk } });
 const ok = (answer: unknown) => ({ status: 200, body: JSON.stringify(answer) });
 const refusal = (name: string, more: object = {}) => ({
@@ -40,8 +41,8 @@ describe("reads", () => {
     server.restart(({ headers }) =>
       ok(String(headers["x-amz-target"]).endsWith("BatchGetItem") ? { Responses: { rows: [stored("a")] } } : {}),
     );
-    await table.get(row("a"));
-    await table.getMany([row("a")]);
+    await table.get(keyOf("a"));
+    await table.getMany([keyOf("a")]);
     await table.query({ pk: "p" });
     expect(operations()).toEqual(["GetItem", "BatchGetItem", "Query"]);
     const [one, many, range] = asked();
@@ -54,7 +55,7 @@ describe("reads", () => {
 
   test("of what a newer version wrote are refused, with the row and its schema", async () => {
     server.restart(() => ok({ Item: { ...stored("a"), schema: { N: `${ROW_SCHEMA + 1}` } } }));
-    await expect(table.get(row("a"))).rejects.toMatchObject({
+    await expect(table.get(keyOf("a"))).rejects.toMatchObject({
       code: "NewerRow",
       retry: "permanent",
       data: { pk: "p", sk: "a", schema: ROW_SCHEMA + 1 },
@@ -69,7 +70,7 @@ describe("reads", () => {
           : { Responses: { rows: [stored("b")] }, UnprocessedKeys: {} },
       ),
     );
-    expect((await table.getMany([row("a"), row("b")])).map(({ sk }) => sk)).toEqual(["a", "b"]);
+    expect((await table.getMany([keyOf("a"), keyOf("b")])).map(({ sk }) => sk)).toEqual(["a", "b"]);
     expect(asked().map(({ RequestItems }) => RequestItems.rows.Keys)).toEqual([
       [stored("a"), stored("b")],
       [stored("b")],
@@ -78,7 +79,7 @@ describe("reads", () => {
 
   test("that leave out the same rows for ever end, and are not taken for rows that do not exist", async () => {
     server.restart(() => ok({ Responses: {}, UnprocessedKeys: { rows: { Keys: [stored("b")] } } }));
-    await expect(table.getMany([row("b")])).rejects.toMatchObject({
+    await expect(table.getMany([keyOf("b")])).rejects.toMatchObject({
       code: "TableBusy",
       retry: "transient",
       message: "BatchGetItem left keys unprocessed",
@@ -187,7 +188,7 @@ describe("what passes is tried again", () => {
     server.restart((_request, index) =>
       index === 0 ? refusal("ThrottlingException") : ok({ Attributes: stored("a") }),
     );
-    expect(await table.update({ update: row("a"), add: { n: 1 } })).toEqual({ pk: "p", sk: "a" });
+    expect(await table.update({ update: keyOf("a"), add: { n: 1 } })).toEqual({ pk: "p", sk: "a" });
     expect(server.requests).toHaveLength(2);
   });
 });
@@ -204,7 +205,9 @@ describe("a network without an answer", () => {
     };
     const credentials = { accessKeyId: "local", secretAccessKey: "local" };
     const plain = new DynamoDBClient({ region: "us-east-1", credentials, maxAttempts: 1, requestHandler });
-    const error = await new DynamoTable(DynamoDBDocumentClient.from(plain), "rows").get(row("a")).catch((said) => said);
+    const error = await new DynamoTable(DynamoDBDocumentClient.from(plain), "rows")
+      .get(keyOf("a"))
+      .catch((said) => said);
     return { error, calls };
   }
 
@@ -229,7 +232,7 @@ describe("what does not pass is told at once", () => {
     { put: row("a"), when: "absent" },
     { delete: row("b"), when: { version: 3 } },
     { check: row("c"), when: { version: 4 } },
-    { update: row("d"), set: { mark: 1 } },
+    { update: keyOf("d"), set: { mark: 1 } },
   ] as const;
 
   test("a condition that does not hold is a conflict about its row, also beside a transaction that passes", async () => {
@@ -246,7 +249,7 @@ describe("what does not pass is told at once", () => {
 
   test("the condition of an update, likewise", async () => {
     server.restart(() => refusal("ConditionalCheckFailedException"));
-    const update = { update: row("a"), set: { n: 2 }, when: [{ attribute: "n", equals: 1 }] } as const;
+    const update = { update: keyOf("a"), set: { n: 2 }, when: [{ attribute: "n", equals: 1 }] } as const;
     await expect(table.update(update)).rejects.toMatchObject({ data: { failed: [0], rows: ["p|a"] } });
     expect(server.requests).toHaveLength(1);
   });
@@ -272,7 +275,7 @@ describe("what does not pass is told at once", () => {
     await expect(table.write(writes)).rejects.toMatchObject({ name: "TransactionCanceledException" });
     server.restart(() => refusal("AccessDeniedException"));
     await expect(table.write(writes)).rejects.toMatchObject({ name: "AccessDeniedException" });
-    await expect(table.get(row("a"))).rejects.toMatchObject({ name: "AccessDeniedException" });
+    await expect(table.get(keyOf("a"))).rejects.toMatchObject({ name: "AccessDeniedException" });
     expect(server.requests).toHaveLength(2);
   });
 });
@@ -299,7 +302,7 @@ test("what is written says what has to hold, and nothing else", async () => {
         { attribute: "gone", absent: true },
       ],
     },
-    { update: row("f"), set: { n: 1 }, add: { m: 2 }, remove: ["old"] },
+    { update: keyOf("f"), set: { n: 1 }, add: { m: 2 }, remove: ["old"] },
   ]);
   const version = {
     ConditionExpression: "#version = :version",

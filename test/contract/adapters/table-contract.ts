@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ConflictError } from "#shared/base/errors.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Page, Table, Write } from "#shared/ports.ts";
 
@@ -98,6 +99,24 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
       expect(many).toEqual(both);
       const pages = await all((cursor) => table.query({ pk, newer: "kept", ...from(cursor) }));
       expect(pages.flat()).toEqual([kept, row(pk, "old")]);
+    });
+
+    test.each([
+      ["is another kind of row", { type: "Fleet", schema: ROW_SCHEMA }],
+      ["says no kind", { schema: ROW_SCHEMA }],
+      ["says no schema", { type: "Cluster" }],
+    ])("whose key says what they are are refused where one %s, or kept as unreadable", async (_what, members) => {
+      const [odd, fine] = [keys.cluster(pk), keys.sync(pk, "shop", "web")];
+      const written = { ...odd, version: 1, secret: "of a stranger", ...members } as unknown as Row;
+      await table.write([{ put: written }, { put: { ...row(fine.pk, fine.sk), type: "SyncOnCluster" } }]);
+      const refused = { code: "UnexpectedRow", retry: "permanent", message: expect.stringContaining("its key says") };
+      await expect(table.get(odd)).rejects.toMatchObject(refused);
+      await expect(table.getMany([fine, odd])).rejects.toMatchObject(refused);
+      const range = ranges.cluster(pk);
+      await expect(all((cursor) => table.query({ ...range, ...from(cursor) }))).rejects.toMatchObject(refused);
+      const pages = await all((cursor) => table.query({ ...range, newer: "kept", ...from(cursor) }));
+      const unreadable = { ...odd, type: "Newer", schema: "schema" in members ? ROW_SCHEMA : 0, version: 0 };
+      expect(pages.flat()).toEqual([unreadable, { ...row(fine.pk, fine.sk), type: "SyncOnCluster" }]);
     });
   });
 
@@ -305,8 +324,7 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
 
     test("is refused where it grows by an update, alone and in a transaction", async () => {
       await put("large", { told: text(300) });
-      const grow: Write = { update: key("large"), set: { more: text(150) } };
-      if (!("update" in grow)) throw new Error("it is an update");
+      const grow = { update: key("large"), set: { more: text(150) } };
       expect(await failure(table.update(grow))).toMatchObject(refused);
       const inTransaction = await failure(table.write([{ put: row(pk, "beside") }, grow]));
       expect(inTransaction).toMatchObject(reasons === "words" ? refused : { name: "TransactionCanceledException" });

@@ -6,7 +6,6 @@ import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { type CliFixture, startCliFixture, startCliFixtureOver } from "#test/integration/cli/cli-fixture.ts";
@@ -241,7 +240,7 @@ describe("apply in parts", () => {
     const sure = await cli.run("apply -q -f other.yaml", { answer: "y" });
     expect(sure.code).toBe(0);
     expect(sure.err.match(/Go on\?/g)).toHaveLength(1);
-    const row = await cli.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "g299"));
+    const row = await cli.table.get(keys.object("payments", "SyncGroup", "g299"));
     expect(row?.spec.templates[0]?.name).toBe("api");
   });
 });

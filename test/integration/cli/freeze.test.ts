@@ -1,6 +1,5 @@
 /** The brake by hand: what is typed, in a hurry, and what is printed. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
@@ -13,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => cli.stop());
 
-const brake = () => cli.table.get<BrakeRow>(keys.brake);
+const brake = () => cli.table.get(keys.brake);
 /** Of arguments with spaces in them. */
 const words = (...line: readonly string[]) => cli.run(line);
 

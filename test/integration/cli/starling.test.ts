@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { Condition, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutPhase, RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
-import type { RowKey } from "#shared/fleet/rows/row.ts";
+import type { RowKey, RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -282,7 +282,8 @@ describe("verbs", () => {
     await applied();
     const source = keys.object("payments", "Source", "app");
     const waiting = cli.run("reconcile sg/shop --with-source --wait --timeout 20s");
-    const asked = async (key: RowKey) => (await cli.table.get<SourceRow>(key))?.operations.reconcile?.number;
+    const asked = async (key: RowKeyOf<"Source" | "SyncGroup">) =>
+      (await cli.table.get(key))?.operations.reconcile?.number;
     await vi.waitFor(async () => expect(await asked(source)).toBe(1));
     await say(source, { observedGeneration: 1, handledReconcile: 1, conditions: [condition("True")] });
     const group = keys.object("payments", "SyncGroup", "shop");
@@ -331,7 +332,7 @@ describe("verbs", () => {
     expect(refused.err).toContain("takes 1 Sync on 1 cluster with it; their objects are deleted");
     expect(refused.err).toContain("next: starling delete syncgroup/shop --cascade=delete --yes");
     expect((await cli.run("delete sg/shop", { answer: "" })).code).toBe(1);
-    const row = () => cli.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "shop"));
+    const row = () => cli.table.get(keys.object("payments", "SyncGroup", "shop"));
     expect((await row())?.operations.deletion).toBeUndefined();
     expect((await cli.run("delete sg/shop --yes --cascade=orphan")).out).toBe("syncgroup/shop deleting\n");
     expect((await row())?.operations.deletion?.cascade).toBe("orphan");
@@ -347,7 +348,7 @@ describe("verbs", () => {
     const see = (foreign: readonly unknown[]) =>
       cli.table.write([{ put: { ...row, observed: { ...row.observed, foreign } } as SyncRow }]);
     await see([old, copy]);
-    const stored = async () => (await cli.table.get<SyncRow>(keys.sync("c1", "payments", "shop.web")))?.operations;
+    const stored = async () => (await cli.table.get(keys.sync("c1", "payments", "shop.web")))?.operations;
     const shown =
       "ConfigMap shop/old   uid uid-1\nnot pruned: 1 (a copy of the label only, or it asks not to be deleted)\n";
 

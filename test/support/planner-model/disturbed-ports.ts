@@ -1,7 +1,6 @@
 import { createRandom } from "#local/base/random.ts";
-import type { Row, RowKey } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
-import type { IndexEntry, IndexQuery, MessageSender, Page, Reading, RowQuery, Table, Write } from "#shared/ports.ts";
+import type { IndexEntry, IndexQuery, MessageSender, Page, Table, Write } from "#shared/ports.ts";
 
 /** The process is gone: nothing it does after this has an effect. */
 export class Crash extends Error {}
@@ -29,9 +28,9 @@ export class DisturbedPorts {
     const { table, sender } = real;
     const call = this.#call.bind(this);
     this.table = {
-      get: <R extends Row>(key: RowKey) => call(() => table.get<R>(key)),
-      getMany: (keys: readonly RowKey[], reading?: Reading) => call(() => table.getMany(keys, reading)),
-      query: (query: RowQuery) => call(() => table.query(query)),
+      get: (key) => call(() => table.get(key)),
+      getMany: (keys, reading) => call(() => table.getMany(keys, reading)),
+      query: (query) => call(() => table.query(query)),
       queryIndex: (query: IndexQuery) => call(() => table.queryIndex(query)),
       write: (writes: readonly Write[]) => call(() => table.write(writes)),
       update: (write) => call(() => table.update(write)),

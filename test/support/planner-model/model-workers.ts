@@ -1,9 +1,8 @@
 import { expect } from "vitest";
 import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
 import { givesTurns, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { Row } from "#shared/fleet/rows/row.ts";
 import { isParkedDeletion, nextWork, type Observed, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
 import type { Message } from "#shared/messages.ts";
@@ -69,11 +68,11 @@ export class ModelWorkers {
     }
     const fence = (held?.fence ?? 0) + 1;
     this.#leases.set(cluster, { fence, until: later(now(), LEASE_SECONDS) });
-    const rows = await everyRow(table, { pk: keys.cluster(cluster).pk, prefix: "SYNC#" });
+    const rows = await everyRow(table, ranges.syncsOn(cluster));
     const registered = (await table.get(keys.fleet(cluster))) !== undefined;
-    const due = (rows as readonly SyncRow[]).filter((row) => this.#isDue(row));
+    const due = rows.filter((row) => this.#isDue(row));
     const { namespace, kind, name } = this.#world.subject;
-    const subject = await table.get<SubjectRow & Row>(keys.object(namespace, kind, name));
+    const subject = await table.get(keys.object(namespace, kind, name));
     const looks = registered && subject?.operations.suspended === undefined ? due : [];
     this.flights.push({
       cluster,
@@ -162,7 +161,7 @@ export class ModelWorkers {
       } catch (error) {
         if (!isConflict(error)) throw error;
       }
-      const fresh = await this.#world.table.get<SyncRow>(row);
+      const fresh = await this.#world.table.get(row);
       if (fresh === undefined || (fresh.observed?.fence ?? 0) > observed.fence) return false;
       base = fresh;
     }

@@ -5,7 +5,7 @@ import { randomIds } from "#shared/adapters/system.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import type { HeadRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -106,7 +106,7 @@ export class PlannerModel {
   }
 
   async render(input: string, outcome: "done" | "failed"): Promise<void> {
-    const row = await this.table.get<RenderingRow>(keys.rendering(input));
+    const row = await this.table.get(keys.rendering(input));
     if (row === undefined) return;
     if (row.state === "Pending") {
       const { dueShard: _shard, dueKey: _key, waiting: _waiting, ...rest } = row;
@@ -165,7 +165,7 @@ export class PlannerModel {
   /** As the API deletes a Cluster whose objects stay: first its row, then what was assigned to it is forgotten. */
   async unregister(name: string): Promise<void> {
     await this.world.removeCluster(name);
-    for (const row of (await everyRow(this.table, keys.cluster(name))) as readonly SyncRow[]) {
+    for (const row of await everyRow(this.table, ranges.syncsOn(name))) {
       const { observed: _observed, dueShard: _shard, dueKey: _key, ...kept } = row;
       const next: SyncRow = {
         ...kept,

@@ -36,7 +36,7 @@ describe("api", () => {
   }
 
   async function subjectRow({ table }: ApiFixture): Promise<SubjectRow | undefined> {
-    return table.get<SubjectRow>(keys.object("payments", "SyncGroup", "shop"));
+    return table.get(keys.object("payments", "SyncGroup", "shop"));
   }
 
   test.each(["suspend", "reconcile"] as const)("an apply does not undo a %s", async (verb) => {
@@ -107,7 +107,7 @@ describe("api", () => {
     const gaps = await inEveryGap(async (gap) => {
       let seen: string | undefined;
       const api = await requests(gap, async (other) => {
-        const row = await other.table.get<ClusterRow>(keys.cluster("c1"));
+        const row = await other.table.get(keys.cluster("c1"));
         if (row === undefined) throw new Error("there is no Cluster");
         seen = "v1.36.2";
         const status = { ...row.status, kubernetesVersion: seen };
@@ -116,7 +116,7 @@ describe("api", () => {
       await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "test" })] });
       expect(await api.table.get(keys.cluster("c1"))).toMatchObject({ labels: { env: "test" } });
       expect(await api.table.get(keys.fleet("c1"))).toMatchObject({ labels: { env: "test" } });
-      expect((await api.table.get<ClusterRow>(keys.cluster("c1")))?.status).toMatchObject(
+      expect((await api.table.get(keys.cluster("c1")))?.status).toMatchObject(
         seen === undefined ? {} : { kubernetesVersion: seen },
       );
     });
@@ -128,7 +128,7 @@ describe("api", () => {
       let attempt = 0;
       const key = keys.sync("c1", "payments", "shop.web");
       const api = await requests(gap, async (other) => {
-        const [row, fleet] = [await other.table.get<SyncRow>(key), await other.table.get(keys.fleet("c1"))];
+        const [row, fleet] = [await other.table.get(key), await other.table.get(keys.fleet("c1"))];
         if (row === undefined) return;
         if (fleet === undefined) {
           // Passed on by a planner that knew it.
@@ -142,7 +142,7 @@ describe("api", () => {
       });
       const path = "/v1/clusters/c1?cascade=orphan&confirm=true";
       expect(await api.call("DELETE", path)).toMatchObject({ status: 200 });
-      const row = await api.table.get<SyncRow>(key);
+      const row = await api.table.get(key);
       expect(row?.desired.action).toBe("orphan");
       expect(row?.desired.attempt).toBeGreaterThan(attempt);
       expect(row).not.toHaveProperty("observed");

@@ -1,7 +1,6 @@
 /** What a cluster says of itself and of its objects: short, harmless lines in rows, whatever it was. */
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowBytes } from "#shared/fleet/rows/row-size.ts";
 import { configMap, manifest } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
@@ -27,7 +26,7 @@ const status = (code: number, more: object) => ({
 
 async function rows() {
   const sync = await worker.world.sync("web");
-  const cluster = await worker.world.table.get<ClusterRow>(keys.cluster("c1"));
+  const cluster = await worker.world.table.get(keys.cluster("c1"));
   if (sync === undefined || cluster === undefined) throw new Error("a row is missing");
   return { sync, cluster };
 }

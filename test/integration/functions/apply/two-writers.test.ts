@@ -71,12 +71,12 @@ describe("while a worker works", () => {
   test("what people change of the Cluster is not undone", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const { world, took } = await works(gap, async ({ table }) => {
-        const row = await table.get<ClusterRow>(keys.cluster("c1"));
+        const row = await table.get(keys.cluster("c1"));
         if (row === undefined) throw new Error("there is no Cluster");
         const labels = { changed: "meanwhile" };
         await table.write([{ put: { ...row, labels, version: row.version + 1 } as ClusterRow }]);
       });
-      const row = await world.table.get<ClusterRow>(keys.cluster("c1"));
+      const row = await world.table.get(keys.cluster("c1"));
       expect(row?.labels.changed).toBe(took ? "meanwhile" : undefined);
     });
     expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
@@ -134,14 +134,14 @@ describe("while a worker works", () => {
     let lateOnes = 0;
     const gaps = await inEveryGap(async (gap) => {
       const { world, late } = await works(gap, async ({ table }) => {
-        const row = await table.get<ClusterRow>(keys.cluster("c1"));
+        const row = await table.get(keys.cluster("c1"));
         if (row === undefined) throw new Error("there is no Cluster");
         const next: ClusterRow = { ...row, ...half, status: { conditions: [] }, version: row.version + 1 };
         await table.write([{ put: next, when: { version: row.version } }]);
       });
       if (!late) return;
       lateOnes++;
-      expect((await world.table.get<ClusterRow>(keys.cluster("c1")))?.status).toEqual({ conditions: [] });
+      expect((await world.table.get(keys.cluster("c1")))?.status).toEqual({ conditions: [] });
     });
     expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
     expect(lateOnes).toBeGreaterThan(0);

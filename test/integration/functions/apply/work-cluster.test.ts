@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 import { labelsOf } from "#shared/kube/kube-object.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
@@ -99,7 +100,9 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
   test("a lease that somebody wants at every turn is let go in the end, and they are told", async () => {
     const world = await begin();
     await world.assign("wanted", [namespace("wanted")]);
-    const want = () => world.table.update({ update: keys.lease("c1"), add: { wanted: 1 } });
+    // Also before anybody has had it.
+    const lease = { type: "Lease", schema: ROW_SCHEMA };
+    const want = () => world.table.update({ update: keys.lease("c1"), set: lease, add: { wanted: 1 } });
     const table = tableWith(world.table, {
       async write(writes) {
         if (writes.some((write) => "update" in write)) await want();

@@ -91,7 +91,7 @@ class World {
   }
 
   async row(): Promise<RenderingRow> {
-    const row = await this.table.get<RenderingRow>(keys.rendering("sha256:in"));
+    const row = await this.table.get(keys.rendering("sha256:in"));
     if (row === undefined) throw new Error("the rendering is gone");
     return row;
   }

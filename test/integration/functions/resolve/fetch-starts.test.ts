@@ -89,7 +89,7 @@ async function startWorld(options: Pick<MachineOptions, "overrun"> = {}): Promis
     ended,
     commit,
     async row() {
-      const row = await table.get<SourceRow>(key);
+      const row = await table.get(key);
       if (row === undefined) throw new Error("the Source is gone");
       return row;
     },

@@ -93,7 +93,7 @@ class World {
   }
 
   async row(): Promise<SourceRow> {
-    const row = await this.table.get<SourceRow>(key);
+    const row = await this.table.get(key);
     if (row === undefined) throw new Error("the Source is gone");
     return row;
   }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow, FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -12,7 +11,7 @@ async function withStranger(mismatch: string | undefined = "new-uid") {
   await api.call("POST", "/v1/apply", {
     documents: [source("app"), cluster("c1", { env: "prod" }), syncGroup("shop", [{ name: "web", source: "app" }])],
   });
-  const row = await api.table.get<ClusterRow>(keys.cluster("c1"));
+  const row = await api.table.get(keys.cluster("c1"));
   if (row === undefined) throw new Error("it was applied");
   const status = { uid: "old-uid", ...(mismatch === undefined ? {} : { mismatch }), conditions: [] };
   const seen: ClusterRow = { ...row, version: row.version + 1, status };
@@ -23,9 +22,9 @@ async function withStranger(mismatch: string | undefined = "new-uid") {
 }
 
 async function rowsOf(api: ReturnType<typeof apiFixture>) {
-  const row = await api.table.get<ClusterRow>(keys.cluster("c1"));
-  const fleet = await api.table.get<FleetRow>(keys.fleet("c1"));
-  const sync = await api.table.get<SyncRow>(keys.sync("c1", "payments", "shop.web"));
+  const row = await api.table.get(keys.cluster("c1"));
+  const fleet = await api.table.get(keys.fleet("c1"));
+  const sync = await api.table.get(keys.sync("c1", "payments", "shop.web"));
   return { row, fleet, sync };
 }
 
@@ -89,7 +88,7 @@ describe("accepting a cluster", () => {
 
   it("that broke off is ended by the next", async () => {
     const api = await withStranger();
-    const row = await api.table.get<ClusterRow>(keys.cluster("c1"));
+    const row = await api.table.get(keys.cluster("c1"));
     if (row === undefined) throw new Error("it is there");
     const accepted = { by: PRINCIPAL, at: "2026-11-20T08:04:00.000Z", number: 1, uid: "new-uid" };
     const half: ClusterRow = { ...row, version: row.version + 1, operations: { accepted } };

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { apiFixture, cluster, PRINCIPAL, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
@@ -93,7 +92,7 @@ describe("apply", () => {
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const answer = await api.call("POST", "/v1/apply", { documents: [{ ...source("app"), ...change }] });
     expect(answer.body.items).toMatchObject([{ outcome: "configured", generation }]);
-    const row = await api.table.get<SourceRow>(keys.object("payments", "Source", "app"));
+    const row = await api.table.get(keys.object("payments", "Source", "app"));
     expect(row).toMatchObject({ version: 2, generation, uid: "uid-1", createdAt: "2026-11-20T08:00:00.000Z" });
     const entries = api.table.all().filter(({ type }) => type === "Directory");
     expect(entries.map(({ pk, sk }) => `${pk} | ${sk}`)).toEqual([
@@ -136,7 +135,7 @@ describe("apply", () => {
     const labelled = { ...source("app"), metadata: { name: "app", namespace: "payments", labels: { team: "a" } } };
     await api.call("POST", "/v1/apply", { documents: [labelled] });
     expect(api.takeMessages()).toEqual([]);
-    const row = await api.table.get<SourceRow>(key);
+    const row = await api.table.get(key);
     expect(row?.dueKey).toMatch(/^2026-11-20T08:0[45]:/);
     expect(row?.dispatches).toBeUndefined();
   });
@@ -146,7 +145,7 @@ describe("apply", () => {
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     await api.call("POST", "/v1/namespaces/payments/sources/app/suspend", { reason: "INC-1" });
     await api.call("POST", "/v1/apply", { documents: [source("app", { interval: "1m" })] });
-    const row = await api.table.get<SourceRow>(keys.object("payments", "Source", "app"));
+    const row = await api.table.get(keys.object("payments", "Source", "app"));
     expect(row?.operations.suspended).toMatchObject({ by: PRINCIPAL, at: "2026-11-20T08:00:00.000Z", reason: "INC-1" });
     expect(row?.dueKey).toBeUndefined();
   });
@@ -154,7 +153,7 @@ describe("apply", () => {
   it("sets the watchdog of the message it sends", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
-    const row = await api.table.get<SourceRow>(keys.object("payments", "Source", "app"));
+    const row = await api.table.get(keys.object("payments", "Source", "app"));
     expect(row?.dueKey).toBe("2026-11-20T08:00:30.000Z#NS#payments#Source|app");
     expect(row?.dispatches).toBe(1);
   });
@@ -285,7 +284,7 @@ describe("apply", () => {
         },
       ],
     });
-    const row = await api.table.get<SyncGroupRow>(keys.object("payments", "SyncGroup", "shop"));
+    const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
     expect(row?.spec.templates).toHaveLength(2);
     const tried = await api.call("POST", "/v1/apply", { documents: [one], dryRun: true });
     expect(tried).toMatchObject({ status: 200, body: { consequences: asked.body.consequences } });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { ConflictError } from "#shared/base/errors.ts";
-import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
@@ -33,7 +32,7 @@ describe("the brake", () => {
       status: 200,
       body: { outcome: "created", freeze: { kind: "Freeze", status: { clusters: 1, inForce: true } } },
     });
-    const row = await api.table.get<BrakeRow>(keys.brake);
+    const row = await api.table.get(keys.brake);
     expect(row?.freezes).toEqual([
       {
         name: "inc-4711",
@@ -81,7 +80,7 @@ describe("the brake", () => {
     const answer = await api.call("DELETE", `${path}?reason=mended`);
     expect(answer.body).toMatchObject({ outcome: "deleted", freeze: { status: { clusters: 1 } } });
     expect(api.takeMessages()).toEqual([planner, { to: "apply", cluster: "c1" }]);
-    const row = await api.table.get<BrakeRow>(keys.brake);
+    const row = await api.table.get(keys.brake);
     expect(row).toMatchObject({ freezes: [], lifted: [{ name: "inc-4711", lifted: { by: PRINCIPAL } }] });
     expect((await api.call("GET", "/v1/freezes")).body.items).toEqual([]);
     expect(await api.call("DELETE", path)).toMatchObject({
@@ -165,7 +164,7 @@ describe("the brake", () => {
 });
 
 describe("what the brake remembers", () => {
-  const row = (api: ReturnType<typeof apiFixture>) => api.table.get<BrakeRow>(keys.brake);
+  const row = (api: ReturnType<typeof apiFixture>) => api.table.get(keys.brake);
 
   it("takes another time for a freeze, or none, and has it once", async () => {
     const api = await withFleet();

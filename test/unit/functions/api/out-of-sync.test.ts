@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { inputDigest, inputOf } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { FleetRow, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
@@ -41,7 +41,7 @@ async function withRollout({
     { name: "api", source: "app" },
   ];
   await api.call("POST", "/v1/apply", { documents: [source("app"), ...places, syncGroup("shop", templates)] });
-  const fleet = await api.table.get<FleetRow>(keys.fleet("c2"));
+  const fleet = await api.table.get(keys.fleet("c2"));
   if (fleet === undefined) throw new Error("it was applied");
   const input = inputOf(planned, fleet);
   if ("problem" in input) throw new Error(input.problem);

@@ -21,7 +21,7 @@ async function withForeign() {
   const observed = { ...row.observed, foreign: [old, kept, copy] } as Observed;
   await api.table.write([{ put: { ...row, observed } as SyncRow }]);
   api.setNow("2026-11-20T08:05:00Z");
-  const stored = () => api.table.get<SyncRow>(key);
+  const stored = () => api.table.get(key);
   return { api, stored };
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { tokensOf } from "#shared/fleet/rows/lineage.ts";
-import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
 import type { Write } from "#shared/ports.ts";
@@ -21,7 +21,7 @@ async function withRefused(remembered: Remembered = theirs, api = apiFixture()) 
     documents: [source("app"), cluster("c1", { env: "prod" }), syncGroup("shop", [{ name: "web", source: "app" }])],
   });
   await api.call("POST", "/v1/namespaces/payments/sources/app/reconcile", {});
-  const row = await api.table.get<SourceRow>(keys.object("payments", "Source", "app"));
+  const row = await api.table.get(keys.object("payments", "Source", "app"));
   if (row === undefined) throw new Error("it was applied");
   const status = { ...row.status, handledReconcile: 1 };
   const sync = syncRow("c1", "shop.web", { phase: "Failed", reason: "ClusterAhead" });
@@ -36,8 +36,8 @@ async function withRefused(remembered: Remembered = theirs, api = apiFixture()) 
 }
 
 async function rowsOf(api: ReturnType<typeof apiFixture>) {
-  const sync = await api.table.get<SyncRow>(keys.sync("c1", "payments", "shop.web"));
-  const subject = await api.table.get<SubjectRow>(keys.object("payments", "SyncGroup", "shop"));
+  const sync = await api.table.get(keys.sync("c1", "payments", "shop.web"));
+  const subject = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
   return { sync, subject };
 }
 
@@ -122,9 +122,9 @@ describe("recovering several subjects of a cluster", () => {
       ["shop", "shop.web"],
       ["tools", "tools.web"],
     ] as const) {
-      const subject = await api.table.get<SubjectRow>(keys.object("payments", "SyncGroup", group));
+      const subject = await api.table.get(keys.object("payments", "SyncGroup", group));
       expect(subject?.operations.recovered).toMatchObject({ by: PRINCIPAL });
-      const sync = await api.table.get<SyncRow>(keys.sync("c1", "payments", name));
+      const sync = await api.table.get(keys.sync("c1", "payments", name));
       expect(sync?.stateSk).toBe(`Orphaned#c1#${name}`);
     }
     expect(api.takeMessages()).toHaveLength(2);

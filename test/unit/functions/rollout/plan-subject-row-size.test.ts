@@ -15,7 +15,7 @@ test("a plan whose rows are too large is told to the subject, not tried for ever
   await world.table.write([{ put: large }]);
 
   await world.plan();
-  const told = await world.table.get<SyncGroupRow>(keys.object(subject.namespace, "SyncGroup", subject.name));
+  const told = await world.table.get(keys.object(subject.namespace, "SyncGroup", subject.name));
   expect(told?.status).toMatchObject({
     state: "Waiting",
     observedGeneration: group.generation,

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { keys, rowTypeOf } from "#shared/fleet/rows/keys.ts";
 import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Metrics, Table } from "#shared/ports.ts";
@@ -35,7 +35,7 @@ const tick = (through: Table = table) =>
 async function due(key: RowKey, seconds: number, more: Partial<Row> = {}): Promise<void> {
   const row: Row = {
     ...key,
-    type: "Test",
+    type: rowTypeOf(key) ?? "Test",
     schema: ROW_SCHEMA,
     version: 1,
     ...dueAttributes(key, later(at, seconds)),

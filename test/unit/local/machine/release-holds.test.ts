@@ -119,7 +119,7 @@ test("a machine that starts again fetches and renders at once what a killed one 
   await resolve(machine);
   await renderIt(machine);
   expect(machine.begun).toEqual(["fetch", "build", "fetch", "build"]);
-  const row = await table.get<SourceRow>(sourceRow);
+  const row = await table.get(sourceRow);
   expect(row?.status.fetch).toMatchObject({ starts: 2 });
 });
 
@@ -148,10 +148,10 @@ test("what a lost message was sent for is due now; what nobody was at waits for 
   for (const put of [{ ...sent, dispatches: 4 }, idle]) await table.write([{ put }]);
 
   await releaseHolds(table, now);
-  const { dueKey, dispatches } = (await table.get(sent)) ?? sent;
+  const { dueKey, dispatches } = (await table.get(keys.object("shop", "SyncGroup", "sent"))) ?? sent;
   expect({ dueKey, dispatches }).toEqual({
     dueKey: dueAttributes(sent, now.toISOString()).dueKey,
     dispatches: undefined,
   });
-  expect(await table.get(idle)).toEqual(idle);
+  expect(await table.get(keys.object("shop", "SyncGroup", "idle"))).toEqual(idle);
 });

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { clusterOf, keys, partitions, ranges, type Subject, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import {
+  clusterOf,
+  keys,
+  partitions,
+  ranges,
+  rowTypeOf,
+  type Subject,
+  stateIndex,
+  syncName,
+} from "#shared/fleet/rows/keys.ts";
 import { keyText, type RowKey, type RowRange } from "#shared/fleet/rows/row.ts";
 
 const group: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
@@ -127,6 +136,31 @@ test("whoever knows what a row is reads its key, or has found a defect", () => {
     name: "web.app",
   });
   expect(() => keys.sync.read(keys.lease("c1"))).toThrow("the key CL#c1|LEASE is of another form than its row");
+});
+
+test.each<[RowKey, string | undefined]>([
+  [keys.object("shop", "Source", "app"), "Source"],
+  [keys.object("shop", "SyncGroup", "app"), "SyncGroup"],
+  [keys.object("shop", "Sync", "app"), "Sync"],
+  [keys.cluster("c1"), "Cluster"],
+  [keys.sync("c1", "shop", "web.app"), "SyncOnCluster"],
+  [keys.lease("c1"), "Lease"],
+  [keys.brake, "Brake"],
+  [keys.fleet("META"), "Fleet"],
+  [keys.subject(group), "Directory"],
+  [keys.sourceEntry(source), "Directory"],
+  [keys.uses(source, sync), "Directory"],
+  [keys.repository("git.example.com/app", source), "Directory"],
+  [keys.head(group), "Head"],
+  [keys.rollout(group, 17), "Rollout"],
+  [keys.target(sync, 17, { order: 4, cluster: "c1" }), "Target"],
+  [keys.rendering("sha256:aa"), "Rendering"],
+  [keys.revision(source, at, "sha256:aa"), "Revision"],
+  [keys.event(sync, at, "0a1b"), "Event"],
+  [{ pk: "NS#shop#Cluster", sk: "c1" }, undefined],
+  [{ pk: "OTHER", sk: "META" }, undefined],
+])("the key %j is of a row that is %s", (key, type) => {
+  expect(rowTypeOf(key)).toBe(type);
 });
 
 test("a row of a cluster, or of the fleet, says which", () => {

@@ -1,0 +1,47 @@
+/** Every row of the table: what its key says decides what it is. */
+import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
+import type { EventRow } from "#shared/fleet/rows/event-row.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import type {
+  ClusterRow,
+  DirectoryRow,
+  FleetRow,
+  SourceRow,
+  SyncGroupRow,
+  UserSyncRow,
+} from "#shared/fleet/rows/object-rows.ts";
+import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
+import type { HeadRow, RenderingRow, RolloutRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { NewerRow, Row } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+export type StoredRow =
+  | SourceRow
+  | SyncGroupRow
+  | UserSyncRow
+  | ClusterRow
+  | SyncRow
+  | LeaseRow
+  | BrakeRow
+  | FleetRow
+  | DirectoryRow
+  | HeadRow
+  | RolloutRow
+  | TargetRow
+  | RenderingRow
+  | RevisionRow
+  | EventRow;
+
+export type RowType = StoredRow["type"];
+export type RowOf<Type extends RowType> = Extract<StoredRow, { readonly type: Type }>;
+
+/** Whether rows of a newer version are wanted, as `NewerRow`; without them such a row fails the whole reading. */
+export type Newer = "kept" | undefined;
+
+/** What is read of rows of a type. */
+export type RowRead<Type extends RowType, Kept extends Newer> = RowOf<Type> | (Kept extends "kept" ? NewerRow : never);
+
+/** Of rows that are written. */
+export function isOfType<Type extends RowType>(row: Row, type: Type): row is RowOf<Type> {
+  return row.type === type;
+}

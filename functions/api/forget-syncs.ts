@@ -7,6 +7,7 @@ import { due } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** DynamoDB takes so many writes in one transaction. */
@@ -86,9 +87,9 @@ async function dismissWorker(cluster: string, table: Table): Promise<void> {
 
 /** What was observed is forgotten too: whoever is registered under this name next may be another cluster. */
 function forgottenRow(row: SyncRow, now: Date): SyncRow {
-  const { observed: _observed, operations: _operations, ...kept } = due(row, undefined);
+  const { operations: _operations, ...kept } = due(row, undefined);
   return {
-    ...kept,
+    ...withWorkerHalf(kept, { observed: undefined, held: row.held, deaths: row.deaths }),
     version: row.version + 1,
     desired: forgotten(row, now.toISOString()),
     stateSk: stateIndex.sk("Orphaned", row),

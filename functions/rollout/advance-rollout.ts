@@ -17,6 +17,7 @@ import { type FleetRow, isUnplanned } from "#shared/fleet/rows/object-rows.ts";
 import type { HeadRow, RolloutRow, TargetRef, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
@@ -234,8 +235,8 @@ function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
 }
 
 /** What was left by an object that had the same name is nobody's: nothing of it was assigned by this one. */
-function unobserved({ observed: _observed, operations: _operations, held: _held, ...kept }: SyncRow): SyncRow {
-  return kept;
+function unobserved({ operations: _operations, ...row }: SyncRow): SyncRow {
+  return withWorkerHalf(row, { observed: undefined, held: undefined, deaths: row.deaths });
 }
 
 /** In the shape of a UUID; the same for the same place, so that a lost table finds its objects again. */

@@ -12,6 +12,7 @@ import { type ClusterRow, incarnationOf } from "#shared/fleet/rows/object-rows.t
 import { isNewer, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import { isOfType, type RowOf, type RowType } from "#shared/fleet/rows/stored-row.ts";
 import { nextWork, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 export async function commit(writes: readonly Write[], { lease }: HeldLease, table: Table): Promise<void> {
@@ -97,15 +98,8 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     if (fresh === undefined || mine.observed === undefined || (fresh.observed?.fence ?? 0) > fence) continue;
     const isForgotten = fresh.desired.action === "orphan" && fresh.observed === undefined;
     if (isForgotten || isBegunAnew(fresh, mine)) continue;
-    const { held: _held, deaths: _deaths, ...kept } = fresh;
     const { observed, held, deaths } = mine;
-    const next: SyncRow = {
-      ...kept,
-      observed,
-      ...(held === undefined ? {} : { held }),
-      ...(deaths === undefined ? {} : { deaths }),
-      version: fresh.version + 1,
-    };
+    const next: SyncRow = { ...withWorkerHalf(fresh, { observed, held, deaths }), version: fresh.version + 1 };
     rebased.push({ put: due(next, nextWork(next), fresh.dispatches), when: { version: fresh.version } });
   }
   // The word of a worker whose rows are another's by now counts no more.

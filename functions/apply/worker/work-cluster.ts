@@ -18,6 +18,7 @@ import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
 import { heldBy, isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
@@ -208,11 +209,8 @@ function writesOf(outcome: SyncOutcome): readonly Write[] {
 
 function nextRow(outcome: SyncOutcome): SyncRow {
   const { row, observed = row.observed, held } = outcome;
-  const { held: _held, ...kept } = row;
   const next: SyncRow = {
-    ...kept,
-    ...(observed === undefined ? {} : { observed }),
-    ...(held === undefined ? {} : { held }),
+    ...withWorkerHalf(row, { observed, held, deaths: row.deaths }),
     version: row.version + 1,
     ...(outcome.observed?.attempt === row.desired.attempt
       ? { stateSk: stateIndex.sk(outcome.observed.phase, row) }

@@ -140,7 +140,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "what is undefined is every stage",
   ],
   [
-    "functions/apply/worker/commit.ts",
+    "shared/fleet/rows/worker-half.ts",
     "...(deaths === undefined ? {} : { deaths }),",
     "...(false ? {} : { deaths }),",
     "what is undefined is not stored",

@@ -106,22 +106,6 @@ describe("an aggregated API that is down", () => {
       expect(worker.members()).toContain("Namespace other");
     });
 
-    test("is named with the others of which it is not known whether they are as they should be", async () => {
-      const other = "others.example.com";
-      const mixed = [...withWidget, widget(other, "default/o")];
-      await worker.world.assign("api", [definition(group), definition(other)]);
-      await worker.world.work();
-      await worker.world.assign("web", mixed);
-      await worker.recover(mixed);
-      await worker.host.setFaults("c1", { unavailableApis: [`v1.${group}`, `v1.${other}`] });
-      if (!warm) worker.reconnect();
-      worker.world.aheadMs += 700_000;
-      await worker.world.work();
-      const drifted = (await worker.observed()).conditions.find(({ type }) => type === "Drifted");
-      expect(drifted).toMatchObject({ status: "Unknown", reason: "NotCompared" });
-      expect(drifted?.message).toMatch(/^Widget and 1 more kinds could not be compared: /);
-    });
-
     test("is neither drift nor the end of those that use it", async () => {
       await fail();
       worker.world.aheadMs += 700_000;

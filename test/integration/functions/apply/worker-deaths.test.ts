@@ -152,6 +152,7 @@ test("what rests is tried at once, and alone, when somebody asks, and rests agai
   expect(await deathsOf("a")).toEqual(deaths);
 
   await world.assign("a", [namespace("of-a"), configMap("of-a/smaller")]);
+  world.aheadMs += 1_000;
   await assign("c");
   expect(await work()).toEqual({ end: "ended", begun: ["a", "c"] });
   expect(await world.phase("a")).toBe("Ready");

@@ -4,7 +4,6 @@
  * object, and an object that does not go. Whatever the weather, it ends as git wants it.
  */
 import assert from "node:assert/strict";
-import type { InterceptedRequest, Interception } from "@starling/embedded-apiserver";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import {
   busyClusters,
@@ -22,6 +21,7 @@ import {
 import { label, operate } from "#test/support/busy-people.ts";
 import { busyWitness, type Witness } from "#test/support/busy-witness.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
+import { holdWrites, refuseWrites } from "#test/support/withheld-writes.ts";
 
 export interface BusyDayOptions {
   readonly patienceSeconds?: number;
@@ -125,9 +125,7 @@ async function pushOnAndOn(day: Day): Promise<void> {
   const { world } = day;
   const attempt = async () => (await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0;
   const first = await attempt();
-  const release = Promise.withResolvers<Interception>();
-  const path = mapPath(`${namespace}/a`);
-  world.fleet.intercept((request) => (isWrite(request, "c1", path) ? release.promise : "pass"));
+  const worker = holdWrites(world, "c1", mapPath(`${namespace}/a`));
   let commit: string;
   try {
     await day.push({ "deploy/b": null, "deploy/d": { color: "green" } });
@@ -135,8 +133,7 @@ async function pushOnAndOn(day: Day): Promise<void> {
     commit = await day.push({ "deploy/d": { color: "red" }, "deploy/e": { color: "red" } });
     await day.waitFor("the third revision is assigned", async () => (await attempt()) > first + 1);
   } finally {
-    release.resolve("pass");
-    world.fleet.intercept(undefined);
+    worker.release();
   }
   await day.untilWell(commit);
   await day.push({ "deploy/d": { color: "blue" } });
@@ -145,30 +142,30 @@ async function pushOnAndOn(day: Day): Promise<void> {
 }
 
 /**
- * A Sync is suspended, and in the middle of a rollout one of its group's clusters is deselected. That one keeps what it
- * has, to the last version, and is taken to what there is then when it is back.
+ * A Sync is suspended with a revision that it was assigned and does not have yet, and in the middle of a rollout a cluster
+ * is deselected. Both keep what they have, to the last version, and are taken to what there is then when that is over.
  */
 async function suspendAndDeselect(day: Day): Promise<void> {
   const { world } = day;
+  const attempt = async (folder: Folder) => (await day.sync("c1", folder))?.status.desired?.attempt ?? 0;
+  const first = await attempt("own");
+  const release = refuseWrites(world, "c1", mapPath("own/"));
+  await day.push({ "own/b": { color: "blue" } });
+  await day.waitFor("own is assigned it", async () => (await attempt("own")) > first);
   await operate(world, "suspend", { path: "syncs/own", document: ownDocument(21) });
-  const before = (await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0;
+  const before = await attempt("deploy");
   await day.push({ "deploy/f": { color: "blue" } });
-  await day.waitFor("a rollout is under way", async () => {
-    return ((await day.sync("c1", "deploy"))?.status.desired?.attempt ?? 0) > before;
-  });
+  await day.waitFor("a rollout is under way", async () => (await attempt("deploy")) > before);
   await label(world, "c3", { web: "no" });
   await day.waitFor("c3 is forgotten", async () => (await day.sync("c3", "deploy")) === undefined);
   const since = world.clock.now();
-  const commit = await day.push({
-    "own/b": { color: "blue" },
-    "deploy/c": null,
-    "deploy/f": { color: "red" },
-  });
+  const commit = await day.push({ "deploy/c": null, "deploy/f": { color: "red" } });
   await day.untilInSync("web", commit);
   await day.untilInSync("tools", commit);
   const own = { folder: "own", clusters: ["c1"] } as const;
   const left = { folder: "deploy", clusters: ["c3"] } as const;
   await staysStill(day, { places: [own, left], since }, async () => {
+    release();
     await touch(day, "c1", "own");
     await touch(day, "c3", "deploy");
   });
@@ -178,24 +175,25 @@ async function suspendAndDeselect(day: Day): Promise<void> {
   await day.untilWell(commit);
 }
 
-/** One cluster has the revision, another one was assigned it, and none may be given it while the group is suspended. */
+/** The canary is in the middle of a revision when its group is suspended: that ends, and the others are given nothing. */
 async function suspendGroup(day: Day): Promise<void> {
   const { world } = day;
-  const attempt = async () => (await day.sync("c2", "deploy"))?.status.desired?.attempt ?? 0;
-  const before = await attempt();
-  world.fleet.intercept((request) => (isWrite(request, "c2", mapPath(`${namespace}/`)) ? unavailable : "pass"));
-  await day.push({ "deploy/d": null });
-  await day.waitFor("c2 is assigned it", async () => (await attempt()) > before);
-  await operate(world, "suspend", { path: "syncgroups/web", document: webDocument(21) });
-  const since = world.clock.now();
-  const commit = await day.push({ "deploy/e": { color: "blue" } });
+  const canary = holdWrites(world, "c1", mapPath(`${namespace}/a`));
+  let since: Date;
+  let attempts: unknown;
+  try {
+    await day.push({ "deploy/d": { color: "green" } });
+    await day.waitFor("the canary is written to", async () => canary.isHeld());
+    await operate(world, "suspend", { path: "syncgroups/web", document: webDocument(21) });
+    since = world.clock.now();
+    attempts = await attemptsOf(day);
+  } finally {
+    canary.release();
+  }
+  const commit = await day.push({ "deploy/d": null, "deploy/e": { color: "blue" } });
   await day.untilInSync("tools", commit);
-  const attempts = await attemptsOf(day);
   const places = [{ folder: "deploy", clusters: ["c1", "c2", "c3"] }] as const;
-  await staysStill(day, { places, since }, async () => {
-    world.fleet.intercept(undefined);
-    await touch(day, "c1", "deploy");
-  });
+  await staysStill(day, { places, since }, () => touch(day, "c1", "deploy"));
   assert.deepEqual(await attemptsOf(day), attempts, "nothing is assigned while the group is suspended");
   await operate(world, "resume", { path: "syncgroups/web", document: webDocument() });
   await day.untilWell(commit);
@@ -274,12 +272,3 @@ async function staysStill(day: Day, { places, since }: Stillness, act: () => Pro
 function touch(day: Day, cluster: string, folder: Folder): Promise<void> {
   return day.byHand(cluster, "PATCH", `${parts[folder].home}/a`, { data: { revision: "by hand" } });
 }
-
-function isWrite({ cluster, method, path, phase }: InterceptedRequest, of: string, below: string): boolean {
-  return cluster === of && method !== "GET" && phase === "before" && path.startsWith(below);
-}
-
-const unavailable: Interception = {
-  status: 503,
-  body: { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "try again", code: 503 },
-};

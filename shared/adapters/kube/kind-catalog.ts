@@ -1,4 +1,5 @@
 import { readGroups, readResourceList, type ServedKinds, silent } from "#shared/adapters/kube/discovery-documents.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import type { Json } from "#shared/base/json.ts";
 import type { KindInfo, KindLookup, KindQuery } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
@@ -29,13 +30,15 @@ type Groups = ReadonlyMap<string, readonly GroupVersion[]>;
  */
 export class KindCatalog {
   readonly #read: DiscoveryReader;
+  readonly #clock: Clock;
   #groups: Promise<Groups> | undefined;
   #loadedAt = 0;
   /** Of what is kept. */
   #size = 0;
 
-  constructor(read: DiscoveryReader) {
+  constructor(read: DiscoveryReader, clock: Clock) {
     this.#read = read;
+    this.#clock = clock;
   }
 
   forget(): void {
@@ -51,7 +54,7 @@ export class KindCatalog {
   async lookup(query: KindQuery): Promise<KindLookup> {
     const found = await this.#find(query);
     if (found.outcome === "found") return found;
-    if (Date.now() - this.#loadedAt > freshMs) this.forget();
+    if (this.#clock.now().getTime() - this.#loadedAt > freshMs) this.forget();
     return this.#find(query);
   }
 
@@ -96,7 +99,7 @@ export class KindCatalog {
 
   #load(): Promise<Groups> {
     if (this.#groups !== undefined) return this.#groups;
-    this.#loadedAt = Date.now();
+    this.#loadedAt = this.#clock.now().getTime();
     const loading = this.#readGroups();
     this.#groups = loading;
     loading.catch(() => {

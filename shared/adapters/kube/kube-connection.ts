@@ -62,7 +62,7 @@ export class KubeConnection {
       const budget = new AnswerBudget();
       const sender = new KubeSender(this.#transport, { ...options, deadlineMs, clock: this.#clock, budget });
       return (await sender.read({ method: "GET", path, accept, limit: answerLimits.discovery })).body;
-    });
+    }, this.#clock);
     this.#catalogs.set(identity, catalog);
     return catalog;
   }

@@ -152,12 +152,6 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "for no keys there is no call",
   ],
   [
-    "shared/adapters/kube/kind-catalog.ts",
-    "if (Date.now() - this.#loadedAt > freshMs) this.forget();",
-    "if (Date.now() - this.#loadedAt >= freshMs) this.forget();",
-    "a millisecond more or less is no matter",
-  ],
-  [
     "shared/adapters/kube/kube-transport.ts",
     "response.destroy(body.pieces > maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));",
     "response.destroy(body.pieces >= maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));",

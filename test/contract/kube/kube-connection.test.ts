@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import { systemClock } from "#shared/adapters/system.ts";
@@ -142,6 +143,26 @@ describe("requests", () => {
       reason: "ERR_CONNECT_TIMEOUT",
       verdict: { class: "unreachable" },
     });
+  });
+
+  it.each<readonly [string, string, (client: ClusterClient) => Promise<unknown>]>([
+    ["POST", "application/json", (client) => client.create(kind(), object)],
+    ["PUT", "application/json", (client) => client.replace(kind(), object)],
+    ["DELETE", "application/json", (client) => client.delete(kind(), key, { uid: "u1" })],
+    ["PATCH", "application/json-patch+json", (client) => client.patch(kind(), key, [])],
+  ])("%s says that its body is %s", async (method, contentType, send) => {
+    const { server, client } = await setUp(() => ({ body: object }));
+    await send(client);
+    expect(server.requests).toMatchObject([{ method, headers: { "content-type": contentType } }]);
+  });
+
+  it.each(["base64", "utf8"] as const)("a client certificate, in %s", async (encoding) => {
+    const { cert, key: secret } = await createTlsCertificate(["client.example.com"]);
+    const given = (pem: string) => Buffer.from(pem).toString(encoding);
+    const credentials = { clientCertificate: { certData: given(cert), keyData: given(secret) } };
+    const { server, client } = await setUp(() => ({ body: object }), { credentials });
+    await expect(client.get(kind(), key)).resolves.toMatchObject(object);
+    expect(server.requests[0]?.headers).not.toHaveProperty("authorization");
   });
 
   it("deletes under a uid, in the background", async () => {
@@ -324,8 +345,13 @@ describe("answers", () => {
     );
     const error = await client.apply(kind(), object).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(KubeError);
-    expect(error).toMatchObject({ status: 422, reason: "Invalid", causes: [{ field: "spec.x" }] });
+    expect(error).toMatchObject({ status: 422, reason: "Invalid", causes: [{ field: "spec.x", message: "bad" }] });
     expect(JSON.stringify(error) + String(error)).not.toContain(canary);
+  });
+
+  it("of a refusal that is too large its status is enough", async () => {
+    const { client } = await setUp(() => ({ status: 422, body: "x".repeat(9 * 1024 * 1024) }));
+    await expect(client.apply(kind(), object)).rejects.toMatchObject({ status: 422, verdict: { class: "invalid" } });
   });
 
   it("an error about a Secret repeats nothing the server said", async () => {
@@ -446,7 +472,19 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
       outcome: "unavailable",
     });
     expect(await client.lookup({ group: "apps", kind: "Deployment" })).toMatchObject({ outcome: "found" });
-    await expect(client.listableKinds()).rejects.toBeInstanceOf(KubeError);
+    await expect(client.listableKinds()).rejects.toMatchObject({
+      status: 503,
+      message: expect.stringContaining("APIService v1.metrics.example.com is announced and does not answer"),
+    });
+  });
+
+  it("a group that may not be read is no silent one", async () => {
+    if (form === "aggregated") return;
+    const { client } = await setUp((request) =>
+      request.url.startsWith("/apis/apps/") ? status(403, "Forbidden", "not for you") : discovery(request),
+    );
+    await expect(client.lookup({ group: "apps", kind: "Deployment" })).rejects.toMatchObject({ status: 403 });
+    expect(await client.lookup({ group: "", kind: "Namespace" })).toMatchObject({ outcome: "found" });
   });
 
   it("a kind that is not served is asked for again after a second of the connection's clock, and not before", async () => {

@@ -144,7 +144,11 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
       },
       kube: {
         mutate: adapters("kube/*"),
-        tests: ["test/contract/kube/*.test.ts", `${workerTests}/hostile-answers.test.ts`],
+        tests: [
+          "test/unit/shared/adapters/kube/*.test.ts",
+          "test/contract/kube/*.test.ts",
+          `${workerTests}/hostile-answers.test.ts`,
+        ],
         every: 20,
       },
       identity: {

@@ -181,6 +181,12 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "return withheld === undefined || false || !isDrifted ? {} : { drift, withheld };",
     "for the compiler: what has drifted has its drift",
   ],
+  [
+    "shared/adapters/kube/kube-answers.ts",
+    "Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {},",
+    "Number.isFinite(retryAfter) && true ? { retryAfterSeconds: retryAfter } : {},",
+    "how long it waits is left to chance, and to wait for nothing is in it",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { nameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
+import type { Json } from "#shared/base/json.ts";
+
+const long = "x".repeat(1_025);
+
+describe("metadata", () => {
+  test.each<[string, Readonly<Record<string, Json>>]>([
+    ["of a name alone", {}],
+    ["of texts, as long as they may be", { uid: "x".repeat(1_024), namespace: "shop", resourceVersion: "1" }],
+    [
+      "of nothing, as Go writes it",
+      { uid: null, labels: null, annotations: null, finalizers: null, ownerReferences: null, managedFields: null },
+    ],
+    ["of maps and lists", { labels: { a: "b" }, finalizers: ["x"], ownerReferences: [{}] }],
+    ["of writers", { managedFields: [{ manager: "m", time: null, fieldsV1: {} }, { fieldsV1: null }] }],
+  ])("is taken: %s", (_what, metadata) => {
+    expect(shapeProblem({ metadata: { name: "a", ...metadata } })).toBeUndefined();
+  });
+
+  test.each<[Json, string]>([
+    [null, "metadata is null, expected a map"],
+    [[], "metadata is a list, expected a map"],
+    [{}, "metadata.name is missing, expected a name"],
+    [{ name: "" }, "metadata.name is a text, expected a name"],
+    [{ name: 5n }, "metadata.name is a number, expected a name"],
+    [{ name: long }, "metadata.name has 1025 characters, and 1024 are read"],
+    [{ name: "a", uid: 5 }, "metadata.uid is a number, expected a text"],
+    [{ name: "a", uid: true }, "metadata.uid is a boolean, expected a text"],
+    [{ name: "a", namespace: long }, "metadata.namespace has 1025 characters, and 1024 are read"],
+    [{ name: "a", labels: [] }, "metadata.labels is a list, expected a map"],
+    [{ name: "a", annotations: "b" }, "metadata.annotations is a text, expected a map"],
+    [{ name: "a", finalizers: ["x", 5] }, "metadata.finalizers is no list of texts"],
+    [{ name: "a", finalizers: {} }, "metadata.finalizers is no list of texts"],
+    [{ name: "a", ownerReferences: ["x"] }, "metadata.ownerReferences is no list of maps"],
+    [{ name: "a", managedFields: ["x"] }, "metadata.managedFields is no list of entries"],
+    [{ name: "a", managedFields: [{ fieldsV1: "x" }] }, "metadata.managedFields is no list of entries"],
+    [{ name: "a", managedFields: [{ manager: 5 }] }, "metadata.managedFields is no list of entries"],
+  ])("$1", (metadata, problem) => {
+    expect(shapeProblem({ metadata })).toBe(problem);
+  });
+});
+
+test.each<[Json | undefined, string]>([
+  [undefined, "missing"],
+  [null, "null"],
+  [[], "a list"],
+  [{}, "a map"],
+  ["x", "a text"],
+  [1, "a number"],
+  [1n, "a number"],
+  [false, "a boolean"],
+])("%s is called %s", (value, name) => {
+  expect(nameOf(value)).toBe(name);
+});

@@ -1,6 +1,7 @@
 import { Annotations, Aws } from "aws-cdk-lib";
 import type { IConstruct } from "constructs";
 import type { Grant } from "#infra/constructs/starling-function.ts";
+import { defined } from "#shared/base/defined.ts";
 
 /** Which roles in the accounts of clusters `apply` may assume: all of it is the operator's to say, in context. */
 export interface ClusterRoles {
@@ -38,7 +39,7 @@ export function clusterRoles(
   return {
     names,
     accounts: clusterAccounts === "" ? [] : accounts,
-    ...(organization === undefined ? {} : { organization }),
+    ...defined({ organization }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Construct } from "constructs";
 import { type ClusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export interface ControlStackProps extends StackProps {
   readonly installation: string;
@@ -25,8 +26,7 @@ export class ControlStack extends Stack {
       webhookSecretArn: state.webhookSecretArn,
       audit: state.audit,
       clusterRoles,
-      ...(gitAllow === undefined ? {} : { gitAllow }),
-      ...(gitCa === undefined ? {} : { gitCa }),
+      ...defined({ gitAllow, gitCa }),
     });
     sayWhichAccounts(this, clusterRoles);
     const { roleArn, externalId } = wiring.caller;

@@ -11,6 +11,7 @@ import {
   told,
 } from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
@@ -57,7 +58,7 @@ export async function apply(session: Session, options: ApplyOptions): Promise<Ex
   const documents = await readDocuments(session.io, {
     paths: options.filename,
     folders: options.recursive === true ? "recursive" : "flat",
-    ...(namespace === undefined ? {} : { namespace }),
+    ...defined({ namespace }),
   });
   if (options.dryRun === "client") {
     const items = documents.map(({ document: { kind, metadata } }) => ({
@@ -245,7 +246,7 @@ function request(
   const body = {
     documents: part.map(({ document }) => document),
     ...how,
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({ reason }),
   };
   return session.api.call<ApplyAnswer>({ method: "POST", path: "/v1/apply", body });
 }

@@ -4,6 +4,7 @@ import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import { objectPath } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 
 export interface AcceptOptions {
@@ -17,7 +18,7 @@ export async function clusterAccept(session: Session, name: string, options: Acc
   const path = objectPath({ kind: "Cluster", name }, "");
   const uid = options.uid ?? (await seenUid(session, path, name));
   const { reason } = session.options;
-  const body = { uid, ...(reason === undefined ? {} : { reason }) };
+  const body = { uid, ...defined({ reason }) };
   const outcome = await accepted(session, { path, name, body });
   const done = outcome === "unchanged" ? "is that cluster already" : "accepted: what is on it begins anew";
   session.io.out(`cluster/${name} ${done} (kube-system uid ${uid})\n`);

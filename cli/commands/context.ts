@@ -3,6 +3,7 @@ import { formatTable } from "#cli/format/table.ts";
 import { contextPath, readContexts, writeContexts } from "#cli/session/contexts.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export async function contextList(session: Session): Promise<ExitReason> {
   const file = readContexts(session.io);
@@ -12,7 +13,7 @@ export async function contextList(session: Session): Promise<ExitReason> {
     current: name === file.current,
     endpoint: context.endpoint,
     region: context.region,
-    ...(context.namespace === undefined ? {} : { namespace: context.namespace }),
+    ...defined({ namespace: context.namespace }),
   }));
   if (output === "json" || output === "yaml") {
     session.io.out(serialise({ kind: "ContextList", metadata: {}, items }, output));

@@ -6,6 +6,7 @@ import { ApiFailure } from "#cli/session/api-client.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { pathSegment } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { FreezeObject } from "#shared/fleet/api/freeze-object.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
@@ -38,7 +39,7 @@ export async function freeze(session: Session, name: string | undefined, options
       path: pathOf(name ?? DEFAULT_NAME),
       body: {
         reason,
-        ...(options.clusters === undefined ? {} : { clusters: options.clusters }),
+        ...defined({ clusters: options.clusters }),
         ...(options.until === undefined ? {} : { until: timeOf(options.until, session.io.now()) }),
       },
     }),

@@ -7,6 +7,7 @@ import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.
 import { type KindName, listPath, objectPath, parseKind, parseNamed, shortName } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type ApiList, listOf } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
 
@@ -72,7 +73,7 @@ async function read(session: Session, query: Query): Promise<ApiList<ListedObjec
   const list = await readList<ListedObject>(session, {
     ...listRequest(session, query),
     limit: groupSyncs ? EVERYTHING : options.limit,
-    ...(options.continue === undefined ? {} : { after: options.continue }),
+    ...defined({ after: options.continue }),
   });
   const items = list.items.filter(
     (object) =>

@@ -4,6 +4,7 @@ import { formatTable } from "#cli/format/table.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { ControlCall, ListedFaults } from "#local/serve/control-server.ts";
+import { defined } from "#shared/base/defined.ts";
 
 const MAX_SEED = 2 ** 32 - 1;
 
@@ -25,7 +26,7 @@ export async function localFaultsSet(
   options: FaultsSetOptions,
 ): Promise<ExitReason> {
   const seed = seedOf(options);
-  const change = { target, settings, ...(seed === undefined ? {} : { seed }) };
+  const change = { target, settings, ...defined({ seed }) };
   const changed = await call(session, options, { method: "POST", change });
   print(session, { all: changed, shown: changed });
   const flag = stateFlag(session, stateFolder(session, options));

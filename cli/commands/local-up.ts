@@ -30,6 +30,7 @@ import type { MachineFile } from "#local/serve/machine-file.ts";
 import { prepareFolder } from "#local/serve/prepare-folder.ts";
 import type { ServePlan } from "#local/serve/serve-local.ts";
 import { type ClusterChoice, clustersOf, type Identity, type Ports, readIdentity } from "#local/serve/state-folder.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
@@ -117,15 +118,13 @@ function planOf(session: Session, options: LocalUpOptions): ServePlan {
     throw usageFailure(`--clusters is ${clusters}; at most ${maxClusters}`, "starling local up --clusters 12");
   }
   const ports = {
-    ...(api === undefined ? {} : { api }),
-    ...(git === undefined ? {} : { git }),
-    ...(clusterPort === undefined ? {} : { clusters: clusterPort }),
+    ...defined({ api, git, clusters: clusterPort }),
   };
   refuseBadPorts(ports);
   const choice = choiceOf(session, options);
   return {
     ports,
-    ...(choice === undefined ? {} : { clusters: choice }),
+    ...defined({ clusters: choice }),
     ...(repo === undefined ? {} : { repo: /^https:\/\//.test(repo) ? repo : resolve(session.io.cwd, repo) }),
   };
 }

@@ -3,6 +3,7 @@ import { requireReadable } from "#cli/format/require-readable.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
@@ -176,7 +177,7 @@ function post(
   return session.api.call<OperateAnswer>({
     method: "POST",
     path: `${pathOf(session, object)}/${verb}`,
-    body: { ...body, ...(reason === undefined ? {} : { reason }) },
+    body: { ...body, ...defined({ reason }) },
   });
 }
 

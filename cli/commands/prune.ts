@@ -4,6 +4,7 @@ import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { objectPath, parseOne, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
@@ -33,7 +34,7 @@ export async function prune(session: Session, args: readonly string[], options: 
   if (options.dryRun === true || found.length === 0) return "done";
   const { reason } = session.options;
   const uids = found.map(({ uid }) => uid);
-  const body = { uids, cluster, ...(reason === undefined ? {} : { reason }) };
+  const body = { uids, cluster, ...defined({ reason }) };
   const command = `starling prune ${shortName(object)} --cluster ${cluster}${session.where()}`;
   await asked(session, { path, body, command });
   session.io.out(`${shortName(object)} will be pruned on ${cluster}\n`);

@@ -6,6 +6,7 @@ import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.
 import { objectPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { AnyObject, ClusterObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
@@ -189,11 +190,10 @@ async function accept(session: Session, { taken, sources, options }: Accepting):
         namespace,
         name,
         attempt,
-        ...(token === undefined ? {} : { token }),
+        ...defined({ token }),
       })),
       sources,
-      ...(options.from === undefined ? {} : { from: options.from }),
-      ...(reason === undefined ? {} : { reason }),
+      ...defined({ from: options.from, reason }),
     };
     const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/recover`;
     const { recovered, moved, refused } = await session.api.call<RecoverAnswer>({ method: "POST", path, body });

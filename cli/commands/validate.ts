@@ -2,6 +2,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { readDocuments } from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export interface ValidateOptions {
   readonly filename: readonly string[];
@@ -14,7 +15,7 @@ export async function validate(session: Session, options: ValidateOptions): Prom
   const documents = await readDocuments(session.io, {
     paths: options.filename,
     folders: options.recursive === true ? "recursive" : "flat",
-    ...(namespace === undefined ? {} : { namespace }),
+    ...defined({ namespace }),
   });
   const { output } = session.options;
   if (output === "json" || output === "yaml") {

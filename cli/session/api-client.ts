@@ -5,6 +5,7 @@ import { SignatureV4 } from "@smithy/signature-v4";
 import type { NamedContext } from "#cli/session/contexts.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { parseJson, stringifyJson } from "#shared/base/json.ts";
 import { queryString } from "#shared/base/percent-encoding.ts";
@@ -143,7 +144,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       path: url.pathname,
       query: Object.fromEntries(url.searchParams),
       headers,
-      ...(body === undefined ? {} : { body }),
+      ...defined({ body }),
     });
     const started = performance.now();
     const answer = await send(url, {

@@ -5,6 +5,7 @@ import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import type { DocumentNamespace } from "#cli/session/read-documents.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
@@ -135,7 +136,7 @@ function credentialsOf({ context }: NamedContext, options: GlobalOptions): () =>
   const given = context.credentials;
   if (options.profile === undefined && given !== undefined && "accessKeyId" in given) {
     const { accessKeyId, secretAccessKey, sessionToken } = given;
-    return async () => ({ accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) });
+    return async () => ({ accessKeyId, secretAccessKey, ...defined({ sessionToken }) });
   }
   const profile = options.profile ?? (given !== undefined && "profile" in given ? given.profile : undefined);
   return async () => {

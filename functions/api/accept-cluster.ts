@@ -3,6 +3,7 @@ import { forgetSyncs, isAssigned, requireForgettable, syncsOn } from "#functions
 import { type ObjectChange, operationsChange, unchanged, type WrittenRow } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
+import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type ClusterRow, identityOf, newestAct } from "#shared/fleet/rows/object-rows.ts";
 
@@ -77,6 +78,6 @@ function acceptable(before: WrittenRow | undefined, { name, uid }: AcceptRequest
       ? `no other cluster than the one of uid ${identity ?? "(not seen yet)"} has answered as Cluster ${name}`
       : `the cluster that answers as Cluster ${name} has the uid ${mismatch}`;
   throw refusal("IdentityChanged", `${seen}, not ${uid}; look at it again, and accept what you have seen`, {
-    ...(mismatch === undefined ? {} : { seen: mismatch }),
+    ...defined({ seen: mismatch }),
   });
 }

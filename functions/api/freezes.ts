@@ -5,6 +5,7 @@ import { inParts } from "#functions/api/in-parts.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject } from "#functions/api/write-object.ts";
 import { allItems } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { type FreezeObject, freezeObject } from "#shared/fleet/api/freeze-object.ts";
 import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
@@ -47,11 +48,11 @@ export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<F
   }
   const wanted: Freeze = {
     name,
-    ...(clusters === undefined ? {} : { clusters }),
+    ...defined({ clusters }),
     by: caller.principal,
     at: now.toISOString(),
     reason: caller.reason,
-    ...(until === undefined ? {} : { until }),
+    ...defined({ until }),
   };
   const { before, after } = await change(ports, { verb: "freeze", name, caller }, (row) => {
     const { kept, lifted } = settled(row, now);

@@ -1,4 +1,5 @@
 import { collect, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { EventItem } from "#shared/fleet/api/objects.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -41,8 +42,6 @@ function eventItem({ at, severity, reason, message, cluster, rollout, revision }
     severity,
     reason,
     message,
-    ...(cluster === undefined ? {} : { cluster }),
-    ...(rollout === undefined ? {} : { rollout }),
-    ...(revision === undefined ? {} : { revision }),
+    ...defined({ cluster, rollout, revision }),
   };
 }

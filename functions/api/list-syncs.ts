@@ -3,6 +3,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { findOutOfSync, subjectRowKey } from "#functions/api/wanted-renderings.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { allItems } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -39,7 +40,7 @@ export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListP
     const part = await syncsOf(table, {
       subject,
       limit,
-      ...(after === undefined ? {} : { after }),
+      ...defined({ after }),
       ...stateOf(filter),
     });
     items.push(...part.items);
@@ -70,7 +71,7 @@ export async function listSyncsOnCluster(
     ...ranges.syncsOn(filter.cluster, filter.namespace),
     limit,
     newer: "kept",
-    ...(after === undefined ? {} : { after }),
+    ...defined({ after }),
   });
   const rows = page.items.filter(
     (row) => isNewer(row) || row.desired.action !== "orphan" || filter.state === "Orphaned",
@@ -148,7 +149,7 @@ async function syncsOf(
   const page = await table.queryIndex({
     ...stateIndex.range(subject, indexed),
     limit: query.limit,
-    ...(query.after === undefined ? {} : { after: query.after }),
+    ...defined({ after: query.after }),
   });
   const rows = await rowsInOrder(
     table,

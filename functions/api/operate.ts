@@ -10,6 +10,7 @@ import { type ObjectReference, objectKey, objectText } from "#functions/api/refe
 import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
+import { defined } from "#shared/base/defined.ts";
 import { DELETION_FAILED } from "#shared/fleet/rollout/subject-status.ts";
 import { type Act, newestAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
@@ -42,7 +43,7 @@ export async function operate(ports: ApiPorts, request: OperateRequest): Promise
   const act: Omit<Act, "number"> = {
     by: caller.principal,
     at: at.toISOString(),
-    ...(caller.reason === undefined ? {} : { reason: caller.reason }),
+    ...defined({ reason: caller.reason }),
   };
   const change = await writeObject(ports, {
     reference,

@@ -3,6 +3,7 @@ import { fittingItems } from "#functions/api/answer-size.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { boundedText } from "#shared/base/bounded.ts";
+import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { type LabelSelector, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";
@@ -42,7 +43,7 @@ export function pageRequest(query: Readonly<Record<string, string>>): PageReques
   if (selector?.ok === false) throw refusal("BadRequest", `labelSelector: ${selector.message}`);
   return {
     limit,
-    ...(query.continue === undefined ? {} : { after: query.continue }),
+    ...defined({ after: query.continue }),
     ...(selector === undefined ? {} : { selector: selector.selector }),
   };
 }
@@ -64,7 +65,7 @@ export async function collect<T, R extends Row>(
   for (let reads = 0; reads < READS_PER_ANSWER; reads++) {
     const page = await source.read({
       limit: Math.min(ROWS_PER_READ, request.limit - items.length),
-      ...(after === undefined ? {} : { after }),
+      ...defined({ after }),
     });
     for (const row of page.items) {
       const item = source.keep(row);
@@ -73,7 +74,7 @@ export async function collect<T, R extends Row>(
     after = page.next;
     if (after === undefined || items.length >= request.limit || fittingItems(items) < items.length) break;
   }
-  return { items, ...(after === undefined ? {} : { next: after }) };
+  return { items, ...defined({ next: after }) };
 }
 
 /** The first rows of a query; a page of it may end before them. */

@@ -1,6 +1,7 @@
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
+import { defined } from "#shared/base/defined.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -47,7 +48,7 @@ export async function pruneForeign(ports: ApiPorts, request: PruneRequest): Prom
     const prune: PruneAct = {
       by: caller.principal,
       at: now.toISOString(),
-      ...(caller.reason === undefined ? {} : { reason: caller.reason }),
+      ...defined({ reason: caller.reason }),
       number: (row.operations?.prune?.number ?? 0) + 1,
       objects,
     };

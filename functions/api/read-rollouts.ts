@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
+import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { type RolloutObject, rolloutObject, type TargetItem, targetItem } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
@@ -50,7 +51,7 @@ export async function listNewestRollouts(
     ...ranges.subjects(namespace),
     limit: Math.min(page.limit, SUBJECTS_PER_ANSWER),
     newer: "kept",
-    ...(page.after === undefined ? {} : { after: page.after }),
+    ...defined({ after: page.after }),
   });
   const subjects = entries.items.flatMap((entry) => keys.subject.parse(entry) ?? []);
   const ofHead = new Map(subjects.map((subject) => [keyText(keys.head(subject)), subject]));
@@ -128,7 +129,7 @@ export async function listTargets(table: Table, filter: TargetFilter): Promise<L
       ...range,
       newer: "kept",
       limit: Math.min(TARGETS_PER_READ, page.limit - found.length),
-      ...(after === undefined ? {} : { after }),
+      ...defined({ after }),
     });
     for (const row of part.items) {
       if (filter.states === undefined || (!isNewer(row) && filter.states.includes(row.state))) found.push(row);

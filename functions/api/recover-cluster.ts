@@ -4,6 +4,7 @@ import { operationsChange, sourcesOf } from "#functions/api/object-change.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit } from "#functions/api/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
+import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -126,7 +127,7 @@ async function recoverSubject(
     const act = {
       by: caller.principal,
       at: now.toISOString(),
-      ...(caller.reason === undefined ? {} : { reason: caller.reason }),
+      ...defined({ reason: caller.reason }),
     };
     const writes: Write[] = syncs.map((sync) => ({
       put: {

@@ -1,4 +1,5 @@
 /** The routes of the door, one table. Everything a route may do is in the use case it names. */
+
 import { acceptCluster } from "#functions/api/accept-cluster.ts";
 import { fittingItems } from "#functions/api/answer-size.ts";
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
@@ -34,6 +35,7 @@ import {
   pruneBody,
   recoverBody,
 } from "#functions/api/request-bodies.ts";
+import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { listOf, rolloutObject } from "#shared/fleet/api/objects.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
@@ -136,7 +138,7 @@ function prune({ ports, request, params }: Call): Promise<unknown> {
   return pruneForeign(ports, {
     namespace: part(params, "namespace"),
     name: part(params, "name"),
-    ...(body.cluster === undefined ? {} : { cluster: body.cluster }),
+    ...defined({ cluster: body.cluster }),
     uids: body.uids,
     confirmed: body.confirm ? "confirmed" : "ask",
     caller: caller(request, body.reason),
@@ -249,7 +251,7 @@ async function targets({ ports, request, params }: Call): Promise<unknown> {
   const { stage, state } = request.query;
   const filter = {
     rollout,
-    ...(stage === undefined ? {} : { stage }),
+    ...defined({ stage }),
     ...(state === undefined ? {} : { states: targetStatesOf(state) }),
   };
   return list("Target", request, (page) => listTargets(ports.table, { ...filter, page }));

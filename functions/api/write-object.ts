@@ -3,6 +3,7 @@ import type { ObjectChange, WrittenRow } from "#functions/api/object-change.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
 import { isConflict, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Message } from "#shared/messages.ts";
@@ -75,7 +76,7 @@ export function audit(ports: ApiPorts, entry: AuditEntry): void {
     audit: true,
     verb: entry.verb,
     principal: entry.caller.principal,
-    ...(entry.caller.reason === undefined ? {} : { reason: entry.caller.reason }),
+    ...defined({ reason: entry.caller.reason }),
     ...entry.reference,
     generationBefore: entry.before ?? 0,
     generationAfter: entry.after ?? 0,

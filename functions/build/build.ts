@@ -1,5 +1,6 @@
 import { renderObjects } from "#functions/build/render-objects.ts";
 import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { KustomizeRunner, Transfer } from "#shared/ports.ts";
 import { type BuildAnswer, type BuildJob, maxRenderingBytes } from "#shared/source/build-job.ts";
@@ -21,7 +22,7 @@ export async function build(job: BuildJob, ports: BuildPorts): Promise<BuildAnsw
   try {
     const archive = await ports.transfer.download(job.artifactUrl);
     const files = await unpackArtifact(archive, job.artifactDigest);
-    const request = { files, path: job.path, ...(job.render === undefined ? {} : { render: job.render }) };
+    const request = { files, path: job.path, ...defined({ render: job.render }) };
     const objects = await renderObjects(request, ports.kustomize);
     const { digest, bytes } = encodeRendering(objects);
     if (bytes.length > maxRenderingBytes) throw tooLarge(job.path, bytes.length);

@@ -1,6 +1,7 @@
 import { isLost, storeRendering } from "#functions/render/lost-rendering.ts";
 import { MAX_STRIKES, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
@@ -96,7 +97,7 @@ async function renderClaimed(row: RenderingRow, ports: RenderPorts): Promise<Out
   try {
     const { artifactDigest, path, render: options, claim } = row;
     if (claim === undefined) throw new Error("a rendering that nobody claimed");
-    const request = { artifactDigest, path, ...(options === undefined ? {} : { render: options }), attempt: claim.by };
+    const request = { artifactDigest, path, ...defined({ render: options }), attempt: claim.by };
     const { digest, objects, bytes } = await ports.builder.build(request);
     await storeRendering(row, { digest, bytes }, ports.blobs);
     return { kind: "done", digest, objects };

@@ -1,4 +1,5 @@
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { GitRemote, GitRepository, SecretReader } from "#shared/ports.ts";
@@ -22,7 +23,7 @@ export async function locate(row: SourceRow, timeLeftMs: () => number, ports: Lo
   // As it is compared with the host of the secret: what reads the text in another way would send it elsewhere.
   const url = new URL(row.spec.git.url).href;
   const credentials = await readCredentials(row, ports.secrets);
-  const repository = { url, timeLeftMs, ...(credentials === undefined ? {} : { credentials }) };
+  const repository = { url, timeLeftMs, ...defined({ credentials }) };
   return { repository, reference: await referenceIn(row, repository, ports) };
 }
 

@@ -3,6 +3,7 @@ import { type Located, locate } from "#functions/resolve/locate.ts";
 import { isLost } from "#functions/resolve/lost-artifact.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, isConflict } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -97,7 +98,7 @@ async function lookAt(row: SourceRow, look: Look): Promise<Looked> {
   // Whoever fetches, or died at it, is not forgotten because of that.
   const failedBefore = (now: SourceRow, failure: SourceFailure) => {
     const { fetch } = now.status;
-    return { ...failedStatus(now, failure, clock.now()), ...(fetch === undefined ? {} : { fetch }) };
+    return { ...failedStatus(now, failure, clock.now()), ...defined({ fetch }) };
   };
   const timeLeftMs = () => context.getRemainingTimeInMillis() - givenMs * RESERVED_SHARE;
   const found = await attempt(row, look, async () => {

@@ -1,6 +1,8 @@
 /** What a look writes, and to whom it is told. */
+
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -33,7 +35,7 @@ export async function writeStart(
 ): Promise<SourceRow> {
   const { start, died } = decision;
   const failure = died === undefined ? undefined : { code: INTERRUPTED, message: diedMessage(died) };
-  const status = { ...fetchingStatus(row, start, failure), ...(lost === undefined ? {} : { lost }) };
+  const status = { ...fetchingStatus(row, start, failure), ...defined({ lost }) };
   const next = timed({ ...row, status, version: row.version + 1 }, start.until);
   await ports.table.write([{ put: next, when: { version: row.version } }]);
   return next;

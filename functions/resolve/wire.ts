@@ -8,6 +8,7 @@ import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -22,7 +23,7 @@ export function wireResolve(env: ResolveEnv, aws: CoreClients, options: WireOpti
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
     git: new IsomorphicGitRemote({
       rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
-      ...(ca === undefined ? {} : { ca }),
+      ...defined({ ca }),
     }),
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
     clock,

@@ -4,6 +4,7 @@ import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
+import { defined } from "#shared/base/defined.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { due, dueAtOf, jittered, later } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys } from "#shared/fleet/rows/keys.ts";
@@ -36,7 +37,7 @@ export async function idle(known: Known, unreadable: ReadonlySet<string>, ports:
     missing: await missingClusters(known, ports.table),
     unreadable: [...unreadable].sort(),
     ...(known.desired.ok ? {} : { waiting: known.desired }),
-    ...(settled === undefined ? {} : { settled }),
+    ...defined({ settled }),
     ...(looking === undefined ? {} : { reconcile: { number: looking.number, answered } }),
   });
   const moved = looking?.looked !== known.head?.looking?.looked;

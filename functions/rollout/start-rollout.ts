@@ -6,6 +6,7 @@ import { renderedSince } from "#functions/rollout/rendered-since.ts";
 import { targetPage } from "#functions/rollout/seal-rollout.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
+import { defined } from "#shared/base/defined.ts";
 import { deadlineOf } from "#shared/fleet/rollout/judge.ts";
 import { type Member, membershipHash, membersOf, relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -245,7 +246,7 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
     selected: selection.members.length,
     trigger,
     revision,
-    ...(known.row.status.revision === undefined ? {} : { fromRevision: known.row.status.revision }),
+    ...defined({ fromRevision: known.row.status.revision }),
     createdAt: now.toISOString(),
     failures: [],
     preexistingFailures: 0,
@@ -302,8 +303,7 @@ function reconcileMarks({
   const restarted = superseded?.phase === "Halted" ? row.operations.reconcile?.number : head?.restartedFor;
   const handled = head?.looking === undefined ? head?.handledReconcile : undefined;
   return {
-    ...(handled === undefined ? {} : { handledReconcile: handled }),
-    ...(restarted === undefined ? {} : { restartedFor: restarted }),
+    ...defined({ handledReconcile: handled, restartedFor: restarted }),
   };
 }
 
@@ -322,7 +322,7 @@ function stagesOf(stages: RolloutRow["strategy"]["stages"], members: readonly St
     const last = first + size - 1;
     const row: RolloutStage = {
       name: stage.name,
-      ...(stage.maxConcurrent === undefined ? {} : { maxConcurrent: stage.maxConcurrent }),
+      ...defined({ maxConcurrent: stage.maxConcurrent }),
       size,
       first,
       last,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { boundedText } from "#shared/base/bounded.ts";
+import { defined } from "#shared/base/defined.ts";
 
 /** As long as the address of a Source may be. */
 const address = boundedText(2048).optional();
@@ -38,7 +39,7 @@ export function readGithubPush(body: Uint8Array, contentType: string): GithubPus
   return {
     ref,
     urls: [clone_url, ssh_url, html_url, git_url].filter((url) => url !== undefined),
-    ...(default_branch === undefined ? {} : { defaultBranch: default_branch }),
+    ...defined({ defaultBranch: default_branch }),
   };
 }
 

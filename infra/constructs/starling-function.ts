@@ -18,6 +18,7 @@ import type { z } from "zod";
 import type { AccessFor, Named } from "#infra/constructs/access.ts";
 import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
 import type { WorkQueue } from "#infra/constructs/work-queue.ts";
+import { defined } from "#shared/base/defined.ts";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -149,7 +150,7 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
         batchSize: options.batchSize,
         maxConcurrency: options.maxConcurrency,
         reportBatchItemFailures: true,
-        ...(options.batchWindow === undefined ? {} : { maxBatchingWindow: options.batchWindow }),
+        ...defined({ maxBatchingWindow: options.batchWindow }),
       }),
     );
   }

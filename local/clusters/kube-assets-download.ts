@@ -12,6 +12,7 @@ import { compare, valid } from "semver";
 import { extract, type Header } from "tar-stream";
 import { z } from "zod";
 import { type KubeAssets, readKubeAssets } from "#local/clusters/kube-assets.ts";
+import { defined } from "#shared/base/defined.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 export interface KubeAssetsDownload {
@@ -113,7 +114,7 @@ async function readIndex(url: string, ca: string | undefined) {
 async function open(url: string, ca: string | undefined, redirects = 0): Promise<Readable> {
   if (!url.startsWith("https://"))
     throw new Error(`${url} is not an https URL: programs are not fetched over anything else`);
-  const request = get(url, { ...(ca === undefined ? {} : { ca }), timeout: silenceTimeoutMs });
+  const request = get(url, { ...defined({ ca }), timeout: silenceTimeoutMs });
   request.on("timeout", () => request.destroy(new Error(`no answer within ${silenceTimeoutMs / 1000} s`)));
   let response: IncomingMessage;
   try {

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { join } from "node:path";
+import { defined } from "#shared/base/defined.ts";
 
 /** The programs of a Kubernetes control plane, by path. */
 export interface KubeAssets {
@@ -37,8 +38,7 @@ export async function readKubeAssets(folder: string): Promise<KubeAssets | undef
   if (etcd === undefined || kubeApiServer === undefined) return undefined;
   return {
     ...{ folder, etcd, kubeApiServer },
-    ...(kubeControllerManager === undefined ? {} : { kubeControllerManager }),
-    ...(kubectl === undefined ? {} : { kubectl }),
+    ...defined({ kubeControllerManager, kubectl }),
   };
 }
 

@@ -1,8 +1,10 @@
 /** One cluster out of a kubeconfig: its address and authority. Who the user is there is kubectl's business. */
+
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { LocalFailure } from "#local/base/local-failure.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -70,8 +72,7 @@ export function readKubeconfigCluster(path: string, context: string): Kubeconfig
   const caData = authorityOf(cluster, { where, path, name: wanted.cluster });
   return {
     server,
-    ...(caData === undefined ? {} : { caData }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    ...defined({ caData, tlsServerName }),
   };
 }
 

@@ -2,6 +2,7 @@
  * A cluster of the user's own: Starling gets an account there through the user's kubectl, which runs whatever the
  * kubeconfig asks for (exec plugins, client certificates), and keeps its token fresh while it runs.
  */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
@@ -9,6 +10,7 @@ import { z } from "zod";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { type KubeconfigCluster, readKubeconfigCluster } from "#local/clusters/kubeconfig-file.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -162,7 +164,7 @@ async function runKubectl(
   const where = ["--kubeconfig", kubeconfig, "--context", context, "--request-timeout", REQUEST_TIMEOUT];
   const child = spawn(kubectl, [...where, ...args], {
     stdio: ["pipe", "pipe", "pipe"],
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   });
   child.stdin.on("error", () => {});
   child.stdin.end(input);

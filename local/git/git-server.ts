@@ -20,6 +20,7 @@ import {
   refUpdates,
   repositoryFolder,
 } from "#local/git/repository.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export interface GitServerOptions {
   /** Folder of the bare repositories. */
@@ -101,8 +102,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
   }
 
   const { origin, stop } = await serveOnLoopback(answer, {
-    ...(tls === undefined ? {} : { tls }),
-    ...(options.port === undefined ? {} : { port: options.port }),
+    ...defined({ tls, port: options.port }),
   });
 
   return {

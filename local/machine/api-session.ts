@@ -1,6 +1,7 @@
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { Machine } from "#local/machine/machine.ts";
+import { defined } from "#shared/base/defined.ts";
 import { queryString } from "#shared/base/percent-encoding.ts";
 
 /** Twice what API Gateway gives a function: who is silent for longer answers no more. */
@@ -44,14 +45,14 @@ export function openApiSession(api: Machine["api"]): ApiSession {
       path: url.pathname,
       query,
       headers: { host: url.host, ...(text === undefined ? {} : { "content-type": "application/json" }) },
-      ...(text === undefined ? {} : { body: text }),
+      ...defined({ body: text }),
     });
     const { host: _host, ...sent } = headers;
     const answer = await fetch(url, {
       method,
       headers: sent,
       signal: AbortSignal.timeout(answerWithinMs),
-      ...(text === undefined ? {} : { body: text }),
+      ...defined({ body: text }),
     });
     const { status } = answer;
     const answered = await answer.text();

@@ -11,6 +11,7 @@ import { type Deployment, sessionArnOf } from "#local/machine/deployment.ts";
 import { functionCode, tracedClients } from "#local/machine/function-code.ts";
 import type { FunctionThreadData } from "#local/machine/function-thread.ts";
 import type { FunctionPlan } from "#local/template/machine-plan.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type AwsClientOptions, type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
@@ -77,7 +78,7 @@ export function functionMaker(parts: FunctionParts): (plan: FunctionPlan, pace: 
       tenancy: plan.tenancy,
       newSandbox: () => newSandbox(parts, plan),
       socketFate: () => fateOf(random, run.sockets ?? everydayLoss),
-      ...(run.overrun === undefined ? {} : { overrun: run.overrun }),
+      ...defined({ overrun: run.overrun }),
       ...(run.clock === undefined || pace === "unpaced" ? {} : { clock: run.clock }),
     });
   };

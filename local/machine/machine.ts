@@ -2,6 +2,7 @@
  * Starling on one machine: the handlers of the functions behind real emulators, wired as the control stack wires them.
  * Everything listens on the loopback interface, and everything ends with `stop`.
  */
+
 import { randomBytes } from "node:crypto";
 import { PurgeQueueCommand } from "@aws-sdk/client-sqs";
 import { EksRegister } from "#local/aws/eks/eks-register.ts";
@@ -29,6 +30,7 @@ import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts"
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type AwsClients, awsClients } from "#shared/lambda/aws-clients.ts";
 import type { QueueName } from "#shared/messages.ts";
 
@@ -267,7 +269,7 @@ function openFront({ plan, lambda, options }: Parts, principals: Principals): Pr
   return startHttpFront({
     routes: plan.routes.map(({ function: name, ...route }) => ({ ...route, lambda: lambda(name) })),
     principals,
-    ...(options.apiPort === undefined ? {} : { port: options.apiPort }),
+    ...defined({ port: options.apiPort }),
   });
 }
 
@@ -284,7 +286,7 @@ async function startSources({ plan, deployment, lambda, rate, options }: Parts, 
         maximumConcurrency: source.maximumConcurrency,
         batchingWindowSeconds: source.batchingWindowSeconds / rate,
         reportBatchItemFailures: source.reportBatchItemFailures,
-        ...(options.onInvocation === undefined ? {} : { onInvocation: options.onInvocation }),
+        ...defined({ onInvocation: options.onInvocation }),
       }),
     );
     sources.set(worker.functionName as QueueName, await Promise.all(copies));

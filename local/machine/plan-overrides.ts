@@ -1,5 +1,7 @@
 /** Where this machine is meant to differ from the stacks: all of it, in one place. */
+
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export interface PlanOverrides {
   /** PEM certificates of this machine's git hosts. */
@@ -19,7 +21,7 @@ const LOOPBACK = "127.0.0.0/8,localhost,::1/128";
 export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): MachinePlan {
   const { gitCa, installationId, timeoutSeconds = {} } = overrides;
   const additions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    resolve: { STARLING_GIT_ALLOW: LOOPBACK, ...(gitCa === undefined ? {} : { STARLING_GIT_CA: gitCa }) },
+    resolve: { STARLING_GIT_ALLOW: LOOPBACK, ...defined({ STARLING_GIT_CA: gitCa }) },
   };
   const identity = (lambda: FunctionPlan) =>
     installationId === undefined || lambda.environment.STARLING_INSTALLATION === undefined

@@ -1,6 +1,7 @@
 import type { ClusterConnection } from "@starling/embedded-apiserver";
 import type { ApiSession } from "#local/machine/api-session.ts";
 import type { Machine } from "#local/machine/machine.ts";
+import { defined } from "#shared/base/defined.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 
@@ -23,14 +24,14 @@ export async function registerClusters(
     clusters.map(({ connection, labels, values }) => ({
       apiVersion: API_VERSION,
       kind: "Cluster",
-      metadata: { name: connection.name, ...(labels === undefined ? {} : { labels }) },
+      metadata: { name: connection.name, ...defined({ labels }) },
       spec: {
         endpoint: {
           server: connection.server,
           caData: connection.caData,
           token: { secret: tokenSecret(connection.name) },
         },
-        ...(values === undefined ? {} : { values }),
+        ...defined({ values }),
       },
     })),
   );

@@ -6,6 +6,7 @@ import type { ApiSession } from "#local/machine/api-session.ts";
 import { letGroupAdminister } from "#local/machine/by-hand.ts";
 import type { LocalEks, Machine } from "#local/machine/machine.ts";
 import { type RegisteredCluster, registerClusters } from "#local/machine/register-clusters.ts";
+import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
@@ -81,8 +82,8 @@ export async function registerEksClusters(
     byArn.map(({ connection: { name }, labels, values }) => ({
       apiVersion: API_VERSION,
       kind: "Cluster",
-      metadata: { name, ...(labels === undefined ? {} : { labels }) },
-      spec: { ...specOf(name), ...(values === undefined ? {} : { values }) },
+      metadata: { name, ...defined({ labels }) },
+      spec: { ...specOf(name), ...defined({ values }) },
     })),
   );
 }

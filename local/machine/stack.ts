@@ -1,4 +1,5 @@
 /** A machine with clusters and a git server: what the demo and `starling local up` run on. */
+
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
@@ -17,6 +18,7 @@ import { zeroId } from "#local/git/repository.ts";
 import { type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 import { localEksAuthenticator, registerEksClusters } from "#local/machine/register-eks-clusters.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 
 export interface Stack {
@@ -60,13 +62,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const clusters = await startClusterHost({
       authenticator: localEksAuthenticator(machine.eks),
       guard: onlyFromHere,
-      ...(options.clusterState === undefined ? {} : { stateDir: options.clusterState }),
-      ...(options.clusterPort === undefined ? {} : { port: options.clusterPort }),
+      ...defined({ stateDir: options.clusterState, port: options.clusterPort }),
     });
     stops.push(() => clusters.stop());
     const git: GitServer = await startGitServer({
       root: options.repositories,
-      ...(options.gitPort === undefined ? {} : { port: options.gitPort }),
+      ...defined({ port: options.gitPort }),
       tls: certificate,
       credentials,
       async onPush(repository, updates) {

@@ -3,6 +3,7 @@
  * the machine's file, which only its owner can read. A Unix socket would need no token, but its path has at most 107
  * bytes, and a state folder may be anywhere.
  */
+
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
@@ -10,6 +11,7 @@ import { LocalFailure } from "#local/base/local-failure.ts";
 import { serveOnLoopback } from "#local/base/loopback-server.ts";
 import { readBytesUpTo } from "#local/base/read-bytes.ts";
 import type { FaultControl } from "#local/faults/fault-control.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 
 export const controlAddressSchema = z.object({ url: z.string(), token: z.string() });
@@ -65,7 +67,7 @@ async function answer(request: IncomingMessage, { faults, token }: Served): Prom
         const sent = await readBytesUpTo(maxBodyBytes, request);
         if (sent === undefined) return { status: 413, body: { message: "Request Entity Too Large" } };
         const { target, settings, seed } = changeSchema.parse(JSON.parse(sent.toString("utf8")));
-        const changed = await faults.set({ target, settings, ...(seed === undefined ? {} : { seed }) });
+        const changed = await faults.set({ target, settings, ...defined({ seed }) });
         return { status: 200, body: [changed] };
       }
       case "DELETE":

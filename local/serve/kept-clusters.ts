@@ -1,4 +1,5 @@
 /** The clusters a machine in the background keeps in sync, of whichever kind was chosen. */
+
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { LocalFailure } from "#local/base/local-failure.ts";
@@ -9,6 +10,7 @@ import { locateKubeAssets } from "#local/clusters/locate-kube-assets.ts";
 import { createToken, keepTokenFresh, makeAccount, ownCluster, serverVersion } from "#local/clusters/own-cluster.ts";
 import { addFleet, type Stack } from "#local/machine/stack.ts";
 import type { ClusterChoice } from "#local/serve/state-folder.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
@@ -72,7 +74,7 @@ async function keepApiServer(
     assets,
     folder: join(folder, "kube-apiserver"),
     controllers: assets.kubeControllerManager === undefined ? "off" : "on",
-    ...(port === undefined ? {} : { port }),
+    ...defined({ port }),
   });
   try {
     await register(stack, { name: ENVTEST_NAME, cluster: server, token: server.token });
@@ -133,8 +135,7 @@ async function register({ machine, session }: Stack, { name, cluster, token }: R
   const endpoint = {
     server,
     token: { secret: tokenSecret(name) },
-    ...(caData === undefined ? {} : { caData }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    ...defined({ caData, tlsServerName }),
   };
   await session.apply([{ apiVersion: API_VERSION, kind: "Cluster", metadata: { name }, spec: { endpoint } }]);
 }

@@ -1,4 +1,5 @@
 /** Starling on this machine with a memory: what `starling local up` runs in the background. */
+
 import { join } from "node:path";
 import { z } from "zod";
 import { quiet } from "#local/aws/wire/fault-options.ts";
@@ -21,6 +22,7 @@ import {
   readIdentity,
   writeIdentity,
 } from "#local/serve/state-folder.ts";
+import { defined } from "#shared/base/defined.ts";
 
 /** What a start is asked for; what is left out is what the folder has, or a default. */
 export const servePlanSchema = z.strictObject({
@@ -90,7 +92,7 @@ async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
     accessKey: known?.accessKey ?? newAccessKey(),
     gitTls: known?.gitTls ?? (await createTlsCertificate()),
     gitPassword: known?.gitPassword ?? newGitPassword(),
-    ...(installationId === undefined ? {} : { installationId }),
+    ...defined({ installationId }),
     clusters: clusters ?? { kind: "embedded", count: DEFAULT_CLUSTERS },
     ports: { ...known?.ports, ...plan.ports },
     ...(known?.repository === undefined ? {} : { repository: known.repository }),
@@ -107,13 +109,11 @@ function stackOptions(
     clusterState: join(folder, "clusters"),
     accessKey,
     gitTls,
-    ...(gitPassword === undefined ? {} : { gitPassword }),
-    ...(installationId === undefined ? {} : { installationId }),
+    ...defined({ gitPassword, installationId }),
     seed: SEED,
     faults: quiet,
     database: "pipe",
-    ...(ports.api === undefined ? {} : { apiPort: ports.api }),
-    ...(ports.git === undefined ? {} : { gitPort: ports.git }),
+    ...defined({ apiPort: ports.api, gitPort: ports.git }),
     ...(ports.clusters === undefined || clusters.kind !== "embedded" ? {} : { clusterPort: ports.clusters }),
   };
 }
@@ -122,7 +122,7 @@ function portsOf(stack: Stack, { port }: KeptClusters): MachineFile["ports"] {
   return {
     api: Number(new URL(stack.machine.api.endpoint).port),
     git: Number(new URL(stack.git.url("any")).port),
-    ...(port === undefined ? {} : { clusters: port }),
+    ...defined({ clusters: port }),
   };
 }
 

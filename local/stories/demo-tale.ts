@@ -6,6 +6,7 @@ import { addFleet, rings, type Stack } from "#local/machine/stack.ts";
 import type { DemoOptions } from "#local/stories/demo-options.ts";
 import { demoCommits, demoPath } from "#local/stories/demo-repository.ts";
 import { type FleetView, RolloutStory } from "#local/stories/rollout-story.ts";
+import { defined } from "#shared/base/defined.ts";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 
@@ -118,7 +119,7 @@ function sourceOf(git: ReturnType<Stack["gitSpec"]>, ref: UserRepository["ref"])
     apiVersion: API_VERSION,
     kind: "Source",
     metadata: { name: source, namespace: demoNamespace },
-    spec: { git: { ...git, ...(ref === undefined ? {} : { ref }) }, interval: "1m" },
+    spec: { git: { ...git, ...defined({ ref }) }, interval: "1m" },
   };
 }
 

@@ -13,6 +13,7 @@ import {
   secretProperties,
   tableProperties,
 } from "#local/template/resource-schemas.ts";
+import { defined } from "#shared/base/defined.ts";
 
 /** Metadata by which infra/constructs/starling-function.ts says whose code a function is. */
 const FOLDER = "starling:folder";
@@ -130,9 +131,11 @@ function queuePlan(queue: Found, dead: (logicalId: string) => string): QueuePlan
     visibilityTimeoutSeconds: properties.VisibilityTimeout,
     retentionSeconds: properties.MessageRetentionPeriod,
     delaySeconds: properties.DelaySeconds,
-    ...(ContentBasedDeduplication === undefined ? {} : { contentBasedDeduplication: ContentBasedDeduplication }),
-    ...(DeduplicationScope === undefined ? {} : { deduplicationScope: DeduplicationScope }),
-    ...(FifoThroughputLimit === undefined ? {} : { throughputLimit: FifoThroughputLimit }),
+    ...defined({
+      contentBasedDeduplication: ContentBasedDeduplication,
+      deduplicationScope: DeduplicationScope,
+      throughputLimit: FifoThroughputLimit,
+    }),
     ...(RedrivePolicy === undefined
       ? {}
       : {

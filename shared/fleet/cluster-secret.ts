@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import { isToken, putSecret, type SecretRefusal, secretMembers } from "#shared/fleet/bound-secret.ts";
 import { sameAuthority } from "#shared/kube/certificate-authority.ts";
 
@@ -12,8 +13,7 @@ export interface ClusterAddress {
 export function clusterSecret({ server, caData, tlsServerName, token }: ClusterAddress & { readonly token: string }) {
   return JSON.stringify({
     server,
-    ...(caData === undefined ? {} : { caData }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    ...defined({ caData, tlsServerName }),
     token,
   });
 }
@@ -58,7 +58,7 @@ function exampleFor({ server, caData, tlsServerName }: ClusterAddress): Readonly
   return {
     server,
     ...(caData === undefined ? {} : { caData: "<that of spec.endpoint>" }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    ...defined({ tlsServerName }),
     token: "<the token>",
   };
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { defined } from "#shared/base/defined.ts";
 import { canonicalJson, type Json, parseJson } from "#shared/base/json.ts";
 import { compareForApply } from "#shared/kube/apply-order.ts";
 import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
@@ -141,6 +142,6 @@ export function changeInventory({ progress: _, ...inventory }: Inventory, change
     ...inventory,
     entries: [...entries.values()].sort((a, b) => compareForApply(a.id, b.id)),
     definitions: change.definitions ?? inventory.definitions,
-    ...(change.progress === undefined ? {} : { progress: change.progress }),
+    ...defined({ progress: change.progress }),
   };
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { parseJson, stringifyJson } from "#shared/base/json.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -301,7 +302,7 @@ function write(
     metadata: {
       name: parentName(claim),
       namespace: parentNamespace,
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...defined({ resourceVersion }),
       labels: { ...(current ? labelsOf(current) : {}), [parentLabel]: setIdOf(claim) },
       annotations: {
         [toolingAnnotation]: tooling,

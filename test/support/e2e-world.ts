@@ -1,4 +1,5 @@
 /** The whole of Starling on this machine, with clusters and a git server, and a hand to drive it. */
+
 import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +17,7 @@ import type { ApiSession } from "#local/machine/api-session.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import { skewedSandboxes } from "#local/machine/skewed-sandboxes.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import type {
   ApiList,
@@ -143,7 +145,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const git = await startGitServer({
       root,
       tls,
-      ...(disturbGit === undefined ? {} : { disturb: disturbGit }),
+      ...defined({ disturb: disturbGit }),
       async onPush(repository, updates) {
         for (const update of webhook === "tells" ? updates : []) {
           if (update.before === zeroId && update.after === zeroId) continue;
@@ -262,7 +264,7 @@ async function scan(machine: Machine): Promise<readonly Row[]> {
       new ScanCommand({
         TableName: machine.environment.table,
         ConsistentRead: true,
-        ...(start === undefined ? {} : { ExclusiveStartKey: start }),
+        ...defined({ ExclusiveStartKey: start }),
       }),
     );
     rows.push(...((page.Items ?? []) as Row[]));

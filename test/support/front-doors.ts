@@ -15,6 +15,7 @@ import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { Log } from "#shared/ports.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -78,7 +79,7 @@ export async function startFrontDoors(): Promise<FrontDoors> {
         path: url.pathname,
         query: Object.fromEntries(url.searchParams),
         headers: { host: url.host, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body }),
+        ...defined({ body }),
       });
       return exchange(url, { method, headers: signed.headers, body });
     },

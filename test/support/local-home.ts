@@ -1,4 +1,5 @@
 /** Somebody at a terminal who has a git repository and runs Starling on one machine. */
+
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, vi } from "vitest";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type Ran, ranTo, type StartedProcess, startNode } from "#test/support/started-process.ts";
 
 const run = promisify(execFile);
@@ -60,7 +62,7 @@ export async function makeLocalHome(): Promise<LocalHome> {
     GIT_AUTHOR_EMAIL: "ana@example.com",
     GIT_COMMITTER_NAME: "ana",
     GIT_COMMITTER_EMAIL: "ana@example.com",
-    ...(KUBEBUILDER_ASSETS === undefined ? {} : { KUBEBUILDER_ASSETS }),
+    ...defined({ KUBEBUILDER_ASSETS }),
   };
   for (const each of [repository, env.TMPDIR]) mkdirSync(each);
 

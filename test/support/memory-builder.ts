@@ -1,4 +1,5 @@
 import { build } from "#functions/build/build.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Builder, BuildRequest, Built, KustomizeRunner } from "#shared/ports.ts";
@@ -16,7 +17,7 @@ export function memoryBuilder(blobs: MemoryBlobStore, kustomize: KustomizeRunner
         },
       };
       const job = { artifactDigest, path, artifactUrl: blobKeys.artifact(artifactDigest), renderingUrl: "memory" };
-      const answer = await build({ ...job, ...(render === undefined ? {} : { render }) }, { transfer, kustomize });
+      const answer = await build({ ...job, ...defined({ render }) }, { transfer, kustomize });
       if (answer.outcome === "done") return { digest: answer.digest, objects: answer.objects, bytes };
       const { code, message, permanent } = answer;
       throw new StarlingError(message, { code, retry: permanent ? "permanent" : "transient", data: { strike: true } });

@@ -1,5 +1,6 @@
 import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { randomIds } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
@@ -203,7 +204,7 @@ export class PlannerWorld {
       troubles: [],
       fence: 1,
       conditions: [],
-      ...(row.reconcile === undefined ? {} : { handledReconcile: row.reconcile }),
+      ...defined({ handledReconcile: row.reconcile }),
     };
     const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: `${phase}#${cluster}#${row.name}` };
     await this.table.write([{ put: next, when: { version: row.version } }]);

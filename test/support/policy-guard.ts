@@ -2,7 +2,9 @@
  * IAM on one machine: what the functions asked of AWS, held against the policies of the synthesized stacks. Emulators
  * allow everything, so a permission that is missing shows nowhere else.
  */
+
 import { callLine, type RecordedCall } from "#local/aws/proxy/call-recorder.ts";
+import { defined } from "#shared/base/defined.ts";
 import {
   functionNamed,
   listOf,
@@ -107,8 +109,7 @@ function wishOf({ action, resource, leadingKey, prefix }: RecordedCall): Wish {
   return {
     action,
     resource: policyResource(resource),
-    ...(leadingKey === undefined ? {} : { partition: leadingKey }),
-    ...(prefix === undefined ? {} : { prefix }),
+    ...defined({ partition: leadingKey, prefix }),
   };
 }
 

@@ -1,10 +1,12 @@
 /** Clusters of their own processes behind one recording proxy, which does what the embedded host does by itself. */
+
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { Agent, createServer, request as sendRequest } from "node:https";
 import type { ClusterConnection, Interceptor, RequestRecord } from "@starling/embedded-apiserver";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
@@ -49,7 +51,7 @@ async function startProxiedFleet(target: ClusterTarget, clock: () => number): Pr
       const userAgent = request.headers["user-agent"];
       const record: RequestRecord = {
         ...{ cluster: name, at: clock(), method, path, query, status, result },
-        ...(userAgent === undefined ? {} : { userAgent }),
+        ...defined({ userAgent }),
         dryRun: /(^|&)dryRun=All(&|$)/.test(query),
       };
       records.push(record);

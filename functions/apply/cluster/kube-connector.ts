@@ -3,6 +3,7 @@ import type { EksAccess, EksTarget } from "#shared/adapters/aws/eks-access.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import { type ClusterAddress, tokenFor } from "#shared/fleet/cluster-secret.ts";
@@ -101,8 +102,7 @@ export class KubeConnector implements ClusterConnector {
   #secretEndpoint({ server, caData, tlsServerName, token }: NonNullable<ClusterSpec["endpoint"]>): KubeEndpoint {
     const address = {
       server,
-      ...(caData === undefined ? {} : { caData }),
-      ...(tlsServerName === undefined ? {} : { tlsServerName }),
+      ...defined({ caData, tlsServerName }),
     };
     return {
       ...address,

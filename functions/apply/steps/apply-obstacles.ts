@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import type { ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
 import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
@@ -22,6 +23,6 @@ export function obstaclesOf({ objects }: ApplySetResult): ApplyObstacles {
       message: failure.message,
     })),
     final: failures.some(({ failure }) => !failure.retryable),
-    ...(waiting === undefined ? {} : { waiting }),
+    ...defined({ waiting }),
   };
 }

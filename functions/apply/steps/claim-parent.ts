@@ -1,4 +1,5 @@
 import type { VerbContext } from "#functions/apply/steps/verb.ts";
+import { defined } from "#shared/base/defined.ts";
 import { ensureParent, type ParentResult } from "#shared/kube/engine/ensure-parent.ts";
 import type { GroupKind } from "#shared/kube/object-id.ts";
 
@@ -12,7 +13,7 @@ export function claimParent(context: VerbContext, groupKinds: readonly GroupKind
   return ensureParent(client, {
     claim,
     groupKinds: [...groupKinds, ...foreign],
-    ...(clusterUid === undefined ? {} : { expectedClusterUid: clusterUid }),
+    ...defined({ expectedClusterUid: clusterUid }),
     ...(settledThrough === undefined ? {} : { settledThrough, unsettled: applied?.unsettled }),
   });
 }

@@ -1,5 +1,6 @@
 /** What an earlier run of the same attempt did, recorded in the inventory while the attempt needs more than one run. */
 
+import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { rankOf, ranks } from "#shared/kube/apply-order.ts";
 import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
@@ -10,7 +11,7 @@ import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 export function progressOf({ progress }: Inventory, { desired }: Pick<SyncRow, "desired">): Progress {
   const { attempt, renderDigest } = desired;
   if (progress?.attempt === attempt && progress.renderDigest === renderDigest) return progress;
-  return { attempt, ...(renderDigest === undefined ? {} : { renderDigest }), applied: [], settled: [] };
+  return { attempt, ...defined({ renderDigest }), applied: [], settled: [] };
 }
 
 export function progressAfter(

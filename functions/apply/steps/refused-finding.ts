@@ -1,5 +1,6 @@
 import { otherCluster } from "#functions/apply/steps/identity-finding.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { ParentResult } from "#shared/kube/engine/ensure-parent.ts";
 
 /**
@@ -16,7 +17,6 @@ export function refusedFinding(
     phase: "Failed",
     reason,
     message,
-    ...(remembered === undefined ? {} : { remembered }),
-    ...(clusterUid === undefined ? {} : { clusterUid }),
+    ...defined({ remembered, clusterUid }),
   };
 }

@@ -12,6 +12,7 @@ import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
 import { unrecordedIds } from "#functions/apply/steps/unrecorded-ids.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
 import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { Applied } from "#shared/fleet/rows/sync-row.ts";
 import { healthFinding } from "#shared/fleet/sync/observe.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
@@ -77,7 +78,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
       ...unfinished(result, { goesOn }),
       ...claimed,
       warnings,
-      ...(inventory === undefined ? {} : { inventory }),
+      ...defined({ inventory }),
     };
   }
 
@@ -95,7 +96,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
   });
   const inventory = await saveInventory(context, after);
   const named = left.lost.length === 0 ? {} : { foreign: await findForeign(context, after) };
-  const stored = { ...claimed, warnings, ...(inventory === undefined ? {} : { inventory }), ...named };
+  const stored = { ...claimed, warnings, ...defined({ inventory }), ...named };
   if (pruned?.outcome === "withheld") {
     return { ...withheldFinding("everything was applied; nothing is pruned", pruned.why), ...stored };
   }

@@ -7,6 +7,7 @@ import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { unrecordedIds } from "#functions/apply/steps/unrecorded-ids.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { deleteSet } from "#shared/kube/engine/delete-set.ts";
 import { changeInventory } from "#shared/kube/inventory.ts";
@@ -66,7 +67,7 @@ async function deleteOver({ context, inventory: before, told }: Recalled): Promi
   const after = changeInventory(before, { recorded: [], settled, progress });
   const inventory = await saveInventory(context, after);
   const handled = asked === undefined || result.outcome !== "done" ? {} : { handledPrune: asked.number };
-  const stored = { clusterUid: parent.clusterUid, ...handled, ...(inventory === undefined ? {} : { inventory }) };
+  const stored = { clusterUid: parent.clusterUid, ...handled, ...defined({ inventory }) };
   const objects = { total: after.entries.length, ready: 0, failed: 0, foreign: 0 };
   if (result.outcome !== "done") {
     return { ...pruneFinding(result, { waiting: "Deleting", failed: "DeleteFailed" }), objects, ...stored };

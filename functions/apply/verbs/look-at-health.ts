@@ -5,6 +5,7 @@ import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { troubleOf } from "#functions/apply/steps/trouble-of.ts";
 import { isLeftAway } from "#functions/apply/steps/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { healthFinding, type SeenHealth } from "#shared/fleet/sync/observe.ts";
 import { checkHealth, type HealthReport, type UnreadyObject } from "#shared/kube/engine/check-health.ts";
@@ -23,7 +24,7 @@ export async function lookAtHealth(context: VerbContext): Promise<VerbResult> {
   const finding = await lookOver(recalled);
   if (recalled.told.rebuilt === undefined) return finding;
   const inventory = await saveInventory(recalled.context, recalled.inventory);
-  return toldWith(recalled, { ...finding, ...(inventory === undefined ? {} : { inventory }) });
+  return toldWith(recalled, { ...finding, ...defined({ inventory }) });
 }
 
 async function lookOver({ context, inventory: stored }: Recalled): Promise<VerbResult> {

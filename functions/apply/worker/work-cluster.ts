@@ -12,6 +12,7 @@ import { endOfTurn, inTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { type Apart, begunAt, deathAmong, survived, takenApart } from "#functions/apply/worker/worker-deaths.ts";
 import { allItems } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { due, hasCome, later } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -255,7 +256,7 @@ function lostRendering({ desired, namespace, subject }: SyncRow, { reason }: Obs
     input,
     notify: subject,
     ...(source === undefined ? {} : { source: { namespace, name: source } }),
-    ...(renderDigest === undefined ? {} : { lost: renderDigest }),
+    ...defined({ lost: renderDigest }),
   };
 }
 

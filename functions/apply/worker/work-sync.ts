@@ -11,6 +11,7 @@ import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
 import { probeSync } from "#functions/apply/verbs/probe-sync.ts";
 import { pruneForeign } from "#functions/apply/verbs/prune-foreign.ts";
 import { verifySync } from "#functions/apply/verbs/verify-sync.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
@@ -135,12 +136,12 @@ async function carryOut(look: Look, gate: WriteGate, context: SyncContext): Prom
     acceptedToken: row.recovered?.remembered.token,
     mayBeNew: !mustBeRemembered(row),
     ...(row.observed?.inventory === undefined ? {} : { inventory: row.observed.inventory }),
-    ...(row.desired.renderDigest === undefined ? {} : { renderDigest: row.desired.renderDigest }),
+    ...defined({ renderDigest: row.desired.renderDigest }),
   };
-  const asked = { row, claim, clusterUid, deadline, ports, gate, ...(withheld === undefined ? {} : { withheld }) };
+  const asked = { row, claim, clusterUid, deadline, ports, gate, ...defined({ withheld }) };
   const { result, contact } = await run(verb, asked, cluster);
   const now = ports.clock.now();
-  const seen = seenCluster(cluster, { result, now, ...(contact === undefined ? {} : { contact }) });
+  const seen = seenCluster(cluster, { result, now, ...defined({ contact }) });
   return {
     row: look.row,
     observed: observe(row, result, { now, fence }),
@@ -158,7 +159,7 @@ function heldFor(row: SyncRow, { name, by, reason, until }: Freeze, now: Date): 
   const at = now.toISOString();
   const before = heldBy(row);
   const since = before?.name === name ? before.since : at;
-  return { name, by, reason, ...(until === undefined ? {} : { until }), attempt: row.desired.attempt, since, at };
+  return { name, by, reason, ...defined({ until }), attempt: row.desired.attempt, since, at };
 }
 
 export function isSuspended(subject: SubjectRow | undefined): boolean {

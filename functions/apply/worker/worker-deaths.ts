@@ -5,6 +5,7 @@
 
 import type { Lease } from "#functions/apply/lease/lease.ts";
 import { isSuspended, type SyncOutcome } from "#functions/apply/worker/work-sync.ts";
+import { defined } from "#shared/base/defined.ts";
 import { later, restSeconds } from "#shared/fleet/rows/due.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
@@ -51,8 +52,7 @@ export function deathAmong(
   const wasAlone = begun?.alone === true;
   const alone = (deathsAt(row, now)?.alone ?? 0) + (wasAlone ? 1 : 0);
   const marked: SyncRow = { ...row, deaths: { wants: wantsOf(row), at: now.toISOString(), alone } };
-  if (!wasAlone || alone < DEATHS_TO_REST)
-    return { row: marked, ...(row.held === undefined ? {} : { held: row.held }) };
+  if (!wasAlone || alone < DEATHS_TO_REST) return { row: marked, ...defined({ held: row.held }) };
   const { observed: _another, ...anew } = marked;
   const known = isOfAnother(marked, identityOf(cluster)) ? anew : marked;
   return { row: marked, observed: observe(known, restFinding(alone, now), { now, fence }) };

@@ -18,6 +18,7 @@ import {
 } from "#local/aws/iam/sts-operations.ts";
 import { serveOnLoopback } from "#local/base/loopback-server.ts";
 import { readBytesUpTo } from "#local/base/read-bytes.ts";
+import { defined } from "#shared/base/defined.ts";
 
 /** One request whose signature was right. */
 export interface EksStsCall {
@@ -163,7 +164,7 @@ export async function startEksAndSts(options: EksStsServerOptions): Promise<EksS
       // What fails here is the reading of a request whose sender has left.
       respond(request, response).catch(() => response.destroy());
     },
-    { hosts: stsHosts, ...(options.port === undefined ? {} : { port: options.port }) },
+    { hosts: stsHosts, ...defined({ port: options.port }) },
   );
   return {
     endpoint: listening.origin,

@@ -2,9 +2,11 @@
  * The rules by which EKS checks a cluster token, one by one and in their order: those of kubernetes-sigs/
  * aws-iam-authenticator, pkg/token/token.go as of 2026-07-14. The messages are its own.
  */
+
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { canonicalArn, sessionNameOf } from "#local/aws/iam/principal-arns.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export interface EksVerifierOptions {
   /** The cluster id that tokens are bound to: its name. */
@@ -203,7 +205,7 @@ async function askSts(
     canonicalArn: canonicalArn(result.Arn),
     accountId: result.Account,
     userId: sessionName === undefined ? result.UserId : (result.UserId.split(":")[0] ?? ""),
-    ...(sessionName === undefined ? {} : { sessionName }),
+    ...defined({ sessionName }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Invocation, LambdaFunction } from "#local/aws/lambda/lambda-functi
 import { restJsonError } from "#local/aws/wire/aws-error-replies.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
 import type { Forward } from "#local/aws/wire/fault-context.ts";
+import { defined } from "#shared/base/defined.ts";
 
 const invocationPath = /^\/2015-03-31\/functions\/([^/?]+)\/invocations$/;
 
@@ -27,7 +28,7 @@ export function lambdaApi(find: (functionName: string) => LambdaFunction | undef
     const invocation = await lambda.invoke({
       event: JSON.parse(body.toString() || "null"),
       killed: new AbortController().signal,
-      ...(tenantId === undefined ? {} : { tenantId }),
+      ...defined({ tenantId }),
       traces: [trace],
     });
     return replyTo(invocation, lambda);

@@ -1,4 +1,5 @@
 import type { Message } from "@aws-sdk/client-sqs";
+import { defined } from "#shared/base/defined.ts";
 
 /** A record of the event that Lambda makes of an SQS message. */
 export interface SqsRecord {
@@ -34,7 +35,7 @@ function sqsRecord(message: Message, queueArn: string): SqsRecord {
   const messageAttributes = Object.entries(message.MessageAttributes ?? {}).map(([name, attribute]) => [
     name,
     {
-      ...(attribute.StringValue === undefined ? {} : { stringValue: attribute.StringValue }),
+      ...defined({ stringValue: attribute.StringValue }),
       ...(attribute.BinaryValue === undefined
         ? {}
         : { binaryValue: Buffer.from(attribute.BinaryValue).toString("base64") }),

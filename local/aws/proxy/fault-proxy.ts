@@ -22,6 +22,7 @@ import type { FaultContext, Forward, ServiceFront } from "#local/aws/wire/fault-
 import { type FaultOptions, quiet } from "#local/aws/wire/fault-options.ts";
 import { type LoopbackServer, serveOnLoopback } from "#local/base/loopback-server.ts";
 import { createRandom } from "#local/base/random.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export type Endpoints = Readonly<Record<AwsService, string>>;
 
@@ -192,7 +193,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
       (request, response) => {
         serve(service, { request, response }).catch((error: unknown) => answerBroken(response, error));
       },
-      { server: { keepAliveTimeout: keepAliveTimeoutMs }, ...(port === undefined ? {} : { port }) },
+      { server: { keepAliveTimeout: keepAliveTimeoutMs }, ...defined({ port }) },
     );
   }
 

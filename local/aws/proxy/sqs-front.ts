@@ -7,6 +7,7 @@ import { type AwsCall, withBody } from "#local/aws/wire/aws-call.ts";
 import { jsonReply } from "#local/aws/wire/aws-error-replies.ts";
 import type { HttpReply, HttpRequest } from "#local/aws/wire/emulator-client.ts";
 import type { FaultContext, Forward } from "#local/aws/wire/fault-context.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export interface SqsFrontOptions {
   readonly context: FaultContext;
@@ -153,7 +154,7 @@ function copyOf(message: Outgoing): Outgoing {
 /** What SQS answers about a message it took; the SDK verifies the digest of the body. */
 function acceptance({ Id, MessageBody = "", MessageGroupId }: Outgoing): object {
   return {
-    ...(Id === undefined ? {} : { Id }),
+    ...defined({ Id }),
     MessageId: randomUUID(),
     MD5OfMessageBody: createHash("md5").update(MessageBody).digest("hex"),
     ...(MessageGroupId === undefined ? {} : { SequenceNumber: "0" }),
@@ -172,5 +173,5 @@ function mergeReply(call: AwsCall, { reply, accepted }: PartialReply): HttpReply
     readonly Successful?: readonly object[];
     readonly Failed?: readonly object[];
   };
-  return jsonReply(200, { Successful: [...Successful, ...accepted], ...(Failed === undefined ? {} : { Failed }) });
+  return jsonReply(200, { Successful: [...Successful, ...accepted], ...defined({ Failed }) });
 }

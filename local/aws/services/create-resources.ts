@@ -1,4 +1,5 @@
 /** Makes on the emulators what templates describe; what a kept state already has, stays and is brought up to date. */
+
 import { CreateTableCommand, type DynamoDBClient, ResourceInUseException } from "@aws-sdk/client-dynamodb";
 import { BucketAlreadyOwnedByYou, CreateBucketCommand, type S3Client } from "@aws-sdk/client-s3";
 import {
@@ -17,6 +18,7 @@ import {
 } from "@aws-sdk/client-sqs";
 import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
 import type { QueuePlan, TablePlan } from "#local/template/machine-plan.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export async function createTable(dynamo: Pick<DynamoDBClient, "send">, table: TablePlan): Promise<void> {
   try {
@@ -115,8 +117,7 @@ function queueAttributes(queue: QueuePlan, rate: number): Record<string, string>
     ...(contentBasedDeduplication === undefined
       ? {}
       : { ContentBasedDeduplication: String(contentBasedDeduplication) }),
-    ...(deduplicationScope === undefined ? {} : { DeduplicationScope: deduplicationScope }),
-    ...(throughputLimit === undefined ? {} : { FifoThroughputLimit: throughputLimit }),
+    ...defined({ DeduplicationScope: deduplicationScope, FifoThroughputLimit: throughputLimit }),
     VisibilityTimeout: String(Math.ceil(queue.visibilityTimeoutSeconds / rate)),
     MessageRetentionPeriod: String(retention),
     DelaySeconds: String(Math.ceil(queue.delaySeconds / rate)),

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
+import { defined } from "#shared/base/defined.ts";
 
 export interface SecretStoreOptions {
   readonly stateDir?: string;
@@ -95,7 +96,7 @@ export async function createSecretStore({ stateDir, region = localRegion }: Secr
     const suffix = createHash("sha256").update(`${name} ${randomUUID()}`).digest("hex").slice(0, 6);
     const empty: Secret = {
       name,
-      ...(Description === undefined ? {} : { description: Description }),
+      ...defined({ description: Description }),
       arn: `arn:aws:secretsmanager:${region}:${localAccountId}:secret:${name}-${suffix}`,
       createdSeconds: Date.now() / 1000,
       changedSeconds: Date.now() / 1000,
@@ -130,8 +131,7 @@ export async function createSecretStore({ stateDir, region = localRegion }: Secr
       ARN: secret.arn,
       Name: secret.name,
       VersionId: version.id,
-      ...(version.secretString === undefined ? {} : { SecretString: version.secretString }),
-      ...(version.secretBinary === undefined ? {} : { SecretBinary: version.secretBinary }),
+      ...defined({ SecretString: version.secretString, SecretBinary: version.secretBinary }),
       VersionStages: stagesOf(secret, version.id),
       CreatedDate: version.createdSeconds,
     };
@@ -143,7 +143,7 @@ export async function createSecretStore({ stateDir, region = localRegion }: Secr
     return {
       ARN: secret.arn,
       Name: secret.name,
-      ...(secret.description === undefined ? {} : { Description: secret.description }),
+      ...defined({ Description: secret.description }),
       CreatedDate: secret.createdSeconds,
       LastChangedDate: secret.changedSeconds,
       VersionIdsToStages: Object.fromEntries(versions.filter(([, stages]) => stages.length > 0)),
@@ -184,8 +184,7 @@ function withVersion(secret: Secret, request: SecretRequest): Secret {
   }
   const version: Version = {
     id,
-    ...(SecretString === undefined ? {} : { secretString: SecretString }),
-    ...(SecretBinary === undefined ? {} : { secretBinary: SecretBinary }),
+    ...defined({ secretString: SecretString, secretBinary: SecretBinary }),
     createdSeconds: Date.now() / 1000,
   };
   const replaced = secret.stages[current];

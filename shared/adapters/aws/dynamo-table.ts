@@ -11,6 +11,7 @@ import {
 import { readableRow } from "#shared/adapters/aws/readable-row.ts";
 import { refuseLargeRows, rowTooLarge } from "#shared/adapters/aws/row-limit.ts";
 import { systemClock } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import { keyText, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
@@ -118,7 +119,7 @@ export class DynamoTable implements Table {
           KeyConditionExpression: `pk = :pk${range.text}`,
           ExpressionAttributeValues: { ":pk": query.pk, ...range.values },
           ScanIndexForward: query.newestFirst !== true,
-          ...(query.limit === undefined ? {} : { Limit: query.limit }),
+          ...defined({ Limit: query.limit }),
           ...startAfter(query.after, { partition: ["pk", query.pk], others: ["sk"] }),
         }),
       ),
@@ -143,7 +144,7 @@ export class DynamoTable implements Table {
           KeyConditionExpression: `#pk = :pk${range.text}`,
           ExpressionAttributeNames: { "#pk": pk, ...(range.text === "" ? {} : { "#sk": sk }) },
           ExpressionAttributeValues: { ":pk": query.pk, ...range.values },
-          ...(query.limit === undefined ? {} : { Limit: query.limit }),
+          ...defined({ Limit: query.limit }),
           ...startAfter(query.after, { partition: [pk, query.pk], others: ["pk", "sk", sk] }),
         }),
       ),
@@ -366,6 +367,6 @@ function exhausted(message: string, cause?: unknown): StarlingError {
   return new StarlingError(message, {
     code: "TableBusy",
     retry: "transient",
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 }

@@ -3,6 +3,7 @@ import { type EksClusterOptions, EksClusters, type EksEndpoint } from "#shared/a
 import { eksToken } from "#shared/adapters/aws/eks-token.ts";
 import { type Identity, RoleSessions, type SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 
 /** A cluster, and the role it is reached with; none: as the function itself. */
@@ -78,5 +79,5 @@ export class EksAccess {
 }
 
 function identityOf({ cluster, role }: EksTarget): Identity {
-  return { region: cluster.region, ...(role === undefined ? {} : { role }) };
+  return { region: cluster.region, ...defined({ role }) };
 }

@@ -2,6 +2,7 @@ import { DescribeClusterCommand, type EKSClient, EKSServiceException } from "@aw
 import type { Identity, RoleSessions, SessionCredentials } from "#shared/adapters/aws/role-sessions.ts";
 import { SharedQuestions } from "#shared/adapters/aws/shared-questions.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 
@@ -147,6 +148,6 @@ function notFound({ arn }: EksArn, found: string | undefined, cause?: unknown): 
   const what = found === undefined ? "no such cluster" : `another one of that name, ${found}`;
   return new StarlingError(
     `EKS knows ${what} where Starling asks for ${arn}; correct spec.eks.arn, or name a role of the cluster's account in spec.access.role`,
-    { code: "EksClusterNotFound", retry: "transient", data: { arn }, ...(cause === undefined ? {} : { cause }) },
+    { code: "EksClusterNotFound", retry: "transient", data: { arn }, ...defined({ cause }) },
   );
 }

@@ -1,5 +1,6 @@
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { type EksArn, stsHost } from "#shared/fleet/eks-arn.ts";
 
@@ -31,7 +32,7 @@ export async function eksToken(
   const hostname = stsHost(cluster);
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   const signer = new SignatureV4({
-    credentials: { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) },
+    credentials: { accessKeyId, secretAccessKey, ...defined({ sessionToken }) },
     region: cluster.region,
     service: "sts",
     sha256: Sha256,

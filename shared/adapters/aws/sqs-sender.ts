@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { SendMessageBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import { systemClock } from "#shared/adapters/system.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import { type Message, type QueueName, type SubjectRef, subjectKey } from "#shared/messages.ts";
@@ -76,7 +77,7 @@ function entryOf(message: Message, id: string) {
   return {
     Id: id,
     MessageBody: JSON.stringify(body),
-    ...(delaySeconds === undefined ? {} : { DelaySeconds: delaySeconds }),
+    ...defined({ DelaySeconds: delaySeconds }),
     ...(message.to === "rollout"
       ? { MessageGroupId: groupOf(message.subject), MessageDeduplicationId: randomUUID() }
       : {}),

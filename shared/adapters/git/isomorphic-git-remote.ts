@@ -13,6 +13,7 @@ import { Pace } from "#shared/adapters/git/pace.ts";
 import { PackObjects } from "#shared/adapters/git/pack-objects.ts";
 import { readFiles } from "#shared/adapters/git/read-files.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { GitCredentials, GitRef, GitRemote, GitRepository, GitTree } from "#shared/ports.ts";
@@ -105,7 +106,7 @@ export class IsomorphicGitRemote implements GitRemote {
   #http(timeoutSeconds: number): GitHttp {
     const { rules, ca } = this.#options;
     const { maxListingBytes, maxRefs } = this.#limits;
-    return new GitHttp({ rules, timeoutSeconds, maxListingBytes, maxRefs, ...(ca === undefined ? {} : { ca }) });
+    return new GitHttp({ rules, timeoutSeconds, maxListingBytes, maxRefs, ...defined({ ca }) });
   }
 }
 
@@ -135,8 +136,7 @@ function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): 
   return {
     ref: ref.ref,
     oid,
-    ...(peeled === undefined ? {} : { peeled }),
-    ...(target === undefined ? {} : { target }),
+    ...defined({ peeled, target }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { malformed, refusal } from "#shared/adapters/kube/kube-sender.ts";
 import { nameOf } from "#shared/adapters/kube/object-shape.ts";
+import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import type { KindInfo } from "#shared/kube/cluster-client.ts";
@@ -128,7 +129,7 @@ function readPlainGroup(item: Json): Group {
 
 function announced(group: string, version: string): AnnouncedVersion {
   const problem = groupProblem(group, version);
-  return { version, ...(problem === undefined ? {} : { served: problem }) };
+  return { version, ...defined({ served: problem }) };
 }
 
 function groupProblem(group: string, version: string): ServedKinds | undefined {

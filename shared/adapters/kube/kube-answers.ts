@@ -1,4 +1,5 @@
 import type { TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type Json, parseJson } from "#shared/base/json.ts";
 import type { ErrorCause } from "#shared/kube/apply-error.ts";
 import { KubeError, type KubeRequestSummary } from "#shared/kube/kube-error.ts";
@@ -25,7 +26,7 @@ export function errorFrom(summary: KubeRequestSummary, answer: TransportAnswer):
       status: answer.status,
       message: stringAt(body, "message") ?? "",
       causes: listAt(body, "details", "causes").map(readCause),
-      ...(reason === undefined ? {} : { reason }),
+      ...defined({ reason }),
     },
     Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {},
   );

@@ -7,6 +7,7 @@ import { listPages } from "#shared/adapters/kube/list-pages.ts";
 import { nameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { isJsonObject, type Json, stringifyJson } from "#shared/base/json.ts";
 import { pathSegmentProblem } from "#shared/base/path-segment.ts";
@@ -135,7 +136,7 @@ class KubeClusterClient implements ClusterClient {
       parameters: labelSelector === undefined ? {} : { labelSelector },
       secret: isSecret(kind),
       ...(metadataOnly ? { accept: metadataOfList } : {}),
-      ...(maxItems === undefined ? {} : { maxItems }),
+      ...defined({ maxItems }),
       take: (item, request, index) => {
         const object = readObject(kind, item, { request, what: `items[${index}].` });
         return keep(object) ? object : undefined;

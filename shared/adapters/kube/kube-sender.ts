@@ -9,6 +9,7 @@ import { errorFrom } from "#shared/adapters/kube/kube-answers.ts";
 import type { KubeTransport, TransportAnswer } from "#shared/adapters/kube/kube-transport.ts";
 import { retryPolicy } from "#shared/adapters/kube/retry-policy.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type Json, parseJson } from "#shared/base/json.ts";
 import { jsonExtent } from "#shared/base/json-extent.ts";
 import { retrying } from "#shared/base/retrying.ts";
@@ -83,12 +84,12 @@ export class KubeSender {
       method: request.method,
       path: request.path,
       headers: {
-        ...(request.accept === undefined ? {} : { accept: request.accept }),
+        ...defined({ accept: request.accept }),
         ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
         ...(impersonate === undefined ? {} : { "impersonate-user": impersonate.user }),
         ...(impersonate?.groups === undefined ? {} : { "impersonate-group": [...impersonate.groups] }),
       },
-      ...(request.body === undefined ? {} : { body: request.body }),
+      ...defined({ body: request.body }),
       secret: request.secret === true,
       timeoutMs: Math.min(requestTimeoutMs, deadlineMs - clock.now().getTime()),
       maxBodyBytes: request.limit.bytes,

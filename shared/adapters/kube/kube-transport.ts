@@ -3,6 +3,7 @@ import { Agent, request as sendRequest } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { AnswerBody } from "#shared/adapters/kube/answer-body.ts";
 import { clusterAddresses, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { starlingVersion } from "#shared/base/version.ts";
 import { readAuthority } from "#shared/kube/certificate-authority.ts";
@@ -80,7 +81,7 @@ export class KubeTransport {
       scheduling: "lifo",
       lookup: guardedLookup(clusterAddresses),
       ...(endpoint.caData === undefined ? {} : { ca: authorityOf(endpoint.server, endpoint.caData) }),
-      ...(endpoint.tlsServerName === undefined ? {} : { servername: endpoint.tlsServerName }),
+      ...defined({ servername: endpoint.tlsServerName }),
       ...certificateOptions(endpoint),
     });
   }

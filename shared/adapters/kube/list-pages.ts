@@ -1,6 +1,7 @@
 import { answerLimits, listLimits } from "#shared/adapters/kube/answer-budget.ts";
 import { type KubeRequest, type KubeSender, malformed, refusal } from "#shared/adapters/kube/kube-sender.ts";
 import { nameOf } from "#shared/adapters/kube/object-shape.ts";
+import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
@@ -81,7 +82,7 @@ function requestOf<T>(
     secret,
     limit: answerLimits.page,
     holds: true,
-    ...(accept === undefined ? {} : { accept }),
+    ...defined({ accept }),
   };
 }
 

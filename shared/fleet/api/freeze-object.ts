@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
@@ -32,7 +33,7 @@ export function freezeObject(
     spec: {
       ...(clusters === undefined ? {} : { clusters: clusters.text }),
       reason,
-      ...(until === undefined ? {} : { until }),
+      ...defined({ until }),
     },
     status: { by, clusters: seen.clusters, inForce: isInForce({ until }, seen.now) },
   };

@@ -1,4 +1,5 @@
 /** Objects as the API gives them and the CLI shows them: Kubernetes' shape around Starling's rows. */
+import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
@@ -172,7 +173,7 @@ export function clusterObject(
 }
 
 function frozenBy({ name, by, reason, until }: FrozenBy): FrozenBy {
-  return { name, by, reason, ...(until === undefined ? {} : { until }) };
+  return { name, by, reason, ...defined({ until }) };
 }
 
 function countSyncs(syncs: readonly CountedSync[]): SyncCounts {
@@ -243,7 +244,7 @@ export function rolloutObject(row: RolloutRow): RolloutObject {
       subject: row.subject,
       number: row.number,
       revision: row.revision,
-      ...(row.fromRevision === undefined ? {} : { fromRevision: row.fromRevision }),
+      ...defined({ fromRevision: row.fromRevision }),
       trigger: row.trigger,
       plan: row.plan,
       strategy: row.strategy,
@@ -260,11 +261,9 @@ export function rolloutObject(row: RolloutRow): RolloutObject {
         name,
         size,
         counts,
-        ...(startedAt === undefined ? {} : { startedAt }),
-        ...(endedAt === undefined ? {} : { endedAt }),
+        ...defined({ startedAt, endedAt }),
       })),
-      ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
-      ...(row.supersededBy === undefined ? {} : { supersededBy: row.supersededBy }),
+      ...defined({ endedAt: row.endedAt, supersededBy: row.supersededBy }),
       failures: row.failures,
       transitions: row.transitions,
     },
@@ -284,10 +283,7 @@ export function targetItem(row: TargetRow, rollout: RolloutRow, syncs: readonly 
     stage: rollout.stages[row.stage]?.name ?? String(row.stage),
     state: row.state,
     reason: held === undefined || isDone(row.state) ? row.reason : freezeText(held),
-    ...(revision === undefined ? {} : { revision }),
-    ...(row.assignedAt === undefined ? {} : { assignedAt: row.assignedAt }),
-    ...(row.endedAt === undefined ? {} : { endedAt: row.endedAt }),
-    ...(row.preexisting === undefined ? {} : { preexisting: row.preexisting }),
+    ...defined({ revision, assignedAt: row.assignedAt, endedAt: row.endedAt, preexisting: row.preexisting }),
     ...(troubled === undefined ? {} : { sync: troubled.name }),
   };
 }
@@ -312,7 +308,7 @@ function statusOf(row: SyncRow, about: Parameters<typeof syncState>[1]): SyncSta
   const said = {
     state: syncState(row, about),
     desired,
-    ...(behind === undefined ? {} : { wanted: behind }),
+    ...defined({ wanted: behind }),
     ...(held === undefined ? {} : { frozen: { ...frozenBy(held), since: held.since } }),
   };
   if (row.observed === undefined) return { ...said, conditions: [] };
@@ -331,7 +327,7 @@ function head<Kind extends string>(
     kind,
     metadata: {
       name: row.name,
-      ...(row.namespace === undefined ? {} : { namespace: row.namespace }),
+      ...defined({ namespace: row.namespace }),
       uid: row.uid,
       generation: row.generation,
       resourceVersion: String(row.version),

@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import type { AnyObject, ApiObject } from "#shared/fleet/api/objects.ts";
 import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
@@ -33,7 +34,7 @@ export function unreadableObject<Kind extends AnyObject["kind"]>(
   return {
     apiVersion: API_VERSION,
     kind,
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    metadata: { name, ...defined({ namespace }) },
     spec: cluster === undefined ? {} : { cluster },
     status: {
       state: "Unreadable",

@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import type { Deadlines } from "#shared/fleet/rollout/judge.ts";
 import { type Brake, type Freeze, freezeOver, releasedAt } from "#shared/fleet/rows/brake-row.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
@@ -28,7 +29,6 @@ export function deadlinesUnder(rollout: Deadlines, hold: Hold | undefined): Dead
   const pausedAt = rollout.pausedAt ?? hold.freeze?.at;
   return {
     strategy: rollout.strategy,
-    ...(pausedAt === undefined ? {} : { pausedAt }),
-    ...(last === undefined ? {} : { resumedAt: last }),
+    ...defined({ pausedAt, resumedAt: last }),
   };
 }

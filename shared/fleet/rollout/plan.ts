@@ -1,5 +1,6 @@
 /** What a rollout is to do: pure functions from a subject, its sources and the fleet. */
 
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { renderPath } from "#shared/base/path-template.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
@@ -78,7 +79,7 @@ function pinned(
     artifactDigest: artifact.digest,
     path: template.path,
     apply: template.apply,
-    ...(template.render === undefined ? {} : { render: template.render }),
+    ...defined({ render: template.render }),
   };
 }
 
@@ -148,7 +149,7 @@ export function inputOf(template: PlannedTemplate, cluster: FleetRow): Rendering
   return {
     artifactDigest: template.artifactDigest,
     path: rendered.path,
-    ...(template.render === undefined ? {} : { render: template.render }),
+    ...defined({ render: template.render }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import type { Advance, Assignment, PlannerState, RenderingRequest } from "#shared/fleet/rollout/decision.ts";
 import { deadlineOf, type Verdict } from "#shared/fleet/rollout/judge.ts";
 import { type Freeze, freezeText } from "#shared/fleet/rows/brake-row.ts";
@@ -228,7 +229,7 @@ export class RolloutDraft {
       source: template.source,
       artifactDigest: template.artifactDigest,
       path: input.path,
-      ...(template.render === undefined ? {} : { render: template.render }),
+      ...defined({ render: template.render }),
     });
   }
 

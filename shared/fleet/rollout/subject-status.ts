@@ -1,4 +1,5 @@
 /** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
+import { defined } from "#shared/base/defined.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type DesiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
 import {
@@ -40,7 +41,7 @@ export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatu
     ...pick(rollout?.revision ?? row.status.revision, "revision"),
     ...pick(rollout?.number ?? row.status.rollout, "rollout"),
     state,
-    ...(clusters === undefined ? {} : { clusters }),
+    ...defined({ clusters }),
     asOf: now.toISOString(),
     conditions: [readyCondition(row, facts, { state, clusters, now })],
   };

@@ -4,6 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
+import { defined } from "#shared/base/defined.ts";
 import { textForm } from "#shared/fleet/rows/key-form.ts";
 import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 
@@ -33,7 +34,7 @@ export function dueAttributes(key: RowKey, at: string): DueAttributes {
 export function due<R extends Row>(row: R, at: string | undefined, dispatches?: number): R {
   const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = row;
   const timer = at === undefined ? {} : dueAttributes(row, at);
-  return { ...rest, ...timer, ...(dispatches === undefined ? {} : { dispatches }) } as R;
+  return { ...rest, ...timer, ...defined({ dispatches }) } as R;
 }
 
 /** What an update takes away from a row that is to wait for nothing. */

@@ -2,6 +2,7 @@
  * By what a cluster knows whose assignments it was given: each has a token that nobody could have guessed. Rows that were
  * restored from a backup do not know the tokens that were given out after it, however far their numbers catch up.
  */
+import { defined } from "#shared/base/defined.ts";
 import { type Assigned, type Desired, type Observed, orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** A cluster that was itself restored may be so many assignments behind. */
@@ -61,7 +62,7 @@ export function accepted(
       attempt: Math.max(next.attempt, remembered.attempt + 1),
       earlier: [...(token === undefined ? [] : [token]), ...(next.earlier ?? [])],
     },
-    observed: { ...(seen as Observed), ...(inventory === undefined ? {} : { inventory }) },
+    observed: { ...(seen as Observed), ...defined({ inventory }) },
     recovered: { ...act, remembered },
   };
 }

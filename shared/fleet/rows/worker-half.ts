@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** What the cluster's worker writes of a Sync's row; the rest is the planner's, or people's. */
@@ -10,8 +11,6 @@ export function withWorkerHalf(row: SyncRow, { observed, held, deaths }: WorkerH
   const { observed: _observed, held: _held, deaths: _deaths, ...kept } = row;
   return {
     ...kept,
-    ...(observed === undefined ? {} : { observed }),
-    ...(held === undefined ? {} : { held }),
-    ...(deaths === undefined ? {} : { deaths }),
+    ...defined({ observed, held, deaths }),
   };
 }

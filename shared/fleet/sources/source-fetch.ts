@@ -2,6 +2,7 @@
  * Fetches that begin and never end: a function that runs out of memory or time cannot say so itself. Each fetch is
  * written down before it begins; whoever finds one that nobody can be at any more knows how often it was tried.
  */
+import { defined } from "#shared/base/defined.ts";
 import { later, restSeconds } from "#shared/fleet/rows/due.ts";
 import type { AskedRevision, FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 
@@ -30,7 +31,7 @@ type Fetching = Asked & Pick<SourceRow, "status">;
 
 export function askedRevision({ generation, operations }: Asked, revision: string): AskedRevision {
   const asked = operations.reconcile?.number;
-  return { revision, generation, ...(asked === undefined ? {} : { asked }) };
+  return { revision, generation, ...defined({ asked }) };
 }
 
 export function isSameQuestion(a: AskedRevision, b: AskedRevision): boolean {

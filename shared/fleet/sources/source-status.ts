@@ -1,4 +1,5 @@
 /** The status of a Source after an attempt: pure functions from what was there and what came out. */
+import { defined } from "#shared/base/defined.ts";
 import type {
   Artifact,
   AskedRevision,
@@ -69,7 +70,7 @@ export function fetchingStatus(row: Before, start: FetchStart, died: SourceFailu
   if (died === undefined) return { ...row.status, fetch: start };
   const { handledReconcile: _handled, ...failed } = failedStatus(row, died, new Date(start.startedAt));
   const { handledReconcile } = row.status;
-  return { ...failed, ...(handledReconcile === undefined ? {} : { handledReconcile }), fetch: start };
+  return { ...failed, ...defined({ handledReconcile }), fetch: start };
 }
 
 function attempted(row: Before, now: Date): Partial<SourceStatus> {
@@ -77,7 +78,7 @@ function attempted(row: Before, now: Date): Partial<SourceStatus> {
   return {
     attemptedAt: now.toISOString(),
     observedGeneration: row.generation,
-    ...(asked === undefined ? {} : { handledReconcile: asked }),
+    ...defined({ handledReconcile: asked }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /**
@@ -15,6 +16,6 @@ export function asLastApplied(row: SyncRow): SyncRow | undefined {
   return {
     ...kept,
     desired: { ...desired, action: "apply", attempt, revision, renderDigest },
-    ...(handledReconcile === undefined ? {} : { reconcile: handledReconcile }),
+    ...defined({ reconcile: handledReconcile }),
   };
 }

@@ -1,4 +1,5 @@
 /** The status half of a Cluster: what its worker learned of it while it worked on something else. */
+import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import type { ClusterRow, Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { Finding } from "#shared/fleet/sync/observe.ts";
@@ -59,9 +60,7 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
     version: cluster.version + 1,
     status: {
       ...known,
-      ...(mismatch === undefined ? {} : { mismatch }),
-      ...(uid === undefined ? {} : { uid }),
-      ...(version === undefined ? {} : { version }),
+      ...defined({ mismatch, uid, version }),
       ...(away ? {} : { lastSeenAt: now }),
       conditions: [condition],
     },

@@ -1,4 +1,5 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { inRanks, rankOf, ranks } from "#shared/kube/apply-order.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
@@ -166,8 +167,7 @@ class ApplyRun {
         adopt,
         clock,
         deadline,
-        ...(known === undefined ? {} : { known }),
-        ...(found === undefined ? {} : { existing: found }),
+        ...defined({ known, existing: found }),
       });
     } catch (error) {
       if (isCutOff(error, this.#request)) return { id: target.id, outcome: "waiting", ...outOfTime };

@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import { reasonToKeep } from "#shared/kube/engine/deletion-guards.ts";
 import { type KubeObject, stringAt } from "#shared/kube/kube-object.ts";
 import { type ForeignObject, foreignOwner, isMember } from "#shared/kube/membership.ts";
@@ -9,5 +10,5 @@ export function foreignObject(id: ObjectId, live: KubeObject, setId: string): Fo
   const uid = stringAt(live, "metadata", "uid") ?? "";
   // What another tool has taken over is never pruned, and holds no deletion back.
   const member = isMember(live, setId) && foreignOwner(live, setId) === undefined;
-  return { id, uid, member, ...(keep === undefined ? {} : { keep }) };
+  return { id, uid, member, ...defined({ keep }) };
 }

@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 import { isJsonObject } from "#shared/base/json.ts";
 import { pathSegmentProblem } from "#shared/base/path-segment.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
@@ -35,20 +36,20 @@ export async function resolveObjects(
   objects: readonly ManifestObject[],
   { setId, defaultNamespace }: Membership,
 ): Promise<readonly ResolvedObject[]> {
-  const defined = scopesDefinedIn(objects);
+  const here = scopesDefinedIn(objects);
   const scopes = new Map<string, Scope | undefined>();
   const resolved: ResolvedObject[] = [];
   const places = new Set<string>();
   for (const object of objects) {
     const kind = { group: groupOf(object.apiVersion), kind: object.kind };
     const key = `${kind.group}/${kind.kind}`;
-    if (!scopes.has(key)) scopes.set(key, defined.get(key) ?? (await scopeInCluster(client, object)));
+    if (!scopes.has(key)) scopes.set(key, here.get(key) ?? (await scopeInCluster(client, object)));
     const scope = scopes.get(key);
     const settled = scope === undefined ? object : withScope(object, scope, defaultNamespace);
     const id = objectIdOf(settled);
     const invalid = invalidity(id, scope, places);
     places.add(objectIdKey(id));
-    resolved.push({ id, object: withMembership(settled, setId), ...(invalid === undefined ? {} : { invalid }) });
+    resolved.push({ id, object: withMembership(settled, setId), ...defined({ invalid }) });
   }
   return resolved;
 }

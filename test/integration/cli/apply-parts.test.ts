@@ -5,6 +5,7 @@ import { only } from "#local/machine/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -47,7 +48,7 @@ async function count(table: Table, pk: string): Promise<number> {
   let rows = 0;
   let after: string | undefined;
   do {
-    const page = await table.query({ pk, ...(after === undefined ? {} : { after }) });
+    const page = await table.query({ pk, ...defined({ after }) });
     rows += page.items.length;
     after = page.next;
   } while (after !== undefined);

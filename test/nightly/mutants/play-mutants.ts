@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { defined } from "#shared/base/defined.ts";
 import { type MutationPart, mutationAreas, partId } from "#test/nightly/mutants/areas.ts";
 import { explainedMutants } from "#test/nightly/mutants/explained.ts";
 import { countsTable, type MutantCounts, netScore, recordCounts } from "#test/nightly/mutants/mutant-counts.ts";
@@ -43,7 +44,7 @@ export async function playMutants(names: readonly string[], options: MutantsOpti
   mkdirSync(known, { recursive: true });
   const played: { readonly area: string; readonly counts: MutantCounts }[] = [];
   for (const { area, id, part: whole } of chosen) {
-    const part = { ...whole, ...(options.every === undefined ? {} : { every: options.every }) };
+    const part = { ...whole, ...defined({ every: options.every }) };
     const { counts, unexplained, stale } = await playPart(id, part, options);
     console.log(`\n${countsTable({ [id]: counts })}\n`);
     for (const mutant of unexplained) console.log(`lives in ${mutant.file}:\n  ${mutant.code}\n  ${mutant.mutated}`);

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { defined } from "#shared/base/defined.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { Disturbance } from "#test/support/planner-model/disturbed-ports.ts";
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
@@ -76,7 +77,7 @@ const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
     stages: stages.map((maxConcurrent, index) => ({
       name: `s${index}`,
       ...(index === stages.length - 1 ? {} : { clusters: { selector: { matchLabels: { ring: `r${index}` } } } }),
-      ...(maxConcurrent === undefined ? {} : { maxConcurrent }),
+      ...defined({ maxConcurrent }),
     })),
   }));
 
@@ -250,7 +251,7 @@ export class Play {
 
   #disturbed({ crash, midst }: Run): Disturbance {
     return {
-      ...(crash === undefined ? {} : { crash }),
+      ...defined({ crash }),
       ...(midst === undefined ? {} : { midst: { at: midst.at, act: () => this.act(midst.act) } }),
     };
   }
@@ -281,8 +282,7 @@ export class Play {
       if (act.do === "resume") return suspended === undefined ? others : { ...others, resumed: said };
       const held = {
         ...others,
-        ...(suspended === undefined ? {} : { suspended }),
-        ...(resumed === undefined ? {} : { resumed }),
+        ...defined({ suspended, resumed }),
       };
       if (act.do === "reconcile") return { ...held, reconcile: said };
       return { ...held, deletion: { ...said, cascade: act.do } };

@@ -5,6 +5,7 @@ import { type ClusterAnswer, clusterRequest, objectOf, readFrom } from "@starlin
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import type { KubeAssets } from "#local/clusters/kube-assets.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
@@ -171,7 +172,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
 
   test("who may impersonate, and whom", async () => {
     const as = (headers: Record<string, string>, token?: string) =>
-      post(reviews, { kind: "SelfSubjectReview" }, { headers, ...(token === undefined ? {} : { as: token }) });
+      post(reviews, { kind: "SelfSubjectReview" }, { headers, ...defined({ as: token }) });
     const infoOf = async (headers: Record<string, string>) =>
       valueAt(objectOf(await as(headers)), "status", "userInfo");
     expect(await infoOf({ "impersonate-user": "system:serviceaccount:a:b" })).toEqual({

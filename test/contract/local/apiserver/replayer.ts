@@ -1,6 +1,8 @@
 /** Sends recorded requests to a server and compares its answers with the recorded ones, by the recording's rules. */
+
 import type { ClusterConnection } from "@starling/embedded-apiserver";
 import { type ClusterAnswer, clusterRequest } from "@starling/embedded-apiserver/testing";
+import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/base/json.ts";
 import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import { Bindings, differences } from "#test/contract/local/apiserver/unify.ts";
@@ -31,7 +33,7 @@ function send({ connection, tokens }: ReplayServer, step: VectorStep, bindings: 
     path: bindings.fill(path),
     headers: { "user-agent": "vectors/1.0", ...headers },
     ...(body === undefined ? {} : { body: bindings.fill(text) }),
-    ...(token === undefined ? {} : { token }),
+    ...defined({ token }),
   });
 }
 

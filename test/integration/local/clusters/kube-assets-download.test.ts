@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { downloadKubeAssets } from "#local/clusters/kube-assets-download.ts";
+import { defined } from "#shared/base/defined.ts";
 
 const architecture = process.arch === "x64" ? "amd64" : process.arch;
 const platform = `${process.platform}-${architecture}`;
@@ -69,7 +70,7 @@ function serveIndex(releases: readonly Release[]): void {
 }
 
 const download = (version?: string) =>
-  downloadKubeAssets({ folder, indexUrl: `${base}/index.yaml`, ca, ...(version === undefined ? {} : { version }) });
+  downloadKubeAssets({ folder, indexUrl: `${base}/index.yaml`, ca, ...defined({ version }) });
 
 const programs = {
   "controller-tools/envtest/etcd": "#!/bin/sh\necho etcd\n",

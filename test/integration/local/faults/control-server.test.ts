@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
 import { createFaultControl } from "#local/faults/fault-control.ts";
 import { type ControlCall, type ControlServer, callControl, startControlServer } from "#local/serve/control-server.ts";
+import { defined } from "#shared/base/defined.ts";
 
 let host: ClusterHost;
 let control: ControlServer;
@@ -14,7 +15,7 @@ const call = (what: ControlCall) => callControl(control, what);
 const set = (target: string, settings: readonly string[], seed?: number) =>
   call({
     method: "POST",
-    change: { target, settings: [...settings], ...(seed === undefined ? {} : { seed }) },
+    change: { target, settings: [...settings], ...defined({ seed }) },
   });
 
 beforeAll(async () => {
@@ -102,7 +103,7 @@ describe("the control server", () => {
 
   it("lets in only whoever has its token", async () => {
     for (const authorization of [undefined, "Bearer ", "Bearer wrong", control.token]) {
-      const headers = { ...(authorization === undefined ? {} : { authorization }), connection: "close" };
+      const headers = { ...defined({ authorization }), connection: "close" };
       const answer = await fetch(`${control.url}/faults`, { method: "DELETE", headers });
       expect(answer.status).toBe(401);
     }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { adoptRepository, servedName } from "#local/git/user-repository.ts";
+import { defined } from "#shared/base/defined.ts";
 
 const home = mkdtempSync(join(tmpdir(), "starling-adopt-"));
 const app = join(home, "my app+");
@@ -45,7 +46,7 @@ describe("adoptRepository", () => {
     { ref: "trunk", found: { branch: "trunk" } },
     { ref: "v1", found: { tag: "v1" } },
   ])("finds $ref", async ({ ref, found }) => {
-    const wish = { repo: app, path: "./deploy/", ...(ref === undefined ? {} : { ref }) };
+    const wish = { repo: app, path: "./deploy/", ...defined({ ref }) };
     const repository = await adoptRepository(server, wish);
     expect(repository).toMatchObject({ url: server.url("my-app-"), ref: found, warning: undefined });
     expect(repository.description).toContain(head.slice(0, 12));

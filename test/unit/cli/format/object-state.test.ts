@@ -1,7 +1,9 @@
 /** Everything that a cluster, a Sync, a group and a rollout can be, and that none of it is shown green while it is not. */
+
 import { describe, expect, test } from "vitest";
 import { objectState } from "#cli/format/object-state.ts";
 import { isGood, stateRank, stateWords } from "#cli/format/state-words.ts";
+import { defined } from "#shared/base/defined.ts";
 import {
   clusterObject,
   groupSyncObject,
@@ -173,7 +175,7 @@ describe("a group", () => {
     return {
       now,
       missing,
-      ...(settled === undefined ? {} : { settled }),
+      ...defined({ settled }),
       ...(source === "there" ? {} : { waiting: { ok: false, reason: "SourceNotFound", message: "no Source" } }),
       ...(answered === undefined ? {} : { reconcile: { number: 1, answered } }),
       ...(rollout === undefined

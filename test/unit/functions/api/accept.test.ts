@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
@@ -13,7 +14,7 @@ async function withStranger(mismatch: string | undefined = "new-uid") {
   });
   const row = await api.table.get(keys.cluster("c1"));
   if (row === undefined) throw new Error("it was applied");
-  const status = { uid: "old-uid", ...(mismatch === undefined ? {} : { mismatch }), conditions: [] };
+  const status = { uid: "old-uid", ...defined({ mismatch }), conditions: [] };
   const seen: ClusterRow = { ...row, version: row.version + 1, status };
   await api.table.write([{ put: seen }, { put: syncRow("c1", "shop.web") }]);
   api.takeMessages();

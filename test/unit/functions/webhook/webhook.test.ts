@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
 import { webhookHandler } from "#functions/webhook/webhook-handler.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -45,7 +46,7 @@ async function addSource(
     annotations: {},
     generation: 1,
     createdAt: "2026-01-01T00:00:00.000Z",
-    spec: sourceSpec.parse({ git: { url, ...(git.ref === undefined ? {} : { ref: git.ref }) } }),
+    spec: sourceSpec.parse({ git: { url, ...defined({ ref: git.ref }) } }),
     operations: git.operations ?? {},
     status: { conditions: [] },
   };

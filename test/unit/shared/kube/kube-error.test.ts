@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { defined } from "#shared/base/defined.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
 const request = { method: "PATCH", path: "/api/v1/namespaces/n/configmaps/a", secret: false };
@@ -29,7 +30,7 @@ describe("KubeError", () => {
     [502, "Http502"],
     [undefined, "NoAnswer"],
   ])("has a reason where %s comes without a Status: %s", (status, reason) => {
-    const error = new KubeError(request, { message: "", causes: [], ...(status === undefined ? {} : { status }) });
+    const error = new KubeError(request, { message: "", causes: [], ...defined({ status }) });
     expect(error.reason).toBe(reason);
   });
 

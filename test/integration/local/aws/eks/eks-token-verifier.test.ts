@@ -1,7 +1,9 @@
 /** Each rule of aws-iam-authenticator, on tokens that break it and nothing else. */
+
 import { describe, expect, test } from "vitest";
 import { verifyEksToken } from "#local/aws/eks/eks-token-verifier.ts";
 import { eksToken } from "#shared/adapters/aws/eks-token.ts";
+import { defined } from "#shared/base/defined.ts";
 import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import { applyArn, homeAccount, homeCluster, startEksWorld } from "#test/support/eks-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
@@ -13,7 +15,7 @@ function tokenFor(arn = homeCluster("a"), options: { readonly at?: Date; readonl
   const cluster = parseEksArn(arn);
   if (cluster === undefined) throw new Error(arn);
   const { at = world.clock.now(), sessionToken } = options;
-  return eksToken(cluster, { ...world.own, ...(sessionToken === undefined ? {} : { sessionToken }) }, at);
+  return eksToken(cluster, { ...world.own, ...defined({ sessionToken }) }, at);
 }
 
 function urlOf(token: string): string {

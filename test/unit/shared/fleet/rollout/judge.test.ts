@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { defined } from "#shared/base/defined.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { deadlineOf, isChanging, isPreexisting, isUnchanged, judge } from "#shared/fleet/rollout/judge.ts";
@@ -39,7 +40,7 @@ const sync = ({ template = "app", desired, observed }: Seen): SyncRow =>
   syncRowOf("c1", {
     template,
     desired: { attempt: 2, renderDigest: digest, ...desired },
-    ...(observed === undefined ? {} : { observed }),
+    ...defined({ observed }),
   });
 
 /** @param seconds - since the assignment. */

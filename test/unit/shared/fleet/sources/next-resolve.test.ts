@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { defined } from "#shared/base/defined.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { Act, FetchStart, Operations, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
@@ -54,7 +55,7 @@ describe("a Source is resolved next", () => {
       operations,
       spec: sourceSpec.parse({
         git: { url: "https://git.example.com/app", ref: { branch: "main" } },
-        ...(interval === undefined ? {} : { interval }),
+        ...defined({ interval }),
       }),
       status: { conditions: [], ...status },
     });

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
+import { defined } from "#shared/base/defined.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
 import type { KubeObject } from "#shared/kube/kube-object.ts";
 
 const object = (finalizers?: readonly string[]): KubeObject => ({
   apiVersion: "v1",
   kind: "ConfigMap",
-  metadata: { name: "c", ...(finalizers === undefined ? {} : { finalizers }) },
+  metadata: { name: "c", ...defined({ finalizers }) },
 });
 
 test.each([

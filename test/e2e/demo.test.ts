@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { clusterReader, decodeManifests, differences } from "#test/support/cluster-reader.ts";
 import { startDemo } from "#test/support/demo-process.ts";
@@ -82,7 +82,7 @@ async function manifestsOf(folder: string): Promise<string> {
 }
 
 describe("the demo on a repository that was not written for it", () => {
-  it.each([
+  test.each([
     { folder: "overlays/{{ cluster.labels.ring }}", ref: "trunk" },
     { folder: "single", ref: "trunk" },
     { folder: "plain", ref: "HEAD" },
@@ -126,7 +126,7 @@ describe("whatever ends the demo, it leaves no process, no port and no file", ()
     expect(readdirSync(tmp)).toEqual([]);
   }
 
-  it.each([
+  test.each([
     { moment: "while it starts", seen: undefined, signal: "SIGINT", code: 130 },
     { moment: "when it has begun", seen: /Starling on this machine/, signal: "SIGTERM", code: 143 },
     { moment: "while clusters change", seen: /changing {2}|changing$/m, signal: "SIGINT", code: 130 },
@@ -142,7 +142,7 @@ describe("whatever ends the demo, it leaves no process, no port and no file", ()
     await nothingIsLeft(ports);
   });
 
-  it.each([
+  test.each([
     { whom: "the parent", pidOf: (told: StartedProcess) => told.child.pid },
     { whom: "the demo itself", pidOf: () => Number.parseInt(demoItself() ?? "", 10) },
   ])("SIGKILL of $whom", async ({ pidOf }) => {
@@ -154,7 +154,7 @@ describe("whatever ends the demo, it leaves no process, no port and no file", ()
     await nothingIsLeft(ports);
   });
 
-  it("a reader that has read enough", async () => {
+  test("a reader that has read enough", async () => {
     const told = demo(["--clusters", "3"]);
     await told.until(/\n/);
     const ports = portsOf(pids());
@@ -166,14 +166,14 @@ describe("whatever ends the demo, it leaves no process, no port and no file", ()
 });
 
 describe("what the demo says when it cannot", () => {
-  it("names the option, and what there is", async () => {
+  test("names the option, and what there is", async () => {
     const told = demo(["--repo", repository, "--path", "nope"]);
     expect(await told.ended()).toBe(1);
     expect(told.err()).toContain("has no such folder; it has base, broken,");
     expect(readdirSync(tmp)).toEqual([]);
   });
 
-  it("names git when it is missing", async () => {
+  test("names git when it is missing", async () => {
     const path = join(home, "bin");
     mkdirSync(path);
     for (const program of ["sh", "env"])
@@ -184,7 +184,7 @@ describe("what the demo says when it cannot", () => {
     expect(readdirSync(tmp)).toEqual([]);
   });
 
-  it("halts at an image that never starts, with the reason", async () => {
+  test("halts at an image that never starts, with the reason", async () => {
     expect(await neverStarts?.ended()).toBe(1);
     const out = neverStarts?.out() ?? "";
     expect(out.replaceAll(/\s+/g, " ")).toMatch(/halted: 1 cluster failed in stage canary: .* ImagePullBackOff/);

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { findKubeAssets } from "#local/clusters/kube-assets.ts";
 import { makeLocalHome, settings } from "#test/support/local-home.ts";
 import { listens, portsOf, processesWith } from "#test/support/processes.ts";
@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 describe("a cluster of one's own", () => {
-  it("is kept in sync with an account that is made there, until Ctrl-C, which leaves nothing here", async () => {
+  test("is kept in sync with an account that is made there, until Ctrl-C, which leaves nothing here", async () => {
     expect(await cli("local up --state theirs --clusters 1")).toMatchObject({ code: 0 });
     const refused = await cli("local faults set clusters/canary-1 latncy=5ms --state theirs");
     const remedy = "starling local faults set clusters/canary-1 latency=5ms";
@@ -93,7 +93,7 @@ describe("a cluster of one's own", () => {
 });
 
 describe("two machines on one cluster", () => {
-  it("are two installations: the second is told whose it is, and changes nothing", async () => {
+  test("are two installations: the second is told whose it is, and changes nothing", async () => {
     expect(await cli("local up --state shared --clusters 1")).toMatchObject({ code: 0 });
     const kubeconfig = join(home.folder, "shared", "kubeconfig");
     const one = "--kubeconfig shared/kubeconfig --context canary-1 --yes --repo shop";
@@ -118,7 +118,7 @@ describe("two machines on one cluster", () => {
 });
 
 describe("whoever started it goes away", () => {
-  it.each([
+  test.each([
     ["early", "Ctrl-C while it starts", "SIGINT", /starting Starling/, "local up --state early --clusters 1", 130],
     [
       "killed",
@@ -140,7 +140,7 @@ describe("whoever started it goes away", () => {
 });
 
 describe.skipIf(assets === undefined)("a real kube-apiserver", () => {
-  it("is there again at the next start, with what was applied", async () => {
+  test("is there again at the next start, with what was applied", async () => {
     expect(await cli("local up --state real --envtest --repo shop")).toMatchObject({ code: 0 });
     const kubeconfig = join(home.folder, "real", "kubeconfig");
     await follow("real");

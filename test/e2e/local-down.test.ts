@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, expect, it, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { makeLocalHome } from "#test/support/local-home.ts";
 
 const home = await makeLocalHome();
@@ -27,7 +27,7 @@ async function untilGone(pid: number): Promise<void> {
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 10_000 });
 }
 
-it("goes down while a repository is being fetched that never answers, and when it hears nothing", async () => {
+test("goes down while a repository is being fetched that never answers, and when it hears nothing", async () => {
   silent.listen(0, "127.0.0.1");
   await once(silent, "listening");
   const address = silent.address();

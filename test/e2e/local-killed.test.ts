@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, it, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { makeLocalHome, settings } from "#test/support/local-home.ts";
 import { processesWith } from "#test/support/processes.ts";
 
@@ -33,7 +33,7 @@ afterAll(async () => {
   home.remove();
 });
 
-it("a machine that was killed while its workers were at work goes on with the rollout, and nothing is halted", async () => {
+test("a machine that was killed while its workers were at work goes on with the rollout, and nothing is halted", async () => {
   const first = await home.commit({ "settings.yaml": settings("one") });
   expect(await up("--clusters", "3", "--repo", "shop")).toMatchObject({ code: 0 });
   const { url, credentials } = (await home.status(state)).repository;

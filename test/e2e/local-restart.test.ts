@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { makeLocalHome, settings } from "#test/support/local-home.ts";
 import { listens, portsOf, processesWith } from "#test/support/processes.ts";
 
@@ -46,7 +46,7 @@ afterAll(async () => {
 });
 
 describe("the machine in the background", () => {
-  it("is at its next start what it was, and goes on from there", async () => {
+  test("is at its next start what it was, and goes on from there", async () => {
     const first = await commit("one");
     expect(await up("--clusters", "3", "--repo", "shop")).toMatchObject({ code: 0 });
     const before = await status();
@@ -77,7 +77,7 @@ describe("the machine in the background", () => {
     expect(await values()).toEqual(["two", "two", "two"]);
   });
 
-  it("starts again after it was killed, and says so of a process that is gone", async () => {
+  test("starts again after it was killed, and says so of a process that is gone", async () => {
     const { pid } = await status();
     // What the clusters hold is written every few seconds.
     await vi.waitFor(
@@ -98,7 +98,7 @@ describe("the machine in the background", () => {
     expect(await values()).toEqual(["three", "three", "three"]);
   });
 
-  it("names what is in its way", async () => {
+  test("names what is in its way", async () => {
     expect((await up()).err).toContain("it is up already");
     expect(await up("--clusters", "4")).toMatchObject({ code: 2, err: expect.stringContaining("has 3 embedded") });
     const { endpoint } = await status();

@@ -1,6 +1,6 @@
 import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { makeLocalHome, settings } from "#test/support/local-home.ts";
 import type { Ran } from "#test/support/started-process.ts";
 
@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 describe("starling on one machine", () => {
-  it("takes a push to every cluster, halts at a broken one, and deletes what it made", async () => {
+  test("takes a push to every cluster, halts at a broken one, and deletes what it made", async () => {
     const { url, credentials } = (await home.status()).repository;
     writeFileSync(
       join(home.folder, "fleet.yaml"),
@@ -77,7 +77,7 @@ spec:
     expect(await cli("delete source/shop --yes")).toMatchObject({ code: 0, out: "source/shop deleted\n" });
   });
 
-  it("keeps what it writes from everybody else", () => {
+  test("keeps what it writes from everybody else", () => {
     const folder = join(home.folder, ".local", "state", "starling", "local");
     const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
     const parts = [
@@ -93,7 +93,7 @@ spec:
     expect(open).toEqual([]);
   });
 
-  it("lets things go wrong on purpose, until they are cleared", async () => {
+  test("lets things go wrong on purpose, until they are cleared", async () => {
     expect(await cli("local faults set aws everyday sqs.duplicate=1 --seed 7")).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^TARGET +SEED +INJECTED +FAULTS\naws +7 +\d+ +everyday sqs.duplicate=1\n$/),
@@ -121,7 +121,7 @@ spec:
     expect((await cli("local status")).out).toContain("faults:      none");
   });
 
-  it("is up once, and down leaves no process and no context", async () => {
+  test("is up once, and down leaves no process and no context", async () => {
     const { pid } = await home.status();
     expect((await cli("local up")).err).toContain("it is up already");
     expect(await cli("local down")).toMatchObject({ code: 0, out: "local is down\n" });

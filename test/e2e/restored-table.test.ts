@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -103,7 +103,7 @@ async function pushOn(world: World): Promise<string> {
   }
 }
 
-/** One command: what it shows first, that nothing was written before it, and that everything is in sync after it. */
+/** One command: what it shows first, that nothing was written before it, and that everything is in sync after test. */
 async function recovers(world: World, commit: string): Promise<void> {
   const cli = openWorldCli(world);
   try {
@@ -134,7 +134,7 @@ function uidsIn(found: Contents) {
 }
 
 describe("a table that was restored from a backup", () => {
-  it.each([
+  test.each([
     ["one revision behind", 1],
     ["three revisions behind", 3],
   ] as const)("%s, changes nothing before somebody accepts it", { timeout: 500_000 }, async (_what, behind) => {
@@ -157,7 +157,7 @@ describe("a table that was restored from a backup", () => {
     }
   });
 
-  it("another branch behind, goes on with the one that its documents name", { timeout: 500_000 }, async () => {
+  test("another branch behind, goes on with the one that its documents name", { timeout: 500_000 }, async () => {
     const world = await startWorld();
     try {
       await begin(world);
@@ -190,7 +190,7 @@ describe("a table that was restored from a backup", () => {
   });
 });
 
-it("a table that was lost finds its objects again", { timeout: 500_000 }, async () => {
+test("a table that was lost finds its objects again", { timeout: 500_000 }, async () => {
   const world = await startWorld();
   try {
     await begin(world);
@@ -207,7 +207,7 @@ it("a table that was lost finds its objects again", { timeout: 500_000 }, async 
     await world.apply(...documents(world));
     await untilRefused(world);
     expect(await contents(world)).toEqual(before);
-    // Meanwhile something left git: it is pruned, though no row ever knew it.
+    // Meanwhile something left git: it is pruned, though no row ever knew test.
     const commit = await world.push("app", { "app/d.yaml": null });
     await recovers(world, commit);
     const { "c1 d": _1, "c2 d": _2, "c3 d": _3, ...kept } = uidsIn(before);

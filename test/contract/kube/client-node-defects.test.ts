@@ -1,5 +1,5 @@
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
@@ -9,7 +9,7 @@ import { type RecordingServer, startRecordingServer } from "#test/support/record
 
 /**
  * Why Starling has a client of its own: each row shows a defect of @kubernetes/client-node's object API (2.0.1) and that
- * ours does not have it. A row that fails because the defect is gone is good news: see whether the stock client will do.
+ * ours does not have test. A row that fails because the defect is gone is good news: see whether the stock client will do.
  */
 
 let server: RecordingServer;
@@ -79,7 +79,7 @@ const configMap = (rest: Record<string, unknown> = {}) =>
   }) as unknown as ManifestObject;
 
 describe("the object API of @kubernetes/client-node, and ours", () => {
-  it("drops fields of built-in kinds that its models do not know", async () => {
+  test("drops fields of built-in kinds that its models do not know", async () => {
     const deployment = {
       apiVersion: "apps/v1",
       kind: "Deployment",
@@ -90,7 +90,7 @@ describe("the object API of @kubernetes/client-node, and ours", () => {
     expect((await sentByOurs(deployment)).body).toEqual(deployment);
   });
 
-  it("drops x-kubernetes-* and other keywords of definitions", async () => {
+  test("drops x-kubernetes-* and other keywords of definitions", async () => {
     const definition = {
       apiVersion: "apiextensions.k8s.io/v1",
       kind: "CustomResourceDefinition",
@@ -119,7 +119,7 @@ describe("the object API of @kubernetes/client-node, and ours", () => {
     expect((await sentByOurs(definition)).body).toEqual(definition);
   });
 
-  it("lower-cases names", async () => {
+  test("lower-cases names", async () => {
     const role = {
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "ClusterRole",
@@ -129,7 +129,7 @@ describe("the object API of @kubernetes/client-node, and ours", () => {
     expect((await sentByOurs(role)).path).toBe("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3AReader%2Bx");
   });
 
-  it("writes the namespace `default` into what it is given", async () => {
+  test("writes the namespace `default` into what it is given", async () => {
     const given = configMap({ metadata: { name: "a" } });
     await sentByTheirs(given);
     expect(given.metadata.namespace).toBe("default");
@@ -139,7 +139,7 @@ describe("the object API of @kubernetes/client-node, and ours", () => {
     expect(ourGiven).toEqual(configMap({ metadata: { name: "a" } }));
   });
 
-  it("opens a connection for every request", async () => {
+  test("opens a connection for every request", async () => {
     const before = server.connections();
     for (let n = 0; n < 5; n += 1) await sentByTheirs(configMap());
     expect(server.connections() - before).toBeGreaterThanOrEqual(5);
@@ -150,7 +150,7 @@ describe("the object API of @kubernetes/client-node, and ours", () => {
     expect(server.connections() - between).toBe(0);
   });
 
-  it("turns times into Dates, which lose microseconds", async () => {
+  test("turns times into Dates, which lose microseconds", async () => {
     const time = "2026-05-01T12:00:00.123456Z";
     const lease = {
       apiVersion: "v1",
@@ -167,7 +167,7 @@ describe("the object API of @kubernetes/client-node, and ours", () => {
     expect(JSON.stringify((await ours.apply(found.info, lease)).object)).toContain(time);
   });
 
-  it("keeps no integer beyond 2^53, and ours does", async () => {
+  test("keeps no integer beyond 2^53, and ours does", async () => {
     const text = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"n":9007199254740993}';
     const big = { ...configMap(), n: 9007199254740993n } as unknown as ManifestObject;
     expect(JSON.stringify(JSON.parse(text))).not.toContain("9007199254740993");

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
@@ -24,7 +24,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     return found.info;
   }
 
-  it("knows the kinds of a server", async () => {
+  test("knows the kinds of a server", async () => {
     expect(await kindOf("apps", "Deployment")).toMatchObject({
       plural: "deployments",
       namespaced: true,
@@ -37,7 +37,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect(listable).not.toContain("Binding");
   });
 
-  it("applies: created, the same again, changed", async () => {
+  test("applies: created, the same again, changed", async () => {
     const object = configMap("n/a");
     const first = await client.apply(configMaps, object);
     expect(first).toMatchObject({ created: true, object: { apiVersion: "v1", kind: "ConfigMap", data: { k: "1" } } });
@@ -49,7 +49,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect((await client.apply(configMaps, configMap("n/a", { k: "2" }))).object.data).toEqual({ k: "2" });
   });
 
-  it("applies over the version that is named, and over no later one", async () => {
+  test("applies over the version that is named, and over no later one", async () => {
     const { object } = await client.apply(configMaps, configMap("n/version"));
     const over = (resourceVersion: string, k: string) => {
       const { metadata, ...rest } = configMap("n/version", { k });
@@ -62,12 +62,12 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect((await over(second, "3")).object.data).toEqual({ k: "3" });
   });
 
-  it("a dry run stores nothing", async () => {
+  test("a dry run stores nothing", async () => {
     await client.apply(configMaps, configMap("n/dry"), { dryRun: true });
     expect(await client.get(configMaps, { namespace: "n", name: "dry" })).toBeUndefined();
   });
 
-  it("gets objects, their metadata, and nothing where nothing is", async () => {
+  test("gets objects, their metadata, and nothing where nothing is", async () => {
     await client.apply(configMaps, configMap("n/get"));
     const key = { namespace: "n", name: "get" };
     expect(await client.get(configMaps, key)).toMatchObject({ kind: "ConfigMap", data: { k: "1" } });
@@ -77,7 +77,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect(await client.get(configMaps, { namespace: "nowhere", name: "get" })).toBeUndefined();
   });
 
-  it("an unknown field and a wrong type are invalid, whatever the server's status", async () => {
+  test("an unknown field and a wrong type are invalid, whatever the server's status", async () => {
     for (const object of [manifest({ ...configMap("n/bad"), nope: 1 }), configMap("n/bad", { k: 1 })]) {
       await expect(client.apply(configMaps, object)).rejects.toMatchObject({
         verdict: { class: "invalid", retryable: false },
@@ -85,13 +85,13 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     }
   });
 
-  it("a namespace that is not there is said to be", async () => {
+  test("a namespace that is not there is said to be", async () => {
     await expect(client.apply(configMaps, configMap("nowhere/a"))).rejects.toMatchObject({
       verdict: { class: "namespace", retryable: true },
     });
   });
 
-  it("creates once, and replaces under the resourceVersion it was given", async () => {
+  test("creates once, and replaces under the resourceVersion it was given", async () => {
     const { object } = await client.create(configMaps, configMap("n/put"));
     await expect(client.create(configMaps, configMap("n/put"))).rejects.toMatchObject({
       verdict: { class: "conflict" },
@@ -105,7 +105,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     await expect(client.replace(configMaps, next)).rejects.toMatchObject({ verdict: { class: "conflict" } });
   });
 
-  it("patches; a test that fails changes nothing", async () => {
+  test("patches; a test that fails changes nothing", async () => {
     await client.apply(configMaps, configMap("n/patch"));
     const key = { namespace: "n", name: "patch" };
     const change = { op: "replace", path: "/data/k", value: "2" } as const;
@@ -117,7 +117,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect((await client.patch(configMaps, key, [change])).object.data).toEqual({ k: "2" });
   });
 
-  it("deletes exactly the object with the uid", async () => {
+  test("deletes exactly the object with the uid", async () => {
     const { object } = await client.apply(configMaps, configMap("n/del"));
     const key = { namespace: "n", name: "del" };
     const wrong = { uid: "00000000-0000-0000-0000-000000000000" };
@@ -127,7 +127,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     await expect(client.delete(configMaps, key, { uid })).rejects.toMatchObject({ verdict: { class: "notFound" } });
   });
 
-  it("lists over pages, by label, in full and as metadata", async () => {
+  test("lists over pages, by label, in full and as metadata", async () => {
     await client.apply(await kindOf("", "Namespace"), namespace("paged"));
     const names = Array.from({ length: 520 }, (_each, index) => `c${index}`);
     await runConcurrently(names, 12, async (name) => {

@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
@@ -68,7 +68,7 @@ const status = (code: number, reason: string, message: string, rest: object = {}
 });
 
 describe("requests", () => {
-  it("server-side apply", async () => {
+  test("server-side apply", async () => {
     const { server, client } = await setUp(({ body }) => ({ status: 201, body }));
     const answer = await client.apply(kind(), object);
     expect(server.requests).toMatchObject([
@@ -85,39 +85,39 @@ describe("requests", () => {
     expect(answer).toMatchObject({ created: true, object });
   });
 
-  it("a dry run says so", async () => {
+  test("a dry run says so", async () => {
     const { server, client } = await setUp(({ body }) => ({ body }));
     await client.apply(kind(), object, { dryRun: true });
     expect(server.requests[0]?.url).toContain("&dryRun=All");
   });
 
-  it("a server with a path prefix", async () => {
+  test("a server with a path prefix", async () => {
     const { server, client } = await setUp(() => ({ body: object }), { prefix: "/clusters/prod/" });
     await client.get(kind({ group: "apps", kind: "Deployment", plural: "deployments" }), key);
     expect(server.requests[0]?.url).toBe("/clusters/prod/apis/apps/v1/namespaces/n/deployments/a");
   });
 
-  it("a certificate for another name", async () => {
+  test("a certificate for another name", async () => {
     const { client } = await setUp(() => ({ body: object }), { tlsServerName: "api.example.com" });
     await expect(client.get(kind(), key)).resolves.toBeDefined();
     const wrong = await setUp(() => ({}), { tlsServerName: "evil.example.com" });
     await expect(wrong.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
   });
 
-  it("an authority that is not ours", async () => {
+  test("an authority that is not ours", async () => {
     const other = await startRecordingServer(() => ({}));
     closers.push(() => other.stop());
     const { client } = await setUp(() => ({}), { caData: other.caData });
     await expect(client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
   });
 
-  it("a server without TLS is asked nothing", () => {
+  test("a server without TLS is asked nothing", () => {
     const credentials = { token: async () => "t" };
     const begin = () => new KubeConnection({ server: "http://127.0.0.1:8080", caData: "", credentials });
     expect(begin).toThrow(/^the server of a cluster must be an https URL, got "http:\/\/127/);
   });
 
-  it("whoever gave the address is told when nobody is found there, and of no other failure", async () => {
+  test("whoever gave the address is told when nobody is found there, and of no other failure", async () => {
     let told = 0;
     const onUnreachable = () => {
       told += 1;
@@ -133,7 +133,7 @@ describe("requests", () => {
     expect(told).toBe(0);
   });
 
-  it("a server that takes the connection and never speaks", async () => {
+  test("a server that takes the connection and never speaks", async () => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     closers.push(() => void silent.close());
@@ -145,7 +145,7 @@ describe("requests", () => {
     });
   });
 
-  it.each<readonly [string, string, (client: ClusterClient) => Promise<unknown>]>([
+  test.each<readonly [string, string, (client: ClusterClient) => Promise<unknown>]>([
     ["POST", "application/json", (client) => client.create(kind(), object)],
     ["PUT", "application/json", (client) => client.replace(kind(), object)],
     ["DELETE", "application/json", (client) => client.delete(kind(), key, { uid: "u1" })],
@@ -156,7 +156,7 @@ describe("requests", () => {
     expect(server.requests).toMatchObject([{ method, headers: { "content-type": contentType } }]);
   });
 
-  it.each(["base64", "utf8"] as const)("a client certificate, in %s", async (encoding) => {
+  test.each(["base64", "utf8"] as const)("a client certificate, in %s", async (encoding) => {
     const { cert, key: secret } = await createTlsCertificate(["client.example.com"]);
     const given = (pem: string) => Buffer.from(pem).toString(encoding);
     const credentials = { clientCertificate: { certData: given(cert), keyData: given(secret) } };
@@ -165,7 +165,7 @@ describe("requests", () => {
     expect(server.requests[0]?.headers).not.toHaveProperty("authorization");
   });
 
-  it("deletes under a uid, in the background", async () => {
+  test("deletes under a uid, in the background", async () => {
     const { server, client } = await setUp(() => ({}));
     await client.delete(kind(), key, { uid: "u1" });
     expect(JSON.parse(server.requests[0]?.body ?? "")).toEqual({
@@ -176,7 +176,7 @@ describe("requests", () => {
     });
   });
 
-  it("impersonates", async () => {
+  test("impersonates", async () => {
     const server = await startRecordingServer(() => ({ body: object }));
     const connection = new KubeConnection({
       server: server.url,
@@ -194,7 +194,7 @@ describe("requests", () => {
 });
 
 describe("names that would lead elsewhere", () => {
-  it.each<readonly [string, KindInfo, { readonly namespace: string; readonly name: string }]>([
+  test.each<readonly [string, KindInfo, { readonly namespace: string; readonly name: string }]>([
     ["a name", kind(), { namespace: "n", name: ".." }],
     ["a name with slashes", kind(), { namespace: "n", name: "../../secrets/x" }],
     ["an encoded name", kind(), { namespace: "n", name: "%2e%2e" }],
@@ -214,7 +214,7 @@ describe("names that would lead elsewhere", () => {
     expect(server.requests).toEqual([]);
   });
 
-  it("what only looks like it is encoded", async () => {
+  test("what only looks like it is encoded", async () => {
     const { server, client } = await setUp(({ url }) => ({
       body: { metadata: { name: decodeURIComponent(url.split("/").at(-1) ?? "") } },
     }));
@@ -224,7 +224,7 @@ describe("names that would lead elsewhere", () => {
 });
 
 describe("tokens", () => {
-  it("a refused token is refreshed once", async () => {
+  test("a refused token is refreshed once", async () => {
     const asked: boolean[] = [];
     const token = async ({ refresh }: { readonly refresh: boolean }) => {
       asked.push(refresh);
@@ -239,7 +239,7 @@ describe("tokens", () => {
     expect(asked).toEqual([false, true]);
   });
 
-  it("and not twice", async () => {
+  test("and not twice", async () => {
     const { server, client } = await setUp(() => status(401, "Unauthorized", "Unauthorized"));
     await expect(client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "auth" } });
     expect(server.requests).toHaveLength(2);
@@ -253,7 +253,7 @@ function inTurn(...replies: readonly RecordedReply[]): () => RecordedReply {
 }
 
 describe("retries", () => {
-  it.each<readonly [string, RecordedReply]>([
+  test.each<readonly [string, RecordedReply]>([
     ["a dropped connection", { drop: true }],
     ["503", status(503, "ServiceUnavailable", "try later")],
     ["etcd", status(500, "", "etcdserver: leader changed")],
@@ -266,7 +266,7 @@ describe("retries", () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  it.each<readonly [string, RecordedReply, string]>([
+  test.each<readonly [string, RecordedReply, string]>([
     ["422", status(422, "Invalid", "is invalid"), "invalid"],
     ["403", status(403, "Forbidden", "cannot patch resource"), "forbidden"],
     [
@@ -280,19 +280,19 @@ describe("retries", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("a read is sent again, too", async () => {
+  test("a read is sent again, too", async () => {
     const { server, client } = await setUp(inTurn(status(503, "ServiceUnavailable", "try later"), { body: object }));
     await expect(client.get(kind(), key)).resolves.toMatchObject(object);
     expect(server.requests).toHaveLength(2);
   });
 
-  it("a conflict of a PUT is decided anew by the caller", async () => {
+  test("a conflict of a PUT is decided anew by the caller", async () => {
     const { server, client } = await setUp(() => status(409, "Conflict", "the object has been modified"));
     await expect(client.replace(kind(), object)).rejects.toMatchObject({ verdict: { class: "conflict" } });
     expect(server.requests).toHaveLength(1);
   });
 
-  it("nothing is waited for beyond the deadline", async () => {
+  test("nothing is waited for beyond the deadline", async () => {
     const reply = { ...status(429, "TooManyRequests", "slow down"), headers: { "retry-after": "20" } };
     const { server, client } = await setUp(() => reply, { deadlineMs: 5000 });
     await expect(client.apply(kind(), object)).rejects.toMatchObject({ verdict: { class: "throttled" } });
@@ -301,7 +301,7 @@ describe("retries", () => {
 });
 
 describe("answers", () => {
-  it("404 of an object is undefined, 404 of a kind is an error", async () => {
+  test("404 of an object is undefined, 404 of a kind is an error", async () => {
     const missing = await setUp(() => status(404, "NotFound", 'configmaps "a" not found'));
     await expect(missing.client.get(kind(), key)).resolves.toBeUndefined();
     const unknown = await setUp(() => ({
@@ -312,7 +312,7 @@ describe("answers", () => {
     await expect(unknown.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "noMatch" } });
   });
 
-  it("an answer about another object is none", async () => {
+  test("an answer about another object is none", async () => {
     const { client } = await setUp(() => ({ body: { ...object, metadata: { name: "b", namespace: "n" } } }));
     await expect(client.get(kind(), key)).rejects.toMatchObject({
       reason: "AnswerMalformed",
@@ -320,7 +320,7 @@ describe("answers", () => {
     });
   });
 
-  it("an object is not read that would take more memory than one may, however small its text is", async () => {
+  test("an object is not read that would take more memory than one may, however small its text is", async () => {
     const withValues = (count: number) => `{"metadata":{"name":"a"},"x":[${"0,".repeat(count - 1)}0]}`;
     const { client } = await setUp(inTurn({ body: withValues(600_000) }, { body: withValues(800_000) }));
     await expect(client.get(kind(), key)).resolves.toMatchObject({ metadata: { name: "a" } });
@@ -330,13 +330,13 @@ describe("answers", () => {
     });
   });
 
-  it("warnings are collected, each once", async () => {
+  test("warnings are collected, each once", async () => {
     const warning = '299 - "v1beta1 is \\"old\\"", 299 - "second", 299 - "second"';
     const { client } = await setUp(() => ({ headers: { warning }, body: object }));
     expect((await client.apply(kind(), object)).warnings).toEqual(['v1beta1 is "old"', "second"]);
   });
 
-  it("an error carries causes, and never the body", async () => {
+  test("an error carries causes, and never the body", async () => {
     const canary = "canary-in-the-body";
     const { client } = await setUp(() =>
       status(422, "Invalid", "is invalid", {
@@ -349,12 +349,12 @@ describe("answers", () => {
     expect(JSON.stringify(error) + String(error)).not.toContain(canary);
   });
 
-  it("of a refusal that is too large its status is enough", async () => {
+  test("of a refusal that is too large its status is enough", async () => {
     const { client } = await setUp(() => ({ status: 422, body: "x".repeat(9 * 1024 * 1024) }));
     await expect(client.apply(kind(), object)).rejects.toMatchObject({ status: 422, verdict: { class: "invalid" } });
   });
 
-  it("an error about a Secret repeats nothing the server said", async () => {
+  test("an error about a Secret repeats nothing the server said", async () => {
     const canary = "hunter2";
     const { client } = await setUp(() => status(400, "BadRequest", `illegal base64 data: ${canary}`));
     const secret: ManifestObject = { ...object, kind: "Secret", data: { k: canary } };
@@ -363,7 +363,7 @@ describe("answers", () => {
     expect(JSON.stringify(error) + String(error)).not.toContain(canary);
   });
 
-  it("integers beyond 2^53 come back digit for digit", async () => {
+  test("integers beyond 2^53 come back digit for digit", async () => {
     const { client } = await setUp(() => ({ body: '{"metadata":{"name":"a"},"n":9007199254740993}' }));
     expect(await client.get(kind(), key)).toMatchObject({ n: 9007199254740993n });
   });
@@ -376,7 +376,7 @@ describe("lists", () => {
   const names = (items: readonly unknown[]) =>
     items.map((item) => (item as { metadata: { name: string } }).metadata.name);
 
-  it("follows pages and gives items their kind", async () => {
+  test("follows pages and gives items their kind", async () => {
     const { server, client } = await setUp(({ url }) =>
       url.includes("continue=t1") ? page(["b"]) : page(["a"], "t1"),
     );
@@ -386,20 +386,20 @@ describe("lists", () => {
     expect(server.requests[0]?.url).toBe("/api/v1/namespaces/n/configmaps?limit=500&labelSelector=app+in+%28x%2Cy%29");
   });
 
-  it("starts over when the server has forgotten the page", async () => {
+  test("starts over when the server has forgotten the page", async () => {
     const expired = status(410, "Expired", "The provided continue parameter is too old");
     const { client } = await setUp(inTurn(page(["a"], "t1"), expired, page(["a"], "t2"), page(["b"])));
     expect(names(await client.list(kind(), {}))).toEqual(["a", "b"]);
   });
 
-  it("ends when the server forgets each page before the next", async () => {
+  test("ends when the server forgets each page before the next", async () => {
     const expired = status(410, "Expired", "The provided continue parameter is too old");
     const { server, client } = await setUp(({ url }) => (url.includes("continue=") ? expired : page(["a"], "t1")));
     await expect(client.list(kind(), {})).rejects.toMatchObject({ verdict: { class: "expired" } });
     expect(server.requests.filter(({ url }) => !url.includes("continue="))).toHaveLength(4);
   });
 
-  it("ends when its pages take more memory together than one look may", async () => {
+  test("ends when its pages take more memory together than one look may", async () => {
     const filler = `[${"0,".repeat(1_400_000)}0]`;
     const large = (name: string, token: string) =>
       `{"metadata":{"continue":"${token}"},"items":[{"metadata":{"name":"${name}"},"x":${filler}}]}`;
@@ -410,13 +410,13 @@ describe("lists", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it("asks for metadata only", async () => {
+  test("asks for metadata only", async () => {
     const { server, client } = await setUp(() => page(["a"]));
     await client.list(kind(), { metadataOnly: true });
     expect(server.requests[0]?.headers.accept).toContain("as=PartialObjectMetadataList");
   });
 
-  it.each<readonly [string, RecordedReply]>([
+  test.each<readonly [string, RecordedReply]>([
     ["when a page is too large", { body: "x".repeat(25 * 1024 * 1024) }],
     ["when the server says that it is", { status: 413, body: "too large", headers: { "content-type": "text/plain" } }],
   ])("takes smaller pages %s", async (_when, large) => {
@@ -428,7 +428,7 @@ describe("lists", () => {
     ]);
   });
 
-  it("stops at the number asked for", async () => {
+  test("stops at the number asked for", async () => {
     const { server, client } = await setUp(() => page(["a", "b"], "more"));
     await client.list(kind(), { maxItems: 2 });
     expect(server.requests).toHaveLength(1);
@@ -446,7 +446,7 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     return { body: plainDiscovery(path) };
   }
 
-  it("finds kinds, and asks once", async () => {
+  test("finds kinds, and asks once", async () => {
     const { server, client } = await setUp(discovery);
     const found = await client.lookup({ group: "apps", kind: "Deployment", version: "v1" });
     expect(found).toMatchObject({
@@ -460,13 +460,13 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     expect(await client.lookup({ group: "", kind: "Namespace" })).toMatchObject({ info: { namespaced: false } });
   });
 
-  it("says which versions are served instead", async () => {
+  test("says which versions are served instead", async () => {
     const { client } = await setUp(discovery);
     const query = { group: "apps", kind: "Deployment", version: "v1beta1" };
     expect(await client.lookup(query)).toEqual({ outcome: "absent", served: ["v1"] });
   });
 
-  it("a group whose server is down is unavailable, and no other is", async () => {
+  test("a group whose server is down is unavailable, and no other is", async () => {
     const { client } = await setUp((request) => discovery(request, ["metrics.example.com"]), { deadlineMs: 1500 });
     expect(await client.lookup({ group: "metrics.example.com", kind: "Load" })).toMatchObject({
       outcome: "unavailable",
@@ -478,7 +478,7 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     });
   });
 
-  it("a group that may not be read is no silent one", async () => {
+  test("a group that may not be read is no silent one", async () => {
     if (form === "aggregated") return;
     const { client } = await setUp((request) =>
       request.url.startsWith("/apis/apps/") ? status(403, "Forbidden", "not for you") : discovery(request),
@@ -487,7 +487,7 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     expect(await client.lookup({ group: "", kind: "Namespace" })).toMatchObject({ outcome: "found" });
   });
 
-  it("a kind that is not served is asked for again after a second of the connection's clock, and not before", async () => {
+  test("a kind that is not served is asked for again after a second of the connection's clock, and not before", async () => {
     let now = Date.now();
     const clock = { ...systemClock, now: () => new Date(now) };
     const { server, client } = await setUp(discovery, {}, clock);
@@ -502,13 +502,13 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     expect(server.requests).toHaveLength(2 * once);
   });
 
-  it("a discovery that fails is no empty discovery", async () => {
+  test("a discovery that fails is no empty discovery", async () => {
     const { client } = await setUp(() => status(403, "Forbidden", "no"));
     await expect(client.lookup({ group: "apps", kind: "Deployment" })).rejects.toMatchObject({ status: 403 });
   });
 });
 
-it("of several versions a kind is taken in the one that the server prefers", async () => {
+test("of several versions a kind is taken in the one that the server prefers", async () => {
   const versions = ["v1alpha1", "v2", "v1"].map((version) => ({ version, groupVersion: `example.com/${version}` }));
   const group = { name: "example.com", versions, preferredVersion: versions[1] };
   const resource = { name: "widgets", kind: "Widget", namespaced: true, verbs: ["list"] };

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
@@ -78,7 +78,7 @@ function reply(response: ServerResponse, status: number, body: unknown): void {
 
 const failures = [503, 401];
 
-it("is asked for before each try, behind the token, and of nobody who reads", async () => {
+test("is asked for before each try, behind the token, and of nobody who reads", async () => {
   const left = [...failures];
   const { order, client } = await begin((name, response) => reply(response, left.shift() ?? 200, named(name)));
   await client.apply(configMaps, named("a"));
@@ -89,7 +89,7 @@ it("is asked for before each try, behind the token, and of nobody who reads", as
   expect(order).toEqual(["token", "GET a"]);
 });
 
-it.each([
+test.each([
   ["apply", "PATCH a"],
   ["create", "POST "],
   ["replace", "PUT a"],
@@ -113,7 +113,7 @@ it.each([
   expect(order).toEqual(["token", "permit", request, "token", "permit"]);
 });
 
-it("is asked for when there is a connection, not when one is waited for", async () => {
+test("is asked for when there is a connection, not when one is waited for", async () => {
   const held: ServerResponse[] = [];
   const { order, client } = await begin((name, response) => {
     if (name === "a") held.push(response);
@@ -131,7 +131,7 @@ it("is asked for when there is a connection, not when one is waited for", async 
   expect(order).toEqual(["token", "permit", "PATCH a", "token", "a is answered", "permit", "PATCH b"]);
 });
 
-it("is worth nothing when the time is up by then", async () => {
+test("is worth nothing when the time is up by then", async () => {
   const held: ServerResponse[] = [];
   const { order, client, letPass } = await begin((_name, response) => void held.push(response));
   const first = client.apply(configMaps, named("a"));

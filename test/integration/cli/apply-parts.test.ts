@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createTable } from "#local/aws/services/create-resources.ts";
 import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 import { only } from "#local/machine/deployment.ts";
@@ -83,7 +83,7 @@ describe("over DynamoDB", () => {
     });
   }
 
-  it(
+  test(
     "a thousand documents are checked, then written, once",
     async () => {
       cli.write("fleet.yaml", fleetOf(500));
@@ -105,7 +105,7 @@ describe("over DynamoDB", () => {
     LONG,
   );
 
-  it(
+  test(
     "what a later part is refused for is told with what was written; the same command again finishes",
     async () => {
       cli.write("one.yaml", JSON.stringify(group(299)));
@@ -138,7 +138,7 @@ describe("over DynamoDB", () => {
     LONG,
   );
 
-  it("what nobody answered for is perhaps written", async () => {
+  test("what nobody answered for is perhaps written", async () => {
     atWrite(300, () => cli.stop());
     cli.write("fleet.yaml", fleetOf(0, 600));
     const halted = await cli.run("apply -q -f fleet.yaml");
@@ -149,7 +149,7 @@ describe("over DynamoDB", () => {
     expect(halted.err).toContain("error: 250 of 600 documents are written, 350 are not: no answer from");
   });
 
-  it("a failure within a part tells which of it are there", async () => {
+  test("a failure within a part tells which of it are there", async () => {
     cli.write("one.yaml", JSON.stringify(source(5)));
     await cli.run("apply -q -f one.yaml");
     const rival = keys.object("payments", "Source", "s5");
@@ -181,7 +181,7 @@ describe("apply in parts", () => {
   });
   afterEach(() => cli.stop());
 
-  it(
+  test(
     "ten thousand documents take forty requests to check and forty to write",
     async () => {
       cli.write("fleet.yaml", fleetOf(5000));
@@ -194,7 +194,7 @@ describe("apply in parts", () => {
     LONG,
   );
 
-  it("nothing is written when one document of the last part is wrong", async () => {
+  test("nothing is written when one document of the last part is wrong", async () => {
     const wrong = JSON.stringify({
       apiVersion,
       kind: "Sync",
@@ -212,7 +212,7 @@ describe("apply in parts", () => {
     expect(cli.table.all()).toEqual(rows);
   });
 
-  it("a Source in another part is not missed", async () => {
+  test("a Source in another part is not missed", async () => {
     cli.write("fleet.yaml", fleetOf(300));
     const dry = await cli.run("apply -f fleet.yaml --dry-run=server");
     expect(dry).toMatchObject({ code: 0, err: "" });
@@ -225,7 +225,7 @@ describe("apply in parts", () => {
     );
   });
 
-  it("asks once, before the first is written", async () => {
+  test("asks once, before the first is written", async () => {
     cli.write("fleet.yaml", fleetOf(300));
     await cli.run("apply -q -f fleet.yaml");
     const subject = { namespace: "payments", kind: "SyncGroup", name: "g299" } as const;

@@ -1,5 +1,5 @@
 /** The brake by hand: what is typed, in a hurry, and what is printed. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
@@ -17,7 +17,7 @@ const brake = () => cli.table.get(keys.brake);
 const words = (...line: readonly string[]) => cli.run(line);
 
 describe("freeze", () => {
-  it("without a name or labels covers every cluster, and says how to end it", async () => {
+  test("without a name or labels covers every cluster, and says how to end it", async () => {
     const { code, out, err } = await words("freeze", "--reason", "INC-4711: bad chart");
     expect(code).toBe(0);
     expect(out).toBe("freeze/freeze on: nothing is written to 2 clusters (all)\n");
@@ -27,7 +27,7 @@ describe("freeze", () => {
     expect((await brake())?.freezes[0]).not.toHaveProperty("until");
   });
 
-  it("covers the clusters of its labels, and the time it is given", async () => {
+  test("covers the clusters of its labels, and the time it is given", async () => {
     const named = await cli.run("freeze inc-1 --clusters env=prod --until 2999-01-01T00:00:00Z --reason x");
     expect(named).toMatchObject({
       code: 0,
@@ -45,7 +45,7 @@ describe("freeze", () => {
     expect(Date.parse(second?.until ?? "")).toBeLessThanOrEqual(after + 7_200_000);
   });
 
-  it("said twice is said once; another time is taken over", async () => {
+  test("said twice is said once; another time is taken over", async () => {
     await cli.run("freeze --reason x");
     const row = await brake();
     expect(await cli.run("freeze --reason y")).toMatchObject({
@@ -59,7 +59,7 @@ describe("freeze", () => {
     });
   });
 
-  it("of labels that no cluster has is on, with a warning", async () => {
+  test("of labels that no cluster has is on, with a warning", async () => {
     const { code, out, err } = await cli.run("freeze --clusters env=none --reason x");
     expect(code).toBe(0);
     expect(out).toBe("freeze/freeze on: nothing is written to 0 clusters (env=none)\n");
@@ -108,14 +108,14 @@ describe("freeze", () => {
     ["two names to thaw", ["thaw", "a", "b"], "too many arguments"],
   ];
 
-  it.each(wrong)("refuses %s, and freezes nothing", async (_, line, message) => {
+  test.each(wrong)("refuses %s, and freezes nothing", async (_, line, message) => {
     const { code, out, err } = await cli.run(line);
     expect(err).toContain(message);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(await brake()).toBeUndefined();
   });
 
-  it("of other clusters under the same name is a no", async () => {
+  test("of other clusters under the same name is a no", async () => {
     await cli.run("freeze --clusters env=prod --reason x");
     const { code, err } = await cli.run("freeze --reason x");
     expect(code).toBe(1);
@@ -127,7 +127,7 @@ describe("freeze", () => {
 });
 
 describe("thaw", () => {
-  it("lifts the only one, or the one that is named, and keeps who did it", async () => {
+  test("lifts the only one, or the one that is named, and keeps who did it", async () => {
     await cli.run("freeze a --reason x");
     expect(await cli.run("thaw --reason over")).toMatchObject({
       code: 0,
@@ -146,7 +146,7 @@ describe("thaw", () => {
     ]);
   });
 
-  it("asks which, when there are several, and changes nothing", async () => {
+  test("asks which, when there are several, and changes nothing", async () => {
     await cli.run("freeze a --reason x");
     await cli.run("freeze b --reason x");
     const row = await brake();
@@ -156,7 +156,7 @@ describe("thaw", () => {
     expect(await brake()).toEqual(row);
   });
 
-  it("of what is not there is a no, which says what is", async () => {
+  test("of what is not there is a no, which says what is", async () => {
     const none = await cli.run("thaw");
     expect(none.code).toBe(1);
     expect(none.err).toContain("error: nothing is frozen\n");
@@ -169,12 +169,12 @@ describe("thaw", () => {
 });
 
 describe("get freezes", () => {
-  it("says that nothing is frozen, on stderr", async () => {
+  test("says that nothing is frozen, on stderr", async () => {
     expect(await cli.run("get freezes")).toEqual({ code: 0, out: "", err: "nothing is frozen\n" });
     expect(JSON.parse((await cli.run("get freezes -o json")).out)).toMatchObject({ kind: "FreezeList", items: [] });
   });
 
-  it("shows those that are on: what they cover, until when, by whom and why", async () => {
+  test("shows those that are on: what they cover, until when, by whom and why", async () => {
     await words(
       "freeze",
       "inc-1",
@@ -206,7 +206,7 @@ describe("get freezes", () => {
     expect(missing.err).toContain("error: there is no freeze none\n  next: starling get freezes\n");
   });
 
-  it("clusters that are covered say so, until they are thawed", async () => {
+  test("clusters that are covered say so, until they are thawed", async () => {
     await cli.run("freeze inc-1 --clusters env=prod --reason x");
     expect((await cli.run("get clusters")).out).toMatch(/c1 .*Frozen.*by ana: x; starling thaw inc-1/);
     expect((await cli.run("get cluster c2")).out).not.toContain("Frozen");

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "no
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type CliFixture, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
 const { PATH, KUBEBUILDER_ASSETS } = process.env;
@@ -211,7 +211,7 @@ describe("what is up already", () => {
     process?.kill();
   });
 
-  it("refuses another repository, and says how to get further", async () => {
+  test("refuses another repository, and says how to get further", async () => {
     runs("with-shop", { repository });
     runs("with-none", {});
     for (const [folder, has] of [
@@ -225,7 +225,7 @@ describe("what is up already", () => {
     }
   });
 
-  it("says where the repository is when it is the same, or none is asked for", async () => {
+  test("says where the repository is when it is the same, or none is asked for", async () => {
     runs("same", { repository: { ...repository, credentials: { secret: "starling/git/local", kind: "basic" } } });
     for (const asked of [[], ["--repo", "work/shop"], ["--repo", repository.url]]) {
       const ran = await cli.run(["local", "up", "--state", "same", ...asked]);
@@ -235,7 +235,7 @@ describe("what is up already", () => {
     }
   });
 
-  it("is looked for in one folder, which is named with the option for others", async () => {
+  test("is looked for in one folder, which is named with the option for others", async () => {
     const ran = await cli.run("local status");
     expect(ran.code).toBe(1);
     expect(ran.out).toMatch(/^local is down: nothing runs in \/.*starling\/local\n$/);
@@ -248,7 +248,7 @@ describe("what is up already", () => {
 });
 
 describe("what stands in the way of local", () => {
-  it.each(beforeAnythingStarts)("%s: local %s exits with %i", async (_what, line, code, message, next) => {
+  test.each(beforeAnythingStarts)("%s: local %s exits with %i", async (_what, line, code, message, next) => {
     const ran = await cli.run(["local", ...line.split(" ")]);
     expect(ran).toMatchObject({ code, out: "" });
     const said = ran.err.trimEnd().split("\n");
@@ -258,7 +258,7 @@ describe("what stands in the way of local", () => {
     expect(said.at(-1)).toContain(next);
   });
 
-  it("says what is made in whose cluster, and makes nothing before somebody agrees", async () => {
+  test("says what is made in whose cluster, and makes nothing before somebody agrees", async () => {
     host.clearRequests();
     const ran = await cli.run("local up --kubeconfig live.yaml --context prod-1", { answer: "no" });
     expect(ran.code).toBe(1);
@@ -277,7 +277,7 @@ describe("what stands in the way of local", () => {
   });
 
   const flags = ["--port", "--git-port", "--cluster-port"] as const;
-  it.each(flags)("names a port that is taken, and %s that chooses another", async (flag) => {
+  test.each(flags)("names a port that is taken, and %s that chooses another", async (flag) => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const { port } = other.address() as { port: number };
@@ -289,7 +289,7 @@ describe("what stands in the way of local", () => {
     expect(existsSync(join(cli.folder, `taken${flag}`, "pid"))).toBe(false);
   });
 
-  it("says where it looked for a kube-apiserver, and how to get one", async () => {
+  test("says where it looked for a kube-apiserver, and how to get one", async () => {
     process.env.KUBEBUILDER_ASSETS = cli.folder;
     const ran = await cli.run("local up --envtest");
     expect(ran.code).toBe(3);
@@ -297,7 +297,7 @@ describe("what stands in the way of local", () => {
     expect(ran.err).toContain("  next: KUBEBUILDER_ASSETS=DIR starling local up --envtest ");
   });
 
-  it("says that git is missing, and leaves nothing behind", async () => {
+  test("says that git is missing, and leaves nothing behind", async () => {
     const bin = join(cli.folder, "bin");
     mkdirSync(bin);
     for (const name of ["sh", "env"]) symlinkSync(`/usr/bin/${name}`, join(bin, name));

@@ -1,5 +1,5 @@
 /** What people see of rows that a newer version wrote, after its deployment was rolled back. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, ROW_SCHEMA, type RowKey } from "#shared/fleet/rows/row.ts";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
@@ -40,7 +40,7 @@ const rowOf: Readonly<Record<string, readonly [RowKey, string]>> = {
 describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
   const why = `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1`;
 
-  it("is a line of the list, which needs somebody, and says why", async () => {
+  test("is a line of the list, which needs somebody, and says why", async () => {
     await makeNewer(key);
     const { code, out, err } = await cli.run(`get ${kind} -o wide`);
     expect(code).toBe(0);
@@ -51,7 +51,7 @@ describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
     expect(line).toMatch(/update the stack to the version that wrote it\s*$/);
   });
 
-  it("is shown alone, and described, with the remedy", async () => {
+  test("is shown alone, and described, with the remedy", async () => {
     await makeNewer(key);
     const shown = await cli.run(`get ${name}`);
     expect(shown).toMatchObject({ code: 0 });
@@ -65,7 +65,7 @@ describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
     expect(out).not.toMatch(/undefined|NaN/);
   });
 
-  it("is valid JSON without a spec to apply", async () => {
+  test("is valid JSON without a spec to apply", async () => {
     await makeNewer(key);
     const list = JSON.parse((await cli.run(`get ${kind} -o json`)).out);
     const [item] = list.items.filter((one: { status: { state?: string } }) => one.status.state === "Unreadable");
@@ -97,7 +97,7 @@ describe("verbs", () => {
     ["rollout status shop", keys.head(shop)],
   ];
 
-  it.each(refused)("%s is refused with the row, the versions and the remedy", async (line, key) => {
+  test.each(refused)("%s is refused with the row, the versions and the remedy", async (line, key) => {
     await makeNewer(key);
     const rows = cli.table.all();
     const { code, err } = await cli.run(line);
@@ -107,14 +107,14 @@ describe("verbs", () => {
     expect(cli.table.all()).toEqual(rows);
   });
 
-  it("a reconcile that waits ends when a Source that it waits for cannot be read", async () => {
+  test("a reconcile that waits ends when a Source that it waits for cannot be read", async () => {
     await makeNewer(object("Source", "app"));
     const { code, err } = await cli.run("reconcile syncgroup/shop --with-source --wait --timeout 20s");
     expect(code).toBe(1);
     expect(err).toContain(`the row ${keyText(object("Source", "app"))} has schema 2`);
   });
 
-  it("a recovery names the Syncs that it cannot read, and is not done", async () => {
+  test("a recovery names the Syncs that it cannot read, and is not done", async () => {
     await makeNewer(keys.sync("c1", "payments", "shop.web"));
     const { code, err } = await cli.run("recover --all --dry-run");
     expect(err).toContain("payments/shop.web on c1 cannot be read");
@@ -122,7 +122,7 @@ describe("verbs", () => {
   });
 });
 
-it("lists show all others: of a rollout, of a cluster, of the fleet", async () => {
+test("lists show all others: of a rollout, of a cluster, of the fleet", async () => {
   await makeNewer(keys.target(shop, 1, { order: 1, cluster: "c2" }));
   const status = await cli.run("rollout status shop --all");
   expect(status.out).toMatch(/c1 .*Succeeded/);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { steadySeed } from "#test/support/run-seed.ts";
@@ -124,7 +124,7 @@ const documents = fc
 const escaped = (text: string) => text.replaceAll("\u0007", "\\u0007").replaceAll("\u202e", "\\u202e");
 
 describe("validate, apply and the API", () => {
-  it("say the same about any document", async () => {
+  test("say the same about any document", async () => {
     const api = apiFixture();
     // No context, so no namespace from there.
     const env = { STARLING_CONFIG: join(cli.folder, "none.json") };
@@ -153,7 +153,7 @@ describe("validate, apply and the API", () => {
     );
   }, 120_000);
 
-  it("take a document's namespace from -n, else from the context, else miss it", async () => {
+  test("take a document's namespace from -n, else from the context, else miss it", async () => {
     const input = fleet;
     for (const verb of ["validate -f -", "apply -f - --dry-run=client"]) {
       expect((await cli.run(verb, { input })).code).toBe(0);
@@ -173,7 +173,7 @@ describe("validate, apply and the API", () => {
     }
   });
 
-  it("tell the problems of all files in one go", async () => {
+  test("tell the problems of all files in one go", async () => {
     cli.write("a.yaml", "kind: [\n");
     cli.write("b.yaml", "a: 1\na: 2\n");
     cli.write("c.yaml", fleet.replace("clusters: {all: true}", "clusters: {}"));
@@ -195,7 +195,7 @@ describe("validate, apply and the API", () => {
     expect(cli.table.all()).toEqual([]);
   });
 
-  it("tell the first hundred of many problems, and read their file once", async () => {
+  test("tell the first hundred of many problems, and read their file once", async () => {
     const one = fleet.split("---")[1] ?? "";
     const input = Array.from({ length: 5000 }, () => one.replace("env: prod", "env: '!'")).join("---");
     const ran = await cli.run("validate -f -", { input });

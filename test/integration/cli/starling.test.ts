@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutPhase, RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
@@ -49,7 +49,7 @@ async function say(key: RowKey, status: Readonly<Record<string, unknown>>): Prom
 }
 
 describe("apply", () => {
-  it("creates, then finds nothing to do; says where on stderr", async () => {
+  test("creates, then finds nothing to do; says where on stderr", async () => {
     cli.write("fleet.yaml", fleet);
     const first = await cli.run("apply -f fleet.yaml --reason CHG-1");
     expect(first.code).toBe(0);
@@ -60,7 +60,7 @@ describe("apply", () => {
     expect(cli.log).toMatchObject([{ principal: PRINCIPAL, reason: "CHG-1" }, {}, {}]);
   });
 
-  it("reads standard input, folders and what get printed", async () => {
+  test("reads standard input, folders and what get printed", async () => {
     const piped = await cli.run("apply -f - -o name", { input: fleet });
     expect(piped.out).toBe("source/app\ncluster/c1\nsyncgroup/shop\n");
     const exported = await cli.run("get syncgroups -o yaml");
@@ -72,7 +72,7 @@ describe("apply", () => {
     );
   });
 
-  it("writes nothing on a dry run", async () => {
+  test("writes nothing on a dry run", async () => {
     cli.write("fleet.yaml", fleet);
     for (const where of ["client", "server"]) {
       const ran = await cli.run(`apply -f fleet.yaml -n payments --dry-run=${where}`);
@@ -81,7 +81,7 @@ describe("apply", () => {
     expect(cli.table.all()).toEqual([]);
   });
 
-  it("names file, line, field and remedy of every problem, and applies nothing", async () => {
+  test("names file, line, field and remedy of every problem, and applies nothing", async () => {
     cli.write(
       "bad.yaml",
       fleet.replace("clusters: {all: true}", "clusters: {}").replace("https://github", "http://github"),
@@ -99,7 +99,7 @@ error: 2 problems in 3 documents; nothing was applied
     expect(cli.table.all()).toEqual([]);
   });
 
-  it("asks before a template's objects are deleted", async () => {
+  test("asks before a template's objects are deleted", async () => {
     await applied();
     await cli.table.write([{ put: syncRow("c1", "shop.web") }]);
     cli.write("other.yaml", fleet.replace("name: web", "name: api"));
@@ -116,7 +116,7 @@ error: 2 problems in 3 documents; nothing was applied
 });
 
 describe("get", () => {
-  it("prints tables for people", async () => {
+  test("prints tables for people", async () => {
     await applied();
     const groups = await cli.run("get sg");
     expect(groups.out).toMatch(
@@ -126,7 +126,7 @@ describe("get", () => {
     expect((await cli.run("get src -A -o wide")).out).toContain("https://github.com/acme/app");
   });
 
-  it("prints JSON, YAML and names for programs, and nothing else on stdout", async () => {
+  test("prints JSON, YAML and names for programs, and nothing else on stdout", async () => {
     await applied();
     const json = await cli.run("get sources -o json");
     expect(JSON.parse(json.out)).toMatchObject({ kind: "SourceList", metadata: {}, items: [{ kind: "Source" }] });
@@ -137,7 +137,7 @@ describe("get", () => {
     expect(empty).toEqual({ code: 0, out: "", err: "no Sync found in namespace payments (-A for all)\n" });
   });
 
-  it("finds Syncs by state, cluster and group, worst first", async () => {
+  test("finds Syncs by state, cluster and group, worst first", async () => {
     await rolledOut(["Succeeded", "Failed"], "Halted");
     const all = await cli.run("get syncs");
     expect(all.out.split("\n").map((line) => line.split(/ +/).slice(0, 2).join(" "))).toEqual([
@@ -156,7 +156,7 @@ describe("get", () => {
     expect(await names("get sync shop.web")).toBe(2);
   });
 
-  it("pages", async () => {
+  test("pages", async () => {
     const clusters = Array.from({ length: 7 }, (_, index) => fleet.split("---")[1]?.replace("c1", `c${index}`));
     await cli.run("apply -q -f -", { input: clusters.join("---") });
     const first = await cli.run("get clusters --limit 3");
@@ -166,7 +166,7 @@ describe("get", () => {
     expect(rest.out.trim().split("\n")).toEqual(["cluster/c3", "cluster/c4", "cluster/c5", "cluster/c6"]);
   });
 
-  it("chooses by sets of labels, which are written with spaces", async () => {
+  test("chooses by sets of labels, which are written with spaces", async () => {
     const clusters = ["a", "b", "c"].map((ring) => clusterIn(ring));
     await cli.run("apply -q -f -", { input: clusters.join("---\n") });
     const named = async (selector: string) => (await cli.run(["get", "clusters", "-o", "name", "-l", selector])).out;
@@ -178,31 +178,34 @@ describe("get", () => {
   // What the API repeats is what it was asked, under a signature that it took.
   const reserved = [..." !\"#$%&'()*+-./:;<=>?@[\\]^_`{|}~", "é", "日本", "🚢", "%20", "%2B", "a+b c", "100%"];
 
-  it.each(reserved)("sends %j in a query as it is signed", async (text) => {
+  test.each(reserved)("sends %j in a query as it is signed", async (text) => {
     const ran = await cli.run(["get", "clusters", "-l", `a=b=${text}c`]);
     expect(ran).toMatchObject({ code: 2, out: "" });
     expect(ran.err).toContain(`"a=b=${text}c" is no label requirement`);
   });
 
-  it.each(reserved.filter((text) => !/[%/]/.test(text)))("sends %j in a path as it is signed", async (text) => {
+  test.each(reserved.filter((text) => !/[%/]/.test(text)))("sends %j in a path as it is signed", async (text) => {
     const ran = await cli.run(["get", "cluster", `x${text}y`]);
     expect(ran).toMatchObject({ code: 1, out: "" });
     expect(ran.err).toContain(`x${text}y`);
   });
 
-  it.each(["get cluster ..", "get source/.", "get sources -n ..", "delete source app -n .", "get syncs --cluster .."])(
-    "%s asks nothing, for it would be another path",
-    async (line) => {
-      await applied();
-      const asked = cli.requests();
-      const ran = await cli.run(line);
-      expect(ran).toMatchObject({ code: 2, out: "" });
-      expect(ran.err).toMatch(/"\.\.?" cannot be the name of an object or a namespace/);
-      expect(cli.requests()).toBe(asked);
-    },
-  );
+  test.each([
+    "get cluster ..",
+    "get source/.",
+    "get sources -n ..",
+    "delete source app -n .",
+    "get syncs --cluster ..",
+  ])("%s asks nothing, for it would be another path", async (line) => {
+    await applied();
+    const asked = cli.requests();
+    const ran = await cli.run(line);
+    expect(ran).toMatchObject({ code: 2, out: "" });
+    expect(ran.err).toMatch(/"\.\.?" cannot be the name of an object or a namespace/);
+    expect(cli.requests()).toBe(asked);
+  });
 
-  it.each([
+  test.each([
     ["get frobs", 2, '"frobs" is no kind'],
     ["get source/none", 1, "Source payments/none does not exist"],
     ["get sources --state frob", 2, '--state is "frob"'],
@@ -227,13 +230,13 @@ describe("get", () => {
     expect(ran.err).toMatch(/ {2}next: \S/);
   });
 
-  it("says which endpoint did not answer", async () => {
+  test("says which endpoint did not answer", async () => {
     const ran = await cli.run("get sources --context gone");
     expect(ran.code).toBe(3);
     expect(ran.err).toContain("no answer from http://127.0.0.1:9 (context gone)");
   });
 
-  it("gives up at --timeout with 4, and at Ctrl-C with 130", async () => {
+  test("gives up at --timeout with 4, and at Ctrl-C with 130", async () => {
     await applied();
     expect((await cli.run("get sources -w --timeout 1s")).code).toBe(4);
     const interrupt = new AbortController();
@@ -244,7 +247,7 @@ describe("get", () => {
 });
 
 describe("on a terminal", () => {
-  it("colours states, unless told not to", async () => {
+  test("colours states, unless told not to", async () => {
     await applied();
     const red = "\u001b[";
     expect((await cli.run("get sg", { outIsTerminal: true })).out).toContain(red);
@@ -253,7 +256,7 @@ describe("on a terminal", () => {
     expect((await cli.run("get sg -o json", { outIsTerminal: true })).out).not.toContain(red);
   });
 
-  it("redraws a rollout in place", async () => {
+  test("redraws a rollout in place", async () => {
     await rolledOut(["Succeeded", "Applying"], "Running");
     const watching = cli.run("rollout status shop -w", { outIsTerminal: true });
     await vi.waitFor(async () => expect(cli.requests()).toBeGreaterThan(4), { timeout: 5000 });
@@ -266,7 +269,7 @@ describe("on a terminal", () => {
 });
 
 describe("verbs", () => {
-  it("suspends with a reason, refuses a reconcile, resumes", async () => {
+  test("suspends with a reason, refuses a reconcile, resumes", async () => {
     await applied();
     expect((await cli.run(["suspend", "sg/shop", "--reason", "INC-1"])).out).toBe("syncgroup/shop suspended\n");
     expect((await cli.run("suspend sg/shop")).out).toBe("syncgroup/shop was suspended already\n");
@@ -278,7 +281,7 @@ describe("verbs", () => {
     expect((await cli.run("reconcile sg/shop --with-source")).out).toBe("syncgroup/shop asked\n");
   });
 
-  it("waits for the Sources, asks again, then waits for the clusters", async () => {
+  test("waits for the Sources, asks again, then waits for the clusters", async () => {
     await applied();
     const source = keys.object("payments", "Source", "app");
     const waiting = cli.run("reconcile sg/shop --with-source --wait --timeout 20s");
@@ -299,7 +302,7 @@ describe("verbs", () => {
     });
   });
 
-  it.each([
+  test.each([
     ["NoClusters", "NoClusters"],
     ["ClusterNotFound", "ClusterNotFound"],
     ["Suspended", "Suspended"],
@@ -315,7 +318,7 @@ describe("verbs", () => {
     });
   });
 
-  it("keeps a second reason to suspend beside the first", async () => {
+  test("keeps a second reason to suspend beside the first", async () => {
     await applied();
     await cli.run("suspend sg/shop");
     expect((await cli.run(["suspend", "sg/shop", "--reason", "INC-2"])).out).toBe(
@@ -324,7 +327,7 @@ describe("verbs", () => {
     expect((await cli.run("get sg")).out).toMatch(/Suspended .* by ana; by ana: INC-2\n$/);
   });
 
-  it("deletes after a question only", async () => {
+  test("deletes after a question only", async () => {
     await applied();
     await cli.table.write([{ put: syncRow("c1", "shop.web") }]);
     const refused = await cli.run("delete sg/shop");
@@ -340,7 +343,7 @@ describe("verbs", () => {
     expect(cluster.err).toContain("next: starling delete cluster/c1 --cascade=orphan");
   });
 
-  it("prunes what nobody recorded: shown by name and uid, after a question, and those only", async () => {
+  test("prunes what nobody recorded: shown by name and uid, after a question, and those only", async () => {
     await applied();
     const row = syncRow("c1", "shop.web");
     const old = { id: { group: "", kind: "ConfigMap", namespace: "shop", name: "old" }, uid: "uid-1", member: true };
@@ -380,7 +383,7 @@ describe("verbs", () => {
 });
 
 describe("rollout", () => {
-  it("shows stages and clusters; fails when halted", async () => {
+  test("shows stages and clusters; fails when halted", async () => {
     await rolledOut(["Succeeded", "Failed", "Waiting"], "Halted");
     const ran = await cli.run("rollout status shop");
     expect(ran.code).toBe(1);
@@ -392,7 +395,7 @@ describe("rollout", () => {
     expect((await cli.run("describe sync shop.web --cluster c2")).out).toContain("Status:      Failed");
   });
 
-  it("watches until it ends", async () => {
+  test("watches until it ends", async () => {
     await rolledOut(["Succeeded", "Applying"], "Running");
     expect((await cli.run("rollout status shop -w --timeout 1s")).code).toBe(4);
     const watching = cli.run("rollout status shop -w -o json");
@@ -404,7 +407,7 @@ describe("rollout", () => {
 });
 
 describe("init", () => {
-  it("writes a fleet that is valid, once", async () => {
+  test("writes a fleet that is valid, once", async () => {
     const ran = await cli.run("init fleet -n team --source https://git.example.com/team/app --path manifests");
     expect(ran.code).toBe(0);
     expect(ran.out).toBe("fleet/source.yaml written\nfleet/clusters.yaml written\nfleet/sync-group.yaml written\n");
@@ -419,7 +422,7 @@ describe("init", () => {
 });
 
 describe("node cli/starling.mjs", () => {
-  it("passes output, input and exit codes through", async () => {
+  test("passes output, input and exit codes through", async () => {
     const applying = await cli.spawn("apply -f -", { input: fleet });
     expect(applying.code).toBe(0);
     expect(applying.out).toBe("source/app created\ncluster/c1 created\nsyncgroup/shop created\n");
@@ -433,7 +436,7 @@ describe("node cli/starling.mjs", () => {
     expect((await cli.spawn("version")).out).toMatch(/^starling \d+\.\d+\.\d+ \(starling\.dev\/v1alpha1, Node 24\./);
   });
 
-  it("waits for the first rollout of a group that is there", async () => {
+  test("waits for the first rollout of a group that is there", async () => {
     await applied();
     const now = await cli.run("rollout status shop");
     expect(now).toMatchObject({ code: 1, err: expect.stringContaining("has no rollout yet") });
@@ -445,7 +448,7 @@ describe("node cli/starling.mjs", () => {
     expect(watched).toMatchObject({ code: 4, err: expect.stringContaining("waiting for the first rollout") });
   });
 
-  it("ends at Ctrl-C with 130", async () => {
+  test("ends at Ctrl-C with 130", async () => {
     await applied();
     const ran = await cli.spawn("rollout status shop -w -v", { killAfterMs: 50 });
     expect(ran.code).toBe(130);

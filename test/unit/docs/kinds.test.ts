@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseDocument, type WritableKind } from "#shared/fleet/kinds/document.ts";
 import { fieldsOf } from "#shared/fleet/kinds/fields.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
@@ -31,20 +31,20 @@ function tableOf(text: string, columns: number): readonly string[] {
 }
 
 describe("docs/kinds.md", () => {
-  it.each(kinds)("lists the fields of %s as the schema has them", (kind) => {
+  test.each(kinds)("lists the fields of %s as the schema has them", (kind) => {
     const expected = fieldsOf(kind)
       .filter((field) => !selection.test(field.path))
       .map((field) => `${field.path} | ${field.type} | ${field.required ? "required" : (field.default ?? "")}`);
     expect([...tableOf(section(kind), 3)].sort()).toEqual([...expected].sort());
   });
 
-  it("lists what each field may have at most", () => {
+  test("lists what each field may have at most", () => {
     const fields = kinds.flatMap(fieldsOf).map((field) => ({ ...field, path: field.path.replace(selection, "") }));
     const expected = fields.flatMap(({ path, most }) => (most === undefined ? [] : [`${path} | ${most}`]));
     expect(tableOf(section("Limits"), 2)).toEqual([...new Set(expected)].sort());
   });
 
-  it("lists the fields of a selection once, for everywhere", () => {
+  test("lists the fields of a selection once, for everywhere", () => {
     const expected = new Set(
       fieldsOf("SyncGroup")
         .filter((field) => selection.test(field.path))
@@ -53,7 +53,7 @@ describe("docs/kinds.md", () => {
     expect([...tableOf(section("Selecting clusters"), 2)].sort()).toEqual([...expected].sort());
   });
 
-  it.each(kinds)("has an example of %s that is valid", (kind) => {
+  test.each(kinds)("has an example of %s that is valid", (kind) => {
     const example = /```yaml\n(.*?)```/s.exec(section(kind))?.[1] ?? "";
     const [document] = parseDocuments(example, "kinds.md");
     const parsed = parseDocument(document?.value);
@@ -61,7 +61,7 @@ describe("docs/kinds.md", () => {
     if (parsed.ok) expect(semanticProblems(parsed.document)).toEqual([]);
   });
 
-  it.each(["source.yaml", "clusters.yaml", "sync-group.yaml"])("examples/fleet/%s is valid", (file) => {
+  test.each(["source.yaml", "clusters.yaml", "sync-group.yaml"])("examples/fleet/%s is valid", (file) => {
     const text = readFileSync(new URL(`../../../examples/fleet/${file}`, import.meta.url), "utf8");
     for (const { value } of parseDocuments(text, file)) {
       const parsed = parseDocument(value);

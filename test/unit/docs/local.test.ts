@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { withAwsSettings } from "#local/faults/aws-fault-settings.ts";
 import { clusterKnobs, withClusterSettings } from "#local/faults/cluster-fault-settings.ts";
@@ -8,14 +8,14 @@ import { portFlags } from "#local/serve/choose-ports.ts";
 const page = readFileSync(new URL("../../../docs/local.md", import.meta.url), "utf8");
 
 describe("docs/local.md", () => {
-  it.each(clusterKnobs.filter((knob) => !/\.(next|methods|path|share|phase|retryAfterSeconds)$/.test(knob)))(
+  test.each(clusterKnobs.filter((knob) => !/\.(next|methods|path|share|phase|retryAfterSeconds)$/.test(knob)))(
     "has the knob %s in its table",
     (knob) => {
       expect(page).toMatch(new RegExp(`^\\| .*\`${knob.replace(".", "\\.")}\``, "m"));
     },
   );
 
-  it("has examples that the machine takes", () => {
+  test("has examples that the machine takes", () => {
     const examples = [...page.matchAll(/^starling local faults set (\S+) ([^#\n]+?)(?: --seed \d+)? *(?:#.*)?$/gm)];
     expect(examples.length).toBeGreaterThan(3);
     for (const [, target = "", words = ""] of examples) {
@@ -25,7 +25,7 @@ describe("docs/local.md", () => {
     }
   });
 
-  it.each(Object.values(portFlags))("says what %s is", (flag) => {
+  test.each(Object.values(portFlags))("says what %s is", (flag) => {
     expect(page).toContain(`\`${flag}\``);
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { checkPathTemplate, renderPath } from "#shared/base/path-template.ts";
 import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
@@ -50,7 +50,7 @@ const scanners: Readonly<Record<string, (text: string) => unknown>> = {
 };
 
 describe("a text of 300,000 characters", () => {
-  it.each(Object.keys(scanners))(
+  test.each(Object.keys(scanners))(
     "is passed over a few times by %s",
     (name) => {
       for (const piece of pieces) {
@@ -63,12 +63,12 @@ describe("a text of 300,000 characters", () => {
 });
 
 describe("a text that is too long", () => {
-  it("is no label selector", () => {
+  test("is no label selector", () => {
     const message = "has 10001 characters; expected at most 10000";
     expect(parseSelectorText("a".repeat(10_001))).toEqual({ ok: false, message });
   });
 
-  it("is no repository's address: DynamoDB would take no such key", () => {
+  test("is no repository's address: DynamoDB would take no such key", () => {
     const longest = `https://h.example/${"a".repeat(1990)}`;
     expect(normaliseGitUrl(longest)).toBe(`h.example/${"a".repeat(1990)}`);
     expect(checkGitUrl(longest)).toBeUndefined();
@@ -79,7 +79,7 @@ describe("a text that is too long", () => {
     expect(normaliseGitUrl(`git@h.example:${"é".repeat(1000)}`)).toBeUndefined();
   });
 
-  it("is cut where a message shows it", () => {
+  test("is cut where a message shows it", () => {
     const problem = checkPathTemplate(`a/{{ ${"x".repeat(500)}\u001b[2J }}`);
     expect(problem).toMatch(/^"\{\{ x{74}\.\.\." is not an expression/);
     expect(checkPathTemplate("{{ \u001b[2J\n }}")).toMatch(/^"\{\{ \\u001b\[2J\\n \}\}" is not an expression/);

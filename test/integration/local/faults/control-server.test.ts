@@ -1,5 +1,5 @@
 import { type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
 import { createFaultControl } from "#local/faults/fault-control.ts";
 import { type ControlCall, type ControlServer, callControl, startControlServer } from "#local/serve/control-server.ts";
@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 describe("the control server", () => {
-  it("lists all targets, sets one, and clears them", async () => {
+  test("lists all targets, sets one, and clears them", async () => {
     const none = { seed: 1, settings: [] };
     const injected = { "sqs:lose": 2 };
     expect(await call({ method: "GET" })).toEqual([
@@ -74,7 +74,7 @@ describe("the control server", () => {
     expect(told.at(-1)?.[0]).toEqual(quiet);
   });
 
-  it.each([
+  test.each([
     [
       "an unknown cluster",
       "clusters/canry-1",
@@ -101,7 +101,7 @@ describe("the control server", () => {
     });
   });
 
-  it("lets in only whoever has its token", async () => {
+  test("lets in only whoever has its token", async () => {
     for (const authorization of [undefined, "Bearer ", "Bearer wrong", control.token]) {
       const headers = { ...defined({ authorization }), connection: "close" };
       const answer = await fetch(`${control.url}/faults`, { method: "DELETE", headers });

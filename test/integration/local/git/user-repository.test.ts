@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { adoptRepository, servedName } from "#local/git/user-repository.ts";
@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 describe("adoptRepository", () => {
-  it.each([
+  test.each([
     { ref: undefined, found: undefined },
     { ref: "HEAD", found: undefined },
     { ref: "trunk", found: { branch: "trunk" } },
@@ -53,14 +53,14 @@ describe("adoptRepository", () => {
     rmSync(join(home, "served", "my-app-.git"), { recursive: true });
   });
 
-  it("finds a commit by its beginning, and says what is in none", async () => {
+  test("finds a commit by its beginning, and says what is in none", async () => {
     writeFileSync(join(app, "deploy", "b.yaml"), "{}\n");
     const repository = await adoptRepository(server, { repo: app, ref: head.slice(0, 9) });
     expect(repository.ref).toEqual({ commit: head });
     expect(repository.warning).toContain("changes that are in no commit");
   });
 
-  it.each([
+  test.each([
     { wish: { repo: "/nowhere" }, words: "there is no /nowhere" },
     { wish: { repo: join(app, "deploy", "a.yaml") }, words: "a file; give the folder" },
     { wish: { repo: home }, words: "no git repository" },
@@ -75,7 +75,7 @@ describe("adoptRepository", () => {
   });
 });
 
-it.each([
+test.each([
   ["/srv/app.git", "app"],
   ["/srv/podinfo+1", "podinfo-1"],
   ["/srv/.dotfiles", "dotfiles"],

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { prepareFolder } from "#local/serve/prepare-folder.ts";
 
 let home: string;
@@ -28,7 +28,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
 describe("a state folder", () => {
-  it("is made for its owner only, and found again", async () => {
+  test("is made for its owner only, and found again", async () => {
     const folder = join(home, "a", "state");
     await prepareFolder(folder);
     expect(modeOf(folder)).toBe(0o700);
@@ -36,14 +36,14 @@ describe("a state folder", () => {
     expect(readdirSync(folder)).toEqual([".gitignore"]);
   });
 
-  it("may be an empty one that is there, whose rights are taken from others", async () => {
+  test("may be an empty one that is there, whose rights are taken from others", async () => {
     const folder = join(home, "empty");
     mkdirSync(folder, { mode: 0o755 });
     await prepareFolder(folder);
     expect(modeOf(folder)).toBe(0o700);
   });
 
-  it("is found again after a first start that failed, and where an older Starling made it", async () => {
+  test("is found again after a first start that failed, and where an older Starling made it", async () => {
     const failed = join(home, "failed");
     await prepareFolder(failed);
     writeFileSync(join(failed, "log"), "it did not start");
@@ -55,7 +55,7 @@ describe("a state folder", () => {
     expect(readdirSync(older)).toEqual([".gitignore", "identity.json"]);
   });
 
-  it("is not one that holds something else, which is left as it is", async () => {
+  test("is not one that holds something else, which is left as it is", async () => {
     const folder = join(home, "site");
     mkdirSync(folder, { mode: 0o755 });
     writeFileSync(join(folder, "index.html"), "");
@@ -68,7 +68,7 @@ describe("a state folder", () => {
     expect(readdirSync(folder)).toEqual(["index.html"]);
   });
 
-  it("is not one with a .gitignore of somebody else's", async () => {
+  test("is not one with a .gitignore of somebody else's", async () => {
     const folder = join(home, "site");
     mkdirSync(folder);
     writeFileSync(join(folder, ".gitignore"), "*\n");
@@ -79,16 +79,16 @@ describe("a state folder", () => {
 describe("in a git repository", () => {
   const refused = (folder: string) => ({
     exit: "wrongInput",
-    message: `--state is ${folder}, in the git repository ${repository}: the keys of the machine would be committed with it`,
+    message: `--state is ${folder}, in the git repository ${repository}: the keys of the machine would be committed with test`,
   });
 
-  it.each(["", "state", "a/b/state"])("%j is refused, and not made", async (below) => {
+  test.each(["", "state", "a/b/state"])("%j is refused, and not made", async (below) => {
     const folder = join(repository, below);
     await expect(prepareFolder(folder)).rejects.toMatchObject(refused(folder));
     expect(readdirSync(repository)).toEqual([".git"]);
   });
 
-  it("says how it is allowed, and that is so", async () => {
+  test("says how it is allowed, and that is so", async () => {
     const folder = join(repository, "local state");
     await expect(prepareFolder(folder)).rejects.toMatchObject({
       next: `starling local up --state DIR   (outside of a repository; or let git ignore it: echo '/local state/' >> ${repository}/.gitignore)`,
@@ -98,7 +98,7 @@ describe("in a git repository", () => {
     expect(execFileSync("git", ["-C", repository, "status", "--porcelain"]).toString()).toBe("?? .gitignore\n");
   });
 
-  it("is seen through a link, in a worktree, and where the state was before the repository", async () => {
+  test("is seen through a link, in a worktree, and where the state was before the repository", async () => {
     symlinkSync(repository, join(home, "link"));
     const linked = join(home, "link", "state");
     await expect(prepareFolder(linked)).rejects.toMatchObject(refused(linked));

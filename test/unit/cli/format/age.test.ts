@@ -1,8 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { formatAge, formatTime } from "#cli/format/age.ts";
 
 describe("age", () => {
-  it.each([
+  test.each([
     [0, "0s"],
     [119, "119s"],
     [120, "2m"],
@@ -19,7 +19,7 @@ describe("age", () => {
     expect(formatAge("2026-11-20T00:00:00.000Z", now)).toBe(text);
   });
 
-  it("shows the date of another day", () => {
+  test("shows the date of another day", () => {
     const now = new Date("2026-11-20T08:00:00Z");
     expect(formatTime("2026-11-20T07:00:01.500Z", now)).toBe("07:00:01Z");
     expect(formatTime("2026-11-19T07:00:01.500Z", now)).toBe("2026-11-19 07:00:01Z");

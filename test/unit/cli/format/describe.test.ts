@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { describeCluster, describeGroup } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
 import { clusterObject, groupSyncObject, syncGroupObject } from "#shared/fleet/api/objects.ts";
@@ -26,7 +26,7 @@ describe("describe cluster", () => {
     operations: {},
     status: { conditions: [] },
   };
-  it.each<[ClusterSpec, string]>([
+  test.each<[ClusterSpec, string]>([
     [
       {
         eks: { arn: "arn:aws:eks:eu-west-1:111122223333:cluster/c1" },
@@ -46,7 +46,7 @@ describe("describe cluster", () => {
 });
 
 describe("describe sync", () => {
-  it("names what carries its label and is not recorded, and says how its inventory came back", () => {
+  test("names what carries its label and is not recorded, and says how its inventory came back", () => {
     const row = syncRow("c2", "shop.web", { phase: "Ready", reason: "Ready", message: "" });
     if (row.observed === undefined) throw new Error("the fixture has an observation");
     const observed = {
@@ -71,7 +71,7 @@ describe("describe sync", () => {
     );
   });
 
-  it("says what is desired, what is there, what is wrong and what to do", () => {
+  test("says what is desired, what is there, what is wrong and what to do", () => {
     const row = syncRow("c2", "shop.web", { phase: "Failed", reason: "ApplyFailed", message: "1 of 4 objects failed" });
     if (row.observed === undefined) throw new Error("the fixture has an observation");
     const sync = groupSyncObject(
@@ -134,7 +134,7 @@ Next:        starling rollout status shop -n payments     how far it went, and w
 });
 
 describe("describe sync, ready", () => {
-  it("says what is left alone and how to have it put back, and warns as kubectl does", () => {
+  test("says what is left alone and how to have it put back, and warns as kubectl does", () => {
     const row = syncRow("c2", "shop.web", { phase: "Ready", reason: "Ready", message: "" });
     if (row.observed === undefined) throw new Error("the fixture has an observation");
     const leftAlone = [{ object: "Deployment shop/web", reason: "Drifted", message: "somebody undoes spec.replicas" }];
@@ -153,7 +153,7 @@ describe("describe sync, ready", () => {
 });
 
 describe("selection", () => {
-  it.each<[ClusterSelection, string]>([
+  test.each<[ClusterSelection, string]>([
     [{ all: true }, "all"],
     [{ all: true, notNames: ["c1"] }, "all but c1"],
     [{ names: ["c1", "c2"] }, "c1, c2"],

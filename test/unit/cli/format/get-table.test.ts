@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { getTable, worstFirst } from "#cli/format/get-table.ts";
 import { revisionText } from "#cli/format/revision-text.ts";
 import { formatTable } from "#cli/format/table.ts";
@@ -55,7 +55,7 @@ function table(kind: KindName, objects: readonly AnyObject[], width: "normal" | 
 }
 
 describe("get", () => {
-  it("shows SyncGroups, worst first, with who suspended one", () => {
+  test("shows SyncGroups, worst first, with who suspended one", () => {
     const suspended = syncGroupObject({
       ...group,
       name: "search",
@@ -80,7 +80,7 @@ payments   fresh   -                  -          -      -         -       -     
     );
   });
 
-  it("shows Syncs with their clusters and why they are not ready", () => {
+  test("shows Syncs with their clusters and why they are not ready", () => {
     const syncs = [
       groupSyncObject(syncRow("c10", "shop.web"), undefined),
       groupSyncObject(syncRow("c9", "shop.web"), undefined),
@@ -104,7 +104,7 @@ payments   shop.web  c10      -         4/4    Ready   10m  2m
     expect(table("Sync", syncs, "wide")).toContain("already allocated by another Service\n");
   });
 
-  it("shows Sources, Clusters and Rollouts", () => {
+  test("shows Sources, Clusters and Rollouts", () => {
     const source: SourceRow = {
       ...row,
       type: "Source",
@@ -155,7 +155,7 @@ payments   shop-12  main@sha1:9f2c1ab  plan     2/2 rest  1/3   1       Running 
     );
   });
 
-  it.each([
+  test.each([
     [undefined, "-"],
     ["main@sha1:9f2c1ab8d0000000000000000000000000000000", "main@sha1:9f2c1ab"],
     ["v1.2.0@sha1:9f2c1ab8d0000000000000000000000000000000", "v1.2.0@sha1:9f2c1ab"],

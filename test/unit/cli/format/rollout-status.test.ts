@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.ts";
 import { type RolloutObject, rolloutObject, type TargetItem } from "#shared/fleet/api/objects.ts";
 import { type RolloutRow, type TargetState, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
@@ -19,7 +19,7 @@ function target(cluster: string, state: TargetState, change: Partial<TargetItem>
 }
 
 describe("rollout status", () => {
-  it("shows a small rollout cluster by cluster, worst first, with the done ones together", () => {
+  test("shows a small rollout cluster by cluster, worst first, with the done ones together", () => {
     const text = formatRolloutStatus({
       rollout: rollout({
         phase: "Halted",
@@ -83,7 +83,7 @@ Halted: 1 cluster failed in stage rest
 `);
   });
 
-  it("shows a large one as counts and reasons", () => {
+  test("shows a large one as counts and reasons", () => {
     const failing = Array.from({ length: 29 }, (_, index) =>
       target(`c${index}`, "Failed", {
         reason: `DeadlineExceeded: DaemonSet agent/agent: Pod agent-7d9f6b5c4-x${1000 + index}: ImagePullBackOff`,
@@ -147,7 +147,7 @@ Running: Rolling
     );
   });
 
-  it("says what is empty, planning or waiting", () => {
+  test("says what is empty, planning or waiting", () => {
     const stage = { first: 0, last: -1, cursor: 0 };
     const planning = rollout({
       phase: "Planning",
@@ -163,7 +163,7 @@ Running: Rolling
     expect(text).toMatch(/2 all +3 .* planning\n/);
   });
 
-  it("has one line of progress where nothing can be redrawn", () => {
+  test("has one line of progress where nothing can be redrawn", () => {
     expect(formatProgress(rollout(), now)).toBe(
       "08:07:00Z shop-12 Running: canary 1/1, rest 0/1, 0 changing, 0 failed",
     );

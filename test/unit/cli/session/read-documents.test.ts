@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { problemLine } from "#cli/session/read-documents.ts";
 import { lineFinder } from "#shared/source/yaml/line-finder.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
@@ -28,7 +28,7 @@ describe("the line of a problem", () => {
     within: [],
   };
 
-  it.each([
+  test.each([
     ["", 3],
     ["spec.templates[1].name", 13],
     ["metadata.labels.app.kubernetes.io/name", 7],

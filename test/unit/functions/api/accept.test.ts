@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
@@ -30,7 +30,7 @@ async function rowsOf(api: ReturnType<typeof apiFixture>) {
 }
 
 describe("accepting a cluster", () => {
-  it("asks first; then writes who, when, why and whom, and lets its Syncs begin anew", async () => {
+  test("asks first; then writes who, when, why and whom, and lets its Syncs begin anew", async () => {
     const api = await withStranger();
     const before = await rowsOf(api);
     const asked = await api.call("POST", path, { uid: "new-uid", reason: "rebuilt" });
@@ -62,7 +62,7 @@ describe("accepting a cluster", () => {
     ]);
   });
 
-  it("counts the Syncs that begin anew, and says so when none was seen there before", async () => {
+  test("counts the Syncs that begin anew, and says so when none was seen there before", async () => {
     const api = await withStranger();
     await api.table.write([
       { put: syncRow("c1", "shop.api") },
@@ -73,7 +73,7 @@ describe("accepting a cluster", () => {
     expect(asked.body.consequences).toMatchObject([{ syncs: 2, clusters: 1 }]);
   });
 
-  it("is done once: again it changes nothing, and what was assigned meanwhile stays", async () => {
+  test("is done once: again it changes nothing, and what was assigned meanwhile stays", async () => {
     const api = await withStranger();
     await api.call("POST", path, { uid: "new-uid", confirm: true });
     await api.table.write([{ put: { ...syncRow("c1", "shop.web"), version: 9 } }]);
@@ -87,7 +87,7 @@ describe("accepting a cluster", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  it("that broke off is ended by the next", async () => {
+  test("that broke off is ended by the next", async () => {
     const api = await withStranger();
     const row = await api.table.get(keys.cluster("c1"));
     if (row === undefined) throw new Error("it is there");
@@ -102,7 +102,7 @@ describe("accepting a cluster", () => {
     expect(after.fleet?.uid).not.toBe(uid);
   });
 
-  it.each([
+  test.each([
     ["another one than was seen", "new-uid", "third-uid", "the cluster that answers as Cluster c1 has the uid new-uid"],
     ["what nobody has seen", undefined, "new-uid", "no other cluster than the one of uid old-uid has answered"],
   ])("refuses %s", async (_what, seen, uid, message) => {
@@ -124,13 +124,13 @@ describe("accepting a cluster", () => {
     expect(api.table.all()).toEqual(before);
   });
 
-  it("refuses a Cluster that is not there, and a request that names nobody", async () => {
+  test("refuses a Cluster that is not there, and a request that names nobody", async () => {
     const api = await withStranger();
     expect((await api.call("POST", "/v1/clusters/c9/accept", { uid: "new-uid" })).status).toBe(404);
     expect((await api.call("POST", path, {})).status).toBe(400);
   });
 
-  it("goes on being accepted when the Cluster is applied again", async () => {
+  test("goes on being accepted when the Cluster is applied again", async () => {
     const api = await withStranger();
     await api.call("POST", path, { uid: "new-uid", confirm: true });
     const uid = (await rowsOf(api)).fleet?.uid;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
@@ -12,7 +12,7 @@ function outcomes(body: { items: { kind: string; name: string; outcome: string }
 }
 
 describe("apply", () => {
-  it("creates, and finds nothing to do the second time", async () => {
+  test("creates, and finds nothing to do the second time", async () => {
     const api = apiFixture();
     const documents = [
       syncGroup("shop", [{ name: "web", source: "app" }]),
@@ -35,7 +35,7 @@ describe("apply", () => {
     expect(api.table.all()).toEqual(rows);
   });
 
-  it("writes the directories with the objects", async () => {
+  test("writes the directories with the objects", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", {
       documents: [
@@ -65,7 +65,7 @@ describe("apply", () => {
     ]);
   });
 
-  it("moves the directory entries that changed", async () => {
+  test("moves the directory entries that changed", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", {
       documents: [source("app"), syncGroup("shop", [{ name: "web", source: "app" }])],
@@ -83,7 +83,7 @@ describe("apply", () => {
     expect(found).not.toContain("USES#payments#app | SyncGroup#shop");
   });
 
-  it.each([
+  test.each([
     ["a label", { metadata: { name: "app", namespace: "payments", labels: { team: "a" } } }, 1],
     ["an annotation", { metadata: { name: "app", namespace: "payments", annotations: { note: "x" } } }, 1],
     ["the spec", { spec: { git: { url: "https://github.com/acme/app" }, interval: "1m" } }, 2],
@@ -101,7 +101,7 @@ describe("apply", () => {
     ]);
   });
 
-  it("touches no entry of a directory for a change that moves none", async () => {
+  test("touches no entry of a directory for a change that moves none", async () => {
     const table = new MemoryTable();
     const written: string[] = [];
     const api = apiFixture(
@@ -124,7 +124,7 @@ describe("apply", () => {
     expect(table.all().filter(({ type }) => type === "Directory")).toEqual(before);
   });
 
-  it("asks for no look at a Source before its time", async () => {
+  test("asks for no look at a Source before its time", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const key = keys.object("payments", "Source", "app");
@@ -140,7 +140,7 @@ describe("apply", () => {
     expect(row?.dispatches).toBeUndefined();
   });
 
-  it("keeps operations and status", async () => {
+  test("keeps operations and status", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     await api.call("POST", "/v1/namespaces/payments/sources/app/suspend", { reason: "INC-1" });
@@ -150,7 +150,7 @@ describe("apply", () => {
     expect(row?.dueKey).toBeUndefined();
   });
 
-  it("sets the watchdog of the message it sends", async () => {
+  test("sets the watchdog of the message it sends", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const row = await api.table.get(keys.object("payments", "Source", "app"));
@@ -158,7 +158,7 @@ describe("apply", () => {
     expect(row?.dispatches).toBe(1);
   });
 
-  it("refuses all documents when one is wrong, with every problem", async () => {
+  test("refuses all documents when one is wrong, with every problem", async () => {
     const api = apiFixture();
     const answer = await api.call("POST", "/v1/apply", {
       documents: [
@@ -188,7 +188,7 @@ describe("apply", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  it("accepts what it gave out: status and server fields of an exported object are left out", async () => {
+  test("accepts what it gave out: status and server fields of an exported object are left out", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const exported = (await api.call("GET", "/v1/namespaces/payments/sources/app")).body;
@@ -198,7 +198,7 @@ describe("apply", () => {
     expect((await api.call("POST", "/v1/apply", { documents: [forged] })).status).toBe(422);
   });
 
-  it("warns of a Source that is not there yet", async () => {
+  test("warns of a Source that is not there yet", async () => {
     const api = apiFixture();
     const documents = [syncGroup("shop", [{ name: "web", source: "app" }])];
     const answer = await api.call("POST", "/v1/apply", { documents });
@@ -217,7 +217,7 @@ describe("apply", () => {
     ]);
   });
 
-  it("warns of clusters that are not there yet, and no more once they are", async () => {
+  test("warns of clusters that are not there yet, and no more once they are", async () => {
     const api = apiFixture();
     const named = syncGroup("named", [{ name: "web", source: "app" }]);
     const documents = [
@@ -244,7 +244,7 @@ describe("apply", () => {
     ]);
   });
 
-  it("writes nothing on a dry run, and says what the real one would do", async () => {
+  test("writes nothing on a dry run, and says what the real one would do", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     api.takeMessages();
@@ -258,7 +258,7 @@ describe("apply", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  it("asks before a SyncGroup drops a template that is on clusters", async () => {
+  test("asks before a SyncGroup drops a template that is on clusters", async () => {
     const api = apiFixture();
     const both = syncGroup("shop", [
       { name: "web", source: "app" },
@@ -296,7 +296,7 @@ describe("apply", () => {
     expect(outcomes(confirmed.body)).toEqual(["SyncGroup/shop configured"]);
   });
 
-  it("refuses to move a Sync to another cluster", async () => {
+  test("refuses to move a Sync to another cluster", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [sync("extra", { cluster: "c1", source: "app" })] });
     const answer = await api.call("POST", "/v1/apply", {
@@ -306,7 +306,7 @@ describe("apply", () => {
     expect(answer.body.problems).toMatchObject([{ document: 0, field: "spec.cluster" }]);
   });
 
-  it("asks every subject to look again when the fleet changed, once", async () => {
+  test("asks every subject to look again when the fleet changed, once", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", {
       documents: [syncGroup("shop", [{ name: "web", source: "app" }]), sync("extra", { cluster: "c1", source: "app" })],
@@ -328,7 +328,7 @@ describe("apply", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  it("leaves one audit line for each write, and none for what did not change", async () => {
+  test("leaves one audit line for each write, and none for what did not change", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")], reason: "CHG-7" });
     await api.call("POST", "/v1/apply", { documents: [source("app")] });

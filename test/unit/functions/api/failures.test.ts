@@ -1,5 +1,5 @@
 /** What the door answers when the table fails, or somebody else writes at the same time. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { apiHandler } from "#functions/api/api-handler.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -42,7 +42,7 @@ const isSync = (write: Write) => "put" in write && write.put.sk.startsWith("SYNC
 const isLease = (write: Write) => "put" in write && write.put.sk === "LEASE";
 
 describe("an answer", () => {
-  it("is JSON, and says so", async () => {
+  test("is JSON, and says so", async () => {
     const ports = {
       table: new MemoryTable(),
       sender: new MemorySender(),
@@ -55,7 +55,7 @@ describe("an answer", () => {
     expect(answer.headers).toEqual({ "content-type": "application/json" });
   });
 
-  it("asks to try again after what may pass, and hides a surprise, which is logged", async () => {
+  test("asks to try again after what may pass, and hides a surprise, which is logged", async () => {
     const { api, fail } = await withFailures();
     const suspend = () => api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
     fail(first(1, busy));
@@ -71,7 +71,7 @@ describe("an answer", () => {
   });
 });
 
-it.each([
+test.each([
   [
     "that only a change mends",
     new StarlingError("DynamoDB refused: no grant", { code: "TableDenied", retry: "permanent" }),
@@ -85,7 +85,7 @@ it.each([
 });
 
 describe("suspending", () => {
-  it("is done once more when others write the row, six times, and not after any other failure", async () => {
+  test("is done once more when others write the row, six times, and not after any other failure", async () => {
     for (const [error, times, status, code] of [
       [conflict, 5, 200, undefined],
       [conflict, 6, 409, "Conflict"],
@@ -100,7 +100,7 @@ describe("suspending", () => {
     }
   });
 
-  it("raises the version of the row, and a refusal names no reason where none was given", async () => {
+  test("raises the version of the row, and a refusal names no reason where none was given", async () => {
     const { api, table } = await withFailures();
     const key = keys.object("payments", "SyncGroup", "shop");
     const path = "/v1/namespaces/payments/syncgroups/shop";
@@ -121,7 +121,7 @@ describe("applying", () => {
   const kindsIn = (log: readonly Readonly<Record<string, unknown>>[]) =>
     log.filter(({ verb }) => verb === "apply").map(({ kind, name }) => `${kind} ${name}`);
 
-  it("writes Sources first, then Clusters, and last what runs on them; eight at once", async () => {
+  test("writes Sources first, then Clusters, and last what runs on them; eight at once", async () => {
     const table = new MemoryTable();
     const writes = { now: 0, most: 0 };
     const slow: Table = {
@@ -140,7 +140,7 @@ describe("applying", () => {
     expect(writes.most).toBe(8);
   });
 
-  it("ends at a kind that fails, and tells of what was written", async () => {
+  test("ends at a kind that fails, and tells of what was written", async () => {
     const { api, table, fail } = await withFailures();
     fail(first(1, busy, (write) => "put" in write && write.put.pk === "CL#c9"));
     api.takeMessages();
@@ -157,7 +157,7 @@ describe("applying", () => {
 });
 
 describe("pruning", () => {
-  it("is asked for once more when others write the row, six times, and not after any other failure", async () => {
+  test("is asked for once more when others write the row, six times, and not after any other failure", async () => {
     const old = { id: { group: "", kind: "ConfigMap", namespace: "shop", name: "old" }, uid: "uid-old", member: true };
     for (const [error, times, status] of [
       [conflict, 5, 200],
@@ -178,7 +178,7 @@ describe("pruning", () => {
 });
 
 describe("deleting", () => {
-  it("forgets more Syncs than one transaction takes", async () => {
+  test("forgets more Syncs than one transaction takes", async () => {
     const { api, table } = await withFailures();
     const rows = Array.from({ length: 130 }, (_, index) => ({ put: syncRow("c1", `shop.t${index}`) }));
     await table.write(rows.slice(0, 100));
@@ -189,7 +189,7 @@ describe("deleting", () => {
     expect(left.filter(({ desired }) => desired.action !== "orphan")).toEqual([]);
   });
 
-  it("dismisses the worker that is there, whose fence stays", async () => {
+  test("dismisses the worker that is there, whose fence stays", async () => {
     const { api, table } = await withFailures();
     const lease = {
       type: "Lease",
@@ -210,7 +210,7 @@ describe("deleting", () => {
     });
   });
 
-  it("goes on when the lease changes hands meanwhile, and not when it cannot be taken", async () => {
+  test("goes on when the lease changes hands meanwhile, and not when it cannot be taken", async () => {
     for (const [error, status] of [
       [conflict, 200],
       [busy, 503],
@@ -229,7 +229,7 @@ describe("deleting", () => {
     }
   });
 
-  it("forgets Syncs that others write meanwhile, ten times, and not after any other failure", async () => {
+  test("forgets Syncs that others write meanwhile, ten times, and not after any other failure", async () => {
     const action = async (table: MemoryTable) =>
       (await table.get(keys.sync("c1", "payments", "shop.web")))?.desired.action;
     for (const [error, times, status, expected] of [
@@ -241,7 +241,7 @@ describe("deleting", () => {
       fail(first(times, error, isSync));
       expect((await api.call("DELETE", orphan)).status).toBe(status);
       expect(await action(table)).toBe(expected);
-      // Broken off after the Cluster's own row went: the next one ends it.
+      // Broken off after the Cluster's own row went: the next one ends test.
       if (status !== 200) {
         fail(() => undefined);
         expect(await api.call("DELETE", orphan)).toMatchObject({ status: 200 });
@@ -250,7 +250,7 @@ describe("deleting", () => {
     }
   });
 
-  it("is refused when somebody else wrote the row meanwhile, and fails as the table does", async () => {
+  test("is refused when somebody else wrote the row meanwhile, and fails as the table does", async () => {
     for (const [error, status] of [
       [conflict, 409],
       [busy, 503],
@@ -266,7 +266,7 @@ describe("deleting", () => {
     }
   });
 
-  it("names ten of those in the way, and counts one and several", async () => {
+  test("names ten of those in the way, and counts one and several", async () => {
     const { api, table } = await withFailures();
     const one = await api.call("DELETE", "/v1/clusters/c1?cascade=orphan");
     expect(one.body.message).toBe("deleting Cluster c1 forgets 1 Sync; the objects in the cluster stay");

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ConflictError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -24,7 +24,7 @@ const path = "/v1/freezes/inc-4711";
 const planner = { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } };
 
 describe("the brake", () => {
-  it("keeps who, why, until when and what it covers, and tells the planners", async () => {
+  test("keeps who, why, until when and what it covers, and tells the planners", async () => {
     const api = await withFleet();
     const body = { reason: "INC-4711", clusters: "env=prod", until: "2026-11-20T18:00:00Z" };
     const answer = await api.call("POST", path, body);
@@ -55,7 +55,7 @@ describe("the brake", () => {
     );
   });
 
-  it("changes nothing the second time, and keeps who froze it first when the time is another", async () => {
+  test("changes nothing the second time, and keeps who froze it first when the time is another", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711" });
     api.takeMessages();
@@ -73,7 +73,7 @@ describe("the brake", () => {
     expect(api.takeMessages()).toEqual([planner, { to: "apply", cluster: "c1" }, { to: "apply", cluster: "c2" }]);
   });
 
-  it("wakes the clusters that a thaw lets go, and no others", async () => {
+  test("wakes the clusters that a thaw lets go, and no others", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711", clusters: "env=prod" });
     api.takeMessages();
@@ -89,7 +89,7 @@ describe("the brake", () => {
     });
   });
 
-  it("tells every cluster of a large fleet of a thaw, once", async () => {
+  test("tells every cluster of a large fleet of a thaw, once", async () => {
     const api = apiFixture();
     const names = Array.from({ length: 130 }, (_, index) => `c${index}`);
     await api.call("POST", "/v1/apply", { documents: names.map((name) => cluster(name)) });
@@ -100,7 +100,7 @@ describe("the brake", () => {
     expect(told.sort()).toEqual(names.sort());
   });
 
-  it("cannot be read by anybody who would write over it, or show nothing", async () => {
+  test("cannot be read by anybody who would write over it, or show nothing", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711" });
     await api.table.write([{ update: keys.brake, set: { freezes: "all of them" } }]);
@@ -116,7 +116,7 @@ describe("the brake", () => {
     expect(api.table.all()).toEqual(rows);
   });
 
-  it("is in the list, and on the clusters that it covers, until its time has passed", async () => {
+  test("is in the list, and on the clusters that it covers, until its time has passed", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711", clusters: "env=prod", until: "2026-11-20T09:00:00Z" });
     const frozen = async () =>
@@ -140,7 +140,7 @@ describe("the brake", () => {
     expect((await api.call("POST", path, { reason: "again" })).body.outcome).toBe("created");
   });
 
-  it.each([
+  test.each([
     ["no reason", "inc-4711", {}, "reason"],
     ["a time that has passed", "inc-4711", { reason: "r", until: "2026-11-20T08:00:00Z" }, "which has passed"],
     ["no time", "inc-4711", { reason: "r", until: "tomorrow" }, "until: must be a time"],
@@ -153,7 +153,7 @@ describe("the brake", () => {
     expect(await api.table.get(keys.brake)).toBeUndefined();
   });
 
-  it("does not let one of the same name cover something else", async () => {
+  test("does not let one of the same name cover something else", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711" });
     expect(await api.call("POST", path, { reason: "r", clusters: "env=dev" })).toMatchObject({
@@ -166,7 +166,7 @@ describe("the brake", () => {
 describe("what the brake remembers", () => {
   const row = (api: ReturnType<typeof apiFixture>) => api.table.get(keys.brake);
 
-  it("takes another time for a freeze, or none, and has it once", async () => {
+  test("takes another time for a freeze, or none, and has it once", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711" });
     const until = "2026-11-20T09:00:00.000Z";
@@ -179,13 +179,13 @@ describe("what the brake remembers", () => {
     expect((await row(api))?.version).toBe(3);
   });
 
-  it("takes no time that is now", async () => {
+  test("takes no time that is now", async () => {
     const api = await withFleet();
     const body = { reason: "x", until: "2026-11-20T08:05:00Z" };
     expect(await api.call("POST", path, body)).toMatchObject({ status: 400 });
   });
 
-  it("tells a new freeze from those that are on, and of a thaw which there are", async () => {
+  test("tells a new freeze from those that are on, and of a thaw which there are", async () => {
     const api = await withFleet();
     await api.call("POST", "/v1/freezes/b", { reason: "x" });
     api.setNow("2026-11-20T08:06:00Z");
@@ -204,7 +204,7 @@ describe("what the brake remembers", () => {
     expect(api.log.filter(({ name }) => name === "a").map(({ verb }) => verb)).toEqual(["freeze", "thaw"]);
   });
 
-  it("holds fifty, whose times can still be changed", async () => {
+  test("holds fifty, whose times can still be changed", async () => {
     const api = await withFleet();
     for (let index = 0; index < 50; index++) await api.call("POST", `/v1/freezes/f${index}`, { reason: "x" });
     const more = await api.call("POST", "/v1/freezes/more", { reason: "x" });
@@ -217,7 +217,7 @@ describe("what the brake remembers", () => {
     expect((await row(api))?.freezes).toHaveLength(50);
   });
 
-  it("keeps those that ended for a week, by time or by hand, and the newest fifty", async () => {
+  test("keeps those that ended for a week, by time or by hand, and the newest fifty", async () => {
     const api = await withFleet();
     await api.call("POST", "/v1/freezes/timed", { reason: "x", until: "2026-11-20T09:00:00Z" });
     api.setNow("2026-11-20T10:00:00Z");
@@ -241,7 +241,7 @@ describe("what the brake remembers", () => {
     expect([names?.at(0), names?.at(-1)]).toEqual(["f5", "f54"]);
   });
 
-  it("is written once more when others write it, a few times, and not after any other failure", async () => {
+  test("is written once more when others write it, a few times, and not after any other failure", async () => {
     const table = new MemoryTable();
     let failures = 0;
     let failure: Error = new ConflictError("somebody else wrote it");

@@ -1,5 +1,5 @@
 /** Rows that a newer version wrote, after its deployment was rolled back: listed as what they are, changed by nobody. */
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, ROW_SCHEMA, type RowKey } from "#shared/fleet/rows/row.ts";
 import { type ApiFixture, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
@@ -144,7 +144,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     ["the newest rollout", keys.rollout(shop, 2), "/v1/rollouts", `${ns}/rollouts/shop-2`, ["shop-2 Unreadable"]],
   ];
 
-  it.each(cases)("%s", async (_, key, path, one, expected) => {
+  test.each(cases)("%s", async (_, key, path, one, expected) => {
     await makeNewer(key);
     const rows = api.table.all();
     const listed = await list(path);
@@ -156,34 +156,34 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     const [condition] = item.status.conditions;
     expect(condition).toMatchObject({ type: "Ready", status: "Unknown", reason: "NewerRow" });
     expect(condition.message).toBe(
-      `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1; it is left alone: update the stack to the version that wrote it`,
+      `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1; it is left alone: update the stack to the version that wrote test`,
     );
     expect(await get(one)).toEqual(item);
     expect(api.table.all()).toEqual(rows);
   });
 
-  it("a Sync that was readable keeps its state when only its group is newer", async () => {
+  test("a Sync that was readable keeps its state when only its group is newer", async () => {
     await makeNewer(object("SyncGroup", "shop"));
     expect(lines(await list("/v1/clusters/c1/syncs"))).toEqual(["extra c1 Ready", "shop.web c1 Ready"]);
     await makeNewer(object("Sync", "extra"));
     expect(lines(await list("/v1/clusters/c1/syncs"))).toEqual(["extra c1 Unreadable", "shop.web c1 Ready"]);
   });
 
-  it("a Cluster counts its Syncs that cannot be read", async () => {
+  test("a Cluster counts its Syncs that cannot be read", async () => {
     await makeNewer(keys.sync("c1", "payments", "shop.web"));
     const counted = { total: 2, ready: 1, others: [{ state: "Unreadable", count: 1, example: "payments/shop.web" }] };
     expect((await get("/v1/clusters")).items[0].status.syncs).toEqual(counted);
     expect((await get("/v1/clusters/c1")).status.syncs).toEqual(counted);
   });
 
-  it("the head of a group's rollouts stands for the newest one", async () => {
+  test("the head of a group's rollouts stands for the newest one", async () => {
     await makeNewer(keys.head(shop));
     expect(lines(await list("/v1/rollouts"))).toEqual(["shop Unreadable"]);
     const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollouts");
     expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
   });
 
-  it("a target of a rollout has its place, and nothing else", async () => {
+  test("a target of a rollout has its place, and nothing else", async () => {
     await makeNewer(keys.target(shop, 2, { order: 1, cluster: "c2" }));
     const { items } = await get("/v1/namespaces/payments/syncgroups/shop/rollouts/2/targets");
     expect(items).toMatchObject([
@@ -200,7 +200,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     expect(failed.items).toEqual([]);
   });
 
-  it("an event has its time", async () => {
+  test("an event has its time", async () => {
     const about = { namespace: "payments", kind: "SyncGroup", name: "shop" };
     const event = (at: string, schema: number) =>
       ({
@@ -233,7 +233,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     "the brake": keys.brake,
   };
 
-  it.each(Object.entries(beside))("%s", async (_, key) => {
+  test.each(Object.entries(beside))("%s", async (_, key) => {
     // Behind its rollout, so that this and the fleet are asked what is wanted.
     const status = { conditions: [], state: "Rolling", rollout: 2 };
     await api.table.write([{ update: object("SyncGroup", "shop"), set: { status } }]);
@@ -248,7 +248,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     expect(["Ready", "OutOfSync"]).toContain((await get(path)).status.state);
   });
 
-  it("an apply says what it says of others", async () => {
+  test("an apply says what it says of others", async () => {
     await makeNewer(object("Source", "app"));
     await makeNewer(keys.fleet("c2"));
     await makeNewer(keys.subject({ namespace: "payments", kind: "SyncGroup", name: "tools" }));
@@ -266,7 +266,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     });
   });
 
-  it("a reconcile with its Sources asks those that can be read, and names the other", async () => {
+  test("a reconcile with its Sources asks those that can be read, and names the other", async () => {
     await api.call("POST", "/v1/apply", {
       documents: [
         syncGroup("both", [
@@ -285,7 +285,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     expect(api.takeMessages()).toContainEqual({ to: "resolve", source: { namespace: "payments", name: "lib" } });
   });
 
-  it("a freeze covers a cluster whose entry cannot be read, when it covers all", async () => {
+  test("a freeze covers a cluster whose entry cannot be read, when it covers all", async () => {
     await makeNewer(keys.fleet("c2"));
     const all = await api.call("POST", "/v1/freezes/all", { reason: "x" });
     expect(all).toMatchObject({ status: 200, body: { freeze: { status: { clusters: 2 } } } });
@@ -360,7 +360,7 @@ describe("nobody changes what a newer version wrote", () => {
     ["thaw", keys.brake, "DELETE", "/v1/freezes/x", undefined],
   ];
 
-  it.each([...verbs])("%s", async (_, key, method, path, body) => {
+  test.each([...verbs])("%s", async (_, key, method, path, body) => {
     await api.table.write([
       { update: keys.cluster("c1"), set: { status: { conditions: [], uid: "a", mismatch: "b" } } },
     ]);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { apiFixture, cluster, PRINCIPAL, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -23,7 +23,7 @@ async function withFleet() {
 }
 
 describe("suspend and resume", () => {
-  it("writes who, when and why, and tells the planner", async () => {
+  test("writes who, when and why, and tells the planner", async () => {
     const api = await withFleet();
     const answer = await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4711" });
     expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
@@ -35,7 +35,7 @@ describe("suspend and resume", () => {
     expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
   });
 
-  it("changes nothing the second time", async () => {
+  test("changes nothing the second time", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4711" });
     api.takeMessages();
@@ -48,7 +48,7 @@ describe("suspend and resume", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  it("keeps another reason beside the first, once", async () => {
+  test("keeps another reason beside the first, once", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/suspend`, {});
     api.setNow("2026-11-20T08:06:00Z");
@@ -73,7 +73,7 @@ describe("suspend and resume", () => {
     });
   });
 
-  it("resumes, and asks a Source at once", async () => {
+  test("resumes, and asks a Source at once", async () => {
     const api = await withFleet();
     await api.call("POST", `${sourcePath}/suspend`, {});
     expect(api.takeMessages()).toEqual([]);
@@ -84,7 +84,7 @@ describe("suspend and resume", () => {
     expect(twice.body.outcome).toBe("unchanged");
   });
 
-  it.each([
+  test.each([
     ["a kind without the verb", "/v1/clusters/c1/suspend", 404],
     ["an absent object", "/v1/namespaces/payments/syncgroups/none/suspend", 404],
     ["a Sync that belongs to a group", "/v1/namespaces/payments/syncs/shop.web/suspend", 405],
@@ -98,7 +98,7 @@ describe("suspend and resume", () => {
 });
 
 describe("reconcile", () => {
-  it("asks the planner, and with the Sources also resolve", async () => {
+  test("asks the planner, and with the Sources also resolve", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/reconcile`, {});
     expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
@@ -112,7 +112,7 @@ describe("reconcile", () => {
     expect(row?.operations.reconcile?.at).toBe("2026-11-20T08:06:00.000Z");
   });
 
-  it("is refused while suspended, naming who did it", async () => {
+  test("is refused while suspended, naming who did it", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/suspend`, { reason: "INC-1" });
     const answer = await api.call("POST", `${groupPath}/reconcile`, {});
@@ -123,7 +123,7 @@ describe("reconcile", () => {
     });
   });
 
-  it("says which Sources it could not ask", async () => {
+  test("says which Sources it could not ask", async () => {
     const api = await withFleet();
     await api.call("POST", `${sourcePath}/suspend`, {});
     const answer = await api.call("POST", `${groupPath}/reconcile`, { withSource: true });
@@ -132,7 +132,7 @@ describe("reconcile", () => {
 });
 
 describe("delete", () => {
-  it("asks first, with what goes; then marks the group for the planner", async () => {
+  test("asks first, with what goes; then marks the group for the planner", async () => {
     const api = await withFleet();
     await api.table.write([{ put: syncRow("c1", "shop.web") }, { put: syncRow("c2", "shop.web") }]);
     const asked = await api.call("DELETE", groupPath);
@@ -164,7 +164,7 @@ describe("delete", () => {
     expect(again).toMatchObject({ status: 409, body: { code: "Deleting" } });
   });
 
-  it("refuses a Source that is used, naming by whom", async () => {
+  test("refuses a Source that is used, naming by whom", async () => {
     const api = await withFleet();
     const answer = await api.call("DELETE", `${sourcePath}?confirm=true`);
     expect(answer).toEqual({
@@ -178,7 +178,7 @@ describe("delete", () => {
     });
   });
 
-  it("takes an unused Source and its directory entries", async () => {
+  test("takes an unused Source and its directory entries", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     expect((await api.call("DELETE", sourcePath)).body.code).toBe("ConfirmationRequired");
@@ -187,7 +187,7 @@ describe("delete", () => {
     expect((await api.call("DELETE", `${sourcePath}?confirm=true`)).status).toBe(404);
   });
 
-  it("refuses a Cluster with Syncs, unless its objects are orphaned", async () => {
+  test("refuses a Cluster with Syncs, unless its objects are orphaned", async () => {
     const api = await withFleet();
     await api.table.write([{ put: syncRow("c1", "shop.web") }]);
     const refused = await api.call("DELETE", "/v1/clusters/c1?confirm=true");
@@ -204,7 +204,7 @@ describe("delete", () => {
     expect(api.takeMessages()).toHaveLength(2);
   });
 
-  it("takes a Cluster whose Syncs were forgotten before", async () => {
+  test("takes a Cluster whose Syncs were forgotten before", async () => {
     const api = await withFleet();
     const row = syncRow("c1", "shop.web");
     const forgotten = {
@@ -218,7 +218,7 @@ describe("delete", () => {
     expect((await api.call("DELETE", "/v1/clusters/c1?confirm=true")).body.outcome).toBe("deleted");
   });
 
-  it("finishes a Cluster's deletion that broke off", async () => {
+  test("finishes a Cluster's deletion that broke off", async () => {
     const api = apiFixture();
     await api.table.write([{ put: syncRow("c1", "shop.web") }]);
     expect((await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).status).toBe(200);
@@ -226,7 +226,7 @@ describe("delete", () => {
     expect((await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).status).toBe(404);
   });
 
-  it("refuses a cascade it does not know", async () => {
+  test("refuses a cascade it does not know", async () => {
     const api = await withFleet();
     expect(await api.call("DELETE", `${groupPath}?cascade=foreground`)).toMatchObject({
       status: 400,

@@ -1,5 +1,5 @@
 /** Syncs that are ready with something else than the newest rollout of their subject wants there. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { inputDigest, inputOf } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
@@ -89,7 +89,7 @@ const behind = (reason: string) => [
 ];
 
 describe("a Sync that is ready", () => {
-  it("is out of sync while its turn has not come, and says what is wanted", async () => {
+  test("is out of sync while its turn has not come, and says what is wanted", async () => {
     const api = await withRollout();
     for (const path of ["/v1/syncs", "/v1/namespaces/payments/syncgroups/shop/syncs"]) {
       expect(await states(api, path)).toEqual(behind("waits for its turn"));
@@ -106,13 +106,13 @@ describe("a Sync that is ready", () => {
     });
   });
 
-  it("is found by that state, and not by the one of those that are not behind", async () => {
+  test("is found by that state, and not by the one of those that are not behind", async () => {
     const api = await withRollout();
     expect(await states(api, "/v1/syncs?state=OutOfSync")).toEqual(behind("waits for its turn").slice(1));
     expect(await states(api, "/v1/syncs?state=Ready")).toEqual(behind("").slice(0, 1));
   });
 
-  it.each<[string, Parameters<typeof withRollout>[0], string]>([
+  test.each<[string, Parameters<typeof withRollout>[0], string]>([
     ["the rollout is halted", { rollout: { phase: "Halted" } }, "the rollout is halted"],
     [
       "the rollout is over",
@@ -134,7 +134,7 @@ describe("a Sync that is ready", () => {
     expect(await states(await withRollout(how))).toEqual(behind(reason));
   });
 
-  it("is out of sync where nobody can say what is wanted", async () => {
+  test("is out of sync where nobody can say what is wanted", async () => {
     const nowhere = { ...planned, path: "{{ cluster.values.region }}" };
     const plan = { ...rolloutRow(13, []).plan, templates: [nowhere] };
     const api = await withRollout({ rollout: { plan } });
@@ -145,7 +145,7 @@ describe("a Sync that is ready", () => {
     ]);
   });
 
-  it.each<[string, Parameters<typeof withRollout>[0]]>([
+  test.each<[string, Parameters<typeof withRollout>[0]]>([
     ["nothing was rolled out", { status: { conditions: [] } }],
     ["the newest rollout is complete", { status: { conditions: [], state: "Complete", rollout: 13 } }],
     ["its subject is being deleted", { status: { conditions: [], state: "Deleting", rollout: 13 } }],
@@ -158,7 +158,7 @@ describe("a Sync that is ready", () => {
     expect(await states(await withRollout(how))).toEqual(ready);
   });
 
-  it("is ready where its cluster is not registered any more", async () => {
+  test("is ready where its cluster is not registered any more", async () => {
     const api = await withRollout();
     await api.table.write([{ delete: keys.fleet("c2") }]);
     expect(await states(api)).toEqual([
@@ -168,7 +168,7 @@ describe("a Sync that is ready", () => {
     ]);
   });
 
-  it("is out of sync with other options of the same rendering", async () => {
+  test("is out of sync with other options of the same rendering", async () => {
     const options = { ...planned, apply: { ...apply, prune: false } };
     const plan = { ...rolloutRow(13, []).plan, templates: [options] };
     const api = await withRollout({ rollout: { plan }, rendering: { state: "Done", digest: "sha256:77ab" } });
@@ -176,7 +176,7 @@ describe("a Sync that is ready", () => {
   });
 });
 
-it("a Sync that is not ready is what it is, and nothing is said of what comes next", async () => {
+test("a Sync that is not ready is what it is, and nothing is said of what comes next", async () => {
   const api = await withRollout();
   await api.table.write([{ put: syncRow("c2", "shop.web", { phase: "Failed", message: "1 object failed" }) }]);
   expect(await states(api, `/v1/namespaces/${shop.namespace}/syncs`)).toEqual([

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, PRINCIPAL, sync } from "#test/unit/functions/api/api-fixture.ts";
@@ -26,7 +26,7 @@ async function withForeign() {
 }
 
 describe("pruning what nobody recorded", () => {
-  it("asks first, by name; then writes who, when, why and which uids, and is due at once", async () => {
+  test("asks first, by name; then writes who, when, why and which uids, and is due at once", async () => {
     const { api, stored } = await withForeign();
     const before = await stored();
     const body = { cluster: "c1", uids: ["uid-old"], reason: "restored" };
@@ -58,7 +58,7 @@ describe("pruning what nobody recorded", () => {
     expect(shown.body).toMatchObject({ status: { prune: { ...prune, handled: false } } });
   });
 
-  it("can be asked for once more when the worker has done it and it is there again", async () => {
+  test("can be asked for once more when the worker has done it and it is there again", async () => {
     const { api, stored } = await withForeign();
     const body = { cluster: "c1", uids: ["uid-old"], confirm: true };
     await api.call("POST", path, body);
@@ -70,7 +70,7 @@ describe("pruning what nobody recorded", () => {
     expect((await stored())?.operations?.prune?.number).toBe(2);
   });
 
-  it.each([
+  test.each([
     ["that is not there", "uid-other"],
     ["that only bears the label", "uid-copy"],
     ["that asks not to be deleted", "uid-kept"],
@@ -82,7 +82,7 @@ describe("pruning what nobody recorded", () => {
     expect(await stored()).toEqual(before);
   });
 
-  it.each([
+  test.each([
     [{ cluster: "c2", uids: ["uid-old"], confirm: true }, 404, "NotFound"],
     [{ uids: ["uid-old"], confirm: true }, 400, "BadRequest"],
     [{ cluster: "c1", uids: [], confirm: true }, 400, "BadRequest"],
@@ -105,7 +105,7 @@ describe("which Sync, and which objects", () => {
     return { api, stored };
   }
 
-  it("takes another choice for another request, and the same in another order for the same", async () => {
+  test("takes another choice for another request, and the same in another order for the same", async () => {
     const { api, stored } = await withThree();
     const ask = async (...uids: readonly string[]) =>
       (await api.call("POST", path, { cluster: "c1", uids, confirm: true })).body.outcome;
@@ -124,7 +124,7 @@ describe("which Sync, and which objects", () => {
     ]);
   });
 
-  it("finds the cluster of a Sync that a user wrote, and asks for that of a group's", async () => {
+  test("finds the cluster of a Sync that a user wrote, and asks for that of a group's", async () => {
     const { api } = await withForeign();
     await api.call("POST", "/v1/apply", { documents: [sync("extra", { cluster: "c1", source: "app" })] });
     const row = syncRow("c1", "extra");

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -20,7 +20,7 @@ async function everyPage(api: ReturnType<typeof apiFixture>, path: string) {
 }
 
 describe("objects", () => {
-  it("gives one with its generation, and 404 for none", async () => {
+  test("gives one with its generation, and 404 for none", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const answer = await api.call("GET", "/v1/namespaces/payments/sources/app");
@@ -48,7 +48,7 @@ describe("objects", () => {
     });
   });
 
-  it("lists by label, in pages, one namespace or all", async () => {
+  test("lists by label, in pages, one namespace or all", async () => {
     const api = apiFixture();
     const documents = Array.from({ length: 7 }, (_, index) =>
       cluster(`c${index}`, { env: index % 2 === 0 ? "prod" : "dev" }),
@@ -64,7 +64,7 @@ describe("objects", () => {
     expect(names((await api.call("GET", "/v1/namespaces/payments/sources")).body)).toEqual(["app"]);
   });
 
-  it.each([
+  test.each([
     ["limit=0", 'limit is "0"; expected a whole number from 1 to 1000'],
     ["labelSelector=a%20b", 'labelSelector: "a b" is no label requirement'],
   ])("refuses ?%s", async (query, message) => {
@@ -97,7 +97,7 @@ describe("Syncs", () => {
     return api;
   }
 
-  it("are those of groups and those users wrote, in pages of any size", async () => {
+  test("are those of groups and those users wrote, in pages of any size", async () => {
     const api = await withSyncs();
     const expected = [
       "extra c1 Ready",
@@ -115,7 +115,7 @@ describe("Syncs", () => {
     expect(await everyPage(api, "/v1/namespaces/none/syncs")).toEqual([]);
   });
 
-  it("are found by state, by subject and by cluster", async () => {
+  test("are found by state, by subject and by cluster", async () => {
     const api = await withSyncs();
     await api.call("POST", "/v1/apply", { documents: [cluster("c1")] });
     const list = async (path: string) =>
@@ -135,7 +135,7 @@ describe("Syncs", () => {
     });
   });
 
-  it("that were forgotten are in no list, unless they are asked for by their state", async () => {
+  test("that were forgotten are in no list, unless they are asked for by their state", async () => {
     const api = await withSyncs();
     await api.call("POST", "/v1/apply", { documents: [cluster("c1"), cluster("c2")] });
     const forget = (name: string) => api.call("DELETE", `/v1/clusters/${name}?cascade=orphan&confirm=true`);
@@ -152,7 +152,7 @@ describe("Syncs", () => {
     expect(await list("/v1/clusters/c1/syncs")).toEqual([]);
   });
 
-  it("say what is desired and observed", async () => {
+  test("say what is desired and observed", async () => {
     const api = await withSyncs();
     const answer = await api.call("GET", "/v1/namespaces/payments/syncs/shop.web?cluster=c1");
     expect(answer.body).toMatchObject({
@@ -194,7 +194,7 @@ describe("rollouts", () => {
     return api;
   }
 
-  it("are listed newest first, and by name", async () => {
+  test("are listed newest first, and by name", async () => {
     const api = await withRollout();
     expect(names((await api.call("GET", path)).body)).toEqual(["shop-12", "shop-11"]);
     const first = await api.call("GET", `${path}?limit=1`);
@@ -212,7 +212,7 @@ describe("rollouts", () => {
     expect((await api.call("GET", `${path}/newest`)).body.metadata.name).toBe("shop-12");
   });
 
-  it("give their targets by stage and state", async () => {
+  test("give their targets by stage and state", async () => {
     const api = await withRollout();
     const clusters = (body: { items: { cluster: string }[] }) => body.items.map((item) => item.cluster);
     expect(clusters((await api.call("GET", `${path}/12/targets`)).body)).toEqual(["c1", "c2", "c3", "c4", "c5"]);
@@ -237,7 +237,7 @@ describe("rollouts", () => {
 });
 
 describe("the door", () => {
-  it("lets nobody in without a verified principal", async () => {
+  test("lets nobody in without a verified principal", async () => {
     const api = apiFixture();
     const { authorizer: _gone, ...requestContext } = {
       authorizer: undefined,
@@ -247,7 +247,7 @@ describe("the door", () => {
     expect(answer).toMatchObject({ status: 403, body: { code: "Forbidden" } });
   });
 
-  it.each([
+  test.each([
     ["GET", "/v1/apply", 405],
     ["GET", "/v2/clusters", 404],
     ["GET", "/v1/namespaces/payments/secrets", 404],
@@ -258,7 +258,7 @@ describe("the door", () => {
     expect((await apiFixture().call(method, path)).status).toBe(status);
   });
 
-  it.each([
+  test.each([
     ["no documents", { documents: [] }, 400],
     ["an unknown member", { documents: [1], force: true }, 400],
     ["no body", undefined, 400],
@@ -266,21 +266,21 @@ describe("the door", () => {
     expect((await apiFixture().call("POST", "/v1/apply", body)).status).toBe(status);
   });
 
-  it("takes no body for an empty one", async () => {
+  test("takes no body for an empty one", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const event = httpEvent("POST", "/v1/namespaces/payments/sources/app/suspend");
     expect(await api.raw({ ...event, body: "" })).toMatchObject({ status: 200, body: { outcome: "configured" } });
   });
 
-  it("says what answers, and under which version", async () => {
+  test("says what answers, and under which version", async () => {
     expect(await apiFixture().call("GET", "/v1/version")).toEqual({
       status: 200,
       body: { api: "v1", service: "starling" },
     });
   });
 
-  it("takes values of a query up to 10,000 characters, and bodies of 200 levels", async () => {
+  test("takes values of a query up to 10,000 characters, and bodies of 200 levels", async () => {
     const api = apiFixture();
     expect(await api.call("GET", `/v1/version?x=${"x".repeat(10_000)}`)).toMatchObject({ status: 200 });
     expect(await api.call("GET", `/v1/version?x=${"x".repeat(10_001)}`)).toMatchObject({
@@ -295,11 +295,11 @@ describe("the door", () => {
     expect(await message(201)).toContain("documents.0.0.0 is nested deeper than 200 levels; remove it");
   });
 
-  it("tells what is no request of an HTTP API that it is none", async () => {
+  test("tells what is no request of an HTTP API that it is none", async () => {
     expect(await apiFixture().raw({ Records: [] })).toMatchObject({ status: 400, body: { code: "BadRequest" } });
   });
 
-  it("refuses a body that is too large", async () => {
+  test("refuses a body that is too large", async () => {
     const documents = [{ ...source("app"), filler: "x".repeat(1_000_000) }];
     expect((await apiFixture().call("POST", "/v1/apply", { documents })).status).toBe(413);
   });

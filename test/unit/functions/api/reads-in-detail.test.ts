@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { HeadRow, RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -44,7 +44,7 @@ const elsewhere = (namespace: string, name: string) => {
 };
 
 describe("Syncs of a namespace", () => {
-  it("are those of this one, whichever others come before and after it", async () => {
+  test("are those of this one, whichever others come before and after it", async () => {
     const api = apiFixture();
     const documents = [
       elsewhere("alpha", "one"),
@@ -61,7 +61,7 @@ describe("Syncs of a namespace", () => {
 });
 
 describe("Syncs of a state", () => {
-  it("are found at once, however many others there are", async () => {
+  test("are found at once, however many others there are", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [{ name: "web", source: "app" }])] });
     const others = Array.from({ length: 60 }, (_, index) => ({ put: syncRow(`c${index}`, "shop.web") }));
@@ -75,7 +75,7 @@ describe("Syncs of a state", () => {
 });
 
 describe("a list of which little is wanted", () => {
-  it("gives what it found in so many reads, and a token for the rest", async () => {
+  test("gives what it found in so many reads, and a token for the rest", async () => {
     const counted = countingQueries();
     const api = apiFixture(counted.table, counted.through);
     const documents = Array.from({ length: 60 }, (_, index) => {
@@ -92,7 +92,7 @@ describe("a list of which little is wanted", () => {
 });
 
 describe("Clusters in a list", () => {
-  it("count all of their Syncs", async () => {
+  test("count all of their Syncs", async () => {
     const api = apiFixture();
     const clusters = Array.from({ length: 20 }, (_, index) => cluster(`c${index}`));
     await api.call("POST", "/v1/apply", { documents: clusters });
@@ -117,7 +117,7 @@ describe("rollouts", () => {
     return api;
   }
 
-  it("of every subject are as many as are asked for, at most a hundred, in their order", async () => {
+  test("of every subject are as many as are asked for, at most a hundred, in their order", async () => {
     const table = new MemoryTable({ pageItems: 1000 });
     const api = apiFixture(table);
     const names = Array.from({ length: 102 }, (_, index) => `g${String(index).padStart(3, "0")}`);
@@ -150,13 +150,13 @@ describe("rollouts", () => {
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(some);
   });
 
-  it("end where the first one is, in a page of that size", async () => {
+  test("end where the first one is, in a page of that size", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
     expect((await api.call("GET", `${path}?limit=2`)).body.metadata).toEqual({});
     expect((await api.call("GET", `${path}?limit=1`)).body.metadata).toHaveProperty("continue");
   });
 
-  it("are those of their namespace, and of Syncs that users wrote as well", async () => {
+  test("are those of their namespace, and of Syncs that users wrote as well", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
     const subject = { namespace: "other", kind: "Sync", name: "own" } as const;
     await api.call("POST", "/v1/apply", { documents: [elsewhere("other", "own")] });
@@ -172,7 +172,7 @@ describe("rollouts", () => {
     expect((await api.call("GET", "/v1/namespaces/other/rollouts/own-3")).body.spec.subject).toEqual(subject);
   });
 
-  it("say that there is none yet, or not this one", async () => {
+  test("say that there is none yet, or not this one", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
     await api.call("POST", "/v1/apply", { documents: [syncGroup("new", [{ name: "web", source: "app" }])] });
     const none = await api.call("GET", "/v1/namespaces/payments/syncgroups/new/rollouts/newest");
@@ -181,7 +181,7 @@ describe("rollouts", () => {
     expect(other).toMatchObject({ status: 404, body: { message: "SyncGroup payments/shop has no rollout 7" } });
   });
 
-  it("give as many targets as are asked for, and then the others, wherever a page of the table ends", async () => {
+  test("give as many targets as are asked for, and then the others, wherever a page of the table ends", async () => {
     const api = await withTargets(Array.from({ length: 8 }, () => "Succeeded" as const));
     const sizes: number[] = [];
     const clusters: string[] = [];
@@ -196,7 +196,7 @@ describe("rollouts", () => {
     expect(clusters).toEqual(["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"]);
   });
 
-  it("look for targets of a state ten times for one answer", async () => {
+  test("look for targets of a state ten times for one answer", async () => {
     const counted = countingQueries();
     const api = await withTargets(
       Array.from({ length: 40 }, (_, index) => (index === 39 ? "Failed" : "Waiting")),
@@ -210,7 +210,7 @@ describe("rollouts", () => {
     expect(await everyItem(api, list)).toMatchObject([{ cluster: "c40" }]);
   });
 
-  it("give as many targets of a state as are asked for, and then the others", async () => {
+  test("give as many targets of a state as are asked for, and then the others", async () => {
     const api = await withTargets(["Failed", "Waiting", "Failed", "Failed", "Waiting", "Failed"]);
     const list = `${path}/2/targets?state=Failed&limit=2`;
     const first = (await api.call("GET", list)).body;
@@ -219,7 +219,7 @@ describe("rollouts", () => {
     expect(named((await api.call("GET", `${list}&continue=${first.metadata.continue}`)).body)).toEqual(["c4", "c6"]);
   });
 
-  it("say what runs where a target waits for a reason, and not where its turn has not come", async () => {
+  test("say what runs where a target waits for a reason, and not where its turn has not come", async () => {
     const api = await withTargets(["Succeeded", "Waiting", "Waiting"]);
     const applied = { revision: "main@sha1:old", renderDigest: "sha256:1", attempt: 1, at: "2026-11-20T07:00:00.000Z" };
     const rows = ["c1", "c2", "c3"].map((name) => {
@@ -238,7 +238,7 @@ describe("rollouts", () => {
 });
 
 describe("events", () => {
-  it("are those of the cluster that is asked for", async () => {
+  test("are those of the cluster that is asked for", async () => {
     const api = apiFixture();
     const about = { namespace: "payments", kind: "Sync", name: "shop.web" };
     const event = (at: string, clusterName: string) =>
@@ -277,7 +277,7 @@ describe("events", () => {
 });
 
 describe("applying", () => {
-  it("finds nothing to do for a Sync that stays on its cluster", async () => {
+  test("finds nothing to do for a Sync that stays on its cluster", async () => {
     const api = apiFixture();
     const documents = [sync("extra", { cluster: "c1", source: "app" })];
     await api.call("POST", "/v1/apply", { documents });
@@ -285,7 +285,7 @@ describe("applying", () => {
     expect(again).toMatchObject({ status: 200, body: { items: [{ outcome: "unchanged" }] } });
   });
 
-  it("does not ask about a template that is on no cluster, nor names consequences", async () => {
+  test("does not ask about a template that is on no cluster, nor names consequences", async () => {
     const api = apiFixture();
     const template = (name: string) => ({ name, source: "app" });
     await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [template("web"), template("api")])] });
@@ -300,7 +300,7 @@ describe("applying", () => {
     });
   });
 
-  it("tells the first hundred problems, and how many there are", async () => {
+  test("tells the first hundred problems, and how many there are", async () => {
     const wrong = (count: number) =>
       Array.from({ length: count }, (_, index) => source(`s${index}`, { interval: "never" }));
     const api = apiFixture();

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { tokensOf } from "#shared/fleet/rows/lineage.ts";
@@ -42,7 +42,7 @@ async function rowsOf(api: ReturnType<typeof apiFixture>) {
 }
 
 describe("recovering a cluster", () => {
-  it("moves the rows above what the cluster remembers, and replaces what is open, in one step", async () => {
+  test("moves the rows above what the cluster remembers, and replaces what is open, in one step", async () => {
     const api = await withRefused();
     const body = { syncs: [seen], sources: looked, reason: "restored" };
     const answer = await api.call("POST", path, body);
@@ -67,7 +67,7 @@ describe("recovering a cluster", () => {
     expect(await rowsOf(api)).toEqual(before);
   });
 
-  it("writes what was seen, and leaves alone what has moved on or is somebody's", async () => {
+  test("writes what was seen, and leaves alone what has moved on or is somebody's", async () => {
     for (const [remembered, body] of [
       [{ ...theirs, token: "token-10-of-others", attempt: 10 }, {}],
       [{ ...theirs, owner: "another-installation" }, {}],
@@ -81,13 +81,13 @@ describe("recovering a cluster", () => {
     }
   });
 
-  it("takes over from an owner that is named", async () => {
+  test("takes over from an owner that is named", async () => {
     const api = await withRefused({ ...theirs, owner: "another-installation" });
     const body = { syncs: [seen], sources: looked, from: "another-installation" };
     expect(await api.call("POST", path, body)).toMatchObject({ body: { recovered: ["payments/shop.web"] } });
   });
 
-  it.each([
+  test.each([
     ["was not asked", []],
     ["has not answered since", [{ namespace: "payments", name: "app", number: 2 }]],
   ])("waits for a Source that %s", async (_what, sources) => {
@@ -114,7 +114,7 @@ describe("recovering several subjects of a cluster", () => {
     return api;
   }
 
-  it("writes each with its own Syncs, and nothing of them in the index of what is there", async () => {
+  test("writes each with its own Syncs, and nothing of them in the index of what is there", async () => {
     const api = await withTwo();
     const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
     expect(answer.body).toEqual({ recovered: ["payments/shop.web", "payments/tools.web"], moved: [], refused: [] });
@@ -130,7 +130,7 @@ describe("recovering several subjects of a cluster", () => {
     expect(api.takeMessages()).toHaveLength(2);
   });
 
-  it.each([
+  test.each([
     ["comes first", "shop", "tools"],
     ["comes last", "tools", "shop"],
   ])("recovers the others where one waits for its Source, which %s", async (_what, broken, sound) => {
@@ -151,7 +151,7 @@ describe("recovering several subjects of a cluster", () => {
     expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toHaveLength(1);
   });
 
-  it("leaves alone what cannot be read, and recovers the others", async () => {
+  test("leaves alone what cannot be read, and recovers the others", async () => {
     for (const key of [keys.sync("c1", "payments", "tools.web"), keys.object("payments", "SyncGroup", "tools")]) {
       const api = await withTwo();
       await api.table.write([{ update: key, set: { schema: 2 } }]);
@@ -165,7 +165,7 @@ describe("recovering several subjects of a cluster", () => {
     }
   });
 
-  it("needs nothing of the row of the Cluster but that it is there", async () => {
+  test("needs nothing of the row of the Cluster but that it is there", async () => {
     const api = await withRefused();
     await api.table.write([{ update: keys.cluster("c1"), set: { schema: 2 } }]);
     const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
@@ -176,7 +176,7 @@ describe("recovering several subjects of a cluster", () => {
     });
   });
 
-  it("waits for each Source of a group, and names those alone that it waits for", async () => {
+  test("waits for each Source of a group, and names those alone that it waits for", async () => {
     const api = await withRefused();
     const templates = [
       { name: "web", source: "app" },
@@ -192,7 +192,7 @@ describe("recovering several subjects of a cluster", () => {
     expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be looked at/);
   });
 
-  it("counts on from what was done to the group before", async () => {
+  test("counts on from what was done to the group before", async () => {
     const api = await withRefused();
     await api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
     await api.call("POST", path, { syncs: [seen], sources: looked });
@@ -202,7 +202,7 @@ describe("recovering several subjects of a cluster", () => {
     });
   });
 
-  it.each([
+  test.each([
     ["the token", { ...theirs, token: "token-of-a-third" }],
     ["the attempt", { ...theirs, attempt: 10 }],
   ])("leaves alone what moved on by %s alone, and audits nothing", async (_what, remembered) => {
@@ -212,7 +212,7 @@ describe("recovering several subjects of a cluster", () => {
     expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toEqual([]);
   });
 
-  it.each([
+  test.each([
     ["of another name", { namespace: "payments", name: "lib", number: 1 }],
     ["of another namespace", { namespace: "other", name: "app", number: 1 }],
   ])("does not take a look at a Source %s for its own", async (_what, one) => {
@@ -225,7 +225,7 @@ describe("recovering several subjects of a cluster", () => {
 describe("recovering while others write", () => {
   const busy = new StarlingError("DynamoDB kept refusing", { code: "TableBusy", retry: "transient" });
 
-  it.each([
+  test.each([
     ["nine times", new ConflictError("somebody else wrote it"), 9, ["payments/shop.web"], []],
     ["ten times", new ConflictError("somebody else wrote it"), 10, [], [{ code: "Conflict" }]],
   ] as const)("is tried again: %s", async (_what, error, times, recovered, refused) => {
@@ -235,7 +235,7 @@ describe("recovering while others write", () => {
     expect(answer).toMatchObject({ status: 200, body: { recovered, moved: [], refused } });
   });
 
-  it("ends with any other failure, and what was done before it is told and written down", async () => {
+  test("ends with any other failure, and what was done before it is told and written down", async () => {
     const { api, fail } = await failing();
     await api.call("POST", "/v1/apply", { documents: [syncGroup("tools", [{ name: "web", source: "app" }])] });
     const sync = syncRow("c1", "tools.web", { phase: "Failed", reason: "ClusterAhead" });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { clusterNameOf } from "#local/clusters/kubeconfig-file.ts";
 import { type AccountToken, keepTokenFresh } from "#local/clusters/own-cluster.ts";
 
@@ -30,7 +30,7 @@ describe("a token that is kept fresh", () => {
     return { kept, stored, troubles };
   }
 
-  it("is replaced when half of what it was given is over, however long that is", async () => {
+  test("is replaced when half of what it was given is over, however long that is", async () => {
     const lives = [30, 1440];
     const { kept, stored } = keep(async () => token(`lives ${lives[0]}`, lives.shift() ?? 0));
     await vi.advanceTimersByTimeAsync(29 * MINUTE);
@@ -44,7 +44,7 @@ describe("a token that is kept fresh", () => {
     await kept.stop();
   });
 
-  it("is replaced at once after a sleep of the machine, and tried again after a failure", async () => {
+  test("is replaced at once after a sleep of the machine, and tried again after a failure", async () => {
     let isAway = true;
     const { kept, stored, troubles } = keep(async () => {
       if (isAway) throw new Error("no route");
@@ -59,7 +59,7 @@ describe("a token that is kept fresh", () => {
     await kept.stop();
   });
 
-  it("ends with what it began, quietly", async () => {
+  test("ends with what it began, quietly", async () => {
     const { kept, stored, troubles } = keep(
       (signal) =>
         new Promise((_resolve, reject) => {
@@ -74,7 +74,7 @@ describe("a token that is kept fresh", () => {
 });
 
 describe("the name of a cluster", () => {
-  it.each([
+  test.each([
     ["kind-dev", "kind-dev"],
     ["arn:aws:eks:eu-west-1:111122223333:cluster/Prod_EUW1_07", "prod-euw1-07"],
     ["gke_acme_europe-west1_main", "gke-acme-europe-west1-main"],

@@ -1,5 +1,5 @@
 import type { ClusterFaults } from "@starling/embedded-apiserver/faults";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { everyday, type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
 import { awsSettings, awsWords, withAwsSettings } from "#local/faults/aws-fault-settings.ts";
 import { clusterKnobs, clusterSettings, withClusterSettings } from "#local/faults/cluster-fault-settings.ts";
@@ -8,7 +8,7 @@ const aws = (...settings: readonly string[]) => withAwsSettings(quiet, settings)
 const cluster = (...settings: readonly string[]) => withClusterSettings({}, { target: "clusters/c", settings });
 
 describe("settings of aws", () => {
-  it.each([
+  test.each([
     [["hostile"], hostile],
     [["everyday"], everyday],
     [["hostile", "quiet"], quiet],
@@ -23,7 +23,7 @@ describe("settings of aws", () => {
     expect(aws(...settings)).toEqual(faults);
   });
 
-  it.each([
+  test.each([
     ["sqs.loose=1", "sqs.lose", "local faults set aws sqs.lose=1"],
     ["hostil", "hostile", "local faults set aws hostile"],
     ["latency=5ms", "it has quiet, everyday, hostile, dynamodb.", "NAME=VALUE"],
@@ -39,7 +39,7 @@ describe("settings of aws", () => {
     expect(() => aws(setting)).toThrow(expect.objectContaining(expected));
   });
 
-  it("are told in the fewest words that set them again", () => {
+  test("are told in the fewest words that set them again", () => {
     for (const settings of [[], ["hostile"], ["everyday"], ["hostile", "sqs.lose=0.5"], ["s3.slowDown=0.2"]]) {
       expect(awsSettings(aws(...settings))).toEqual(settings);
     }
@@ -67,7 +67,7 @@ describe("settings of a cluster", () => {
     [["errors=503", "errors.share=0.5", "errors.share=off"], { errors: { status: 503 } }],
     [["errors=503", "errors.share=0.5", "errors=off", "latency=1"], { latency: { ms: 1 } }],
   ];
-  it.each(rows)("%j", (settings, faults) => {
+  test.each(rows)("%j", (settings, faults) => {
     expect(cluster(...settings)).toEqual(faults);
     expect(cluster(...clusterSettings(faults))).toEqual(
       // A fault that meets every request says so.
@@ -77,7 +77,7 @@ describe("settings of a cluster", () => {
     );
   });
 
-  it.each([
+  test.each([
     ["latncy=5ms", "did you mean latency?", "local faults set clusters/c latency=5ms"],
     ["lose=1", "it has latency, latency.jitter, throttle", "NAME=VALUE"],
     ["latency=fast", "expected a duration such as 500ms", "latency=VALUE"],
@@ -100,7 +100,7 @@ describe("settings of a cluster", () => {
     expect(() => cluster(setting)).toThrow(expect.objectContaining(expected));
   });
 
-  it("keeps what it does not change", () => {
+  test("keeps what it does not change", () => {
     const before = cluster("latency=5ms", "throttle=0.5");
     expect(withClusterSettings(before, { target: "clusters/c", settings: ["throttle=off"] })).toEqual({
       latency: { ms: 5 },

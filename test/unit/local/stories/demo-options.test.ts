@@ -1,10 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readDemoOptions } from "#local/stories/demo-options.ts";
 
 const read = (line: string) => readDemoOptions(line === "" ? [] : line.split(" "), "/here");
 
 describe("readDemoOptions", () => {
-  it.each([
+  test.each([
     ["", { user: undefined, clusters: 12, keep: undefined }],
     ["--clusters 300 --keep out", { clusters: 300, keep: "/here/out" }],
     ["--repo ../app", { user: { repo: "/app", path: ".", ref: undefined } }],
@@ -16,7 +16,7 @@ describe("readDemoOptions", () => {
     expect(read(line)).toMatchObject(expected);
   });
 
-  it.each([
+  test.each([
     ["--clusters 0", "--clusters is 0; expected a whole number from 1 to 300"],
     ["--clusters 301", "--clusters is 301;"],
     ["--clusters many", "--clusters is many;"],
@@ -29,7 +29,7 @@ describe("readDemoOptions", () => {
     expect(() => read(line)).toThrow(words);
   });
 
-  it("gives nothing when help is asked for", () => {
+  test("gives nothing when help is asked for", () => {
     expect(read("--help")).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 
-it("does everything once, never more than the limit at a time", async () => {
+test("does everything once, never more than the limit at a time", async () => {
   const done: number[] = [];
   let running = 0;
   let most = 0;
@@ -20,7 +20,7 @@ it("does everything once, never more than the limit at a time", async () => {
   expect(most).toBe(7);
 });
 
-it("starts nothing after a failure, and fails with it", async () => {
+test("starts nothing after a failure, and fails with it", async () => {
   const started: number[] = [];
   const work = async (item: number) => {
     started.push(item);
@@ -32,7 +32,7 @@ it("starts nothing after a failure, and fails with it", async () => {
   expect(started.length).toBeLessThan(5);
 });
 
-it("fails with the first failure when all that was begun has ended", async () => {
+test("fails with the first failure when all that was begun has ended", async () => {
   const ended: string[] = [];
   const slow = Promise.withResolvers<void>();
   const running = runConcurrently(["slow", "first", "second", "never begun"], 3, async (item) => {
@@ -47,6 +47,6 @@ it("fails with the first failure when all that was begun has ended", async () =>
   expect(ended).toEqual(["first", "second", "slow", "Error: first"]);
 });
 
-it("has nothing to do for nothing", async () => {
+test("has nothing to do for nothing", async () => {
   await expect(runConcurrently([], 3, () => Promise.reject(new Error("never")))).resolves.toBeUndefined();
 });

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { starlingVersion } from "#shared/base/version.ts";
 
-it("is the version of package.json", async () => {
+test("is the version of package.json", async () => {
   const text = await readFile(new URL("../../../../package.json", import.meta.url), "utf8");
   expect(JSON.parse(text)).toMatchObject({ version: starlingVersion });
 });

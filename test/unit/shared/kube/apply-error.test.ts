@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { type ApplyErrorFacts, classifyApplyError } from "#shared/kube/apply-error.ts";
 
 const cause = (message: string, reason = "FieldValueInvalid") => ({ reason, field: "spec.x", message });
@@ -148,6 +148,6 @@ const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boole
   ["302", answer(302, ""), "unknown", false, false],
 ];
 
-it.each(table)("%s", (_name, facts, kind, retryable, outcomeUnknown) => {
+test.each(table)("%s", (_name, facts, kind, retryable, outcomeUnknown) => {
   expect(classifyApplyError(facts)).toEqual({ class: kind, retryable, outcomeUnknown });
 });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { compareForApply, inDeletionRanks, inRanks, rankOf } from "#shared/kube/apply-order.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
@@ -28,16 +28,16 @@ const before: readonly (readonly [ObjectId, ObjectId])[] = [
 ];
 
 describe("the order of application", () => {
-  it.each(before)("%j before %j", (first, second) => {
+  test.each(before)("%j before %j", (first, second) => {
     expect(rankOf(first)).toBeLessThan(rankOf(second));
     expect(compareForApply(first, second)).toBeLessThan(0);
   });
 
-  it("a custom Role is no Role", () => {
+  test("a custom Role is no Role", () => {
     expect(rankOf(id("example.com", "Role"))).toBe(rankOf(id("example.com", "Widget")));
   });
 
-  it("sorts ties by group, kind, namespace and name", () => {
+  test("sorts ties by group, kind, namespace and name", () => {
     const [rank] = inRanks([id("", "Secret", "b"), id("", "ConfigMap", "b"), id("", "ConfigMap", "a", "z")], (i) => i);
     expect(rank?.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`)).toEqual([
       "ConfigMap n/b",
@@ -46,7 +46,7 @@ describe("the order of application", () => {
     ]);
   });
 
-  it.each(propertySeeds)("is total: any order of the input gives one order of the output (seed %i)", (seed) => {
+  test.each(propertySeeds)("is total: any order of the input gives one order of the output (seed %i)", (seed) => {
     const part = fc.constantFrom("", "a", "b", "apps", "batch");
     const kind = fc.constantFrom("Namespace", "Deployment", "Job", "Secret", "Widget");
     const anyId = fc.record({ group: part, kind, namespace: part, name: part });
@@ -74,11 +74,11 @@ const deletedBefore: readonly (readonly [ObjectId, ObjectId])[] = [
 ];
 
 describe("the order of deletion", () => {
-  it.each(deletedBefore)("%j before %j", (first, second) => {
+  test.each(deletedBefore)("%j before %j", (first, second) => {
     expect(inDeletionRanks([second, first], (i) => i)).toEqual([[first], [second]]);
   });
 
-  it("loses and repeats nothing", () => {
+  test("loses and repeats nothing", () => {
     const ids = deletedBefore.flat();
     expect(inDeletionRanks(ids, (i) => i).flat()).toHaveLength(ids.length);
   });

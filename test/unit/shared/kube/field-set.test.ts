@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "#shared/base/json.ts";
 import { ownedDigests, project, unionFields } from "#shared/kube/field-set.ts";
 
@@ -63,7 +63,7 @@ const projections: readonly (readonly [string, Json, JsonObject, Json | undefine
 ];
 
 describe("project", () => {
-  it.each(projections)("%s", (_name, value, fields, owned) => {
+  test.each(projections)("%s", (_name, value, fields, owned) => {
     expect(project(value, fields)).toEqual(owned);
   });
 });
@@ -90,17 +90,17 @@ const envFields = {
 };
 
 describe("ownedDigests", () => {
-  it("is undefined when Starling applied nothing", () => {
+  test("is undefined when Starling applied nothing", () => {
     expect(ownedDigests(web)).toBeUndefined();
   });
 
-  it("stays when what others own changes", () => {
+  test("stays when what others own changes", () => {
     const fields = { "f:metadata": { "f:labels": { "f:app": {} } } };
     const other = { ...web, spec: { replicas: 9 } };
     expect(ownedDigests(owned(fields, other))).toEqual(ownedDigests(owned(fields)));
   });
 
-  it("shows a changed value, though the paths are the same", () => {
+  test("shows a changed value, though the paths are the same", () => {
     const fields = { "f:spec": { "f:replicas": {} } };
     const before = ownedDigests(owned(fields));
     const after = ownedDigests(owned(fields, { ...web, spec: { replicas: 4 } }));
@@ -108,25 +108,25 @@ describe("ownedDigests", () => {
     expect(after?.valuesHash).not.toBe(before?.valuesHash);
   });
 
-  it("shows a list that was re-ordered", () => {
+  test("shows a list that was re-ordered", () => {
     const before = ownedDigests(owned(envFields, env("A", "B")));
     const after = ownedDigests(owned(envFields, env("B", "A")));
     expect(after?.valuesHash).not.toBe(before?.valuesHash);
   });
 
-  it("does not mind foreign items between its own", () => {
+  test("does not mind foreign items between its own", () => {
     const before = ownedDigests(owned(envFields, env("A", "B")));
     const after = ownedDigests(owned(envFields, env("A", "X", "B")));
     expect(after).toEqual(before);
   });
 
-  it("shows a lost path", () => {
+  test("shows a lost path", () => {
     const before = ownedDigests(owned({ "f:spec": { "f:replicas": {} }, "f:metadata": {} }));
     const after = ownedDigests(owned({ "f:metadata": {} }));
     expect(after?.ownedHash).not.toBe(before?.ownedHash);
   });
 
-  it("keeps integers apart that JavaScript numbers cannot", () => {
+  test("keeps integers apart that JavaScript numbers cannot", () => {
     const fields = { "f:n": {} };
     const a = ownedDigests(owned(fields, { metadata: {}, n: 9007199254740993n }));
     const b = ownedDigests(owned(fields, { metadata: {}, n: 9007199254740992n }));
@@ -134,7 +134,7 @@ describe("ownedDigests", () => {
   });
 });
 
-it.each<readonly [string, JsonObject, JsonObject, JsonObject]>([
+test.each<readonly [string, JsonObject, JsonObject, JsonObject]>([
   ["apart", { "f:a": {} }, { "f:b": {} }, { "f:a": {}, "f:b": {} }],
   ["nested", { "f:a": { "f:x": {} } }, { "f:a": { "f:y": {} } }, { "f:a": { "f:x": {}, "f:y": {} } }],
   [

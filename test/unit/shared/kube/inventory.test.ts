@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   changeInventory,
   emptyInventory,
@@ -20,11 +20,11 @@ const entry = (name: string, kind = "ConfigMap"): InventoryEntry => ({
 const inventory = (...entries: readonly InventoryEntry[]): Inventory => ({ ...emptyInventory("set"), entries });
 
 describe("the text of an inventory", () => {
-  it("is the same whatever the order of entries", () => {
+  test("is the same whatever the order of entries", () => {
     expect(writeInventory(inventory(entry("a"), entry("b")))).toBe(writeInventory(inventory(entry("b"), entry("a"))));
   });
 
-  it("reads back", () => {
+  test("reads back", () => {
     const before: Inventory = {
       ...inventory({ ...entry("a"), expiring: "sha256:x" }),
       definitions: { "widgets.example.com": 3 },
@@ -32,7 +32,7 @@ describe("the text of an inventory", () => {
     expect(readInventory(writeInventory(before), "set")).toEqual(before);
   });
 
-  it.each([
+  test.each([
     ["nothing", ""],
     ["another shape", "{}"],
     ["a newer schema", '{"schema":2,"setId":"set","entries":[],"definitions":{}}'],
@@ -43,7 +43,7 @@ describe("the text of an inventory", () => {
 });
 
 describe("changeInventory", () => {
-  it("replaces what is recorded, drops what is settled and forgets nothing else", () => {
+  test("replaces what is recorded, drops what is settled and forgets nothing else", () => {
     const before = inventory(entry("kept"), entry("gone"), entry("moved"));
     const moved = { ...entry("moved"), resourceVersion: "11" };
     const after = changeInventory(before, {
@@ -58,7 +58,7 @@ describe("changeInventory", () => {
     ]);
   });
 
-  it("keeps the definitions unless told", () => {
+  test("keeps the definitions unless told", () => {
     const before = { ...emptyInventory("set"), definitions: { "widgets.example.com": 1 } };
     expect(changeInventory(before, { recorded: [], settled: [] }).definitions).toEqual({ "widgets.example.com": 1 });
     expect(changeInventory(before, { recorded: [], settled: [], definitions: {} }).definitions).toEqual({});

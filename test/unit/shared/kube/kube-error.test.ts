@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
@@ -7,7 +7,7 @@ const secretRequest = { ...request, path: "/api/v1/namespaces/n/secrets/s", secr
 const password = "hunter2-correct-horse";
 
 describe("KubeError", () => {
-  it("says what the server said, on one bounded line", () => {
+  test("says what the server said, on one bounded line", () => {
     const error = new KubeError(request, {
       status: 422,
       reason: "Invalid",
@@ -18,13 +18,13 @@ describe("KubeError", () => {
     expect(error.message.length).toBeLessThanOrEqual(800);
   });
 
-  it("names the request when there was no answer", () => {
+  test("names the request when there was no answer", () => {
     const error = new KubeError(request, { message: "socket hang up", code: "ECONNRESET", causes: [] });
     expect(error.message).toBe("PATCH /api/v1/namespaces/n/configmaps/a was not answered: socket hang up (ECONNRESET)");
     expect(error.verdict.outcomeUnknown).toBe(true);
   });
 
-  it.each([
+  test.each([
     [429, "TooManyRequests"],
     [503, "ServiceUnavailable"],
     [502, "Http502"],
@@ -34,7 +34,7 @@ describe("KubeError", () => {
     expect(error.reason).toBe(reason);
   });
 
-  it("repeats nothing about a Secret", () => {
+  test("repeats nothing about a Secret", () => {
     const error = new KubeError(secretRequest, {
       status: 422,
       reason: "Invalid",
@@ -46,13 +46,13 @@ describe("KubeError", () => {
     expect(error.class).toBe("invalid");
   });
 
-  it("still says who may not write a Secret", () => {
+  test("still says who may not write a Secret", () => {
     const message = 'secrets "s" is forbidden: User "x" cannot patch resource "secrets" in API group ""';
     const error = new KubeError(secretRequest, { status: 403, reason: "Forbidden", message, causes: [] });
     expect(error.message).toBe(message);
   });
 
-  it("withholds what a webhook said about a Secret", () => {
+  test("withholds what a webhook said about a Secret", () => {
     const message = `admission webhook "w" denied the request: weak password ${password}`;
     const error = new KubeError(secretRequest, { status: 403, reason: "Forbidden", message, causes: [] });
     expect(error.message).not.toContain(password);

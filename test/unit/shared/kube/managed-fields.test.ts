@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { retagPatch, takeOverPatch } from "#shared/kube/managed-fields.ts";
 
@@ -19,7 +19,7 @@ const controller = entry("kube-controller-manager", "Update", { "f:status": {} }
 const entriesIn = (patch: ReturnType<typeof takeOverPatch>) => patch?.find(({ op }) => op === "replace")?.value;
 
 describe("takeOverPatch", () => {
-  it.each<readonly [string, readonly JsonObject[]]>([
+  test.each<readonly [string, readonly JsonObject[]]>([
     ["only our own", [own]],
     ["other tools", [own, entry("helm", "Update", { "f:data": {} })]],
     ["subresources", [own, entry("kubectl", "Update", { "f:spec": {} }, { subresource: "scale" })]],
@@ -29,7 +29,7 @@ describe("takeOverPatch", () => {
     expect(takeOverPatch(live(entries), "v1")).toBeUndefined();
   });
 
-  it.each<readonly [string, JsonObject]>([
+  test.each<readonly [string, JsonObject]>([
     ["kubectl edit", entry("kubectl-edit", "Update", { "f:data": { "f:b": {} } })],
     ["kubectl apply", entry("kubectl-client-side-apply", "Update", { "f:data": { "f:b": {} } })],
     ["kubectl apply --server-side", entry("kubectl", "Apply", { "f:data": { "f:b": {} } })],
@@ -40,19 +40,19 @@ describe("takeOverPatch", () => {
     expect(entriesIn(patch)).toEqual([{ ...own, fieldsV1: { "f:data": { "f:a": {}, "f:b": {} } } }, controller]);
   });
 
-  it("takes over an object that was never applied by us", () => {
+  test("takes over an object that was never applied by us", () => {
     const patch = takeOverPatch(live([entry("kubectl-create", "Update", { "f:data": { "f:b": {} } })]), "v1");
     expect(entriesIn(patch)).toMatchObject([
       { manager: "starling", operation: "Apply", fieldsV1: { "f:data": { "f:b": {} } } },
     ]);
   });
 
-  it("begins with a test of the resourceVersion", () => {
+  test("begins with a test of the resourceVersion", () => {
     const [first] = takeOverPatch(live([entry("kubectl", "Update", {})]), "v1") ?? [];
     expect(first).toEqual({ op: "test", path: "/metadata/resourceVersion", value: "42" });
   });
 
-  it("removes the notes of earlier appliers", () => {
+  test("removes the notes of earlier appliers", () => {
     const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}", mine: "x" };
     const patch = takeOverPatch(live([entry("kubectl", "Update", {})], annotations), "v1");
     expect(patch?.filter(({ op }) => op === "remove")).toEqual([
@@ -62,7 +62,7 @@ describe("takeOverPatch", () => {
 });
 
 describe("retagPatch", () => {
-  it("tags every entry, subresources too, with the version that is applied", () => {
+  test("tags every entry, subresources too, with the version that is applied", () => {
     const patch = retagPatch(live([own, controller]), "v2");
     expect(entriesIn(patch)).toEqual([
       { ...own, apiVersion: "v2" },
@@ -70,7 +70,7 @@ describe("retagPatch", () => {
     ]);
   });
 
-  it("does nothing when they are", () => {
+  test("does nothing when they are", () => {
     expect(retagPatch(live([own]), "v1")).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { foreignOwner, isMember, keepMark } from "#shared/kube/membership.ts";
 
@@ -12,7 +12,7 @@ const member = (metadata: JsonObject = {}): JsonObject => ({
 });
 
 describe("isMember", () => {
-  it.each<readonly [string, JsonObject, boolean]>([
+  test.each<readonly [string, JsonObject, boolean]>([
     ["label, own entry, no controller", member(), true],
     ["an owner that is no controller", member({ ownerReferences: [{ uid: "u", controller: false }] }), true],
     [
@@ -47,7 +47,7 @@ const labelled = (labels: JsonObject, annotations: JsonObject = {}): JsonObject 
 });
 
 describe("foreignOwner", () => {
-  it.each<readonly [string, JsonObject, string | undefined]>([
+  test.each<readonly [string, JsonObject, string | undefined]>([
     ["nobody's", labelled({ app: "web" }), undefined],
     ["another set's", labelled({ [partOfLabel]: "applyset-theirs-v1" }), "applyset"],
     ["the parent of a set, whoever wrote it", labelled({ "applyset.kubernetes.io/id": setId }), "applyset"],
@@ -111,7 +111,7 @@ describe("foreignOwner", () => {
 describe("the owner that a mark names", () => {
   const long = "x".repeat(121);
   const cut = `${"x".repeat(119)}…`;
-  it.each<readonly [string, JsonObject, string]>([
+  test.each<readonly [string, JsonObject, string]>([
     ["a set's parent", labelled({ "applyset.kubernetes.io/id": "applyset-theirs-v1" }), "applyset-theirs-v1"],
     ["a set", labelled({ [partOfLabel]: "applyset-theirs-v1" }), "applyset-theirs-v1"],
     ["another tool", labelled({ "kapp.k14s.io/app": "17" }), "17"],
@@ -128,7 +128,7 @@ describe("the owner that a mark names", () => {
 });
 
 describe("keepMark", () => {
-  it.each<readonly [JsonObject, string | undefined]>([
+  test.each<readonly [JsonObject, string | undefined]>([
     [{}, undefined],
     [{ "starling.dev/prune": "disabled" }, "starling.dev/prune: disabled"],
     [{ "kustomize.toolkit.fluxcd.io/prune": "Disabled" }, "kustomize.toolkit.fluxcd.io/prune: Disabled"],
@@ -153,7 +153,7 @@ describe("keepMark", () => {
     expect(keepMark({ metadata: { annotations } })).toBe(mark);
   });
 
-  it("reads labels too", () => {
+  test("reads labels too", () => {
     expect(keepMark(labelled({ "starling.dev/prune": "false" }))).toBe("starling.dev/prune: false");
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import {
@@ -38,16 +38,16 @@ function attemptedIn(parent: JsonObject | undefined): readonly string[] {
 }
 
 describe("the id of a set", () => {
-  it("is KEP-3659's hash of the parent", () => {
+  test("is KEP-3659's hash of the parent", () => {
     // printf 'shop.web.app.starling-system.ConfigMap.' | openssl dgst -sha256 -binary | base64 | tr '+/' '-_' | tr -d =
     expect(setIdOf(claim)).toBe("applyset-u_otr-fHWNhE3H70kmFzhSmQQDqhaW2O8_iNw7QqH1k-v1");
   });
 
-  it("fits a label", () => {
+  test("fits a label", () => {
     expect(setIdOf(claim).length).toBeLessThanOrEqual(63);
   });
 
-  it.each([
+  test.each([
     ["shop", "web.app", "shop.web.app"],
     ["shop", "Web_App", /^shop-web-app-[0-9a-f]{16}$/],
     ["shop", "x".repeat(300), /^shop-x{175}-[0-9a-f]{16}$/],
@@ -66,13 +66,13 @@ describe("the id of a set", () => {
   });
 });
 
-it("two names that are written alike have two parents", () => {
+test("two names that are written alike have two parents", () => {
   const [one, other] = ["a_b", "a__b"].map((syncName) => parentName({ syncNamespace: "shop", syncName }));
   expect(one).not.toBe(other);
 });
 
 describe("nextParent", () => {
-  it("creates a parent that other tools can read", () => {
+  test("creates a parent that other tools can read", () => {
     const decision = nextParent(undefined, claim, { groupKinds: [deployment, configMap] });
     expect(decision).toMatchObject({
       kind: "write",
@@ -94,7 +94,7 @@ describe("nextParent", () => {
     expect(decision).not.toHaveProperty("object.metadata.resourceVersion");
   });
 
-  it("writes under the resourceVersion it read, and keeps the kinds that were there", () => {
+  test("writes under the resourceVersion it read, and keeps the kinds that were there", () => {
     const decision = nextParent(written(undefined), claim, { groupKinds: [deployment] });
     expect(decision).toMatchObject({
       object: {
@@ -106,7 +106,7 @@ describe("nextParent", () => {
     });
   });
 
-  it("remembers what was attempted before, each once, until it is settled", () => {
+  test("remembers what was attempted before, each once, until it is settled", () => {
     const first = written(undefined, { ...claim, renderDigest: "sha256:a" });
     const second = written(first, { ...claim, renderDigest: "sha256:b" });
     const third = written(second, { ...claim, renderDigest: "sha256:a" });
@@ -121,7 +121,7 @@ describe("nextParent", () => {
     });
   });
 
-  it("goes on remembering, when that is settled, what was not looked for", () => {
+  test("goes on remembering, when that is settled, what was not looked for", () => {
     const first = written(undefined, { ...claim, renderDigest: "sha256:a" });
     const second = written(first, { ...claim, renderDigest: "sha256:b" });
     const next = { ...claim, attempt: 5, renderDigest: "sha256:c" };
@@ -136,7 +136,7 @@ describe("nextParent", () => {
     });
   });
 
-  it("takes nothing for settled while no inventory was stored since", () => {
+  test("takes nothing for settled while no inventory was stored since", () => {
     const before = written(undefined, { ...claim, inventory: "sha256:1", renderDigest: "sha256:a" });
     const next = { ...claim, attempt: 5, renderDigest: "sha256:b" };
     const known = { groupKinds: [deployment], settledThrough: 4 };
@@ -148,14 +148,14 @@ describe("nextParent", () => {
     });
   });
 
-  it("does not grow without end", () => {
+  test("does not grow without end", () => {
     let parent: JsonObject | undefined;
     for (let n = 0; n < 50; n += 1) parent = written(parent, { ...claim, renderDigest: `sha256:${n}` });
     expect(attemptedIn(parent)).toHaveLength(20);
     expect(attemptedIn(parent).at(-1)).toBe("sha256:49");
   });
 
-  it("says whose it is, and for what", () => {
+  test("says whose it is, and for what", () => {
     expect(written(undefined)).toMatchObject({
       metadata: {
         annotations: {
@@ -171,7 +171,7 @@ describe("nextParent", () => {
     });
   });
 
-  it("of a deletion names no rendering, and forgets none that was attempted", () => {
+  test("of a deletion names no rendering, and forgets none that was attempted", () => {
     const { renderDigest: _, ...deletion } = { ...claim, attempt: 5 };
     const decision = nextParent(written(undefined, { ...claim, renderDigest: "sha256:a" }), deletion, {
       groupKinds: [],
@@ -180,19 +180,19 @@ describe("nextParent", () => {
     expect(decision).not.toHaveProperty(["object", "metadata", "annotations", "starling.dev/render-digest"]);
   });
 
-  it("of a deletion that nothing was attempted for remembers nothing", () => {
+  test("of a deletion that nothing was attempted for remembers nothing", () => {
     const { renderDigest: _, ...deletion } = claim;
     expect(nextParent(undefined, deletion, { groupKinds: [] })).toMatchObject({ record: { attempted: [] } });
   });
 
-  it("takes no attempt for settled while no inventory was ever stored", () => {
+  test("takes no attempt for settled while no inventory was ever stored", () => {
     const parent = written(undefined, { ...claim, attempt: 1, renderDigest: "sha256:a" });
     expect(nextParent(parent, claim, { groupKinds: [] })).toMatchObject({
       record: { attempted: ["sha256:a", "sha256:new"] },
     });
   });
 
-  it("makes a parent that is being deleted anew, without its resourceVersion", () => {
+  test("makes a parent that is being deleted anew, without its resourceVersion", () => {
     const parent = written(undefined);
     const going = { metadata: { ...(parent.metadata as JsonObject), deletionTimestamp: "2026-11-21T08:00:00Z" } };
     const decision = nextParent(going, claim, { groupKinds: [] });
@@ -200,7 +200,7 @@ describe("nextParent", () => {
     expect(decision).not.toHaveProperty("object.metadata.resourceVersion");
   });
 
-  it("keeps labels that others wrote", () => {
+  test("keeps labels that others wrote", () => {
     const parent = written(undefined);
     const metadata = parent.metadata as { labels: JsonObject };
     const labelled = { metadata: { ...metadata, labels: { ...metadata.labels, team: "shop" } } };
@@ -214,7 +214,7 @@ describe("nextParent", () => {
     return { metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } };
   };
 
-  it("reads a parent of which somebody took the lists for one that has none", () => {
+  test("reads a parent of which somebody took the lists for one that has none", () => {
     const metadata = written(undefined).metadata as { annotations: JsonObject };
     const taken = ["starling.dev/attempted", "applyset.kubernetes.io/contains-group-kinds"];
     const annotations = Object.fromEntries(
@@ -227,7 +227,7 @@ describe("nextParent", () => {
     });
   });
 
-  it.each([
+  test.each([
     ["words", "soon"],
     ["nothing", ""],
     ["a fraction", "7.5"],
@@ -237,7 +237,7 @@ describe("nextParent", () => {
     expect(nextParent(edited({ "starling.dev/fence": fence }), claim, { groupKinds: [] }).kind).toBe("write");
   });
 
-  it.each([
+  test.each([
     ["no list", '{"a":1}'],
     ["a text", '"sha256:aa"'],
     ["what is no text", '[1,null,{},["sha256:aa"]]'],
@@ -248,14 +248,14 @@ describe("nextParent", () => {
     expect(decision).toMatchObject({ record: { attempted: ["sha256:new"] } });
   });
 
-  it("reads the newest of more digests than it keeps", () => {
+  test("reads the newest of more digests than it keeps", () => {
     const many = Array.from({ length: 30 }, (_, index) => `sha256:${index}`);
     const { renderDigest: _, ...deletion } = claim;
     const parent = edited({ "starling.dev/attempted": JSON.stringify(many) });
     expect(nextParent(parent, deletion, { groupKinds: [] })).toMatchObject({ record: { attempted: many.slice(10) } });
   });
 
-  it("leaves kinds out that have no name, and writes the others in order", () => {
+  test("leaves kinds out that have no name, and writes the others in order", () => {
     const parent = edited({ "applyset.kubernetes.io/contains-group-kinds": ",Secret,,Deployment.apps," });
     expect(nextParent(parent, claim, { groupKinds: [configMap] })).toMatchObject({
       object: {
@@ -266,7 +266,7 @@ describe("nextParent", () => {
     });
   });
 
-  it.each<readonly [string, Partial<SyncClaim>, string]>([
+  test.each<readonly [string, Partial<SyncClaim>, string]>([
     ["another installation", { installationId: "inst-2" }, "ForeignOwner"],
     ["another Sync of the same name", { syncUid: "uid-2" }, "ForeignOwner"],
     ["a newer assignment", { attempt: 5, token: "token-5" }, "ClusterAhead"],
@@ -281,7 +281,7 @@ describe("nextParent", () => {
     expect(decision).toMatchObject({ kind: "refuse", reason });
   });
 
-  it.each<readonly [string, Partial<SyncClaim>]>([
+  test.each<readonly [string, Partial<SyncClaim>]>([
     ["the same claim, after a crash", {}],
     ["an older assignment", { attempt: 3, fence: 99, token: "token-3" }],
     ["an assignment that somebody accepted, whoever's it was", { installationId: "inst-2", token: "token-of-theirs" }],
@@ -293,14 +293,14 @@ describe("nextParent", () => {
     );
   });
 
-  it("refuses to begin anew where these rows have written before", () => {
+  test("refuses to begin anew where these rows have written before", () => {
     expect(nextParent(undefined, { ...claim, mayBeNew: false }, { groupKinds: [] })).toMatchObject({
       reason: "ParentMissing",
       remembered: { attempt: 0, fence: 0 },
     });
   });
 
-  it("tells what it was refused for, in the form that Starling writes", () => {
+  test("tells what it was refused for, in the form that Starling writes", () => {
     const theirs = { attempt: 9, fence: 20, token: "token-9", inventory: `sha256:${"a".repeat(64)}` };
     const parent = written(undefined, { ...claim, ...theirs });
     expect(parentRefusal(parent, claim)?.remembered).toEqual({
@@ -325,14 +325,14 @@ describe("nextParent", () => {
     expect(remembered?.revision).not.toContain("\n");
   });
 
-  it("refuses a parent of another tool", () => {
+  test("refuses a parent of another tool", () => {
     const theirs = {
       metadata: { name: "shop.web.app", annotations: { "applyset.kubernetes.io/tooling": "kubectl/v1.34" } },
     };
     expect(nextParent(theirs, claim, { groupKinds: [] })).toMatchObject({ kind: "refuse", reason: "ForeignOwner" });
   });
 
-  it("refuses a parent that another tool took over, whatever else it says", () => {
+  test("refuses a parent that another tool took over, whatever else it says", () => {
     const decision = nextParent(edited({ "applyset.kubernetes.io/tooling": "kubectl/v1.34" }), claim, {
       groupKinds: [],
     });
@@ -342,14 +342,14 @@ describe("nextParent", () => {
     });
   });
 
-  it("refuses a ConfigMap that is no parent", () => {
+  test("refuses a ConfigMap that is no parent", () => {
     expect(nextParent({ metadata: { name: "shop.web.app" } }, claim, { groupKinds: [] })).toMatchObject({
       reason: "ForeignOwner",
       message: expect.stringContaining('(tooling "")'),
     });
   });
 
-  it("reads a list that somebody broke as empty", () => {
+  test("reads a list that somebody broke as empty", () => {
     const parent = written(undefined);
     const metadata = parent.metadata as { annotations: JsonObject };
     const annotations = { ...metadata.annotations, "starling.dev/attempted": "not json" };
@@ -358,7 +358,7 @@ describe("nextParent", () => {
   });
 });
 
-it.each<readonly [string, Partial<SyncClaim>, boolean]>([
+test.each<readonly [string, Partial<SyncClaim>, boolean]>([
   ["itself", {}, true],
   ["an older fence", { fence: 8 }, false],
   ["a newer fence", { fence: 10 }, false],
@@ -369,6 +369,6 @@ it.each<readonly [string, Partial<SyncClaim>, boolean]>([
   expect(holdsClaim(written(undefined), { ...claim, ...change })).toBe(held);
 });
 
-it("a parent that is gone holds no claim", () => {
+test("a parent that is gone holds no claim", () => {
   expect(holdsClaim(undefined, claim)).toBe(false);
 });

@@ -1,9 +1,9 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { placesOf } from "#shared/kube/object-id.ts";
 
 const id = (namespace: string) => ({ group: "", kind: "ConfigMap", namespace, name: "c" });
 
-it.each([
+test.each([
   { given: "", defaultNamespace: undefined, places: [""] },
   { given: "", defaultNamespace: "shop", places: ["", "shop"] },
   { given: "own", defaultNamespace: undefined, places: ["own", ""] },

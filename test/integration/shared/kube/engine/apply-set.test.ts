@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import type { AppliedObject } from "#shared/kube/engine/apply-object.ts";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
@@ -59,7 +59,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     namespace("full"),
   ];
 
-  it("applies everything in one run, whatever the order it comes in", async () => {
+  test("applies everything in one run, whatever the order it comes in", async () => {
     const result = await cluster.apply("full", full);
     expect(outcomes(result.objects)).toEqual({
       "Namespace full": "created",
@@ -77,7 +77,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(result.definitions).toEqual({ [`widgets.${group}`]: expect.any(Number) });
   });
 
-  it("a second run writes nothing", async () => {
+  test("a second run writes nothing", async () => {
     const first = await cluster.applied("full", full);
     const result = await cluster.apply("full", full, { inventory: first });
     expect(new Set(result.objects.map(({ outcome }) => outcome))).toEqual(new Set(["unchanged"]));
@@ -85,7 +85,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(second.entries).toEqual(first.entries);
   });
 
-  it("a changed value is configured, a removed key goes, another manager's stays", async () => {
+  test("a changed value is configured, a removed key goes, another manager's stays", async () => {
     const before = [namespace("change"), configMap("change/c", { mine: "1", dropped: "1" })];
     const inventory = await cluster.applied("change", before);
     const path = "/api/v1/namespaces/change/configmaps/c";
@@ -97,13 +97,13 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect((await cluster.raw("GET", path)).data).toEqual({ mine: "2", theirs: "1" });
   });
 
-  it("marks every object as a member, last", async () => {
+  test("marks every object as a member, last", async () => {
     await cluster.apply("marks", [namespace("marks"), configMap("marks/c")]);
     const live = await cluster.raw("GET", "/api/v1/namespaces/marks/configmaps/c");
     expect(stringAt(live, "metadata", "labels", "applyset.kubernetes.io/part-of")).toBe(setIdOf(claimFor("marks")));
   });
 
-  it("a namespaced object without a namespace goes where the set says, and only such an object", async () => {
+  test("a namespaced object without a namespace goes where the set says, and only such an object", async () => {
     const nowhere = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } });
     const role = manifest({
       apiVersion: "rbac.authorization.k8s.io/v1",
@@ -122,7 +122,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     });
   });
 
-  it("a namespaced object without a namespace stops the set before any write", async () => {
+  test("a namespaced object without a namespace stops the set before any write", async () => {
     const nowhere = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } });
     const result = await cluster.apply("nowhere", [namespace("nowhere"), nowhere]);
     expect(result.outcome).toBe("failed");
@@ -133,7 +133,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(await cluster.statusOf("/api/v1/namespaces/nowhere")).toBe(404);
   });
 
-  it("a namespace on a cluster-scoped object is dropped, also for kinds of the same set", async () => {
+  test("a namespace on a cluster-scoped object is dropped, also for kinds of the same set", async () => {
     const cluster_ = "scoped.example.com";
     const misplaced = manifest({ ...namespace("scoped"), metadata: { name: "scoped", namespace: "bogus" } });
     const objects = [misplaced, definition(cluster_, "Cluster"), widget(cluster_, "bogus/w")];
@@ -142,13 +142,13 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(result.objects.map(({ id }) => id.namespace)).toEqual(["", "", ""]);
   });
 
-  it("two objects that only their scope makes one are refused", async () => {
+  test("two objects that only their scope makes one are refused", async () => {
     const one = manifest({ ...namespace("twice"), metadata: { name: "twice", namespace: "a" } });
     const result = await cluster.apply("twice", [namespace("twice"), one]);
     expect(failureIn(result.objects)).toMatchObject({ reason: "DuplicateObject" });
   });
 
-  it("one failing object does not hide the others", async () => {
+  test("one failing object does not hide the others", async () => {
     const broken = manifest({ ...configMap("broken/b"), nope: 1 });
     const result = await cluster.apply("broken", [
       namespace("broken"),
@@ -165,7 +165,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(failureIn(result.objects)).toMatchObject({ class: "invalid", retryable: false });
   });
 
-  it("an immutable field is named, and what to do", async () => {
+  test("an immutable field is named, and what to do", async () => {
     const selecting = (app: string) => {
       const labels = { app };
       const spec = deployment("immutable/web").spec as JsonObject;
@@ -184,7 +184,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     });
   });
 
-  it("what comes after a failed Namespace is not begun", async () => {
+  test("what comes after a failed Namespace is not begun", async () => {
     const bad = manifest({ apiVersion: "v1", kind: "Namespace", metadata: { name: "Not_A_Name" } });
     const result = await cluster.apply("badns", [bad, configMap("default/badns")]);
     expect(outcomes(result.objects)).toEqual({
@@ -194,7 +194,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(await cluster.statusOf("/api/v1/namespaces/default/configmaps/badns")).toBe(404);
   });
 
-  it("a kind whose definition comes from elsewhere fails alone, and succeeds once it is there", async () => {
+  test("a kind whose definition comes from elsewhere fails alone, and succeeds once it is there", async () => {
     const later = "later.example.com";
     const objects = [namespace("later"), configMap("later/c"), widget(later, "later/w")];
     const before = await cluster.apply("later", objects);
@@ -209,7 +209,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       .toBe("applied");
   });
 
-  it("names the versions that are served instead", async () => {
+  test("names the versions that are served instead", async () => {
     const old = manifest({ ...deployment("default/old"), apiVersion: "apps/v1beta1" });
     expect(failureIn((await cluster.apply("old", [old])).objects)).toMatchObject({
       message: "no matches for kind Deployment in apps/v1beta1; the cluster serves it in v1: change apiVersion",
@@ -223,7 +223,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       await cluster.raw("POST", `/api/v1/namespaces/${name}/configmaps?fieldManager=helm`, { body });
     };
 
-    it("nobody's are adopted, and said to be", async () => {
+    test("nobody's are adopted, and said to be", async () => {
       await setUp("nobodys", {});
       const result = await cluster.apply("nobodys", [configMap("nobodys/c", { mine: "1" })]);
       expect(result.objects).toMatchObject([{ outcome: "configured", adopted: true }]);
@@ -231,7 +231,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       expect(live.data).toEqual({ mine: "1", theirs: "1" });
     });
 
-    it("another tool's are refused, and not touched", async () => {
+    test("another tool's are refused, and not touched", async () => {
       await setUp("fluxed", { labels: { "kustomize.toolkit.fluxcd.io/name": "apps" } });
       const result = await cluster.apply("fluxed", [configMap("fluxed/c", { mine: "1" }), configMap("fluxed/d")]);
       expect(outcomes(result.objects)).toEqual({ "ConfigMap fluxed/c": "failed", "ConfigMap fluxed/d": "created" });
@@ -244,13 +244,13 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       expect(adopted.outcome).toBe("applied");
     });
 
-    it("another set's are refused", async () => {
+    test("another set's are refused", async () => {
       await cluster.apply("set-a", [namespace("shared"), configMap("shared/c")]);
       const result = await cluster.apply("set-b", [configMap("shared/c", { k: "2" })]);
       expect(failureIn(result.objects)).toMatchObject({ reason: "ForeignOwner" });
     });
 
-    it("the parent of a Sync is refused, and keeps what it remembers", async () => {
+    test("the parent of a Sync is refused, and keeps what it remembers", async () => {
       const claim = claimFor("victim", { attempt: 7 });
       await ensureParent(cluster.client, { claim, groupKinds: [] });
       const path = "/api/v1/namespaces/starling-system/configmaps/tests.victim";
@@ -260,7 +260,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       expect(await cluster.raw("GET", path)).toEqual(before);
     });
 
-    it("many of one namespace are looked at with one LIST and refused one by one", async () => {
+    test("many of one namespace are looked at with one LIST and refused one by one", async () => {
       await setUp("many", { labels: { "kapp.k14s.io/app": "1" } });
       const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
       const result = await cluster.apply(
@@ -271,7 +271,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       expect(failed).toEqual(["c"]);
     });
 
-    it("what kubectl set is taken over: what the manifest lacks goes", async () => {
+    test("what kubectl set is taken over: what the manifest lacks goes", async () => {
       await cluster.apply("kubectl-ns", [namespace("kubectl")]);
       const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}" };
       const body = { ...configMap("kubectl/c", { old: "1", k: "0" }), metadata: { name: "c", annotations } };
@@ -287,7 +287,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       ).toBeUndefined();
     });
 
-    it("one that is being deleted is waited for, not applied", async () => {
+    test("one that is being deleted is waited for, not applied", async () => {
       await setUp("going", { finalizers: ["example.com/hold"] });
       const path = "/api/v1/namespaces/going/configmaps/c";
       await cluster.raw("DELETE", path);
@@ -301,7 +301,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     });
   });
 
-  it("an object that was deleted and made anew by hand is recorded with its new uid", async () => {
+  test("an object that was deleted and made anew by hand is recorded with its new uid", async () => {
     const objects = [namespace("anew"), configMap("anew/c")];
     const inventory = await cluster.applied("anew", objects);
     await cluster.raw("DELETE", "/api/v1/namespaces/anew/configmaps/c");
@@ -312,7 +312,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(after.entries.find(({ id }) => id.name === "c")?.uid).toBe(stringAt(live, "metadata", "uid"));
   });
 
-  it("a finished Job that removed itself is not run again until its manifest changes", async () => {
+  test("a finished Job that removed itself is not run again until its manifest changes", async () => {
     const job = (image: string) =>
       manifest({
         apiVersion: "batch/v1",
@@ -333,7 +333,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(outcomes(changed.objects)).toMatchObject({ "Job ttl/j": "created" });
   });
 
-  it("begins no write after the deadline", async () => {
+  test("begins no write after the deadline", async () => {
     const result = await cluster.apply("late", [namespace("late")], { deadline: inSeconds(-1) });
     expect(result).toMatchObject({ outcome: "waiting", objects: [{ outcome: "skipped", reason: "OutOfTime" }] });
     expect(await cluster.statusOf("/api/v1/namespaces/late")).toBe(404);
@@ -346,7 +346,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     ["nobody", undefined, { outcome: "created" }],
   ];
 
-  it.each(successors)(
+  test.each(successors)(
     "an object whose name has gone to %s is not taken for the known one",
     async (_who, to, wanted) => {
       const path = "/api/v1/namespaces/heirs/configmaps";
@@ -367,7 +367,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     },
   );
 
-  it("an apply that its own deadline cut off is tried again, and no failure", async () => {
+  test("an apply that its own deadline cut off is tried again, and no failure", async () => {
     const deadline = inSeconds(60);
     const path = "/api/v1/namespaces/cut-off/configmaps/c";
     const { client, clock } = cutOffClient(cluster.client, { verb: "apply", kind: "ConfigMap", path, deadline });
@@ -379,13 +379,13 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect((await cluster.apply("cut-off", objects)).outcome).toBe("applied");
   });
 
-  it("collects the server's warnings", async () => {
+  test("collects the server's warnings", async () => {
     const endpoints = manifest({ apiVersion: "v1", kind: "Endpoints", metadata: { name: "e", namespace: "default" } });
     const result = await cluster.apply("warned", [endpoints]);
     expect(result.objects).toMatchObject([{ outcome: "created", warnings: expect.any(Array) }]);
   });
 
-  it("integers beyond 2^53 and names with capitals and colons arrive as they are", async () => {
+  test("integers beyond 2^53 and names with capitals and colons arrive as they are", async () => {
     const role = manifest({
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "ClusterRole",

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { systemClock } from "#shared/adapters/system.ts";
 import { checkHealth, needsWholeObjects } from "#shared/kube/engine/check-health.ts";
 import { detectDrift } from "#shared/kube/engine/detect-drift.ts";
@@ -24,7 +24,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     ],
   });
 
-  it("what was read to find drift is not read again, and says the same", async () => {
+  test("what was read to find drift is not read again, and says the same", async () => {
     const inventory = await cluster.applied("twice", [
       namespace("twice"),
       configMap("twice/a"),
@@ -46,7 +46,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     expect(reads).toEqual(["list"]);
   });
 
-  it("counts what is ready and names what is not, worst first", async () => {
+  test("counts what is ready and names what is not, worst first", async () => {
     const inventory = await cluster.applied("mixed", [
       namespace("mixed"),
       configMap("mixed/c"),
@@ -69,7 +69,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     });
   });
 
-  it("an old status says nothing about what was applied since", async () => {
+  test("an old status says nothing about what was applied since", async () => {
     const first = await cluster.applied("older", [namespace("older"), deployment("older/web")]);
     const path = "/apis/apps/v1/namespaces/older/deployments/web/status";
     await cluster.raw("PATCH", path, { as: "merge-patch", body: { status: rolledOut(2) } });
@@ -81,7 +81,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     expect(await health(second)).toMatchObject({ notReady: [{ reason: "LatestGenerationNotObserved" }] });
   });
 
-  it("says what the Pods of an unready workload say", async () => {
+  test("says what the Pods of an unready workload say", async () => {
     const inventory = await cluster.applied("pods", [namespace("pods"), deployment("pods/web")]);
     const pod = {
       apiVersion: "v1",
@@ -107,7 +107,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     expect(report.notReady[0]?.message).toBe("Replicas: 0/2. Pod web-7d9f-x2k: container web ImagePullBackOff");
   });
 
-  it("a StatefulSet fails with its Pods", async () => {
+  test("a StatefulSet fails with its Pods", async () => {
     const labels = { app: "db" };
     const set = manifest({
       apiVersion: "apps/v1",
@@ -145,7 +145,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     });
   });
 
-  it("reads many of a kind with one LIST and finds them all", async () => {
+  test("reads many of a kind with one LIST and finds them all", async () => {
     const names = ["a", "b", "c", "d", "e", "f", "g"];
     const inventory = await cluster.applied("lots", [
       namespace("lots"),

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
@@ -124,7 +124,7 @@ describe.each(clusterTargets)("a worker that dies at any request, on $name", ({ 
     return died ? "died" : "lived";
   }
 
-  it.each(["before", "after"] as const)("%s it takes effect: the next attempt leaves no orphan", async (when) => {
+  test.each(["before", "after"] as const)("%s it takes effect: the next attempt leaves no orphan", async (when) => {
     let deaths = 0;
     for (let request = 1; (await crashAt(request, when)) === "died"; request += 1) deaths += 1;
     expect(deaths).toBeGreaterThan(10);

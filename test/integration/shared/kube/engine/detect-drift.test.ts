@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { type DriftReport, detectDrift } from "#shared/kube/engine/detect-drift.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
@@ -27,7 +27,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
 
   const drift = (report: DriftReport) => report.drifted.map(({ id, how }) => `${id.kind} ${id.name} ${how}`).sort();
 
-  it("nothing changed: clean", async () => {
+  test("nothing changed: clean", async () => {
     const inventory = await cluster.applied("clean", [
       namespace("clean"),
       configMap("clean/c"),
@@ -41,7 +41,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     });
   });
 
-  it("nothing changed: that costs one LIST for each kind", async () => {
+  test("nothing changed: that costs one LIST for each kind", async () => {
     const inventory = await cluster.applied("cheap", [
       namespace("cheap"),
       configMap("cheap/c"),
@@ -166,7 +166,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     return copy as unknown as JsonObject;
   }
 
-  it.each(changes.map((row, index) => [...row, index] as const))("%s", async (_name, plant, expected, index) => {
+  test.each(changes.map((row, index) => [...row, index] as const))("%s", async (_name, plant, expected, index) => {
     const ns = `drift-${index}`;
     const objects = [namespace(ns), configMap(`${ns}/c`), configMap(`${ns}/untouched`), deployment(`${ns}/web`, env)];
     const inventory = await cluster.applied(ns, objects);
@@ -186,7 +186,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     expect(await detectDrift(cluster.client, { ...inventory, entries })).toMatchObject({ clean: true, moved: [] });
   });
 
-  it("applying again puts it back, and then it is clean", async () => {
+  test("applying again puts it back, and then it is clean", async () => {
     const objects = [namespace("back"), configMap("back/c"), deployment("back/web", env)];
     const inventory = await cluster.applied("back", objects);
     const path = "/api/v1/namespaces/back/configmaps/c";
@@ -198,7 +198,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     expect(await detectDrift(cluster.client, corrected)).toMatchObject({ clean: true });
   });
 
-  it("what only copied the label is foreign: reported, not drift", async () => {
+  test("what only copied the label is foreign: reported, not drift", async () => {
     const inventory = await cluster.applied("copied", [namespace("copied"), configMap("copied/c")]);
     const labels = { [partOfLabel]: inventory.setId };
     const copy = { ...configMap("copied/copy"), metadata: { name: "copy", namespace: "copied", labels } };
@@ -209,7 +209,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     });
   });
 
-  it("a definition that changed has its objects compared, though no resourceVersion moved", async () => {
+  test("a definition that changed has its objects compared, though no resourceVersion moved", async () => {
     const group = "redefined.example.com";
     const objects = [
       namespace("redefined"),
@@ -230,7 +230,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     expect(report.definitions).toEqual(inventory.definitions);
   });
 
-  it("a kind that is gone is missing, object by object", async () => {
+  test("a kind that is gone is missing, object by object", async () => {
     const group = "gone.example.com";
     const inventory = await cluster.applied("gone", [namespace("gone"), definition(group), widget(group, "gone/w")]);
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${group}`;
@@ -242,7 +242,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
       .toEqual([`CustomResourceDefinition widgets.${group} missing`, "Widget w missing"]);
   });
 
-  it("a Job that removed itself is not missed", async () => {
+  test("a Job that removed itself is not missed", async () => {
     const spec = {
       ttlSecondsAfterFinished: 0,
       template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } },

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { deleteParent, ensureParent, stillHolds } from "#shared/kube/engine/ensure-parent.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { parentName, setIdOf } from "#shared/kube/parent-object.ts";
@@ -14,14 +14,14 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
 
   const pathOf = (name: string) => `/api/v1/namespaces/starling-system/configmaps/${parentName(claimFor(name))}`;
 
-  it("writes nothing to a cluster that is not the one it was", async () => {
+  test("writes nothing to a cluster that is not the one it was", async () => {
     const claim = claimFor("identity");
     const result = await ensureParent(cluster.client, { claim, groupKinds, expectedClusterUid: "another" });
     expect(result).toMatchObject({ kind: "refused", reason: "IdentityMismatch" });
     expect(await cluster.statusOf("/api/v1/namespaces/starling-system")).toBe(404);
   });
 
-  it("makes the namespace and a parent that says whose it is, and tells the cluster's uid", async () => {
+  test("makes the namespace and a parent that says whose it is, and tells the cluster's uid", async () => {
     const claim = claimFor("first");
     const result = await ensureParent(cluster.client, { claim, groupKinds });
     const system = await cluster.raw("GET", "/api/v1/namespaces/kube-system");
@@ -35,14 +35,14 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
     });
   });
 
-  it("can be done again, and remembers what was attempted", async () => {
+  test("can be done again, and remembers what was attempted", async () => {
     await ensureParent(cluster.client, { claim: claimFor("again", { renderDigest: "sha256:a" }), groupKinds });
     const next = claimFor("again", { renderDigest: "sha256:b", attempt: 2, fence: 2 });
     const result = await ensureParent(cluster.client, { claim: next, groupKinds });
     expect(result).toMatchObject({ kind: "written", record: { attempted: ["sha256:a", "sha256:b"], attempt: 2 } });
   });
 
-  it.each([
+  test.each([
     ["a newer worker", { fence: 7 }, "ClusterAhead"],
     ["another installation", { installationId: "installation-2" }, "ForeignOwner"],
     ["another Sync", { syncUid: "other" }, "ForeignOwner"],
@@ -55,7 +55,7 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
     expect(await cluster.raw("GET", pathOf(set))).toEqual(before);
   });
 
-  it("of many workers at once, the newest is the one the cluster remembers", async () => {
+  test("of many workers at once, the newest is the one the cluster remembers", async () => {
     const fences = [1, 2, 3, 4, 5, 6];
     await Promise.all(
       fences.map((fence) => ensureParent(cluster.client, { claim: claimFor("race", { fence }), groupKinds })),
@@ -64,7 +64,7 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
     expect(await stillHolds(cluster.client, claimFor("race", { fence: 5 }))).toBe(false);
   });
 
-  it("deletes only its own parent", async () => {
+  test("deletes only its own parent", async () => {
     await ensureParent(cluster.client, { claim: claimFor("mine"), groupKinds });
     await deleteParent(cluster.client, claimFor("mine", { fence: 0 }));
     expect(await cluster.statusOf(pathOf("mine"))).toBe(200);

@@ -1,5 +1,5 @@
 import { type Interceptor, startClusterHost } from "@starling/embedded-apiserver";
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { detectDrift } from "#shared/kube/engine/detect-drift.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
 import { pruneSet } from "#shared/kube/engine/prune-set.ts";
@@ -46,7 +46,7 @@ const faults: readonly (readonly [string, () => Interceptor])[] = [
 ];
 
 describe("an API server with faults that pass", () => {
-  it.each(faults)("%s: the set ends as it would have", async (_name, fault) => {
+  test.each(faults)("%s: the set ends as it would have", async (_name, fault) => {
     const claim = claimFor("faults");
     const group = "faults.example.com";
     const keep = [namespace("f"), definition(group), deployment("f/web"), widget(group, "f/w")];
@@ -70,7 +70,7 @@ describe("an API server with faults that pass", () => {
     ]);
   });
 
-  it("a cluster that goes away in the middle stops the run early, and says so", async () => {
+  test("a cluster that goes away in the middle stops the run early, and says so", async () => {
     const names = Array.from({ length: 60 }, (_each, index) => configMap(`away/c${index}`));
     const target = new URL(cluster.endpoint.server);
     const proxy = await startCuttableProxy(Number(target.port));

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
 import { pruneSet } from "#shared/kube/engine/prune-set.ts";
@@ -47,7 +47,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     await cluster.raw("POST", path, { body: { ...object, metadata } });
   }
 
-  /** Applied alone, filled by others, and no longer desired. @returns what became of it. */
+  /** Applied alone, filled by others, and no longer desired. @returns what became of test. */
   async function pruned(ns: string, found: readonly Found[]) {
     const mine = claimFor(ns);
     await ensureParent(cluster.client, { claim: mine, groupKinds: [] });
@@ -65,7 +65,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     return stringAt(live, "metadata", "deletionTimestamp") !== undefined;
   }
 
-  it("goes with what controllers put into every one", async () => {
+  test("goes with what controllers put into every one", async () => {
     await pruned("furnished", [
       ...["kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert", "istio-ca-crl"].map(config),
       account("default"),
@@ -74,7 +74,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     expect(await isGoing("furnished")).toBe(true);
   });
 
-  it("goes with copies of what is in all of the cluster's own", async () => {
+  test("goes with copies of what is in all of the cluster's own", async () => {
     const own = ["kube-node-lease", "kube-public", "kube-system", "default"];
     const copies = ["copy-1", "copy-2", "copy-3", "copy-4", "copy-5", "copy-6"].map(config);
     for (const ns of own) for (const copy of copies) await put(ns, copy);
@@ -102,7 +102,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     expect(await isGoing("with-data")).toBe(false);
   });
 
-  it.each<[string, Found, string]>([
+  test.each<[string, Found, string]>([
     ["a ConfigMap", config("theirs"), "ConfigMap"],
     ["what sorts after the furniture", config("zz-theirs"), "ConfigMap"],
     ["a ServiceAccount", account("robot"), "ServiceAccount"],
@@ -127,7 +127,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     expect(await isGoing(ns)).toBe(false);
   });
 
-  it("goes with what OpenShift puts into every one, where that is served", async () => {
+  test("goes with what OpenShift puts into every one, where that is served", async () => {
     const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     const group = "project.openshift.io";
     await cluster.raw("POST", definitions, { body: definition(group) });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { systemClock } from "#shared/adapters/system.ts";
 import { deleteSet } from "#shared/kube/engine/delete-set.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
@@ -46,7 +46,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
       : Object.fromEntries(result.objects.map(({ id, outcome }) => [`${id.kind} ${id.name}`, outcome]));
   const configPath = (ns: string, name = "c") => `/api/v1/namespaces/${ns}/configmaps/${name}`;
 
-  it("deletes what left the set, and nothing else", async () => {
+  test("deletes what left the set, and nothing else", async () => {
     const keep = [namespace("leave"), configMap("leave/stays")];
     const set = await applied("leave", [...keep, configMap("leave/c"), deployment("leave/web")]);
     const result = await prune(set, keep);
@@ -59,7 +59,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(after.entries.map(({ id }) => id.name)).toEqual(["leave", "stays"]);
   });
 
-  it("what is gone already is settled", async () => {
+  test("what is gone already is settled", async () => {
     const keep = [namespace("already")];
     const set = await applied("already", [...keep, configMap("already/c")]);
     await cluster.raw("DELETE", configPath("already"));
@@ -126,7 +126,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
       "kept",
     ],
   ];
-  it.each(survivors.map((row, index) => [...row, index] as const))(
+  test.each(survivors.map((row, index) => [...row, index] as const))(
     "leaves an object when %s",
     async (_n, plant, outcome, index) => {
       const ns = `survivor-${index}`;
@@ -140,7 +140,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     },
   );
 
-  it("never deletes an object that is applied under another group", async () => {
+  test("never deletes an object that is applied under another group", async () => {
     const keep = [namespace("regroup")];
     const set = await applied("regroup", [...keep, configMap("regroup/c")]);
     const uids = new Set(set.inventory.entries.map(({ uid }) => uid));
@@ -148,7 +148,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf(configPath("regroup"))).toBe(200);
   });
 
-  it("one held by a finalizer stays in the inventory until it is gone", async () => {
+  test("one held by a finalizer stays in the inventory until it is gone", async () => {
     const keep = [namespace("held")];
     const set = await applied("held", [...keep, configMap("held/c")]);
     const hold = { metadata: { finalizers: ["example.com/hold"] } };
@@ -164,7 +164,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await prune(set, keep)).toMatchObject({ outcome: "done", objects: [{ outcome: "absent" }] });
   });
 
-  it("a Namespace with somebody else's object in it is not deleted", async () => {
+  test("a Namespace with somebody else's object in it is not deleted", async () => {
     const set = await applied("guarded", [namespace("guarded")]);
     await cluster.raw("POST", "/api/v1/namespaces/guarded/configmaps", { body: configMap("guarded/theirs") });
     const result = await prune(set, []);
@@ -175,12 +175,12 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf("/api/v1/namespaces/guarded")).toBe(200);
   });
 
-  it("the cluster's own Namespaces are never deleted", async () => {
+  test("the cluster's own Namespaces are never deleted", async () => {
     const set = await applied("own-ns", [manifest({ ...namespace("default") })]);
     expect(outcomes(await prune(set, []))).toEqual({ "Namespace default": "kept" });
   });
 
-  it("a definition with somebody else's objects is not deleted; without them it is", async () => {
+  test("a definition with somebody else's objects is not deleted; without them it is", async () => {
     const group = "inuse.example.com";
     const keep = [namespace("inuse")];
     const set = await applied("inuse", [...keep, definition(group), widget(group, "inuse/ours")]);
@@ -196,7 +196,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     await expect.poll(async () => (await prune(set, keep)).outcome, { timeout: 10_000 }).toBe("done");
   });
 
-  it("an operator stays until the custom resources that it finalises are gone", async () => {
+  test("an operator stays until the custom resources that it finalises are gone", async () => {
     const group = "operated.example.com";
     const keep = [namespace("operated")];
     const objects = [definition(group), widget(group, "operated/w"), deployment("operated/operator")];
@@ -214,7 +214,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf("/apis/apps/v1/namespaces/operated/deployments/operator")).toBe(404);
   });
 
-  it("finds what a crashed attempt left behind, and takes nothing else for it", async () => {
+  test("finds what a crashed attempt left behind, and takes nothing else for it", async () => {
     const keep = [namespace("crashed")];
     const set = await applied("crashed", [...keep, configMap("crashed/c")]);
     const lost = {
@@ -234,7 +234,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf(configPath("crashed", "theirs"))).toBe(200);
   });
 
-  it("asks for no object in a place that its kind does not have", async () => {
+  test("asks for no object in a place that its kind does not have", async () => {
     const keep = [namespace("placed")];
     const set = await applied("placed", keep);
     const elsewhere = { ...objectIdOf(configMap("placed/c")), namespace: "" };
@@ -244,7 +244,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(outcomes(result)).toEqual({ "ConfigMap c": "absent", "Namespace placed-too": "absent" });
   });
 
-  it("stops when a newer worker has written the parent", async () => {
+  test("stops when a newer worker has written the parent", async () => {
     const keep = [namespace("zombie")];
     const set = await applied("zombie", [...keep, configMap("zombie/c")]);
     await ensureParent(cluster.client, { claim: claimFor("zombie", { fence: 2 }), groupKinds: [] });
@@ -252,14 +252,14 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf(configPath("zombie"))).toBe(200);
   });
 
-  it("begins no deletion after the deadline", async () => {
+  test("begins no deletion after the deadline", async () => {
     const keep = [namespace("late")];
     const set = await applied("late", [...keep, configMap("late/c")]);
     expect(outcomes(await prune(set, keep, { deadline: inSeconds(-1) }))).toEqual({ "ConfigMap c": "waiting" });
     expect(await cluster.statusOf(configPath("late"))).toBe(200);
   });
 
-  it("a deletion that its own deadline cut off is looked at again, and no failure", async () => {
+  test("a deletion that its own deadline cut off is looked at again, and no failure", async () => {
     const keep = [namespace("cut")];
     const set = await applied("cut", [...keep, configMap("cut/c")]);
     const deadline = inSeconds(60);
@@ -272,7 +272,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(outcomes(await prune(set, keep))).toEqual({ "ConfigMap c": "absent" });
   });
 
-  it("a kind that is gone takes its objects along", async () => {
+  test("a kind that is gone takes its objects along", async () => {
     const group = "vanished.example.com";
     const keep = [namespace("vanished")];
     const set = await applied("vanished", [...keep, definition(group), widget(group, "vanished/w")]);
@@ -285,7 +285,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
       .toEqual({ "Widget w": "absent", [`CustomResourceDefinition widgets.${group}`]: "absent" });
   });
 
-  it("deleteSet removes every member and then the parent", async () => {
+  test("deleteSet removes every member and then the parent", async () => {
     const set = await applied("whole", [configMap("default/whole-a"), configMap("default/whole-b")]);
     const request = { ...set, unrecorded: [], clock: systemClock, deadline: inSeconds(60) };
     expect(await deleteSet(cluster.client, request)).toMatchObject({ outcome: "done" });

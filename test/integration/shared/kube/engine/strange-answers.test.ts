@@ -1,5 +1,5 @@
 /** Answers that an honest API server may give once, and one that is none never ceases to give. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
@@ -19,7 +19,7 @@ const conflict = () =>
 describe.each(clusterTargets)("the engine on $name", ({ start }) => {
   const cluster = forAllTests(async () => engineWorld(await start()));
 
-  it("records no object of which it is not told the uid, and says so", async () => {
+  test("records no object of which it is not told the uid, and says so", async () => {
     const client = clientWith(cluster.client, {
       async apply(kind, object, options) {
         const answer = await cluster.client.apply(kind, object, options);
@@ -39,7 +39,7 @@ describe.each(clusterTargets)("the engine on $name", ({ start }) => {
     expect(byName.get("nameless")).not.toHaveProperty("entry");
   });
 
-  it.each([
+  test.each([
     [5, "written"],
     [6, "Conflict"],
   ] as const)("decides anew when others write the parent, %i times: %s", async (times, outcome) => {

@@ -1,11 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";
 
 const labels = { env: "prod", ring: "canary", tier: "" };
 
 describe("label selectors as text", () => {
-  it.each([
+  test.each([
     ["env=prod", true],
     ["env==prod", true],
     ["env=dev", false],
@@ -29,11 +29,11 @@ describe("label selectors as text", () => {
     expect(matchesSelector(parsed.selector, labels)).toBe(matches);
   });
 
-  it.each(["", "a b", "a=b=c", "in (a)", "ring in canary", "env=prod,"])("refuses %j", (text) => {
+  test.each(["", "a b", "a=b=c", "in (a)", "ring in canary", "env=prod,"])("refuses %j", (text) => {
     expect(parseSelectorText(text)).toMatchObject({ ok: false });
   });
 
-  it.each([
+  test.each([
     ["ring='canary'", "a value of ring must be a Kubernetes label value", `(got "'canary'")`],
     ['"ring"="canary"', "key must be a Kubernetes label key", '(got "\\"ring\\"")'],
     ["ring in (canary,'early')", "a value of ring must be", `(got "'early'")`],

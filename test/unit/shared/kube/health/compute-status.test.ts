@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { computeStatus, type HealthOptions } from "#shared/kube/health/compute-status.ts";
 
@@ -493,7 +493,7 @@ const vectors: readonly (readonly [string, JsonObject, string, string | undefine
 ];
 
 describe("computeStatus", () => {
-  it.each(vectors)("%s", (_name, object, status, reason, message) => {
+  test.each(vectors)("%s", (_name, object, status, reason, message) => {
     const health = computeStatus(object, { now });
     expect(health).toEqual(reason === undefined ? { status, message } : { status, reason, message });
   });
@@ -535,7 +535,7 @@ describe("computeStatus", () => {
       "InProgress",
     ],
   ];
-  it.each(closed)("closes a weakness: %s", (_name, object, options, status) => {
+  test.each(closed)("closes a weakness: %s", (_name, object, options, status) => {
     expect(computeStatus(object, { now, ...options }).status).toBe(status);
   });
 });

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { podTroubles } from "#shared/kube/health/pod-troubles.ts";
 
@@ -72,11 +72,11 @@ const table: readonly (readonly [string, readonly JsonObject[], readonly string[
   ],
 ];
 
-it.each(table)("%s", (_name, pods, troubles) => {
+test.each(table)("%s", (_name, pods, troubles) => {
   expect(podTroubles(pods)).toEqual(troubles);
 });
 
-it("says at most three things", () => {
+test("says at most three things", () => {
   const pods = ["A", "B", "C", "D"].map((reason) => pod(reason, { containerStatuses: [waiting("web", reason)] }));
   expect(podTroubles(pods)).toHaveLength(3);
 });

@@ -1,7 +1,7 @@
-import { expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { type HealthStatus, worstOf } from "#shared/kube/health/status.ts";
 
-it.each<readonly [readonly HealthStatus[], HealthStatus]>([
+test.each<readonly [readonly HealthStatus[], HealthStatus]>([
   [[], "Current"],
   [["Current", "Current"], "Current"],
   [["Current", "InProgress"], "InProgress"],

@@ -6,10 +6,10 @@ import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const NODE_MAJOR = 24;
+const nodeMajor = 24;
 const main = fileURLToPath(new URL("main.ts", import.meta.url));
 
-if (Number(process.versions.node.split(".")[0]) >= NODE_MAJOR) {
+if (Number(process.versions.node.split(".")[0]) >= nodeMajor) {
   await import("./main.ts");
 } else {
   runUnder(bundledNode());
@@ -21,9 +21,7 @@ function bundledNode() {
     if (existsSync(candidate)) return candidate;
     if (folder === dirname(folder)) break;
   }
-  console.error(
-    `starling needs Node ${NODE_MAJOR}; this is ${process.versions.node}, and none is installed beside it.`,
-  );
+  console.error(`starling needs Node ${nodeMajor}; this is ${process.versions.node}, and none is installed beside it.`);
   console.error(`  next: npm ci --prefix ${dirname(dirname(main))}`);
   process.exit(3);
 }

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 const assembly = process.argv[2] ?? "cdk.out";
-const KIB = 1024;
+const bytesPerKib = 1024;
 /** Everybody has the SDK's clients; what comes on top of them is named here, with what it costs. */
 const defaultLimitKib = 2400;
 const limitsKib = {
@@ -30,7 +30,7 @@ let over = 0;
 for (const [id, { Properties }] of functions) {
   const name = /^Wiring([A-Z][a-z]+)Function/.exec(id)?.[1] ?? id;
   const asset = `asset.${Properties.Code.S3Key.replace(/\.zip$/, "")}`;
-  const kib = Math.ceil(statSync(join(assembly, asset, "index.mjs")).size / KIB);
+  const kib = Math.ceil(statSync(join(assembly, asset, "index.mjs")).size / bytesPerKib);
   const limit = limitsKib[name] ?? defaultLimitKib;
   if (kib > limit) over++;
   console.log(`${name.padEnd(10)} ${String(kib).padStart(5)} KiB of ${limit}${kib > limit ? "  TOO LARGE" : ""}`);

@@ -28,7 +28,7 @@ const stampName = ".starling-lock-sha256";
 const installs = join(root, ".starling", "installs");
 
 /** What Starling is written for: it runs TypeScript as it is. */
-const NODE_MAJOR = 24;
+const nodeMajor = 24;
 
 const commands = {
   demo: ["local/stories/demo.ts"],
@@ -163,12 +163,12 @@ function lockDigest() {
 /** The Node of the `node` package, or the running one where that package has no binary and this one is new enough. */
 function nodeBinary() {
   const bundled = join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node");
-  if (majorOf(bundled) >= NODE_MAJOR) return bundled;
-  if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR) return process.execPath;
+  if (majorOf(bundled) >= nodeMajor) return bundled;
+  if (Number.parseInt(process.versions.node, 10) >= nodeMajor) return process.execPath;
   console.error(
-    `Starling needs Node ${NODE_MAJOR} or newer. This is ${process.version}, and the "node" package has no working binary ` +
+    `Starling needs Node ${nodeMajor} or newer. This is ${process.version}, and the "node" package has no working binary ` +
       `for ${process.platform}-${process.arch} (its install script may be switched off by ignore-scripts). ` +
-      `Install Node ${NODE_MAJOR} from https://nodejs.org and run the command again.`,
+      `Install Node ${nodeMajor} from https://nodejs.org and run the command again.`,
   );
   process.exit(1);
 }

@@ -16,7 +16,7 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
 /** Names of what was not written; the rest is counted. */
-const NAMES_TOLD = 100;
+const namesTold = 100;
 /** What the API refuses before it writes the first document of a request. */
 const refusedWhole = new Set([
   "Invalid",
@@ -200,9 +200,9 @@ async function halfWritten(session: Session, failure: Failure): Promise<unknown>
   const left = documents.filter((document) => !outcomes.has(document));
   const unsure = there === undefined ? new Set(part) : new Set();
   const lines = left
-    .slice(0, NAMES_TOLD)
+    .slice(0, namesTold)
     .map((document) => `${unsure.has(document) ? "perhaps not" : "not"} written: ${textOf(document)}`);
-  if (left.length > NAMES_TOLD) lines.push(`... and ${left.length - NAMES_TOLD} more`);
+  if (left.length > namesTold) lines.push(`... and ${left.length - namesTold} more`);
   // Ctrl-C and --timeout end the command in their own way.
   if (session.signal.aborted) {
     session.io.err(`${lines.join("\n")}\n`);

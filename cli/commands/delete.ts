@@ -6,7 +6,7 @@ import { type NamedObject, objectPath, parseNamed, shortName } from "#cli/sessio
 import type { Session } from "#cli/session/session.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 
-const POLL_MS = 1000;
+const pollMs = 1000;
 
 export interface DeleteOptions {
   readonly cascade: "delete" | "orphan";
@@ -68,6 +68,6 @@ async function waitGone(session: Session, { object, path }: { object: NamedObjec
       session.io.out(`${shortName(object)} deleted\n`);
       return;
     }
-    await session.pause(POLL_MS);
+    await session.pause(pollMs);
   }
 }

@@ -1,6 +1,6 @@
 import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
-import { formatRolloutStatus, MANY_CLUSTERS } from "#cli/format/rollout-status.ts";
+import { formatRolloutStatus, manyClusters } from "#cli/format/rollout-status.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
@@ -17,8 +17,8 @@ import type {
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 
 /** Syncs in trouble on the page of a group; the list has them all. */
-const FAILING_SHOWN = 10;
-const SYNCS_OF_CLUSTER = 500;
+const failingShown = 10;
+const syncsOfCluster = 500;
 
 export interface DescribeOptions {
   readonly cluster?: string;
@@ -47,7 +47,7 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
     case "Cluster": {
       const cluster = await read<ClusterObject>(session, path);
       if (isUnreadable(cluster)) return describeUnreadable(cluster, now);
-      const syncs = await readList<SyncObject>(session, { path: `${path}/syncs`, limit: SYNCS_OF_CLUSTER });
+      const syncs = await readList<SyncObject>(session, { path: `${path}/syncs`, limit: syncsOfCluster });
       return describeCluster({ object: cluster, syncs: syncs.items, now });
     }
     case "SyncGroup": {
@@ -81,7 +81,7 @@ async function rolloutPage(session: Session, path: string): Promise<string> {
   const rollout = await read<RolloutObject>(session, path);
   if (isUnreadable(rollout)) return describeUnreadable(rollout, session.io.now());
   const { subject, number } = rollout.spec;
-  const small = rollout.status.size <= MANY_CLUSTERS;
+  const small = rollout.status.size <= manyClusters;
   const targets = await readList<TargetItem>(session, {
     path: `${objectPath({ kind: subject.kind, name: subject.name }, subject.namespace)}/rollouts/${number}/targets`,
     ...(small ? {} : { query: { state: "Failed,Unreachable" } }),
@@ -93,7 +93,7 @@ async function rolloutPage(session: Session, path: string): Promise<string> {
 async function troubled(session: Session, path: string): Promise<readonly SyncObject[]> {
   const found: SyncObject[] = [];
   for (const state of ["Failed", "Unreachable", "Retrying"]) {
-    const left = FAILING_SHOWN - found.length;
+    const left = failingShown - found.length;
     if (left <= 0) break;
     found.push(
       ...(await readList<SyncObject>(session, { path: `${path}/syncs`, query: { state }, limit: left })).items,

@@ -13,7 +13,7 @@ import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 
 /** Of a freeze that nobody named: who is in a hurry needs none. */
-const DEFAULT_NAME = "freeze";
+const defaultName = "freeze";
 
 export interface FreezeOptions {
   readonly clusters?: string;
@@ -36,7 +36,7 @@ export async function freeze(session: Session, name: string | undefined, options
   const { outcome, freeze: made } = await refusedByHand(() =>
     session.api.call<FreezeAnswer>({
       method: "POST",
-      path: pathOf(name ?? DEFAULT_NAME),
+      path: pathOf(name ?? defaultName),
       body: {
         reason,
         ...defined({ clusters: options.clusters }),

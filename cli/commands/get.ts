@@ -11,10 +11,10 @@ import { defined } from "#shared/base/defined.ts";
 import { type ApiList, listOf } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject } from "#shared/fleet/api/unreadable-object.ts";
 
-const WATCH_MS = 2000;
+const watchMs = 2000;
 /** Objects named in the remark below a list. */
-const NAMED_BELOW = 5;
-const EVERYTHING = Number.MAX_SAFE_INTEGER;
+const namedBelow = 5;
+const allOfThem = Number.MAX_SAFE_INTEGER;
 
 export interface GetOptions {
   readonly selector?: string;
@@ -72,7 +72,7 @@ async function read(session: Session, query: Query): Promise<ApiList<ListedObjec
   }
   const list = await readList<ListedObject>(session, {
     ...listRequest(session, query),
-    limit: groupSyncs ? EVERYTHING : options.limit,
+    limit: groupSyncs ? allOfThem : options.limit,
     ...defined({ after: options.continue }),
   });
   const items = list.items.filter(
@@ -162,11 +162,11 @@ function tableText(
 }
 
 function troubleText(troubled: readonly ListedObject[]): string {
-  const named = troubled.slice(0, NAMED_BELOW).map((object) => {
+  const named = troubled.slice(0, namedBelow).map((object) => {
     const where = object.kind === "Sync" && object.spec.cluster !== undefined ? ` on ${object.spec.cluster}` : "";
     return `${object.metadata.name}${where} ${objectState(object).word.toLowerCase()}`;
   });
-  const rest = troubled.length > NAMED_BELOW ? ` and ${troubled.length - NAMED_BELOW} more` : "";
+  const rest = troubled.length > namedBelow ? ` and ${troubled.length - namedBelow} more` : "";
   const first = troubled[0] as ListedObject;
   // A group's Sync is named after both.
   const where = first.kind === "Sync" && first.metadata.name.includes(".") ? ` --cluster ${first.spec.cluster}` : "";
@@ -199,6 +199,6 @@ async function watch(session: Session, query: Query): Promise<ExitReason> {
       else session.io.out(tableText(session, { kind: query.kind, items, headers }));
       headers = "hide";
     }
-    await session.pause(WATCH_MS);
+    await session.pause(watchMs);
   }
 }

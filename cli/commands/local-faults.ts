@@ -6,7 +6,7 @@ import type { Session } from "#cli/session/session.ts";
 import type { ControlCall, ListedFaults } from "#local/serve/control-server.ts";
 import { defined } from "#shared/base/defined.ts";
 
-const MAX_SEED = 2 ** 32 - 1;
+const maxSeed = 2 ** 32 - 1;
 
 export interface FaultsSetOptions extends LocalOptions {
   readonly seed?: string;
@@ -52,9 +52,9 @@ function call(session: Session, options: LocalOptions, what: ControlCall): Promi
 function seedOf({ seed }: FaultsSetOptions): number | undefined {
   if (seed === undefined) return undefined;
   const number = Number(seed);
-  if (/^\d+$/.test(seed) && number <= MAX_SEED) return number;
+  if (/^\d+$/.test(seed) && number <= maxSeed) return number;
   throw usageFailure(
-    `--seed is "${seed}"; expected a whole number from 0 to ${MAX_SEED}`,
+    `--seed is "${seed}"; expected a whole number from 0 to ${maxSeed}`,
     "starling local faults set aws hostile --seed 7",
   );
 }

@@ -35,11 +35,11 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
 /** A kube-apiserver takes its time on a busy machine; the emulators need two seconds. */
-const START_SECONDS = 150;
-const STOP_SECONDS = 30;
-const POLL_MS = 100;
-const MAX_PORT = 65_535;
-const LOG_LINES_SHOWN = 10;
+const startSeconds = 150;
+const stopSeconds = 30;
+const pollMs = 100;
+const maxPort = 65_535;
+const logLinesShown = 10;
 
 export interface LocalUpOptions extends LocalOptions {
   readonly clusters?: number;
@@ -152,8 +152,7 @@ function refuseBadPorts(ports: Partial<Ports>): void {
   const seen = new Map<number, string>();
   for (const [name, port] of Object.entries(ports)) {
     const flag = portFlags[name as keyof Ports];
-    if (port > MAX_PORT)
-      throw usageFailure(`${flag} is ${port}; at most ${MAX_PORT}`, `starling local up ${flag} 8080`);
+    if (port > maxPort) throw usageFailure(`${flag} is ${port}; at most ${maxPort}`, `starling local up ${flag} 8080`);
     const other = seen.get(port);
     if (other !== undefined) {
       throw usageFailure(`${other} and ${flag} are both ${port}`, `starling local up ${other} ${port}`);
@@ -261,13 +260,13 @@ async function untilReady(session: Session, { folder, child }: Starting): Promis
   });
   const closed = new AbortController();
   child.once("exit", () => closed.abort());
-  const deadline = Date.now() + START_SECONDS * 1000;
+  const deadline = Date.now() + startSeconds * 1000;
   try {
     for (;;) {
       const machine = machineIn(folder);
       if (machine !== undefined) return machine;
       if (closed.signal.aborted || Date.now() > deadline) throw didNotStart(folder, refusal);
-      await session.pause(POLL_MS);
+      await session.pause(pollMs);
     }
   } catch (error) {
     if (!closed.signal.aborted) await endChild(child);
@@ -280,8 +279,8 @@ function didNotStart(folder: string, refusal: Refusal | undefined): CliFailure {
   if (refusal !== undefined) {
     return new CliFailure(refusal.message, { exit: refusal.exit, next: refusal.next ?? next });
   }
-  const lines = readFileSync(logFile(folder), "utf8").trim().split("\n").slice(-LOG_LINES_SHOWN);
-  return new CliFailure(`it was not ready in ${START_SECONDS} seconds`, { exit: "unknown", lines, next });
+  const lines = readFileSync(logFile(folder), "utf8").trim().split("\n").slice(-logLinesShown);
+  return new CliFailure(`it was not ready in ${startSeconds} seconds`, { exit: "unknown", lines, next });
 }
 
 /** Asks it to end, and sees to it that it does. */
@@ -289,7 +288,7 @@ async function endChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, "exit");
   child.kill("SIGTERM");
-  const kill = setTimeout(() => child.kill("SIGKILL"), STOP_SECONDS * 1000);
+  const kill = setTimeout(() => child.kill("SIGKILL"), stopSeconds * 1000);
   await exited;
   clearTimeout(kill);
 }

@@ -29,11 +29,11 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { ApiList, ClusterObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 
-const STOP_SECONDS = 30;
-const KILL_SECONDS = 10;
-const POLL_MS = 100;
-const SYNC_PAGE = 500;
-const CLUSTERS_SHOWN = 10;
+const stopSeconds = 30;
+const killSeconds = 10;
+const pollMs = 100;
+const syncPage = 500;
+const clustersShown = 10;
 
 /** Stops it, and waits until it is gone. Its state stays for the next `up`. */
 export async function localDown(session: Session, options: LocalOptions): Promise<ExitReason> {
@@ -45,10 +45,10 @@ export async function localDown(session: Session, options: LocalOptions): Promis
     session.io.out("local is down\n");
     return "done";
   }
-  if (!(await endsBy(session, { pid, signal: "SIGTERM", seconds: STOP_SECONDS }))) {
+  if (!(await endsBy(session, { pid, signal: "SIGTERM", seconds: stopSeconds }))) {
     // One that is out of memory, or stopped, does not hear anything else. What was saved is there at the next start.
     session.note(`process ${pid} does not end by itself, and is killed`);
-    if (!(await endsBy(session, { pid, signal: "SIGKILL", seconds: KILL_SECONDS }))) {
+    if (!(await endsBy(session, { pid, signal: "SIGKILL", seconds: killSeconds }))) {
       throw new CliFailure(`process ${pid} does not end`, { exit: "no", next: `ps -fp ${pid}` });
     }
   }
@@ -76,7 +76,7 @@ async function endsBy(session: Session, { pid, signal, seconds }: EndOfMachine):
   const deadline = Date.now() + seconds * 1000;
   while (isServing(pid)) {
     if (Date.now() > deadline) return false;
-    await session.pause(POLL_MS);
+    await session.pause(pollMs);
   }
   return true;
 }
@@ -202,7 +202,7 @@ async function syncsByCluster(api: ApiSession): Promise<ReadonlyMap<string, Read
   const words = new Map<string, string[]>();
   const syncs = allItems(async ({ after }) => {
     const from = after === undefined ? "" : `&continue=${encodeURIComponent(after)}`;
-    const { items, metadata } = await api.call<ApiList<SyncObject>>("GET", `/v1/syncs?limit=${SYNC_PAGE}${from}`);
+    const { items, metadata } = await api.call<ApiList<SyncObject>>("GET", `/v1/syncs?limit=${syncPage}${from}`);
     return { items, next: metadata.continue };
   });
   for await (const sync of syncs) {
@@ -230,7 +230,7 @@ function faultsText(faults: readonly ListedFaults[]): string {
 
 function printClusters(session: Session, clusters: readonly ShownCluster[]): void {
   const rows = clusters
-    .slice(0, CLUSTERS_SHOWN)
+    .slice(0, clustersShown)
     .map(({ name, state, syncs, faults }) => [name, state, countsText(syncs), faults.join(" ")]);
   session.io.out(
     formatTable(
@@ -238,7 +238,7 @@ function printClusters(session: Session, clusters: readonly ShownCluster[]): voi
       { headers: session.options.headers === false ? "hide" : "show", indent: "    " },
     ),
   );
-  if (clusters.length > CLUSTERS_SHOWN) {
-    session.io.out(`    … ${clusters.length - CLUSTERS_SHOWN} more (starling get clusters)\n`);
+  if (clusters.length > clustersShown) {
+    session.io.out(`    … ${clusters.length - clustersShown} more (starling get clusters)\n`);
   }
 }

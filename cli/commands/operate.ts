@@ -7,7 +7,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
-const POLL_MS = 1000;
+const pollMs = 1000;
 /** What ends a wait, and is not good. */
 const endWords = new Set([
   "Failed",
@@ -139,7 +139,7 @@ async function waitAnswered(session: Session, asked: Asked): Promise<ExitReason>
       session.note(`  next: starling describe ${shortName(object)} -n ${session.namespace()}`);
       return "no";
     }
-    await session.pause(POLL_MS);
+    await session.pause(pollMs);
   }
 }
 

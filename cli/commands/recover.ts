@@ -13,8 +13,8 @@ import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadabl
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
 
-const POLL_MS = 500;
-const EVERYTHING = 100_000;
+const pollMs = 500;
+const allOfThem = 100_000;
 
 export interface RecoverOptions {
   readonly all?: boolean;
@@ -91,13 +91,13 @@ function commandOf(names: readonly string[], { all, from }: RecoverOptions): str
 }
 
 async function everyCluster(session: Session): Promise<readonly string[]> {
-  const { items } = await readList<ClusterObject>(session, { path: "/v1/clusters", limit: EVERYTHING });
+  const { items } = await readList<ClusterObject>(session, { path: "/v1/clusters", limit: allOfThem });
   return items.map(({ metadata }) => metadata.name);
 }
 
 async function syncsOn(session: Session, cluster: string): Promise<readonly (SyncObject | UnreadableObject)[]> {
   const path = `${objectPath({ kind: "Cluster", name: cluster }, "")}/syncs`;
-  return (await readList<SyncObject | UnreadableObject>(session, { path, limit: EVERYTHING })).items;
+  return (await readList<SyncObject | UnreadableObject>(session, { path, limit: allOfThem })).items;
 }
 
 function refusedOf(sync: SyncObject): readonly Refused[] {
@@ -158,7 +158,7 @@ async function lookAtSources(session: Session, refused: readonly Refused[]): Pro
     for (;;) {
       const source = requireReadable(await session.api.call<AnyObject>({ method: "GET", path }));
       if (source.kind === "Source" && (source.status.handledReconcile ?? 0) >= number) break;
-      await session.pause(POLL_MS);
+      await session.pause(pollMs);
     }
   }
   return looked;

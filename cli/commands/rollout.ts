@@ -1,6 +1,6 @@
 import { getTable } from "#cli/format/get-table.ts";
 import { objectState } from "#cli/format/object-state.ts";
-import { formatProgress, formatRolloutStatus, MANY_CLUSTERS } from "#cli/format/rollout-status.ts";
+import { formatProgress, formatRolloutStatus, manyClusters } from "#cli/format/rollout-status.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { paintState } from "#cli/format/state-words.ts";
 import { formatTable } from "#cli/format/table.ts";
@@ -12,10 +12,10 @@ import type { Session } from "#cli/session/session.ts";
 import type { AnyObject, RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 
-const POLL_MS = 1000;
-const EVERYTHING = Number.MAX_SAFE_INTEGER;
+const pollMs = 1000;
+const allOfThem = Number.MAX_SAFE_INTEGER;
 /** Targets read for the reasons of a large rollout; the counts stand in its stages. */
-const TROUBLED_READ = 1000;
+const troubledRead = 1000;
 
 export interface RolloutListOptions {
   readonly limit: number;
@@ -110,13 +110,13 @@ async function readTargets(
   options: RolloutStatusOptions,
 ): Promise<readonly TargetItem[]> {
   const { subject, number } = rollout.spec;
-  const everything = options.all === true || rollout.status.size <= MANY_CLUSTERS;
+  const everything = options.all === true || rollout.status.size <= manyClusters;
   const path = `${objectPath({ kind: subject.kind, name: subject.name }, subject.namespace)}/rollouts/${number}/targets`;
   const state = options.state ?? (everything ? undefined : "Failed,Unreachable");
   const list = await readList<TargetItem>(session, {
     path,
     query: { state, stage: options.stage },
-    limit: everything || options.state !== undefined ? EVERYTHING : TROUBLED_READ,
+    limit: everything || options.state !== undefined ? allOfThem : troubledRead,
   });
   return list.items;
 }
@@ -151,7 +151,7 @@ async function watch(session: Session, subject: string, options: RolloutStatusOp
         if (ended) return rollout;
       }
     }
-    await session.pause(POLL_MS);
+    await session.pause(pollMs);
   }
 }
 

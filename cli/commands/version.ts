@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { serialise } from "#cli/format/serialise.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 
 export async function version(session: Session): Promise<ExitReason> {
   const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
@@ -11,9 +11,9 @@ export async function version(session: Session): Promise<ExitReason> {
   const { output } = session.options;
   const node = process.versions.node;
   if (output === "json" || output === "yaml") {
-    session.io.out(serialise({ version: manifest.version, apiVersion: API_VERSION, node }, output));
+    session.io.out(serialise({ version: manifest.version, apiVersion: ourApiVersion, node }, output));
     return "done";
   }
-  session.io.out(`starling ${manifest.version} (${API_VERSION}, Node ${node})\n`);
+  session.io.out(`starling ${manifest.version} (${ourApiVersion}, Node ${node})\n`);
   return "done";
 }

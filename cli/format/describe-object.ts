@@ -10,7 +10,7 @@ import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
 /** The conditions below say it whole. */
-const REMARK_WIDTH = 90;
+const remarkWidth = 90;
 
 interface Described<O> {
   readonly object: O;
@@ -177,7 +177,7 @@ function headText(object: SourceObject | ClusterObject | SyncGroupObject, now: D
     ["Labels", pairsText(object.metadata.labels)],
     [
       "Status",
-      `${state.word} for ${formatAge(state.since, now)}${seen}${state.remark === "" ? "" : `   ${shorten(state.remark, REMARK_WIDTH)}`}`,
+      `${state.word} for ${formatAge(state.since, now)}${seen}${state.remark === "" ? "" : `   ${shorten(state.remark, remarkWidth)}`}`,
     ],
     ...operationsFields(object.operations, now),
   ]);

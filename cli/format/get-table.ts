@@ -16,7 +16,7 @@ import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Remarks of a row; `-o wide` shows them whole. */
-const REMARK_WIDTH = 70;
+const remarkWidth = 70;
 
 export interface TableOptions {
   readonly now: Date;
@@ -78,7 +78,7 @@ const remark = {
   name: "",
   cell: (object: ListedObject, { width }: TableOptions) => {
     const text = objectState(object).remark;
-    return width === "wide" ? text : shorten(text, REMARK_WIDTH);
+    return width === "wide" ? text : shorten(text, remarkWidth);
   },
 };
 

@@ -1,9 +1,9 @@
 import { shorten } from "#cli/format/table.ts";
 
-const REVISION_WIDTH = 30;
+const revisionWidth = 30;
 
 /** A revision with a short commit: `main@sha1:9f2c1ab`. */
 export function revisionText(revision: string | undefined): string {
   if (revision === undefined || revision === "") return "-";
-  return shorten(revision.replaceAll(/\b(sha\w+):([0-9a-f]{7})[0-9a-f]+/g, "$1:$2"), REVISION_WIDTH);
+  return shorten(revision.replaceAll(/\b(sha\w+):([0-9a-f]{7})[0-9a-f]+/g, "$1:$2"), revisionWidth);
 }

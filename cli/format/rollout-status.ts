@@ -8,12 +8,12 @@ import { isDone, type RolloutObject, type TargetItem } from "#shared/fleet/api/o
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 
 /** From so many clusters on, counts and reasons stand for lines. */
-export const MANY_CLUSTERS = 40;
-const BAR_CELLS = 20;
-const REASON_WIDTH = 80;
-const GROUPS_SHOWN = 8;
-const WORST_SHOWN = 3;
-const NAMES_PER_LINE = 8;
+export const manyClusters = 40;
+const barCells = 20;
+const reasonWidth = 80;
+const groupsShown = 8;
+const worstShown = 3;
+const namesPerLine = 8;
 
 export interface RolloutView {
   readonly rollout: RolloutObject;
@@ -26,7 +26,7 @@ export interface RolloutView {
 
 /** What `rollout status` says: the head, the stages, then clusters worst first, or reasons when they are many. */
 export function formatRolloutStatus(view: RolloutView): string {
-  const many = view.rollout.status.size > MANY_CLUSTERS && view.lines === "some";
+  const many = view.rollout.status.size > manyClusters && view.lines === "some";
   return [headText(view), stagesText(view), many ? reasonsText(view) : targetsText(view)]
     .filter((part) => part !== "")
     .join("\n");
@@ -64,7 +64,7 @@ function headText({ rollout, now }: RolloutView): string {
 
 function stagesText({ rollout, now }: RolloutView): string {
   const { status } = rollout;
-  const large = status.size > MANY_CLUSTERS;
+  const large = status.size > manyClusters;
   const rows = status.stages.map((stage, index) => {
     const done = stage.counts.Succeeded + stage.counts.Unchanged;
     const changing = stage.counts.Rendering + stage.counts.Assigned + stage.counts.Applying + stage.counts.Verifying;
@@ -113,8 +113,8 @@ function otherCounts(rollout: RolloutObject): string {
 
 function bar(done: number, size: number): string {
   const share = size === 0 ? 1 : done / size;
-  const filled = Math.floor(share * BAR_CELLS);
-  return `${"█".repeat(filled)}${"░".repeat(BAR_CELLS - filled)} ${String(Math.floor(share * 100)).padStart(3)}%`;
+  const filled = Math.floor(share * barCells);
+  return `${"█".repeat(filled)}${"░".repeat(barCells - filled)} ${String(Math.floor(share * 100)).padStart(3)}%`;
 }
 
 function targetsText({ targets, lines, now, rollout }: RolloutView): string {
@@ -127,7 +127,7 @@ function targetsText({ targets, lines, now, rollout }: RolloutView): string {
     target.state,
     formatAge(target.endedAt ?? target.assignedAt, now),
     revisionText(target.revision),
-    `${shorten(target.reason, REASON_WIDTH)}${target.preexisting === true ? " (not ready before)" : ""}`,
+    `${shorten(target.reason, reasonWidth)}${target.preexisting === true ? " (not ready before)" : ""}`,
   ]);
   let text = "";
   if (rows.length > 0) {
@@ -137,8 +137,8 @@ function targetsText({ targets, lines, now, rollout }: RolloutView): string {
   if (!collapse) return text;
   const quiet = Map.groupBy(sorted.filter(isQuiet), (target) => `${target.state}, ${target.stage}`);
   for (const [state, group] of quiet) {
-    const names = group.slice(0, NAMES_PER_LINE).map((target) => target.cluster);
-    const rest = group.length > NAMES_PER_LINE ? ` +${group.length - NAMES_PER_LINE}` : "";
+    const names = group.slice(0, namesPerLine).map((target) => target.cluster);
+    const rest = group.length > namesPerLine ? ` +${group.length - namesPerLine}` : "";
     text += `  ${state} (${group.length}): ${names.join(" ")}${rest}\n`;
   }
   return `${text}${nextText(rollout, single[0])}`;
@@ -154,18 +154,18 @@ function isQuiet(target: TargetItem): boolean {
 function reasonsText({ targets, rollout }: RolloutView): string {
   if (targets.length === 0) return "";
   const groups = [...Map.groupBy(targets, causeOf).values()].sort((a, b) => b.length - a.length);
-  const rows = groups.slice(0, GROUPS_SHOWN).map((group) => {
+  const rows = groups.slice(0, groupsShown).map((group) => {
     const { word, detail } = whyNot(group[0] as TargetItem);
-    return [word, shorten(detail, REASON_WIDTH), group.length.toLocaleString("en")];
+    return [word, shorten(detail, reasonWidth), group.length.toLocaleString("en")];
   });
   let others = 0;
-  for (const group of groups.slice(GROUPS_SHOWN)) others += group.length;
+  for (const group of groups.slice(groupsShown)) others += group.length;
   if (others > 0) rows.push(["other", "(--state failed --all)", others.toLocaleString("en")]);
   const title = `WHY NOT (${targets.length.toLocaleString("en")} of ${rollout.status.size.toLocaleString("en")})`;
   const table = formatTable({ columns: [title, "", "CLUSTERS"], rows }, { headers: "show", indent: "  " });
   const worst = [...targets].sort((a, b) => stateRank(a.state) - stateRank(b.state) || a.order - b.order);
-  const names = worst.slice(0, WORST_SHOWN).map((target) => target.cluster);
-  const more = worst.length > WORST_SHOWN ? ` … +${worst.length - WORST_SHOWN}` : "";
+  const names = worst.slice(0, worstShown).map((target) => target.cluster);
+  const more = worst.length > worstShown ? ` … +${worst.length - worstShown}` : "";
   const command = `starling rollout status ${subjectText(rollout)} --state failed --all`;
   return `${table}  worst: ${names.join(" ")}${more}     ${command}\n${nextText(rollout, worst[0])}`;
 }

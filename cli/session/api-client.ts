@@ -12,7 +12,7 @@ import { queryString } from "#shared/base/percent-encoding.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 
 /** API Gateway gives an integration 30 s; more is no answer. */
-const REQUEST_TIMEOUT_MS = 35_000;
+const requestTimeoutMs = 35_000;
 const transientStatus = new Set([429, 502, 503, 504]);
 
 export interface AwsKeys {
@@ -191,7 +191,7 @@ function send(url: URL, sending: Sending): Promise<Answer> {
       {
         method: sending.method,
         headers: sending.headers,
-        signal: AbortSignal.any([sending.signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+        signal: AbortSignal.any([sending.signal, AbortSignal.timeout(requestTimeoutMs)]),
         ...(sending.ca === undefined ? {} : { ca: Buffer.from(sending.ca, "base64").toString("utf8") }),
       },
       (response) => {

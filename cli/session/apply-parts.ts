@@ -4,9 +4,9 @@ import { stringifyJson } from "#shared/base/json.ts";
 import { writableKinds } from "#shared/fleet/kinds/document.ts";
 
 /** One request holds so much of the API's 1,000,000 bytes. */
-const REQUEST_BYTES = 900_000;
+const requestBytes = 900_000;
 /** So many are written in a few seconds of the half minute that a request has. */
-const REQUEST_DOCUMENTS = 250;
+const requestDocuments = 250;
 
 export type ApplyPart = readonly CheckedDocument[];
 
@@ -18,7 +18,7 @@ export function partsOf(documents: readonly CheckedDocument[]): readonly ApplyPa
   for (const document of ordered) {
     const size = Buffer.byteLength(stringifyJson(document.document)) + 1;
     const last = parts.at(-1);
-    if (last !== undefined && last.length < REQUEST_DOCUMENTS && bytes + size <= REQUEST_BYTES) {
+    if (last !== undefined && last.length < requestDocuments && bytes + size <= requestBytes) {
       last.push(document);
       bytes += size;
       continue;

@@ -12,7 +12,7 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 /** Thousands of small files are an accident: somebody named the wrong folder. */
-const MAX_FILES = 5000;
+const maxFiles = 5000;
 const extensions = /\.(ya?ml|json)$/;
 
 /** For documents of namespaced kinds that name none; where `-n` says it, one that names another is wrong. */
@@ -93,11 +93,11 @@ export interface DocumentProblem extends FieldProblem {
 }
 
 /** A terminal full: the lines of problems beyond it are not even looked for. */
-const PROBLEMS_TOLD = 100;
+const problemsTold = 100;
 
 /** The lines of the first problems. */
 export function told(problems: readonly DocumentProblem[]): readonly string[] {
-  return problems.slice(0, PROBLEMS_TOLD).map((problem) => problemLine(problem.from, problem));
+  return problems.slice(0, problemsTold).map((problem) => problemLine(problem.from, problem));
 }
 
 function problemsOf(document: Document, { namespace }: FileRequest): readonly FieldProblem[] {
@@ -156,8 +156,8 @@ async function readFiles(io: CliIo, request: FileRequest): Promise<readonly { fi
       continue;
     }
     for (const file of expand(resolve(io.cwd, path), request)) {
-      if (files.length >= MAX_FILES) {
-        throw usageFailure(`more than ${MAX_FILES} files below ${path}`, "name a smaller folder with -f");
+      if (files.length >= maxFiles) {
+        throw usageFailure(`more than ${maxFiles} files below ${path}`, "name a smaller folder with -f");
       }
       files.push({ file: relative(io.cwd, file) || file, text: readFileSync(file, "utf8") });
     }

@@ -2,7 +2,7 @@ import type { Session } from "#cli/session/session.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
 
 /** The API gives at most so many items at once. */
-const PAGE = 500;
+const pageSize = 500;
 
 export interface ListRequest {
   readonly path: string;
@@ -19,7 +19,7 @@ export async function readList<Item>(session: Session, request: ListRequest): Pr
     const page = await session.api.call<ApiList<Item>>({
       method: "GET",
       path: request.path,
-      query: { ...request.query, limit: String(Math.min(PAGE, request.limit - items.length)), continue: after },
+      query: { ...request.query, limit: String(Math.min(pageSize, request.limit - items.length)), continue: after },
     });
     items.push(...page.items);
     after = page.metadata.continue;

@@ -1,4 +1,4 @@
-import { answerBytes, MAX_ANSWER_BYTES } from "#functions/api/answer-size.ts";
+import { answerBytes, maxAnswerBytes } from "#functions/api/answer-size.ts";
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { readRequest } from "#functions/api/http-event.ts";
 import { refusal, refusalStatus } from "#functions/api/refusal.ts";
@@ -17,7 +17,7 @@ export function apiHandler(ports: ApiPorts): HttpHandler {
 
 function bounded(given: HttpAnswer): HttpAnswer {
   const bytes = answerBytes(given.body);
-  if (bytes <= MAX_ANSWER_BYTES) return given;
+  if (bytes <= maxAnswerBytes) return given;
   throw refusal("AnswerTooLarge", `the answer has ${bytes} bytes; ask for fewer objects with a smaller limit`);
 }
 

@@ -11,7 +11,7 @@ import { type Document, type WritableKind, writableKinds } from "#shared/fleet/k
 import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Transactions at once; one table serves everybody. */
-const WRITES_AT_ONCE = 8;
+const writesAtOnce = 8;
 
 export interface ApplyRequest {
   readonly documents: readonly unknown[];
@@ -160,5 +160,5 @@ function outcomeOf(document: Document, change: ObjectChange, warnings: readonly 
 /** Kind by kind, so that what others name is there first. */
 function partsOfOneKind(documents: readonly Document[]): readonly (readonly number[])[] {
   const byKind = Map.groupBy(documents.keys(), (index) => documents[index]?.kind);
-  return writableKinds.flatMap((kind) => inParts(byKind.get(kind) ?? [], WRITES_AT_ONCE));
+  return writableKinds.flatMap((kind) => inParts(byKind.get(kind) ?? [], writesAtOnce));
 }

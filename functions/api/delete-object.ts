@@ -12,7 +12,7 @@ import { type ClusterRow, newestAct, type SourceRow, type SubjectRow } from "#sh
 import type { RowKey } from "#shared/fleet/rows/row.ts";
 
 /** Names in an error; the rest is counted. */
-const NAMES_SHOWN = 10;
+const namesShown = 10;
 
 export interface DeleteRequest {
   readonly reference: ObjectReference;
@@ -79,10 +79,10 @@ async function deleteSource(
 ): Promise<DeleteAnswer> {
   const reference = { namespace: row.namespace, name: row.name };
   const object = objectText(request.reference);
-  const users = await firstRows(ports.table, { ...ranges.uses(row), limit: NAMES_SHOWN + 1, newer: "kept" });
+  const users = await firstRows(ports.table, { ...ranges.uses(row), limit: namesShown + 1, newer: "kept" });
   if (users.length > 0) {
     const names = users.map((user) => keys.uses.read(user).subject).map(({ kind, name }) => `${kind}/${name}`);
-    const shown = `${names.slice(0, NAMES_SHOWN).join(", ")}${names.length > NAMES_SHOWN ? " and more" : ""}`;
+    const shown = `${names.slice(0, namesShown).join(", ")}${names.length > namesShown ? " and more" : ""}`;
     throw refusal("InUse", `${object} is used by ${shown}; point them at another Source or delete them first`, {
       users: names,
     });
@@ -112,7 +112,7 @@ async function deleteCluster(
   };
   if (syncs.length > 0 && request.cascade === "delete") {
     const names = syncs.map((sync) => `${sync.namespace}/${sync.name}`);
-    const shown = `${names.slice(0, NAMES_SHOWN).join(", ")}${names.length > NAMES_SHOWN ? " and more" : ""}`;
+    const shown = `${names.slice(0, namesShown).join(", ")}${names.length > namesShown ? " and more" : ""}`;
     const remedy = "deselect it in those groups first, or delete it with cascade=orphan, which leaves its objects";
     throw refusal("InUse", `${object} has ${syncs.length} Syncs assigned (${shown}); ${remedy}`, { users: names });
   }

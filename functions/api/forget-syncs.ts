@@ -11,9 +11,9 @@ import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** DynamoDB takes so many writes in one transaction. */
-const TRANSACTION_WRITES = 100;
+const transactionWrites = 100;
 /** The planner and the cluster's worker write the same rows, each a few times at most. */
-const FORGET_TRIES = 10;
+const forgetTries = 10;
 
 /**
  * The rows of a cluster's Syncs, also of those that were forgotten.
@@ -52,7 +52,7 @@ export async function requireForgettable(table: Table, cluster: string): Promise
 export async function forgetSyncs(ports: ApiPorts, cluster: string, remedy: string): Promise<number> {
   await dismissWorker(cluster, ports.table);
   const forgotten = new Set<string>();
-  for (let attempt = 1; attempt <= FORGET_TRIES; attempt++) {
+  for (let attempt = 1; attempt <= forgetTries; attempt++) {
     const syncs = (await syncsOn(ports.table, cluster)).filter((row) => isAssigned(row) || row.observed !== undefined);
     for (const sync of syncs) forgotten.add(sync.sk);
     const writes = syncs.map((sync) => ({
@@ -60,7 +60,7 @@ export async function forgetSyncs(ports: ApiPorts, cluster: string, remedy: stri
       when: { version: sync.version },
     }));
     try {
-      for (const part of inParts(writes, TRANSACTION_WRITES)) await ports.table.write(part);
+      for (const part of inParts(writes, transactionWrites)) await ports.table.write(part);
       return forgotten.size;
     } catch (error) {
       if (!isConflict(error)) throw error;

@@ -14,16 +14,16 @@ import { type BrakeRow, brakeAmong, type Freeze, isInForce, type LiftedFreeze } 
 import { later } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer, ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { isNewer, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Every worker reads all of them before each write. */
-const MAX_FREEZES = 50;
+const maxFreezes = 50;
 /** Deadlines that began before one are longer than its end is ago; longer ones than this are nobody's. */
-const KEPT_DAYS = 7;
-const TRIES = 6;
+const keptDays = 7;
+const maxTries = 6;
 /** Clusters are told of a thaw so many batches at once. */
-const SENDERS = 8;
+const senders = 8;
 
 export interface FreezeAnswer {
   readonly outcome: "created" | "configured" | "unchanged" | "deleted";
@@ -57,8 +57,8 @@ export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<F
   const { before, after } = await change(ports, { verb: "freeze", name, caller }, (row) => {
     const { kept, lifted } = settled(row, now);
     const same = kept.find((one) => one.name === name);
-    if (same === undefined && kept.length >= MAX_FREEZES) {
-      throw refusal("Conflict", `${MAX_FREEZES} freezes are in force, which is the most; thaw one: ${namesOf(kept)}`);
+    if (same === undefined && kept.length >= maxFreezes) {
+      throw refusal("Conflict", `${maxFreezes} freezes are in force, which is the most; thaw one: ${namesOf(kept)}`);
     }
     if (same !== undefined && same.clusters?.text !== clusters?.text) {
       const covers = same.clusters === undefined ? "every cluster" : same.clusters.text;
@@ -131,7 +131,7 @@ async function change(
   act: { readonly verb: string; readonly name: string; readonly caller: Caller },
   decide: (row: BrakeRow | undefined) => Halves | undefined,
 ): Promise<{ readonly before: BrakeRow | undefined; readonly after: BrakeRow }> {
-  for (let attempt = 1; attempt <= TRIES; attempt++) {
+  for (let attempt = 1; attempt <= maxTries; attempt++) {
     const before = await readBrake(ports);
     const halves = decide(before);
     if (halves === undefined && before !== undefined) return { before, after: before };
@@ -139,7 +139,7 @@ async function change(
     const after: BrakeRow = {
       ...keys.brake,
       type: "Brake",
-      schema: ROW_SCHEMA,
+      schema: rowSchema,
       version,
       freezes: halves?.freezes ?? [],
       lifted: halves?.lifted ?? [],
@@ -154,7 +154,7 @@ async function change(
     audit(ports, { verb, caller, reference: { kind: "Freeze", name }, before: before?.version, after: version });
     return { before, after };
   }
-  throw refusal("Conflict", `the freezes were being written by others ${TRIES} times in a row; try again`);
+  throw refusal("Conflict", `the freezes were being written by others ${maxTries} times in a row; try again`);
 }
 
 /** Those whose time has passed have ended by themselves; what ended long ago is forgotten. */
@@ -163,8 +163,8 @@ function settled(row: BrakeRow | undefined, now: Date): { kept: readonly Freeze[
   const over = freezes
     .filter((one) => !isInForce(one, now))
     .map((one): LiftedFreeze => ({ ...one, lifted: { by: one.by, at: one.until ?? one.at } }));
-  const since = later(now, -KEPT_DAYS * 24 * 3600);
-  const lifted = [...(row?.lifted ?? []), ...over].filter((one) => one.lifted.at > since).slice(-MAX_FREEZES);
+  const since = later(now, -keptDays * 24 * 3600);
+  const lifted = [...(row?.lifted ?? []), ...over].filter((one) => one.lifted.at > since).slice(-maxFreezes);
   return { kept: freezes.filter((one) => isInForce(one, now)), lifted };
 }
 
@@ -210,6 +210,6 @@ async function tell(ports: ApiPorts, clusters: readonly string[]): Promise<void>
     ...(await everySubject(ports)),
     ...clusters.map((cluster) => ({ to: "apply", cluster }) as const),
   ];
-  const share = Math.max(10, Math.ceil(messages.length / SENDERS));
+  const share = Math.max(10, Math.ceil(messages.length / senders));
   await Promise.all(inParts(messages, share).map((part) => ports.sender.send(part)));
 }

@@ -6,11 +6,11 @@ import { findPath } from "#shared/base/find-path.ts";
 import { type Json, parseJson } from "#shared/base/json.ts";
 
 /** API Gateway takes more; a request of this size has some thousand objects. */
-const MAX_BODY_BYTES = 1_000_000;
+const maxBodyBytes = 1_000_000;
 /** Documents are nested at most 100 levels deep; deeper than that, reading what was parsed ends the stack. */
-const MAX_BODY_DEPTH = 200;
+const maxBodyDepth = 200;
 /** Longer than any label selector, name or token that is one. */
-const MAX_QUERY_VALUE = 10_000;
+const maxQueryValue = 10_000;
 
 /** The part of an HTTP API event (payload format 2.0) that Starling reads. */
 const httpEvent = z.object({
@@ -63,9 +63,9 @@ function decodedPath(rawPath: string): readonly string[] {
 function readQuery(text: string): Readonly<Record<string, string>> {
   const query = new Map<string, string>(new URLSearchParams(text));
   for (const [name, value] of query) {
-    if (value.length <= MAX_QUERY_VALUE) continue;
+    if (value.length <= maxQueryValue) continue;
     const shown = excerpt(name);
-    throw refusal("BadRequest", `${shown} has ${value.length} characters; expected at most ${MAX_QUERY_VALUE}`);
+    throw refusal("BadRequest", `${shown} has ${value.length} characters; expected at most ${maxQueryValue}`);
   }
   return Object.fromEntries(query);
 }
@@ -73,17 +73,17 @@ function readQuery(text: string): Readonly<Record<string, string>> {
 function readBody(body: string | undefined, encoding: "base64" | "utf8"): Json {
   if (body === undefined || body === "") return {};
   const bytes = Buffer.from(body, encoding);
-  if (bytes.length > MAX_BODY_BYTES) {
+  if (bytes.length > maxBodyBytes) {
     throw refusal(
       "BodyTooLarge",
-      `the body has ${bytes.length} bytes; at most ${MAX_BODY_BYTES}: apply in several parts`,
+      `the body has ${bytes.length} bytes; at most ${maxBodyBytes}: apply in several parts`,
     );
   }
   const text = bytes.toString("utf8");
-  const deep = findPath(jsonOf(text), ({ depth }) => depth > MAX_BODY_DEPTH);
+  const deep = findPath(jsonOf(text), ({ depth }) => depth > maxBodyDepth);
   if (deep === undefined) return parseJson(text);
   const field = excerpt(deep.slice(0, 4).join("."));
-  throw refusal("BadRequest", `${field} is nested deeper than ${MAX_BODY_DEPTH} levels; remove it`);
+  throw refusal("BadRequest", `${field} is nested deeper than ${maxBodyDepth} levels; remove it`);
 }
 
 /** Read once without 64-bit integers, which takes no stack. */

@@ -23,7 +23,7 @@ import type { RowRead } from "#shared/fleet/rows/stored-row.ts";
 import type { Page, Table } from "#shared/ports.ts";
 
 /** Clusters whose Syncs are read at once. */
-const CLUSTERS_AT_ONCE = 16;
+const clustersAtOnce = 16;
 
 /** The installation is what the external ids of Clusters begin with. */
 type Ports = Pick<ApiPorts, "table" | "installation" | "clock">;
@@ -98,7 +98,7 @@ function unreadable<Kind extends WritableKind>(row: NewerRow, kind: Kind): Unrea
 async function withSyncs({ table, installation, clock }: Ports, found: readonly (ClusterRow | NewerRow)[]) {
   const clusters = found.filter((row) => !isNewer(row));
   const rows: StoredSync[] = [];
-  for (const part of inParts(clusters, CLUSTERS_AT_ONCE)) {
+  for (const part of inParts(clusters, clustersAtOnce)) {
     rows.push(...(await Promise.all(part.map(({ name }) => assignedTo(table, name)))).flat());
   }
   const byCluster = Map.groupBy(await syncObjects(table, rows), (sync) => sync.spec.cluster);

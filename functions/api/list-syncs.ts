@@ -14,7 +14,7 @@ import type { Table } from "#shared/ports.ts";
 export type StoredSync = SyncRow | NewerRow;
 
 /** Subjects looked at for one answer; more is the next page's work. */
-const SUBJECTS_PER_ANSWER = 50;
+const subjectsPerAnswer = 50;
 
 export type ListedSync = SyncObject | UnreadableObject<"Sync">;
 
@@ -32,7 +32,7 @@ export interface SyncFilter {
 export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListPage<ListedSync>> {
   const items: ListedSync[] = [];
   let cursor = filter.page.after === undefined ? undefined : decodeCursor(filter.page.after);
-  for (let looked = 0; looked < SUBJECTS_PER_ANSWER; looked++) {
+  for (let looked = 0; looked < subjectsPerAnswer; looked++) {
     const subject = await subjectFrom(table, { filter, from: cursor?.subject });
     if (subject === undefined) return { items };
     const limit = filter.page.limit - items.length;

@@ -15,7 +15,7 @@ import {
   type SyncGroupRow,
   type UserSyncRow,
 } from "#shared/fleet/rows/object-rows.ts";
-import { ROW_SCHEMA, type RowKey } from "#shared/fleet/rows/row.ts";
+import { type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
@@ -97,7 +97,7 @@ function newRow(document: Document, { now, uid }: ChangeContext): WrittenRow {
   return {
     ...objectKey(reference),
     type: document.kind,
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     uid,
     name: document.metadata.name,
@@ -140,7 +140,7 @@ function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowCh
   const fleet: FleetRow = {
     ...keys.fleet(after.name),
     type: "Fleet",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: after.version,
     name: after.name,
     uid: incarnationOf(after),
@@ -177,5 +177,5 @@ function putRow(before: WrittenRow | undefined, after: WrittenRow): Write {
 }
 
 function directoryRow(key: RowKey): DirectoryRow {
-  return { ...key, type: "Directory", schema: ROW_SCHEMA, version: 1 };
+  return { ...key, type: "Directory", schema: rowSchema, version: 1 };
 }

@@ -11,12 +11,12 @@ import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
-import { DELETION_FAILED } from "#shared/fleet/rollout/subject-status.ts";
+import { deletionFailed } from "#shared/fleet/rollout/subject-status.ts";
 import { type Act, newestAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Suspends that came on top of the first: the newest, as a row is not a log. */
-const KEPT_SUSPENDS = 10;
+const keptSuspends = 10;
 
 export interface OperateRequest {
   readonly reference: ObjectReference;
@@ -95,7 +95,7 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
     const message = `${object} is suspended (by ${suspended.by} at ${suspended.at}${why}); resume it first`;
     throw refusal("Suspended", message);
   }
-  const hasFailed = before.status.conditions.some(({ reason }) => reason === DELETION_FAILED);
+  const hasFailed = before.status.conditions.some(({ reason }) => reason === deletionFailed);
   if (operations.deletion !== undefined && !hasFailed) throw refusal("Deleting", `${object} is being deleted`);
   const held = resumed === undefined ? operations : { ...operations, resumed };
   return operationsChange(before, { ...held, reconcile: act }, at);
@@ -106,7 +106,7 @@ function suspendedAgain(suspended: Suspension, act: Act): Suspension {
   const told = [suspended, ...(suspended.again ?? [])];
   const isKnown = told.some(({ by, reason }) => by === act.by && (act.reason === undefined || reason === act.reason));
   if (isKnown) return suspended;
-  return { ...suspended, again: [...told.slice(1), act].slice(-KEPT_SUSPENDS) };
+  return { ...suspended, again: [...told.slice(1), act].slice(-keptSuspends) };
 }
 
 /** @returns the change, or why the Source was left alone. */

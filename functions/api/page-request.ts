@@ -11,12 +11,12 @@ import type { Row } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { Page, RowQuery, Table } from "#shared/ports.ts";
 
-const DEFAULT_LIMIT = 500;
-const MAX_LIMIT = 1000;
+const defaultLimit = 500;
+const maxLimit = 1000;
 /** Reads for one answer; a selector that matches little answers with fewer items and a token. */
-const READS_PER_ANSWER = 20;
+const readsPerAnswer = 20;
 /** Of the largest objects these are 30 MB, many times that while they are read. */
-const ROWS_PER_READ = 100;
+const rowsPerRead = 100;
 
 export interface PageRequest {
   readonly limit: number;
@@ -32,11 +32,11 @@ export interface ListPage<T> {
 
 /** @throws StarlingError `BadRequest` */
 export function pageRequest(query: Readonly<Record<string, string>>): PageRequest {
-  const limit = query.limit === undefined ? DEFAULT_LIMIT : Number(query.limit);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+  const limit = query.limit === undefined ? defaultLimit : Number(query.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
     throw refusal(
       "BadRequest",
-      `limit is "${excerpt(query.limit ?? "")}"; expected a whole number from 1 to ${MAX_LIMIT}`,
+      `limit is "${excerpt(query.limit ?? "")}"; expected a whole number from 1 to ${maxLimit}`,
     );
   }
   const selector = query.labelSelector === undefined ? undefined : parseSelectorText(query.labelSelector);
@@ -62,9 +62,9 @@ export async function collect<T, R extends Row>(
 ): Promise<ListPage<T>> {
   const items: T[] = [];
   let after = request.after;
-  for (let reads = 0; reads < READS_PER_ANSWER; reads++) {
+  for (let reads = 0; reads < readsPerAnswer; reads++) {
     const page = await source.read({
-      limit: Math.min(ROWS_PER_READ, request.limit - items.length),
+      limit: Math.min(rowsPerRead, request.limit - items.length),
       ...defined({ after }),
     });
     for (const row of page.items) {

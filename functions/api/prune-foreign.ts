@@ -10,7 +10,7 @@ import type { ForeignObject } from "#shared/kube/membership.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
 /** The planner and the cluster's worker write the same row, each a few times at most. */
-const TRIES = 6;
+const maxTries = 6;
 
 export interface PruneRequest {
   readonly namespace: string;
@@ -36,7 +36,7 @@ export interface PruneAnswer {
 export async function pruneForeign(ports: ApiPorts, request: PruneRequest): Promise<PruneAnswer> {
   const { namespace, name, caller } = request;
   const cluster = await clusterOf(ports, request);
-  for (let attempt = 1; attempt <= TRIES; attempt++) {
+  for (let attempt = 1; attempt <= maxTries; attempt++) {
     const row = await ports.table.get(keys.sync(cluster, namespace, name));
     if (row === undefined || row.desired.action === "orphan") {
       throw refusal("NotFound", `Sync ${namespace}/${name} is not on cluster ${cluster}`);
@@ -63,7 +63,10 @@ export async function pruneForeign(ports: ApiPorts, request: PruneRequest): Prom
     audit(ports, { verb, caller, reference: { kind: "Sync", namespace, name }, before: undefined, after: undefined });
     return { outcome: "configured", objects };
   }
-  throw refusal("Conflict", `Sync ${namespace}/${name} was being written by others ${TRIES} times in a row; try again`);
+  throw refusal(
+    "Conflict",
+    `Sync ${namespace}/${name} was being written by others ${maxTries} times in a row; try again`,
+  );
 }
 
 async function clusterOf(ports: ApiPorts, { namespace, name, cluster }: PruneRequest): Promise<string> {

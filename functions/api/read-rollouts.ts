@@ -12,9 +12,9 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** Pages of targets read for one answer when a state is asked for that few have. */
-const READS_PER_ANSWER = 10;
-const TARGETS_PER_READ = 500;
-const SUBJECTS_PER_ANSWER = 100;
+const readsPerAnswer = 10;
+const targetsPerRead = 500;
+const subjectsPerAnswer = 100;
 
 export type ListedRollout = RolloutObject | UnreadableObject<"Rollout">;
 
@@ -49,7 +49,7 @@ export async function listNewestRollouts(
 ): Promise<ListPage<ListedRollout>> {
   const entries = await table.query({
     ...ranges.subjects(namespace),
-    limit: Math.min(page.limit, SUBJECTS_PER_ANSWER),
+    limit: Math.min(page.limit, subjectsPerAnswer),
     newer: "kept",
     ...defined({ after: page.after }),
   });
@@ -124,11 +124,11 @@ export async function listTargets(table: Table, filter: TargetFilter): Promise<L
   const found: (TargetRow | NewerRow)[] = [];
   const range = ranges.targets(rollout.subject, rollout.number, { from: first.first, to: last.last });
   let after = page.after;
-  for (let reads = 0; reads < READS_PER_ANSWER; reads++) {
+  for (let reads = 0; reads < readsPerAnswer; reads++) {
     const part = await table.query({
       ...range,
       newer: "kept",
-      limit: Math.min(TARGETS_PER_READ, page.limit - found.length),
+      limit: Math.min(targetsPerRead, page.limit - found.length),
       ...defined({ after }),
     });
     for (const row of part.items) {

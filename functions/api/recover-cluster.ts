@@ -16,9 +16,9 @@ import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** The planner and the cluster's worker write the same rows, each a few times at most. */
-const TRIES = 10;
+const maxTries = 10;
 /** Names in an error. */
-const NAMES_SHOWN = 10;
+const namesShown = 10;
 
 /** A Sync, and what the caller has seen that its cluster remembers of it. */
 export interface SeenSync {
@@ -116,7 +116,7 @@ async function recoverSubject(
 ): Promise<{ readonly names: readonly string[]; readonly messages: readonly Message[] }> {
   const { caller, cluster } = request;
   const now = ports.clock.now();
-  for (let attempt = 1; attempt <= TRIES; attempt++) {
+  for (let attempt = 1; attempt <= maxTries; attempt++) {
     const key = keys.object(subject.namespace, subject.kind, subject.name);
     const row = await readRow(ports.table, key);
     if (row !== undefined && isNewer(row)) return { names: [], messages: [] };
@@ -187,7 +187,7 @@ async function requireSources(ports: ApiPorts, row: SubjectRow, { sources }: Rec
     return !isSince || source?.status.failures !== undefined;
   });
   if (late.length === 0) return;
-  const shown = late.slice(0, NAMES_SHOWN).map((name) => `source/${name}`);
+  const shown = late.slice(0, namesShown).map((name) => `source/${name}`);
   const message = `${shown.join(", ")} of namespace ${row.namespace} could not be looked at since: what is to be in the cluster is not known`;
   throw refusal("SourceNotReady", `${message}; see starling describe ${shown[0]} -n ${row.namespace}`);
 }

@@ -24,7 +24,7 @@ const statusOfCode = {
 export type RefusalCode = keyof typeof statusOfCode;
 
 /** An answer tells so many problems: who wrote the same thing wrong ten thousand times has seen it by then. */
-const PROBLEMS_TOLD = 100;
+const problemsTold = 100;
 
 /** One thing that is wrong with one document of a request, counted from 0. */
 export interface DocumentProblem {
@@ -46,7 +46,7 @@ export function refusal(
 
 /** The refusal of documents that are wrong: the first problems, and how many there are. */
 export function invalidDocuments(problems: readonly DocumentProblem[], documents: number): StarlingError {
-  const told = problems.slice(0, PROBLEMS_TOLD);
+  const told = problems.slice(0, problemsTold);
   const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;
   const first = told.length < problems.length ? `, of which the first ${told.length} are told` : "";
   return refusal("Invalid", `${count}${first}; nothing was applied`, { problems: told, problemCount: problems.length });

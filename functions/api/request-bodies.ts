@@ -4,13 +4,13 @@ import { objectName } from "#functions/api/query-values.ts";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
 
 /** More would not be written in the time a request has. */
-const MAX_DOCUMENTS = 1000;
+const maxDocuments = 1000;
 
 const reason = boundedText(500).optional();
 export const deleteQuery = z.object({ reason });
 
 export const applyBody = z.strictObject({
-  documents: boundedList(z.unknown(), MAX_DOCUMENTS).min(1, "must have at least one document"),
+  documents: boundedList(z.unknown(), maxDocuments).min(1, "must have at least one document"),
   dryRun: z.boolean().default(false),
   confirm: z.boolean().default(false),
   reason,
@@ -31,7 +31,7 @@ export const pruneBody = z.strictObject({
 });
 
 /** As many Syncs as a cluster may have rows for in the time a request has. */
-const MAX_RECOVERED = 1000;
+const maxRecovered = 1000;
 const name = boundedText(300).min(1);
 const number = z.number().int().nonnegative();
 
@@ -39,9 +39,9 @@ export const recoverBody = z.strictObject({
   reason,
   syncs: boundedList(
     z.strictObject({ namespace: name, name, attempt: number, token: boundedText(64).optional() }),
-    MAX_RECOVERED,
+    maxRecovered,
   ).min(1, "must have at least one Sync"),
-  sources: boundedList(z.strictObject({ namespace: name, name, number }), MAX_RECOVERED).default([]),
+  sources: boundedList(z.strictObject({ namespace: name, name, number }), maxRecovered).default([]),
   from: boundedText(300).optional(),
 });
 

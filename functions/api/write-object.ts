@@ -9,7 +9,7 @@ import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Other writers of the same row finish in milliseconds; so many lost races in a row are no accident. */
-const TRIES = 6;
+const maxTries = 6;
 
 export interface ObjectWrite {
   readonly reference: ObjectReference;
@@ -21,7 +21,7 @@ export interface ObjectWrite {
 
 /** Reads, decides and writes under the version that was read; leaves the audit line. Sends nothing. */
 export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<ObjectChange> {
-  for (let attempt = 1; attempt <= TRIES; attempt++) {
+  for (let attempt = 1; attempt <= maxTries; attempt++) {
     const before = await readWritten(ports, write.reference);
     const change = write.decide(before);
     if (change.writes.length === 0) return change;
@@ -43,7 +43,7 @@ export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<
   }
   throw refusal(
     "Conflict",
-    `${objectText(write.reference)} was being written by others ${TRIES} times in a row; try again`,
+    `${objectText(write.reference)} was being written by others ${maxTries} times in a row; try again`,
   );
 }
 

@@ -12,7 +12,7 @@ export interface BuildPorts {
   readonly kustomize: KustomizeRunner;
 }
 
-const MAX_MESSAGE_LENGTH = 2000;
+const maxMessageLength = 2000;
 
 /**
  * Renders one artifact and leaves the bytes where the job says. Every byte of a repository is read here and only here: in
@@ -41,7 +41,7 @@ function tooLarge(path: string, size: number): StarlingError {
 }
 
 function failureOf(error: unknown): BuildAnswer {
-  const message = errorMessage(error).slice(0, MAX_MESSAGE_LENGTH);
+  const message = errorMessage(error).slice(0, maxMessageLength);
   if (error instanceof ManifestError) return { outcome: "failed", code: error.code, message, permanent: true };
   if (!(error instanceof StarlingError)) return { outcome: "failed", code: "Internal", message, permanent: false };
   return { outcome: "failed", code: error.code, message, permanent: error.retry === "permanent" };

@@ -1,5 +1,5 @@
 import { isLost, storeRendering } from "#functions/render/lost-rendering.ts";
-import { MAX_STRIKES, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
+import { maxStrikes, type Outcome, settledRendering } from "#functions/render/settled-rendering.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, isConflict, StarlingError } from "#shared/base/errors.ts";
@@ -20,10 +20,10 @@ export interface RenderPorts {
 }
 
 /** Longer than a rendering may take, so that nobody starts a second one beside it. */
-const CLAIM_SECONDS = 120;
-const MAX_MESSAGE_LENGTH = 2000;
+const claimSeconds = 120;
+const maxMessageLength = 2000;
 /** Who have the same artifact; any of them will do. */
-const MAX_SOURCES = 10;
+const maxSources = 10;
 
 /**
  * Has one distinct input rendered, once: whoever claims its row does it, others leave their name and are told with the rest.
@@ -35,7 +35,7 @@ export async function render(message: RenderMessage, ports: RenderPorts): Promis
   const claimed = await claim(message, ports);
   if (claimed === undefined) return;
   const { row, died } = claimed;
-  const outcome = died && (row.strikes ?? 0) >= MAX_STRIKES ? neverEnded : await renderClaimed(row, ports);
+  const outcome = died && (row.strikes ?? 0) >= maxStrikes ? neverEnded : await renderClaimed(row, ports);
   await finish({ claimed: row, outcome, notify: message.notify }, ports);
 }
 
@@ -62,7 +62,7 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   // A thousand clusters may miss it: what was tried just now is tried again when it is due.
   const busy = isClaimed || (row.state === "Pending" && row.failure !== undefined && message.lost !== undefined);
   if (busy && waiting.length === (row.waiting ?? []).length) return undefined;
-  const until = later(now, CLAIM_SECONDS);
+  const until = later(now, claimSeconds);
   const next: RenderingRow = busy
     ? { ...row, waiting, sources, version: row.version + 1 }
     : {
@@ -112,7 +112,7 @@ const artifactCodes: ReadonlySet<string> = new Set(["TransferFailed", "BlobNotFo
 const isOurs: ReadonlySet<string> = new Set([...artifactCodes, "KubectlNotFound"]);
 
 function failureOf(error: unknown): Omit<Extract<Outcome, { kind: "failed" }>, "kind"> {
-  const message = errorMessage(error).slice(0, MAX_MESSAGE_LENGTH);
+  const message = errorMessage(error).slice(0, maxMessageLength);
   if (!(error instanceof StarlingError)) return { failure: { code: "Internal", message, permanent: false } };
   const permanent = error.retry === "permanent" && !isOurs.has(error.code);
   const strike = error.data.strike === true ? ({ strike: true } as const) : {};
@@ -163,7 +163,7 @@ function withWaiting(waiting: readonly Subject[], subject: Subject | undefined):
 function withSource(sources: readonly SourceRef[], source: SourceRef | undefined): readonly SourceRef[] {
   if (source === undefined) return sources;
   const others = sources.filter(({ namespace, name }) => namespace !== source.namespace || name !== source.name);
-  return [...others, source].slice(-MAX_SOURCES);
+  return [...others, source].slice(-maxSources);
 }
 
 async function tell(subjects: readonly Subject[], ports: RenderPorts): Promise<void> {

@@ -14,7 +14,7 @@ export type Outcome =
     };
 
 /** So often may a rendering end in a way that may be the input's fault, or begin and never end, before it has failed. */
-export const MAX_STRIKES = 5;
+export const maxStrikes = 5;
 
 export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date): RenderingRow {
   const { claim: _claim, failure: _failure, restsUntil: _rest, ...rest } = due(row, undefined);
@@ -31,8 +31,8 @@ export function settledRendering(row: RenderingRow, outcome: Outcome, now: Date)
   }
   const strikes = (row.strikes ?? 0) + (strike === true ? 1 : 0);
   const counted = strikes === 0 ? next : { ...next, strikes };
-  if (strikes < MAX_STRIKES) return due({ ...counted, failure }, later(now, backoffSeconds(row.tries)));
-  const restsUntil = later(now, restSeconds(strikes - MAX_STRIKES + 1));
+  if (strikes < maxStrikes) return due({ ...counted, failure }, later(now, backoffSeconds(row.tries)));
+  const restsUntil = later(now, restSeconds(strikes - maxStrikes + 1));
   const told = { ...failure, message: `${failure.message} (${adviceOf(row.tries, restsUntil)})` };
   return due({ ...counted, state: "Failed", failure: told, restsUntil }, restsUntil);
 }

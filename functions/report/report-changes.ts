@@ -9,7 +9,7 @@ export interface ReportPorts {
   readonly metrics: Metrics;
 }
 
-const WRITES_AT_ONCE = 100;
+const writesAtOnce = 100;
 
 /**
  * Tells of changed states: events (told twice, they are the same rows), metrics, and one message to the planner per
@@ -41,7 +41,7 @@ function keyOf(about: ReportMessage["about"]) {
 
 async function writeEvents(events: readonly EventRow[], table: Table): Promise<void> {
   const distinct = [...new Map(events.map((event) => [`${event.pk}|${event.sk}`, event])).values()];
-  for (let start = 0; start < distinct.length; start += WRITES_AT_ONCE) {
-    await table.write(distinct.slice(start, start + WRITES_AT_ONCE).map((event) => ({ put: event })));
+  for (let start = 0; start < distinct.length; start += writesAtOnce) {
+    await table.write(distinct.slice(start, start + writesAtOnce).map((event) => ({ put: event })));
   }
 }

@@ -7,8 +7,8 @@ import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { BlobStore, GitRemote, GitRepository } from "#shared/ports.ts";
 import { isWithin, treeDigest } from "#shared/source/tree-listing.ts";
 
-const MAX_SUBJECT_LENGTH = 200;
-const MAX_AUTHOR_LENGTH = 200;
+const maxSubjectLength = 200;
+const maxAuthorLength = 200;
 
 export interface ArtifactRequest {
   readonly row: SourceRow;
@@ -38,8 +38,8 @@ export async function fetchArtifact(
   }
   const about = {
     revision,
-    subject: excerpt(commit.subject, MAX_SUBJECT_LENGTH),
-    author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, MAX_AUTHOR_LENGTH),
+    subject: excerpt(commit.subject, maxSubjectLength),
+    author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, maxAuthorLength),
   };
   const digest = treeDigest(files);
   const { artifact: known, lost } = row.status;

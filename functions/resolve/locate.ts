@@ -6,7 +6,7 @@ import type { GitRemote, GitRepository, SecretReader } from "#shared/ports.ts";
 import { breakTie, prefixesOf, type ResolvedReference, resolveReference } from "#shared/source/git-reference.ts";
 
 /** Each costs a fetch of its own. */
-const MAX_TIED_TAGS = 20;
+const maxTiedTags = 20;
 
 export interface LocatePorts {
   readonly git: GitRemote;
@@ -35,9 +35,9 @@ async function referenceIn(row: SourceRow, repository: GitRepository, ports: Loc
   if (resolution.kind === "resolved") return resolution.reference;
   if (resolution.kind === "missing") throw notFound(`${repository.url}: ${resolution.message}`);
   const { tags } = resolution;
-  if (tags.length > MAX_TIED_TAGS) {
+  if (tags.length > maxTiedTags) {
     const [first] = tags;
-    const found = `${tags.length} tags are the same version as ${first?.name}; at most ${MAX_TIED_TAGS} are compared`;
+    const found = `${tags.length} tags are the same version as ${first?.name}; at most ${maxTiedTags} are compared`;
     throw notFound(`${repository.url}: ${found}; delete the others, or name one in spec.git.ref.tag`);
   }
   const dated = [];

@@ -11,7 +11,7 @@ import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   askedRevision,
   decideFetch,
-  INTERRUPTED,
+  interrupted,
   isFetchedByAnother,
   isSameQuestion,
   restMessage,
@@ -34,13 +34,13 @@ export interface ResolvePorts {
 }
 
 /** Times a look is repeated because somebody wrote the row meanwhile. */
-const ROUNDS = 5;
+const rounds = 5;
 /** Of an invocation's time: for packing and storing the artifact, and for writing what came of it. */
-const RESERVED_SHARE = 0.25;
+const reservedShare = 0.25;
 /** Of an invocation's time: what has to be left for another look. */
-const AGAIN_SHARE = 0.5;
+const againShare = 0.5;
 /** Of what goes wrong: servers and libraries put into it what they like. */
-const MAX_MESSAGE = 1000;
+const maxMessage = 1000;
 /** What the content of a revision is refused for. */
 const refusals: ReadonlySet<string> = new Set(["GitTooLarge", "GitPathRefused"]);
 
@@ -77,10 +77,10 @@ export async function resolveSource(
       const looked = await lookAt(row, look);
       const again = await conclude(looked.row, looked.settle, ports);
       // The row is due where there is no time.
-      if (!again || context.getRemainingTimeInMillis() < look.givenMs * AGAIN_SHARE) return;
+      if (!again || context.getRemainingTimeInMillis() < look.givenMs * againShare) return;
     } catch (error) {
       // The spec may have changed under the attempt: look again, with the row as it is now.
-      if (!isConflict(error) || round === ROUNDS) throw error;
+      if (!isConflict(error) || round === rounds) throw error;
       round++;
     }
   }
@@ -100,7 +100,7 @@ async function lookAt(row: SourceRow, look: Look): Promise<Looked> {
     const { fetch } = now.status;
     return { ...failedStatus(now, failure, clock.now()), ...defined({ fetch }) };
   };
-  const timeLeftMs = () => context.getRemainingTimeInMillis() - givenMs * RESERVED_SHARE;
+  const timeLeftMs = () => context.getRemainingTimeInMillis() - givenMs * reservedShare;
   const found = await attempt(row, look, async () => {
     const located = await locate(row, timeLeftMs, ports);
     return { located, lost: await lostArtifact(row, look) };
@@ -118,7 +118,7 @@ async function lookAt(row: SourceRow, look: Look): Promise<Looked> {
   }
   const decision = decideFetch(row, revision, fetcherOf(look));
   if (decision.kind === "rest") {
-    const failure = { code: INTERRUPTED, message: restMessage(decision.died) };
+    const failure = { code: interrupted, message: restMessage(decision.died) };
     return { row, settle: (now) => failedBefore(now, failure) };
   }
   const fetching = await writeStart(row, { decision, lost }, ports);
@@ -166,7 +166,7 @@ async function attempt<T extends object>(
   try {
     return await work();
   } catch (error) {
-    const failure = { code: errorCode(error), message: excerpt(errorMessage(error), MAX_MESSAGE) };
+    const failure = { code: errorCode(error), message: excerpt(errorMessage(error), maxMessage) };
     ports.log.warn("source could not be resolved", { namespace: row.namespace, source: row.name, ...failure });
     return { kind: "failure", ...failure };
   }

@@ -9,7 +9,7 @@ import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
 import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
-import { diedMessage, type FetchDecision, INTERRUPTED } from "#shared/fleet/sources/source-fetch.ts";
+import { diedMessage, type FetchDecision, interrupted } from "#shared/fleet/sources/source-fetch.ts";
 import { announcementOf, fetchingStatus } from "#shared/fleet/sources/source-status.ts";
 import type { Message } from "#shared/messages.ts";
 import type { MessageSender, Table, Write } from "#shared/ports.ts";
@@ -34,7 +34,7 @@ export async function writeStart(
   ports: SourceWritePorts,
 ): Promise<SourceRow> {
   const { start, died } = decision;
-  const failure = died === undefined ? undefined : { code: INTERRUPTED, message: diedMessage(died) };
+  const failure = died === undefined ? undefined : { code: interrupted, message: diedMessage(died) };
   const status = { ...fetchingStatus(row, start, failure), ...defined({ lost }) };
   const next = timed({ ...row, status, version: row.version + 1 }, start.until);
   await ports.table.write([{ put: next, when: { version: row.version } }]);

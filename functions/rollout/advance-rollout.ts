@@ -15,19 +15,19 @@ import { clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/row
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import { type FleetRow, isUnplanned } from "#shared/fleet/rows/object-rows.ts";
 import type { HeadRow, RolloutRow, TargetRef, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { isNewer, keyText, type NewerRow, newerRowText, ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 /** Rows of targets, assignments, removals and checks in one transaction; three more go with them. */
-const ROOM = 96;
+const room = 96;
 /** Waiting targets looked at in one step: as many as may give their slots back, so that one batch of keys is enough. */
-const FEWEST_NEXT = 20;
-const MOST_NEXT = 100;
+const fewestNext = 20;
+const mostNext = 100;
 /** Unreachable clusters are asked about this often when nothing else happens. */
-const PARKED_SECONDS = 60;
+const parkedSeconds = 60;
 
 /** One step of an open rollout: what the clusters show is taken in, and free slots are given to the next in line. */
 export async function advanceRollout(known: Known, stored: RolloutRow, ports: PlannerPorts): Promise<Step> {
@@ -45,7 +45,7 @@ export async function advanceRollout(known: Known, stored: RolloutRow, ports: Pl
       targets,
     },
     observations,
-    { now, room: ROOM },
+    { now, room: room },
   );
   const asking = { subject: known.subject, requests: decision.requests, renderings: observations.renderings };
   const requested = await askRenderings(asking, ports);
@@ -118,7 +118,7 @@ async function readNext(rollout: RolloutRow, table: Table): Promise<readonly Tar
   if (stage === undefined || rollout.phase !== "Running" || stage.counts.Waiting + stage.counts.Rendering === 0)
     return [];
   if (stage.cursor > stage.last) return [];
-  const wanted = Math.min(Math.max(rollout.outstanding.length, FEWEST_NEXT), MOST_NEXT);
+  const wanted = Math.min(Math.max(rollout.outstanding.length, fewestNext), mostNext);
   const next: TargetRow[] = [];
   const rest = {
     ...ranges.targets(rollout.subject, rollout.number, { from: stage.cursor, to: stage.last }),
@@ -218,7 +218,7 @@ function assignmentWrite(assignment: Assignment, assigning: Assigning): Write {
     ...before,
     ...keys.sync(cluster, subject.namespace, name),
     type: "SyncOnCluster",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: (before?.version ?? 0) + 1,
     cluster,
     namespace: subject.namespace,
@@ -297,7 +297,7 @@ function timed(rollout: RolloutRow, deadline: string | undefined, now: Date): Ro
   if (rollout.phase === "Complete") return due(rollout, undefined);
   const watchdog =
     rollout.phase === "Halted" && rollout.outstanding.length === 0 ? later(now, 600) : watchdogAt(now, 0);
-  const parked = rollout.parked.length > 0 ? [later(now, PARKED_SECONDS)] : [];
+  const parked = rollout.parked.length > 0 ? [later(now, parkedSeconds)] : [];
   const at = [watchdog, ...parked, ...(deadline === undefined ? [] : [deadline])].sort()[0] ?? watchdog;
   return due(rollout, at);
 }

@@ -1,11 +1,11 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/decision.ts";
-import { RENDER_ENGINE } from "#shared/fleet/rollout/plan.ts";
+import { renderEngine } from "#shared/fleet/rollout/plan.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow, SourceRef } from "#shared/fleet/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -51,10 +51,10 @@ function requestWrite(request: RenderingRequest, { subject, now, before }: Reque
   const row: RenderingRow = {
     ...keys.rendering(request.input),
     type: "Rendering",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: (again?.version ?? 0) + 1,
     ...wanted,
-    engine: RENDER_ENGINE,
+    engine: renderEngine,
     state: "Pending",
     waiting: again?.waiting ?? [subject],
     sources: again?.sources ?? [sourceOf(request, subject)],

@@ -13,12 +13,12 @@ import { inputDigest, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { HeadRow, Looking } from "#shared/fleet/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 
 /** Clusters asked, or asked about, at once. */
-const PAGE = 25;
+const pageSize = 25;
 
 /** Passes a `reconcile` on to every Sync of the subject: each is looked at now, whatever its interval. */
 export async function passOnReconcile(known: Known, ports: PlannerPorts): Promise<Step | undefined> {
@@ -29,8 +29,8 @@ export async function passOnReconcile(known: Known, ports: PlannerPorts): Promis
   const now = ports.clock.now();
   const members = (await recallMembers(head.members, subject, ports)).members;
   const names = everySyncName(known);
-  for (let start = 0; start < members.length; start += PAGE) {
-    const page = members.slice(start, start + PAGE);
+  for (let start = 0; start < members.length; start += pageSize) {
+    const page = members.slice(start, start + pageSize);
     const syncs = page.flatMap(({ cluster }) => names.map((name) => keys.sync(cluster, subject.namespace, name)));
     await Promise.all(syncs.map((key) => askSync(key, asked, { now, ports })));
   }
@@ -77,7 +77,7 @@ async function askSync(
       add: { version: 1 },
       when: [
         { attribute: "type", equals: "SyncOnCluster" },
-        { attribute: "schema", lessThan: ROW_SCHEMA + 1 },
+        { attribute: "schema", lessThan: rowSchema + 1 },
       ],
     });
   } catch (error) {
@@ -107,7 +107,7 @@ export async function followReconcile(
   const unassigned = new Set(known.head?.unassigned);
   let looking = before;
   while (looking.looked < members.length) {
-    const page = members.slice(looking.looked, looking.looked + PAGE);
+    const page = members.slice(looking.looked, looking.looked + pageSize);
     const wanted = page.flatMap(({ cluster }) =>
       names.map((name) => keys.sync(cluster, known.subject.namespace, name)),
     );

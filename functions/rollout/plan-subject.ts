@@ -22,22 +22,22 @@ import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** A subject that needs more steps than this in one go is looked at again by its next message or its watchdog. */
-const MAX_STEPS = 500;
-const MAX_CONFLICTS = 20;
+const maxSteps = 500;
+const maxConflicts = 20;
 /** Until a subject that lacks a row is looked at again. */
-const NEWER_SECONDS = 600;
+const newerSeconds = 600;
 
 export async function planSubject(subject: Subject, ports: PlannerPorts): Promise<void> {
   const steady = { ...ports, blobs: rememberingBlobs(ports.blobs) };
   let conflicts = 0;
-  for (let step = 0; step < MAX_STEPS; step++) {
+  for (let step = 0; step < maxSteps; step++) {
     try {
       const { messages, again } = await planOnce(subject, steady);
       await ports.sender.send(messages);
       if (!again) return;
     } catch (error) {
       if (isRowTooLarge(error) || isNewerRow(error)) return tell(subject, error, steady);
-      if (!isConflict(error) || ++conflicts > MAX_CONFLICTS) throw error;
+      if (!isConflict(error) || ++conflicts > maxConflicts) throw error;
     }
   }
   ports.log.warn("a subject needs more steps than one invocation gives", { ...subject });
@@ -61,7 +61,7 @@ async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts)
 
 /** Nobody may be there to wake it when the stack is updated. */
 function again(write: Extract<Write, { put: Row }>, now: Date): Write {
-  return { ...write, put: due(write.put, later(now, NEWER_SECONDS)) };
+  return { ...write, put: due(write.put, later(now, newerSeconds)) };
 }
 
 /** What is lost while it is planned is planned anew: nothing of it was assigned. */

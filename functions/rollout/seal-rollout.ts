@@ -5,10 +5,10 @@ import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { inputDigest } from "#shared/fleet/rollout/plan.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { Plan, RolloutRow, TargetInput, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Targets written in one transaction, which holds 100 actions. */
-const PAGE = 90;
+const pageSize = 90;
 
 /** Writes the next targets of a rollout that is Planning, and seals it with the last. Nothing is assigned before. */
 export async function sealRollout(known: Known, rollout: RolloutRow, ports: PlannerPorts): Promise<Step> {
@@ -31,12 +31,12 @@ export function targetPage(
   members: readonly StoredMember[],
   from: number,
 ): TargetRow[] {
-  return members.slice(from, from + PAGE).map((member, index) => {
+  return members.slice(from, from + pageSize).map((member, index) => {
     const order = from + index;
     return {
       ...keys.target(rollout.subject, rollout.number, { order, cluster: member.cluster }),
       type: "Target",
-      schema: ROW_SCHEMA,
+      schema: rowSchema,
       version: 1,
       order,
       cluster: member.cluster,

@@ -9,15 +9,15 @@ import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { due, dueAtOf, jittered, later } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys } from "#shared/fleet/rows/keys.ts";
 import type { HeadRow, Looking } from "#shared/fleet/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 /** A subject with nothing to do is looked at this often, for joiners and for messages that were lost. */
-const IDLE_SECONDS = 600;
+const idleSeconds = 600;
 /** And this often while clusters change outside a rollout, or just did in one: what says so is an index that lags behind. */
-const CHANGING_SECONDS = 60;
+const changingSeconds = 60;
 /** An index is behind its table for so long at most, as far as anybody is told. */
-const LAG_SECONDS = CHANGING_SECONDS / 2;
+const lagSeconds = changingSeconds / 2;
 
 /**
  * Nothing to roll out: the status says what the clusters show, and the head waits for its next look.
@@ -43,7 +43,7 @@ export async function idle(known: Known, unreadable: ReadonlySet<string>, ports:
   const moved = looking?.looked !== known.head?.looking?.looked;
   if ("check" in status && !moved && isResting(known.head, now)) return { messages: [], again: false };
   const isMoving = looking !== undefined || (settled?.changing ?? 0) > 0 || hasJustCompleted(known.head, now);
-  const restSeconds = isMoving ? CHANGING_SECONDS : IDLE_SECONDS;
+  const restSeconds = isMoving ? changingSeconds : idleSeconds;
   const { looking: _before, ...kept } = known.head ?? newHead(known);
   const next: HeadRow = {
     ...kept,
@@ -61,7 +61,7 @@ export async function idle(known: Known, unreadable: ReadonlySet<string>, ports:
 
 function newHead({ subject }: Known): HeadRow {
   const key = keys.head(subject);
-  return { ...key, type: "Head", schema: ROW_SCHEMA, version: 0, subject, last: 0, templates: [], behind: [] };
+  return { ...key, type: "Head", schema: rowSchema, version: 0, subject, last: 0, templates: [], behind: [] };
 }
 
 function seenLately({ counts }: Looking, now: Date): NonNullable<HeadRow["lately"]> {
@@ -78,7 +78,7 @@ async function settledCounts(
   if (head?.completed === undefined) return undefined;
   const counts = await clustersByState(known, clusters, ports.table);
   const { lately } = head;
-  if (lately === undefined || later(lately.at, LAG_SECONDS) <= ports.clock.now().toISOString()) return counts;
+  if (lately === undefined || later(lately.at, lagSeconds) <= ports.clock.now().toISOString()) return counts;
   const failed = Math.max(counts.failed, lately.failed);
   const unreachable = Math.max(counts.unreachable, lately.unreachable);
   const ready = Math.max(0, counts.ready - (failed - counts.failed) - (unreachable - counts.unreachable));
@@ -100,7 +100,7 @@ async function missingClusters(known: Known, table: Table): Promise<readonly str
 }
 
 function hasJustCompleted(head: HeadRow | undefined, now: Date): boolean {
-  return head?.completedAt !== undefined && later(head.completedAt, LAG_SECONDS) > now.toISOString();
+  return head?.completedAt !== undefined && later(head.completedAt, lagSeconds) > now.toISOString();
 }
 
 /** True when the next look is set already, and not by a tick that only lent it a watchdog. */

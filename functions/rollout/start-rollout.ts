@@ -14,7 +14,7 @@ import { clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { HeadRow, Plan, RolloutRow, RolloutStage, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
-import { isNewer, ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { isNewer, rowSchema } from "#shared/fleet/rows/row.ts";
 import { isOutstanding, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /**
@@ -223,7 +223,7 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
   const rollout: RolloutRow = {
     ...keys.rollout(subject, number),
     type: "Rollout",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     subject,
     number,
@@ -258,7 +258,7 @@ async function begin(beginning: Beginning, ports: PlannerPorts): Promise<Step> {
   const nextHead: HeadRow = {
     ...keys.head(subject),
     type: "Head",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: (head?.version ?? 0) + 1,
     subject,
     last: number,

@@ -1,7 +1,7 @@
 import { allPages } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import { DUE_SHARDS, dueAttributes, dueShard, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { dueAttributes, dueShard, dueShardCount, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
@@ -16,7 +16,7 @@ export interface TickPorts {
 }
 
 /** Rows claimed at once; the claims of a shard are independent of each other. */
-const CONCURRENT_CLAIMS = 25;
+const concurrentClaims = 25;
 
 /**
  * Claims the rows that are due and sends the message each one waits for. A claim moves the row's `dueKey` from the one
@@ -26,7 +26,7 @@ const CONCURRENT_CLAIMS = 25;
  */
 export async function claimDue(ports: TickPorts): Promise<number> {
   const shards = await Promise.allSettled(
-    Array.from({ length: DUE_SHARDS }, (_, shard) => claimShard(dueShard(shard), ports)),
+    Array.from({ length: dueShardCount }, (_, shard) => claimShard(dueShard(shard), ports)),
   );
   // Told when all are through: what is left running after an answer stands still with its Lambda.
   const failure = shards.find((shard) => shard.status === "rejected");
@@ -37,7 +37,7 @@ export async function claimDue(ports: TickPorts): Promise<number> {
 async function claimShard(shard: string, ports: TickPorts): Promise<number> {
   const upTo = `${ports.clock.now().toISOString()}#\uffff`;
   const told = new Set<string>();
-  const entries = { index: "due", pk: shard, upTo, limit: CONCURRENT_CLAIMS } as const;
+  const entries = { index: "due", pk: shard, upTo, limit: concurrentClaims } as const;
   for await (const page of allPages((start) => ports.table.queryIndex({ ...entries, ...start }))) {
     const claimed = await claimPage(page, ports);
     const messages = claimed.flatMap(messageFor).filter((message) => !told.has(JSON.stringify(message)));

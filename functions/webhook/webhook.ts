@@ -32,7 +32,7 @@ export interface WebhookAnswer {
 }
 
 /** GitHub sends up to 25 MB; only a few names of it are read, and the next regular look makes up for a lost push. */
-const MAX_BODY_BYTES = 1_000_000;
+const maxBodyBytes = 1_000_000;
 
 const secretList = z.array(z.string().min(1)).min(1).max(2);
 
@@ -42,8 +42,8 @@ const secretList = z.array(z.string().min(1)).min(1).max(2);
  * @throws StarlingError `SecretNotFound` or `InvalidSecret` when the operator has to act.
  */
 export async function receiveGithubEvent(request: WebhookRequest, ports: WebhookPorts): Promise<WebhookAnswer> {
-  if (request.body.length > MAX_BODY_BYTES) {
-    return { statusCode: 413, message: `the body has more than ${MAX_BODY_BYTES} bytes` };
+  if (request.body.length > maxBodyBytes) {
+    return { statusCode: 413, message: `the body has more than ${maxBodyBytes} bytes` };
   }
   const secrets = await readSecrets(ports);
   if (!isSignedByGithub(request.body, request.headers["x-hub-signature-256"], secrets)) {

@@ -15,8 +15,8 @@ import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 
-const API_PATH = "/v1/{proxy+}";
-const WEBHOOK_PATH = "/hook/github";
+const apiPath = "/v1/{proxy+}";
+const webhookPath = "/hook/github";
 
 /**
  * Of an HTTP API: variables of a REST API, such as resourcePath, log a dash there. The path is a stranger's text, and
@@ -59,10 +59,10 @@ export class FrontDoor extends Construct {
       readonly handler: IFunction;
       readonly authorizer: IHttpRouteAuthorizer;
     }[] = [
-      { id: "Api", path: API_PATH, method: HttpMethod.ANY, handler: props.api, authorizer: new HttpIamAuthorizer() },
+      { id: "Api", path: apiPath, method: HttpMethod.ANY, handler: props.api, authorizer: new HttpIamAuthorizer() },
       {
         id: "Webhook",
-        path: WEBHOOK_PATH,
+        path: webhookPath,
         method: HttpMethod.POST,
         handler: props.webhook,
         authorizer: new HttpNoneAuthorizer(),
@@ -97,7 +97,7 @@ export class FrontDoor extends Construct {
     if (!(defaultChild instanceof CfnStage)) throw new Error("an HttpStage holds no CfnStage");
     // Strangers reach this route: they share less than what people and CI have.
     defaultChild.routeSettings = {
-      [`${HttpMethod.POST} ${WEBHOOK_PATH}`]: { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
+      [`${HttpMethod.POST} ${webhookPath}`]: { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
     };
     defaultChild.node.addDependency(http);
     this.url = http.apiEndpoint;

@@ -23,7 +23,7 @@ import { defined } from "#shared/base/defined.ts";
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Some dependencies are CommonJS and call `require` for Node's own modules, which an ES module does not have. */
-const REQUIRE_BANNER =
+const requireBanner =
   "import { createRequire as starlingCreateRequire } from 'node:module';" +
   "const require = starlingCreateRequire(import.meta.url);";
 
@@ -116,7 +116,7 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
         mainFields: ["module", "main"],
         // The SDK of the runtime changes under us; the lock file's does not.
         externalModules: [],
-        banner: REQUIRE_BANNER,
+        banner: requireBanner,
         sourceMap: true,
         sourcesContent: false,
         minify: false,

@@ -11,9 +11,9 @@ import { Construct } from "constructs";
 import type { Access } from "#infra/constructs/access.ts";
 
 /** Lambda's advice: a batch that was throttled or crashed must not be delivered twice at once. */
-const VISIBILITY_PER_TIMEOUT = 6;
+const visibilityPerTimeout = 6;
 /** Lambda's advice is at least 5: fewer turn a throttle into a dead letter. */
-const MAX_RECEIVE_COUNT = 5;
+const maxReceiveCount = 5;
 
 export interface WorkQueueProps {
   /** Of the function that works on it; the visibility timeout follows from it. */
@@ -36,7 +36,7 @@ export class WorkQueue extends Construct {
   constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
     this.functionTimeout = props.functionTimeout;
-    const advised = Duration.seconds(props.functionTimeout.toSeconds() * VISIBILITY_PER_TIMEOUT);
+    const advised = Duration.seconds(props.functionTimeout.toSeconds() * visibilityPerTimeout);
     const common = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true };
     const fifo = {
       fifo: true,
@@ -61,7 +61,7 @@ export class WorkQueue extends Construct {
       visibilityTimeout: props.visibilityTimeout ?? advised,
       // Rows are the truth and the tick sends again: an old message has nothing to say.
       retentionPeriod: Duration.days(1),
-      deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: MAX_RECEIVE_COUNT },
+      deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: maxReceiveCount },
     });
   }
 

@@ -27,13 +27,13 @@ export interface AccountToken {
   readonly expiresAt: Date;
 }
 
-const NAMESPACE = "starling-system";
-const ACCOUNT = "starling-local";
-const ROLE = "cluster-admin";
+const namespace = "starling-system";
+const account = "starling-local";
+const role = "cluster-admin";
 /** Many servers give less; what they gave is what counts. */
-const TOKEN_DURATION = "24h";
+const tokenDuration = "24h";
 /** An address without a route swallows; nobody waits for that longer than this. */
-const REQUEST_TIMEOUT = "20s";
+const requestTimeout = "20s";
 
 /** @throws LocalFailure when the kubeconfig does not say how to reach it, or there is no kubectl. */
 export async function ownCluster({
@@ -55,28 +55,28 @@ export async function ownCluster({
 
 /** What is made in the cluster, in the order it is made. */
 const accountObjects: readonly JsonObject[] = [
-  { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
-  { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace: NAMESPACE } },
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+  { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace: namespace } },
   {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRoleBinding",
-    metadata: { name: ACCOUNT },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: ROLE },
-    subjects: [{ kind: "ServiceAccount", name: ACCOUNT, namespace: NAMESPACE }],
+    metadata: { name: account },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
+    subjects: [{ kind: "ServiceAccount", name: account, namespace: namespace }],
   },
 ];
 
 /** One line for each object, for the person who is asked. */
 export const accountText: readonly string[] = [
-  `namespace ${NAMESPACE}`,
-  `serviceaccount ${NAMESPACE}/${ACCOUNT}, with a token for ${TOKEN_DURATION} that is renewed while Starling is up`,
-  `clusterrolebinding ${ACCOUNT}: ${ROLE} for that account`,
+  `namespace ${namespace}`,
+  `serviceaccount ${namespace}/${account}, with a token for ${tokenDuration} that is renewed while Starling is up`,
+  `clusterrolebinding ${account}: ${role} for that account`,
 ];
 
 /** The command that takes the account away again. */
 export function removalCommand({ kubeconfig, context }: Pick<OwnCluster, "kubeconfig" | "context">): string {
   const where = `--kubeconfig ${quoted(kubeconfig)} --context ${quoted(context)}`;
-  return `kubectl ${where} -n ${NAMESPACE} delete clusterrolebinding/${ACCOUNT} serviceaccount/${ACCOUNT}`;
+  return `kubectl ${where} -n ${namespace} delete clusterrolebinding/${account} serviceaccount/${account}`;
 }
 
 /** The version of the API server, such as `v1.36.2`. @throws LocalFailure when it does not answer. */
@@ -88,7 +88,7 @@ export async function serverVersion(cluster: OwnCluster): Promise<string> {
 /** Makes the account, or leaves it as it is. @throws LocalFailure with kubectl's words. */
 export async function makeAccount(cluster: OwnCluster): Promise<void> {
   const list = { apiVersion: "v1", kind: "List", items: accountObjects };
-  const args = ["apply", "--server-side", `--field-manager=${ACCOUNT}`, "--force-conflicts", "-f", "-"];
+  const args = ["apply", "--server-side", `--field-manager=${account}`, "--force-conflicts", "-f", "-"];
   await runKubectl(cluster, args, { input: JSON.stringify(list) });
 }
 
@@ -96,7 +96,7 @@ const tokenRequestSchema = z.object({ status: z.object({ token: z.string(), expi
 
 /** A new token of the account. @throws LocalFailure with kubectl's words. */
 export async function createToken(cluster: OwnCluster, signal?: AbortSignal): Promise<AccountToken> {
-  const args = ["create", "token", ACCOUNT, "--namespace", NAMESPACE, `--duration=${TOKEN_DURATION}`, "-o", "json"];
+  const args = ["create", "token", account, "--namespace", namespace, `--duration=${tokenDuration}`, "-o", "json"];
   const answered = await runKubectl(cluster, args, signal === undefined ? {} : { signal });
   const { token, expirationTimestamp } = tokenRequestSchema.parse(JSON.parse(answered)).status;
   return { token, expiresAt: new Date(expirationTimestamp) };
@@ -161,7 +161,7 @@ async function runKubectl(
   { input = "", signal }: KubectlInput = {},
 ): Promise<string> {
   const { kubectl, kubeconfig, context } = cluster;
-  const where = ["--kubeconfig", kubeconfig, "--context", context, "--request-timeout", REQUEST_TIMEOUT];
+  const where = ["--kubeconfig", kubeconfig, "--context", context, "--request-timeout", requestTimeout];
   const child = spawn(kubectl, [...where, ...args], {
     stdio: ["pipe", "pipe", "pipe"],
     ...defined({ signal }),

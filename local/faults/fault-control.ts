@@ -49,9 +49,9 @@ export interface FaultControlOptions {
   readonly openPort: (cluster: string) => Promise<void>;
 }
 
-const AWS = "aws";
-const PREFIX = "clusters/";
-const MAX_NAMED = 10;
+const awsTarget = "aws";
+const prefix = "clusters/";
+const maxNamed = 10;
 
 export function createFaultControl(options: FaultControlOptions): FaultControl {
   const { proxy, clusters } = options;
@@ -61,12 +61,12 @@ export function createFaultControl(options: FaultControlOptions): FaultControl {
 
   function awsFaults(): TargetFaults {
     const { faults, seed } = aws;
-    return { target: AWS, seed, settings: awsSettings(faults), injected: proxy.injected() };
+    return { target: awsTarget, seed, settings: awsSettings(faults), injected: proxy.injected() };
   }
 
   function clusterFaults(name: string): TargetFaults {
     const { seed = 1, ...faults } = clusters.faults(name);
-    return { target: `${PREFIX}${name}`, seed, settings: clusterSettings(faults) };
+    return { target: `${prefix}${name}`, seed, settings: clusterSettings(faults) };
   }
 
   function setAws(faults: FaultOptions, seed: number | undefined): TargetFaults {
@@ -83,7 +83,7 @@ export function createFaultControl(options: FaultControlOptions): FaultControl {
 
   /** The name of the cluster; undefined for AWS. */
   function clusterOf(target: string): string | undefined {
-    if (target === AWS) return undefined;
+    if (target === awsTarget) return undefined;
     const name = target.replace(/^clusters?\//, "");
     const known = names();
     if (name !== target && known.includes(name)) return name;
@@ -96,7 +96,7 @@ export function createFaultControl(options: FaultControlOptions): FaultControl {
       const name = clusterOf(target);
       if (settings.length === 0 && seed === undefined) throw nothingToSet(target, name === undefined);
       if (name === undefined) return setAws(withAwsSettings(aws.faults, settings), seed);
-      const next = withClusterSettings(clusters.faults(name), { target: `${PREFIX}${name}`, settings });
+      const next = withClusterSettings(clusters.faults(name), { target: `${prefix}${name}`, settings });
       return setCluster(name, seed === undefined ? next : { ...next, seed });
     },
     async clear(target) {
@@ -110,14 +110,17 @@ export function createFaultControl(options: FaultControlOptions): FaultControl {
 }
 
 function unknownTarget(target: string, names: readonly string[]): LocalFailure {
-  const known = [AWS, ...names.map((name) => `${PREFIX}${name}`)];
+  const known = [awsTarget, ...names.map((name) => `${prefix}${name}`)];
   const nearCluster = nearestName(target.replace(/^clusters?\//, ""), names);
-  const near = nearestName(target, [AWS]) ?? (nearCluster === undefined ? undefined : `${PREFIX}${nearCluster}`);
-  const more = known.length > MAX_NAMED ? ` and ${known.length - MAX_NAMED} more` : "";
-  const list = `${known.slice(0, MAX_NAMED).join(", ")}${more}`;
+  const near = nearestName(target, [awsTarget]) ?? (nearCluster === undefined ? undefined : `${prefix}${nearCluster}`);
+  const more = known.length > maxNamed ? ` and ${known.length - maxNamed} more` : "";
+  const list = `${known.slice(0, maxNamed).join(", ")}${more}`;
   const remark = names.length === 0 ? "; only embedded clusters have knobs" : "";
   const message = `there are no faults of "${target}"${near === undefined ? "" : ` (did you mean ${near}?)`}; there are those of ${list}${remark}`;
-  return new LocalFailure(message, { exit: "wrongInput", next: `starling local faults set ${near ?? AWS} NAME=VALUE` });
+  return new LocalFailure(message, {
+    exit: "wrongInput",
+    next: `starling local faults set ${near ?? awsTarget} NAME=VALUE`,
+  });
 }
 
 function nothingToSet(target: string, isAws: boolean): LocalFailure {

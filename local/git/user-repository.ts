@@ -6,7 +6,7 @@ import type { GitServer } from "#local/git/git-server.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 
 /** A host that does not answer should say so before whoever waits gives up. */
-const LIST_SECONDS = 20;
+const listSeconds = 20;
 
 export interface UserRepository {
   readonly url: string;
@@ -172,7 +172,7 @@ async function followUrl({ repo, ref }: RepositoryWish): Promise<UserRepository>
 /** Object ids by reference, as the remote lists them; `^{}` is the commit of an annotated tag. */
 async function listRemote(url: string): Promise<ReadonlyMap<string, string>> {
   try {
-    const listed = await runUsersGit(["ls-remote", "--", url], LIST_SECONDS);
+    const listed = await runUsersGit(["ls-remote", "--", url], listSeconds);
     const lines = listed.trim().split("\n");
     return new Map(lines.map((line): [string, string] => [line.slice(41), line.slice(0, 40)]));
   } catch (cause) {

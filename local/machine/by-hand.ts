@@ -5,7 +5,7 @@ import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 
-const DEADLINE_MS = 30_000;
+const deadlineMs = 30_000;
 const namespaced = /\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/;
 
 /** As `kubectl delete configmap` does. */
@@ -86,7 +86,7 @@ async function withClient<T>(connection: ClusterConnection, act: (client: Cluste
   const { server, caData, token } = connection;
   const kube = new KubeConnection({ server, caData, credentials: { token: async () => token } });
   try {
-    return await act(kube.client({ deadlineMs: Date.now() + DEADLINE_MS }));
+    return await act(kube.client({ deadlineMs: Date.now() + deadlineMs }));
   } finally {
     kube.close();
   }

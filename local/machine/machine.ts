@@ -99,7 +99,7 @@ export interface LocalEks extends Pick<EksStsServer, "endpoint" | "calls"> {
 }
 
 /** A function may wait three minutes for somebody who does not answer; whoever ends the machine does not. */
-const STOP_GRACE_MS = 5000;
+const stopGraceMs = 5000;
 
 const principalArn = `arn:aws:iam::${localAccountId}:user/local`;
 
@@ -298,7 +298,7 @@ async function startSources({ plan, deployment, lambda, rate, options }: Parts, 
 async function stopSources(sources: readonly EventSourceLoop[]): Promise<void> {
   const killing = setTimeout(() => {
     for (const source of sources) source.kill();
-  }, STOP_GRACE_MS);
+  }, stopGraceMs);
   try {
     await Promise.all(sources.map((source) => source.stop()));
   } finally {

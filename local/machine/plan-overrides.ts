@@ -16,12 +16,12 @@ export interface PlanOverrides {
 export const defaultTickEveryMs = 1000;
 
 /** This machine's git hosts and clusters are all on the loopback interface. */
-const LOOPBACK = "127.0.0.0/8,localhost,::1/128";
+const loopback = "127.0.0.0/8,localhost,::1/128";
 
 export function overridePlan(plan: MachinePlan, overrides: PlanOverrides): MachinePlan {
   const { gitCa, installationId, timeoutSeconds = {} } = overrides;
   const additions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    resolve: { STARLING_GIT_ALLOW: LOOPBACK, ...defined({ STARLING_GIT_CA: gitCa }) },
+    resolve: { STARLING_GIT_ALLOW: loopback, ...defined({ STARLING_GIT_CA: gitCa }) },
   };
   const identity = (lambda: FunctionPlan) =>
     installationId === undefined || lambda.environment.STARLING_INSTALLATION === undefined

@@ -3,7 +3,7 @@ import type { ApiSession } from "#local/machine/api-session.ts";
 import type { Machine } from "#local/machine/machine.ts";
 import { defined } from "#shared/base/defined.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 
 export interface RegisteredCluster {
   readonly connection: ClusterConnection;
@@ -22,7 +22,7 @@ export async function registerClusters(
   );
   await session.apply(
     clusters.map(({ connection, labels, values }) => ({
-      apiVersion: API_VERSION,
+      apiVersion: ourApiVersion,
       kind: "Cluster",
       metadata: { name: connection.name, ...defined({ labels }) },
       spec: {

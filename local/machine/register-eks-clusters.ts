@@ -10,7 +10,7 @@ import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 
 /** Two accounts, as in a fleet of any size: Starling's own, and one that it comes into by a role of its. */
 const home = { accountId: localAccountId, region: localRegion };
@@ -80,7 +80,7 @@ export async function registerEksClusters(
   if (byArn.length === 0) return;
   await session.apply(
     byArn.map(({ connection: { name }, labels, values }) => ({
-      apiVersion: API_VERSION,
+      apiVersion: ourApiVersion,
       kind: "Cluster",
       metadata: { name, ...defined({ labels }) },
       spec: { ...specOf(name), ...defined({ values }) },

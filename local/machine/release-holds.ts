@@ -1,6 +1,6 @@
 import { readRow } from "#shared/adapters/read-row.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { DUE_SHARDS, due, dueShard, timerAttributes } from "#shared/fleet/rows/due.ts";
+import { due, dueShard, dueShardCount, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -8,7 +8,7 @@ import type { RowType, StoredRow } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** After every time at which a row can be due. */
-const NEVER = "9999";
+const never = "9999";
 
 /**
  * Lets go of whatever was held by those who were killed: leases, fetches that were begun, claims of renderings. What a
@@ -18,7 +18,7 @@ const NEVER = "9999";
  */
 export async function releaseHolds(table: Table, now: Date): Promise<void> {
   const at = now.toISOString();
-  const shards = Array.from({ length: DUE_SHARDS }, (_, shard) => dueShard(shard));
+  const shards = Array.from({ length: dueShardCount }, (_, shard) => dueShard(shard));
   await Promise.all([releaseLeases(table), ...shards.map((shard) => releaseShard(shard, { table, at }))]);
 }
 
@@ -38,7 +38,7 @@ interface Releasing {
 
 async function releaseShard(pk: string, { table, at }: Releasing): Promise<void> {
   const waiting: StoredRow[] = [];
-  for await (const { key } of allItems((start) => table.queryIndex({ index: "due", pk, upTo: NEVER, ...start }))) {
+  for await (const { key } of allItems((start) => table.queryIndex({ index: "due", pk, upTo: never, ...start }))) {
     const row = await readRow<RowType>(table, key);
     if (row !== undefined && !isNewer(row)) waiting.push(row);
   }

@@ -13,7 +13,7 @@ import type { ClusterChoice } from "#local/serve/state-folder.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 
 export interface KeptClusters {
   readonly count: number;
@@ -31,8 +31,8 @@ export interface KeepOptions {
   readonly port: number | undefined;
 }
 
-const ENVTEST_NAME = "envtest";
-const CHECK_TOKEN_EVERY_MS = 30_000;
+const envtestName = "envtest";
+const checkTokenEveryMs = 30_000;
 
 /**
  * Looks whether what the clusters need is there, before anything is started.
@@ -77,7 +77,7 @@ async function keepApiServer(
     ...defined({ port }),
   });
   try {
-    await register(stack, { name: ENVTEST_NAME, cluster: server, token: server.token });
+    await register(stack, { name: envtestName, cluster: server, token: server.token });
     const kubeconfig = join(folder, "kubeconfig");
     await writeKubeconfig(kubeconfig, adminKubeconfig(server));
     return { count: 1, port: Number(new URL(server.server).port), kubeconfig, stop: () => server.stop() };
@@ -98,7 +98,7 @@ async function keepOwn(stack: Stack, choice: ClusterChoice & { readonly kind: "k
     create: (signal) => createToken(own, signal),
     store: (token) => stack.machine.putSecret(tokenSecret(name), clusterSecret({ ...cluster, token })),
     now: Date.now,
-    checkEveryMs: CHECK_TOKEN_EVERY_MS,
+    checkEveryMs: checkTokenEveryMs,
     onTrouble: (error) => console.error(`the token for ${choice.context} was not renewed: ${errorMessage(error)}`),
   });
   return {
@@ -137,7 +137,7 @@ async function register({ machine, session }: Stack, { name, cluster, token }: R
     token: { secret: tokenSecret(name) },
     ...defined({ caData, tlsServerName }),
   };
-  await session.apply([{ apiVersion: API_VERSION, kind: "Cluster", metadata: { name }, spec: { endpoint } }]);
+  await session.apply([{ apiVersion: ourApiVersion, kind: "Cluster", metadata: { name }, spec: { endpoint } }]);
 }
 
 function tokenSecret(cluster: string): string {
@@ -145,7 +145,7 @@ function tokenSecret(cluster: string): string {
 }
 
 function adminKubeconfig({ server, caData, token }: KubeApiServer): string {
-  const [name, user] = [ENVTEST_NAME, "admin"];
+  const [name, user] = [envtestName, "admin"];
   const config = {
     apiVersion: "v1",
     kind: "Config",

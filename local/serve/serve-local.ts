@@ -41,11 +41,11 @@ export interface ServeOptions {
   readonly signal: AbortSignal;
 }
 
-const NAMESPACE = "default";
-const DEFAULT_CLUSTERS = 3;
-const SEED = 1;
+const namespace = "default";
+const defaultClusters = 3;
+const seed = 1;
 /** What a killed machine may forget of its clusters; Starling puts it back. */
-const SAVE_EVERY_MS = 5000;
+const saveEveryMs = 5000;
 
 /**
  * Runs until the signal, and leaves no process. Rows, blobs, secrets, repositories and the clusters' objects are there at
@@ -93,7 +93,7 @@ async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
     gitTls: known?.gitTls ?? (await createTlsCertificate()),
     gitPassword: known?.gitPassword ?? newGitPassword(),
     ...defined({ installationId }),
-    clusters: clusters ?? { kind: "embedded", count: DEFAULT_CLUSTERS },
+    clusters: clusters ?? { kind: "embedded", count: defaultClusters },
     ports: { ...known?.ports, ...plan.ports },
     ...(known?.repository === undefined ? {} : { repository: known.repository }),
   };
@@ -110,7 +110,7 @@ function stackOptions(
     accessKey,
     gitTls,
     ...defined({ gitPassword, installationId }),
-    seed: SEED,
+    seed: seed,
     faults: quiet,
     database: "pipe",
     ...defined({ apiPort: ports.api, gitPort: ports.git }),
@@ -131,10 +131,10 @@ function faultControl(stack: Stack, folder: string) {
     proxy: stack.machine.proxy,
     clusters: stack.clusters,
     faults: quiet,
-    seed: SEED,
+    seed: seed,
     async openPort(cluster) {
       await moveCluster(stack, cluster);
-      await writeAccessFiles(stack, folder, NAMESPACE);
+      await writeAccessFiles(stack, folder, namespace);
     },
   });
 }
@@ -189,7 +189,7 @@ async function describe(stack: Stack, described: Described): Promise<MachineFile
     ports: portsOf(stack, kept),
     kubeconfig: kept.kubeconfig,
     control: { url: control.url, token: control.token },
-    access: await writeContextFile(stack, folder, NAMESPACE),
+    access: await writeContextFile(stack, folder, namespace),
     ...(repository === undefined ? {} : { repository: { ...stack.gitSpec(repository.url), ...gitFiles } }),
   };
 }
@@ -201,7 +201,7 @@ async function untilAborted(signal: AbortSignal, stack: Stack): Promise<void> {
   let saving = Promise.resolve();
   const timer = setInterval(() => {
     saving = saving.then(() => stack.clusters.save()).catch((error: unknown) => console.error(error));
-  }, SAVE_EVERY_MS);
+  }, saveEveryMs);
   await promise;
   clearInterval(timer);
   await saving;

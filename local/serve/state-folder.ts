@@ -6,7 +6,7 @@ import { LocalFailure } from "#local/base/local-failure.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 
 /** Counts up when an older Starling could not read what a newer one wrote. */
-const STATE_VERSION = 1;
+const stateVersion = 1;
 
 /** The clusters a machine keeps in sync: its own embedded ones, one of the user's, or a real API server of its own. */
 export const clusterChoiceSchema = z.discriminatedUnion("kind", [
@@ -21,7 +21,7 @@ export const portsSchema = z.object({ api: port, git: port, clusters: port });
 export type Ports = z.infer<typeof portsSchema>;
 
 const identitySchema = z.object({
-  version: z.literal(STATE_VERSION),
+  version: z.literal(stateVersion),
   accessKey: z.object({ accessKeyId: z.string(), secretAccessKey: z.string() }),
   gitTls: z.object({ key: z.string(), cert: z.string() }),
   /** Absent where an older Starling wrote it, whose git server let everybody in. */
@@ -52,13 +52,13 @@ export function readIdentity(folder: string): Identity | undefined {
     throw new LocalFailure(`cannot read ${path}: ${errorMessage(cause)}`, { exit: "unknown", next, cause });
   }
   const version = z.object({ version: z.number() }).safeParse(saved).data?.version;
-  if (version !== STATE_VERSION) {
+  if (version !== stateVersion) {
     const which = version === undefined ? "has no version" : `has version ${version}`;
     const remedy =
-      version !== undefined && version > STATE_VERSION
+      version !== undefined && version > stateVersion
         ? "a newer starling wrote it; use that one"
         : "an older starling wrote it";
-    throw new LocalFailure(`the state in ${folder} ${which}, and this starling reads ${STATE_VERSION}: ${remedy}`, {
+    throw new LocalFailure(`the state in ${folder} ${which}, and this starling reads ${stateVersion}: ${remedy}`, {
       exit: "unknown",
       next,
     });
@@ -72,7 +72,7 @@ export function readIdentity(folder: string): Identity | undefined {
 /** Holds keys: its owner's only. Replaced in one step. */
 export function writeIdentity(folder: string, identity: Identity): void {
   const path = identityFile(folder);
-  const saved: Saved = { version: STATE_VERSION, ...identity };
+  const saved: Saved = { version: stateVersion, ...identity };
   writeFileSync(`${path}.new`, `${JSON.stringify(saved, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }

@@ -20,7 +20,7 @@ export interface DemoOptions {
   readonly keep: string | undefined;
 }
 
-const MAX_CLUSTERS = 300;
+const maxClusters = 300;
 
 /**
  * @param folder - that relative paths start from.
@@ -45,8 +45,8 @@ export function readDemoOptions(args: readonly string[], folder: string): DemoOp
     if (value === "") throw new Error(`--${name} is empty`);
   }
   const clusters = Number(values.clusters);
-  if (!Number.isInteger(clusters) || clusters < 1 || clusters > MAX_CLUSTERS) {
-    throw new Error(`--clusters is ${values.clusters}; expected a whole number from 1 to ${MAX_CLUSTERS}`);
+  if (!Number.isInteger(clusters) || clusters < 1 || clusters > maxClusters) {
+    throw new Error(`--clusters is ${values.clusters}; expected a whole number from 1 to ${maxClusters}`);
   }
   if (repo === undefined && (path ?? ref) !== undefined) {
     throw new Error("--path and --ref go with --repo: the demo's own repository has one path and one branch");

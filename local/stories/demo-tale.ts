@@ -7,7 +7,7 @@ import type { DemoOptions } from "#local/stories/demo-options.ts";
 import { demoCommits, demoPath } from "#local/stories/demo-repository.ts";
 import { type FleetView, RolloutStory } from "#local/stories/rollout-story.ts";
 import { defined } from "#shared/base/defined.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 
 export const demoNamespace = "demo";
@@ -17,9 +17,9 @@ const source = "shop";
 const defaultNamespace = "default";
 
 /** Long enough for the slowest machine: only an image that never starts may use it up. */
-const PATIENT = "45s";
+const patient = "45s";
 /** For the revision that is known to be broken, so that nobody waits for it. */
-const IMPATIENT = "6s";
+const impatient = "6s";
 
 export interface Teller {
   readonly say: (line?: string) => void;
@@ -53,7 +53,7 @@ export async function tellDemo(stack: Stack, options: DemoOptions, teller: Telle
   say(`   folder ${options.user.path}: ring by ring, at most ${bound} clusters changing at once`);
   await stack.session.apply([
     sourceOf(stack.gitSpec(repository.url), repository.ref),
-    groupOf({ path: options.user.path, progressDeadline: PATIENT, bound }),
+    groupOf({ path: options.user.path, progressDeadline: patient, bound }),
   ]);
   const end = provideNamespaces(stack.clusters, (name) =>
     story.note(`Namespace ${name} is not in the folder: made by hand, in every cluster`),
@@ -85,7 +85,7 @@ async function ownTale(stack: Stack, story: RolloutStory, { say, bound }: Settin
   await git.createRepository("shop", demoCommits.first);
   story.chapter(`A first revision: ring by ring, at most ${bound} clusters changing at once`);
   await session.apply([sourceOf(stack.gitSpec(git.url("shop")), { branch: "main" })]);
-  await strategy(PATIENT);
+  await strategy(patient);
   await story.follow();
 
   story.chapter("A push: the webhook fires, and version 1.1.0 goes the same way");
@@ -103,20 +103,20 @@ async function ownTale(stack: Stack, story: RolloutStory, { say, bound }: Settin
   story.note(`back: ${describeSettings(stack, victim)}`);
 
   story.chapter("A push whose image cannot be pulled: it halts at the canaries");
-  say(`   (a cluster has ${IMPATIENT} to become ready, this time)`);
-  await strategy(IMPATIENT);
+  say(`   (a cluster has ${impatient} to become ready, this time)`);
+  await strategy(impatient);
   const broken = await git.commitFiles("shop", demoCommits.broken, { message: "Roll out 1.2.0" });
   await story.follow(broken);
 
   story.chapter("A push with the fix");
-  await strategy(PATIENT);
+  await strategy(patient);
   const fixed = await git.commitFiles("shop", demoCommits.fixed, { message: "Fix the image of 1.2" });
   return story.follow(fixed);
 }
 
 function sourceOf(git: ReturnType<Stack["gitSpec"]>, ref: UserRepository["ref"]): unknown {
   return {
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind: "Source",
     metadata: { name: source, namespace: demoNamespace },
     spec: { git: { ...git, ...defined({ ref }) }, interval: "1m" },
@@ -131,7 +131,7 @@ interface GroupWish {
 
 function groupOf({ path, progressDeadline, bound }: GroupWish): unknown {
   return {
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind: "SyncGroup",
     metadata: { name: demoGroup, namespace: demoNamespace },
     spec: {

@@ -10,8 +10,8 @@ import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 
 /** Whoever waits for an end that does not come ends it, and what it started. */
-const LONGEST_STOP_MS = 15_000;
-const TERMINAL_COLUMNS = { unknown: 80, most: 110 };
+const longestStopMs = 15_000;
+const terminalColumns = { unknown: 80, most: 110 };
 const exitCodes = { inSync: 0, not: 1, usage: 2 } as const;
 
 const say = (line = "") => void process.stdout.write(`${line}\n`);
@@ -48,7 +48,7 @@ async function main(): Promise<number> {
     if (ended.signal.aborted) return ended.code;
     throw error;
   } finally {
-    setTimeout(() => process.exit(exitCodes.not), LONGEST_STOP_MS).unref();
+    setTimeout(() => process.exit(exitCodes.not), longestStopMs).unref();
     await stack?.stop();
   }
 }
@@ -56,7 +56,7 @@ async function main(): Promise<number> {
 /** @returns whether every cluster ended in sync; prints that, last. */
 async function run(stack: Stack, options: DemoOptions, signal: AbortSignal): Promise<boolean> {
   signal.throwIfAborted();
-  const columns = Math.min(process.stdout.columns ?? TERMINAL_COLUMNS.unknown, TERMINAL_COLUMNS.most);
+  const columns = Math.min(process.stdout.columns ?? terminalColumns.unknown, terminalColumns.most);
   const end = await tellDemo(stack, options, { say, columns, signal });
   const isInSync = end.state === "Complete" && end.ready === options.clusters;
   say();

@@ -9,7 +9,7 @@ export interface EndOfProcess {
   readonly code: Promise<number>;
 }
 
-const LOOK_AT_PARENT_EVERY_MS = 500;
+const lookAtParentEveryMs = 500;
 
 /**
  * Signals no longer end the process from here on, and neither does a second Ctrl-C: the caller ends it, in order. A
@@ -32,7 +32,7 @@ export function untilEnded(): EndOfProcess {
   const parent = process.ppid;
   setInterval(() => {
     if (process.ppid !== parent) end(128 + constants.signals.SIGHUP);
-  }, LOOK_AT_PARENT_EVERY_MS).unref();
+  }, lookAtParentEveryMs).unref();
   return { signal: controller.signal, code: promise };
 }
 

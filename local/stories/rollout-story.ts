@@ -35,14 +35,14 @@ export interface StoryOptions {
   readonly signal: AbortSignal;
 }
 
-const LOOK_EVERY_MS = 150;
+const lookEveryMs = 150;
 const unsettled: ReadonlySet<string> = new Set(["Rolling", "Reconciling"]);
 /** Without any change of what is shown; a slow machine is slow, but it moves. */
-const LONGEST_SILENCE_MS = 120_000;
-const SYNCS_PER_PAGE = 500;
+const longestSilenceMs = 120_000;
+const syncsPerPage = 500;
 /** `  12.3s  ` */
-const INDENT = " ".repeat(9);
-const MAX_REASON_LINES = 3;
+const indent = " ".repeat(9);
+const maxReasonLines = 3;
 
 /** Tells a rollout as it happens: one line for each change of what the API shows. */
 export class RolloutStory {
@@ -91,26 +91,26 @@ export class RolloutStory {
     });
     if (view !== undefined) return view;
     const given = await this.#fleet();
-    return { ...given, message: `nothing moved for ${LONGEST_SILENCE_MS / 1000} s; ${given.message}` };
+    return { ...given, message: `nothing moved for ${longestSilenceMs / 1000} s; ${given.message}` };
   }
 
   /** @throws Error when it does not come true. */
   async until(what: string, isTrue: () => boolean): Promise<void> {
     const came = await this.#look(async () => (isTrue() ? true : undefined));
-    if (came === undefined) throw new Error(`${what}: not in ${LONGEST_SILENCE_MS / 1000} s`);
+    if (came === undefined) throw new Error(`${what}: not in ${longestSilenceMs / 1000} s`);
   }
 
   /** @returns undefined when nothing was shown and nothing came of it for too long. */
   async #look<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
     let shown = this.#shown;
     let silentSince = performance.now();
-    while (performance.now() - silentSince < LONGEST_SILENCE_MS) {
+    while (performance.now() - silentSince < longestSilenceMs) {
       this.#options.signal.throwIfAborted();
       const seen = await look();
       if (seen !== undefined) return seen;
       if (shown !== this.#shown) silentSince = performance.now();
       shown = this.#shown;
-      await sleep(LOOK_EVERY_MS, undefined, { signal: this.#options.signal });
+      await sleep(lookEveryMs, undefined, { signal: this.#options.signal });
     }
     return undefined;
   }
@@ -126,8 +126,8 @@ export class RolloutStory {
   #explain({ message }: RolloutStatus): void {
     const [first = "", ...rest] = wrapped(`halted: ${message}`, this.#width());
     this.note(first);
-    for (const line of rest.slice(0, MAX_REASON_LINES)) this.#options.say(`${INDENT}${line}`);
-    if (rest.length > MAX_REASON_LINES) this.#options.say(`${INDENT}…`);
+    for (const line of rest.slice(0, maxReasonLines)) this.#options.say(`${indent}${line}`);
+    if (rest.length > maxReasonLines) this.#options.say(`${indent}…`);
   }
 
   async #fleet(): Promise<FleetView> {
@@ -145,7 +145,7 @@ export class RolloutStory {
   /** Counted from what every cluster's worker last saw, not from the rollout. */
   async #inSync(): Promise<number> {
     let count = 0;
-    const path = `/syncgroups/${this.#options.group}/syncs?limit=${SYNCS_PER_PAGE}`;
+    const path = `/syncgroups/${this.#options.group}/syncs?limit=${syncsPerPage}`;
     const syncs = allItems(async ({ after }) => {
       const from = after === undefined ? "" : `&continue=${after}`;
       const { items, metadata } = await this.#call<ApiList<SyncObject>>(`${path}${from}`);
@@ -169,7 +169,7 @@ export class RolloutStory {
   }
 
   #width(): number {
-    return this.#options.columns - INDENT.length;
+    return this.#options.columns - indent.length;
   }
 
   #elapsed(): string {

@@ -16,9 +16,9 @@ import {
 import { defined } from "#shared/base/defined.ts";
 
 /** Metadata by which infra/constructs/starling-function.ts says whose code a function is. */
-const FOLDER = "starling:folder";
+const folderKey = "starling:folder";
 
-const READ_SECRET = "secretsmanager:GetSecretValue";
+const readSecret = "secretsmanager:GetSecretValue";
 
 const modelled = new Set([
   "AWS::DynamoDB::GlobalTable",
@@ -155,16 +155,16 @@ function readableSecrets(found: Found, policies: readonly Found[]): readonly unk
     .map((policy) => propertiesOf(policy, policyProperties))
     .filter(({ Roles }) => Roles.includes(role))
     .flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
-    .filter(({ Effect, Action }) => Effect === "Allow" && [Action].flat().includes(READ_SECRET))
+    .filter(({ Effect, Action }) => Effect === "Allow" && [Action].flat().includes(readSecret))
     .flatMap(({ Resource }) => Resource as readonly unknown[] | object);
 }
 
 function functionPlan(found: Found, role: (logicalId: string) => string): Omit<FunctionPlan, "readableSecrets"> {
   const properties = propertiesOf(found, functionProperties);
-  const folder = found.resource.Metadata?.[FOLDER];
+  const folder = found.resource.Metadata?.[folderKey];
   if (typeof folder !== "string") {
     throw new Error(
-      `${found.name} does not say whose code it is: its Metadata has no ${FOLDER}; make it with StarlingFunction`,
+      `${found.name} does not say whose code it is: its Metadata has no ${folderKey}; make it with StarlingFunction`,
     );
   }
   return {

@@ -1,4 +1,4 @@
-const FIRST_BYTES = 64 * 1024;
+const firstBytes = 64 * 1024;
 
 /**
  * Puts pieces together. They are copied: a list of them would take 100 bytes for each piece of one byte, and the sender
@@ -28,7 +28,7 @@ export class ByteCollector {
   }
 
   #grow(size: number): void {
-    const capacity = Math.min(this.#maxBytes, Math.max(size, this.#buffer.length * 2, FIRST_BYTES));
+    const capacity = Math.min(this.#maxBytes, Math.max(size, this.#buffer.length * 2, firstBytes));
     const larger = Buffer.allocUnsafeSlow(capacity);
     this.#buffer.copy(larger, 0, 0, this.#size);
     this.#buffer = larger;

@@ -20,7 +20,7 @@ const reference =
 /** What may stand in the resulting path: anything but an escape from the artifact. */
 const escapes = /(^|\/)\.\.(\/|$)|^\/|\0/;
 /** As long as a path that is written out. A planner holds one for each template and cluster. */
-const MAX_PATH = 1024;
+const maxPath = 1024;
 
 /** @returns what is wrong with the text, or undefined. */
 export function checkPathTemplate(text: string): string | undefined {
@@ -75,8 +75,8 @@ export function renderPath(text: string, cluster: TemplateCluster): RenderedPath
   if (missing.length > 0) {
     return { ok: false, message: `path: cluster ${cluster.name} has no ${missing.join(", ")}; set it on the Cluster` };
   }
-  if (path.length > MAX_PATH) {
-    const message = `path: has ${path.length} characters for cluster ${cluster.name}; expected at most ${MAX_PATH}: shorten it, or the values that it is made of`;
+  if (path.length > maxPath) {
+    const message = `path: has ${path.length} characters for cluster ${cluster.name}; expected at most ${maxPath}: shorten it, or the values that it is made of`;
     return { ok: false, message };
   }
   if (path === "" || escapes.test(path)) {

@@ -52,8 +52,8 @@ const annotation = {
 const maxAttempted = 20;
 
 const tokenForm = /^[0-9A-Za-z_-]{1,64}$/;
-const MAX_OWNER = 200;
-const MAX_REVISION = 300;
+const maxOwner = 200;
+const maxRevision = 300;
 const digestForm = /^sha256:[0-9a-f]{1,64}$/;
 
 /** Who works on which Sync, as of which assignment: written to the cluster before anything else is. */
@@ -253,7 +253,7 @@ const recovery =
   "starling recover --all --dry-run shows what the clusters have, and without --dry-run goes on from there";
 
 function foreign(known: ParentRecord, owner: string, message: string): ParentRefusal {
-  const remembered = { ...rememberedOf(known), owner: foreignText(owner, MAX_OWNER) };
+  const remembered = { ...rememberedOf(known), owner: foreignText(owner, maxOwner) };
   const remedy = `if that one is gone: starling recover --all --from ${quoted(remembered.owner)}`;
   return { kind: "refuse", reason: "ForeignOwner", message: `${message}; ${remedy}`, remembered };
 }
@@ -273,7 +273,7 @@ function rememberedOf(known: ParentRecord): Remembered {
     fence,
     ...(token === undefined || !tokenForm.test(token) ? {} : { token }),
     ...(renderDigest === undefined || !digestForm.test(renderDigest) ? {} : { renderDigest }),
-    ...(revision === undefined ? {} : { revision: foreignText(revision, MAX_REVISION) }),
+    ...(revision === undefined ? {} : { revision: foreignText(revision, maxRevision) }),
     ...(inventory === undefined || !digestForm.test(inventory) ? {} : { inventory }),
   };
 }

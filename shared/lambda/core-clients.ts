@@ -5,9 +5,9 @@ import { SQSClient } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
 /** Unless told, the SDK waits for ever: one dead connection would cost a function all of its time. */
-const CONNECT_MS = 3_000;
+const connectMs = 3_000;
 /** Of silence, not of the whole answer. */
-const SILENCE_MS = 10_000;
+const silenceMs = 10_000;
 /** A queue that is polled is silent for up to 20 s, and a function that was invoked for as long as it may take. */
 const longSilencesMs: Readonly<Record<string, number>> = { sqs: 30_000, lambda: 120_000 };
 
@@ -52,8 +52,8 @@ export function clientConfig<Service extends string>(service: Service, options: 
       ? {}
       : { region: options.region, credentials: options.credentials, endpoint: options.endpoints[service] }),
     requestHandler: {
-      connectionTimeout: CONNECT_MS,
-      socketTimeout: longSilencesMs[service] ?? SILENCE_MS,
+      connectionTimeout: connectMs,
+      socketTimeout: longSilencesMs[service] ?? silenceMs,
     },
   };
 }

@@ -6,7 +6,7 @@ const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const defaultPorts: Readonly<Record<string, string>> = { "http:": "80", "https:": "443", "ssh:": "22", "git:": "9418" };
 
 /** It is a partition's key with `REPO#` before it, of which DynamoDB takes 2,048 bytes. */
-const MAX_ADDRESS_BYTES = 2000;
+const maxAddressBytes = 2000;
 
 /** `git@github.com:acme/app.git`; a Windows path or a URL with a scheme is none. */
 const scpForm = /^(?:[^@/:\s]+@)?([^@/:\s]{2,}|\[[0-9a-fA-F:]+\]):(?!\/\/)(.+)$/;
@@ -37,7 +37,7 @@ export function checkGitUrl(text: string): string | undefined {
   if (url.search !== "" || url.hash !== "") return "has a query or a fragment; give branch or tag in ref instead";
   if (/^\/*$/.test(url.pathname)) return "names a host but no repository";
   if (normaliseGitUrl(text) === undefined)
-    return `is longer than ${MAX_ADDRESS_BYTES} bytes; use the repository's own address`;
+    return `is longer than ${maxAddressBytes} bytes; use the repository's own address`;
   return undefined;
 }
 
@@ -70,5 +70,5 @@ function join(host: string, path: string): string | undefined {
   const repository = path.slice(start, end).replace(/\.git$/i, "");
   if (repository === "") return undefined;
   const address = `${host}/${repository}`.toLowerCase();
-  return new TextEncoder().encode(address).length > MAX_ADDRESS_BYTES ? undefined : address;
+  return new TextEncoder().encode(address).length > maxAddressBytes ? undefined : address;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import { type Stack, startStack } from "#local/machine/stack.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { rounded } from "#test/bench/figures.ts";
 import { RawCluster } from "#test/bench/kube-requests.ts";
@@ -12,9 +12,9 @@ import { serverVersion } from "#test/bench/server-version.ts";
 
 const defaultSizes = [10, 100, 300] as const;
 /** AWS ticks once a minute; a rollout that needed it more often would hide lost messages. */
-const TICK_MS = 60_000;
-const LONGEST_MS = 600_000;
-const LOOK_EVERY_MS = 500;
+const tickMs = 60_000;
+const longestMs = 600_000;
+const lookEveryMs = 500;
 
 interface Fanout extends Figures {
   readonly clusters: number;
@@ -59,7 +59,7 @@ function total(of: Fanout | undefined): number {
 
 async function measure(clusters: number): Promise<{ readonly version: string; readonly figures: Fanout }> {
   const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
-  const stack = await startStack({ repositories: scratch, tickEveryMs: TICK_MS, capacity: "measured" });
+  const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, capacity: "measured" });
   try {
     await registerClusters(
       Array.from({ length: clusters }, (_, index) => ({ connection: stack.clusters.addCluster(`c-${index}`) })),
@@ -135,15 +135,15 @@ function sum(calls: Readonly<Record<string, number>>, wanted: (operation: string
 
 async function rollOut(stack: Stack, number: number): Promise<void> {
   if (number === 1) await stack.session.apply(fleetDocuments(stack));
-  const deadline = performance.now() + LONGEST_MS;
+  const deadline = performance.now() + longestMs;
   while (performance.now() < deadline) {
     const { status } = await stack.session.call<GroupAnswer>("GET", "/v1/namespaces/bench/syncgroups/app");
     if (status?.rollout === number && status.state === "Complete") return;
     if (status?.state === "Halted") throw new Error(`rollout ${number} halted`);
-    await sleep(LOOK_EVERY_MS);
+    await sleep(lookEveryMs);
     looks++;
   }
-  throw new Error(`rollout ${number} did not end in ${LONGEST_MS / 1000} s`);
+  throw new Error(`rollout ${number} did not end in ${longestMs / 1000} s`);
 }
 
 interface GroupAnswer {
@@ -154,9 +154,9 @@ function fleetDocuments(stack: Stack): readonly unknown[] {
   const metadata = { name: "app", namespace: "bench" };
   const git = { ...stack.gitSpec(stack.git.url("app")), ref: { branch: "main" } };
   return [
-    { apiVersion: API_VERSION, kind: "Source", metadata, spec: { git, interval: "1h" } },
+    { apiVersion: ourApiVersion, kind: "Source", metadata, spec: { git, interval: "1h" } },
     {
-      apiVersion: API_VERSION,
+      apiVersion: ourApiVersion,
       kind: "SyncGroup",
       metadata,
       spec: {

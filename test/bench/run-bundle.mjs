@@ -3,7 +3,7 @@
  * lets it work on an event where one is given, and prints what that took. JavaScript, so that no type is stripped here.
  */
 
-const SAMPLE_EVERY_MS = 10;
+const sampleEveryMs = 10;
 const [bundle, event] = process.argv.slice(2);
 
 const before = process.cpuUsage();
@@ -20,7 +20,7 @@ const sample = () => {
 };
 let ms = 0;
 if (event !== undefined) {
-  const sampling = setInterval(sample, SAMPLE_EVERY_MS);
+  const sampling = setInterval(sample, sampleEveryMs);
   const deadline = performance.now() + 900_000;
   const context = { awsRequestId: "bench", getRemainingTimeInMillis: () => deadline - performance.now() };
   const begun = performance.now();

@@ -10,7 +10,7 @@ import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { tokensOf } from "#shared/fleet/rows/lineage.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Inventory, readInventory } from "#shared/kube/inventory.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
@@ -58,7 +58,7 @@ export class BenchWorker {
     const row: ClusterRow = {
       ...keys.cluster(cluster),
       type: "Cluster",
-      schema: ROW_SCHEMA,
+      schema: rowSchema,
       version: 1,
       uid: randomUUID(),
       name: cluster,
@@ -83,7 +83,7 @@ export class BenchWorker {
       ...before,
       ...this.#key(),
       type: "SyncOnCluster",
-      schema: ROW_SCHEMA,
+      schema: rowSchema,
       version: (before?.version ?? 0) + 1,
       cluster,
       namespace,

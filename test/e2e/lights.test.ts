@@ -1,6 +1,6 @@
 /** What commands say while something is not yet, or not at all, as it should be. */
 import { describe, expect, test } from "vitest";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { groupDocument, yaml } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { storyTargets } from "#test/support/fleet-targets.ts";
@@ -17,7 +17,7 @@ const source = { paths: ["deploy", "own"] };
 const template = { name: "app", source: "app", path: "own" };
 
 function syncDocument(name: string, spec: Readonly<Record<string, unknown>>) {
-  return { apiVersion: API_VERSION, kind: "Sync", metadata: { name, namespace }, spec: { source: "app", ...spec } };
+  return { apiVersion: ourApiVersion, kind: "Sync", metadata: { name, namespace }, spec: { source: "app", ...spec } };
 }
 
 /** The commands to type next, without what is said beside them; those that leave a word to be filled in are no commands. */

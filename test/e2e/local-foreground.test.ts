@@ -30,7 +30,7 @@ async function ended(child: ChildProcess): Promise<Ran> {
   return { code: code ?? signal, out, err };
 }
 
-/** `starling LINE` as its entry under an older Node runs it: with a channel to whoever started test. */
+/** `starling LINE` as its entry under an older Node runs it: with a channel to whoever started it. */
 async function start(line: string): Promise<{ readonly child: ChildProcess; readonly end: Promise<Ran> }> {
   const child = spawn(process.execPath, [main, ...line.split(" ")], {
     cwd: home,

@@ -103,7 +103,7 @@ async function pushOn(world: World): Promise<string> {
   }
 }
 
-/** One command: what it shows first, that nothing was written before it, and that everything is in sync after test. */
+/** One command: what it shows first, that nothing was written before it, and that everything is in sync after it. */
 async function recovers(world: World, commit: string): Promise<void> {
   const cli = openWorldCli(world);
   try {
@@ -207,7 +207,7 @@ test("a table that was lost finds its objects again", { timeout: 500_000 }, asyn
     await world.apply(...documents(world));
     await untilRefused(world);
     expect(await contents(world)).toEqual(before);
-    // Meanwhile something left git: it is pruned, though no row ever knew test.
+    // Meanwhile something left git: it is pruned, though no row ever knew it.
     const commit = await world.push("app", { "app/d.yaml": null });
     await recovers(world, commit);
     const { "c1 d": _1, "c2 d": _2, "c3 d": _3, ...kept } = uidsIn(before);

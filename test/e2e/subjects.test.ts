@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { storyTargets } from "#test/support/fleet-targets.ts";
@@ -30,7 +30,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
     withWebWorld(besideOwn, async (world, commit) => {
       await world.untilInSync("web", commit);
       await world.apply({
-        apiVersion: API_VERSION,
+        apiVersion: ourApiVersion,
         kind: "Sync",
         metadata: { name: "own", namespace },
         spec: { cluster: "all-2", source: "app", path: "own" },
@@ -81,7 +81,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
           const { metadata, spec } = await world.cluster(name);
           const labelled = { name, labels: metadata.labels };
           await world.apply({
-            apiVersion: API_VERSION,
+            apiVersion: ourApiVersion,
             kind: "Cluster",
             metadata: labelled,
             spec: { ...spec, values: { color } },

@@ -1,6 +1,6 @@
 /** What a busy day is about: two groups that meet on clusters, a Sync of somebody's own, and what git has for them. */
 import { parseJson } from "#shared/base/json.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { groupDocument, namespaceManifest, ringStages, sourceDocument, yaml } from "#test/support/e2e-documents.ts";
 import { type NewCluster, namespace, type World } from "#test/support/e2e-world.ts";
 
@@ -57,7 +57,7 @@ export function toolsDocument() {
 /** @param seconds - as for the group. */
 export function ownDocument(seconds = shortest) {
   return {
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind: "Sync",
     metadata: { name: "own", namespace },
     spec: { cluster: "c1", source: "app", path: "own", apply: { interval: `${seconds}s` } },

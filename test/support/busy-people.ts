@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { ApiAnswer } from "#local/machine/api-session.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 
 interface Said {
@@ -63,7 +63,7 @@ function intervalsIn(spec: unknown): readonly string[] {
 export async function label(world: World, name: string, labels: Readonly<Record<string, string>>): Promise<void> {
   const { metadata, spec } = await world.cluster(name);
   await world.apply({
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind: "Cluster",
     metadata: { name, labels: { ...metadata.labels, ...labels } },
     spec,

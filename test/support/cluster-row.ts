@@ -1,7 +1,7 @@
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 const endpointSpec: ClusterSpec = { endpoint: { server: "https://c1.example.com", token: { secret: "c1" } } };
 
@@ -10,7 +10,7 @@ export function clusterRow(spec: ClusterSpec = endpointSpec): ClusterRow {
   return {
     ...keys.cluster("c1"),
     type: "Cluster",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     uid: "uid-c1",
     name: "c1",

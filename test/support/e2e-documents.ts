@@ -1,6 +1,6 @@
 /** Documents and manifests that the end-to-end tests have in common. */
 import type { z } from "zod";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { type NewCluster, namespace } from "#test/support/e2e-world.ts";
@@ -9,11 +9,11 @@ export type SourceInput = z.input<typeof sourceSpec>;
 export type GroupInput = z.input<typeof syncGroupSpec>;
 
 export function sourceDocument(name: string, spec: SourceInput) {
-  return { apiVersion: API_VERSION, kind: "Source", metadata: { name, namespace }, spec };
+  return { apiVersion: ourApiVersion, kind: "Source", metadata: { name, namespace }, spec };
 }
 
 export function groupDocument(name: string, spec: GroupInput) {
-  return { apiVersion: API_VERSION, kind: "SyncGroup", metadata: { name, namespace }, spec };
+  return { apiVersion: ourApiVersion, kind: "SyncGroup", metadata: { name, namespace }, spec };
 }
 
 /** `counts.canary` clusters canary-1, canary-2 and so on, labelled with their ring. */

@@ -1,7 +1,7 @@
 /** The TCP ports that a process and its descendants listen on, as Linux tells it. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-const LISTEN = "0A";
+const listen = "0A";
 
 export function listeningPorts(pid: number): readonly number[] {
   const inodes = new Set(familyOf(pid).flatMap(socketsOf));
@@ -10,7 +10,7 @@ export function listeningPorts(pid: number): readonly number[] {
   );
   const ports = lines.flatMap((line) => {
     const [, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);
-    return state === LISTEN && inodes.has(inode) ? [Number.parseInt(local.split(":")[1] ?? "", 16)] : [];
+    return state === listen && inodes.has(inode) ? [Number.parseInt(local.split(":")[1] ?? "", 16)] : [];
   });
   return [...new Set(ports)].sort((left, right) => left - right);
 }

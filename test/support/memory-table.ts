@@ -6,9 +6,9 @@ import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-r
 import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
 
 /** What DynamoDB takes in one transaction. */
-const MOST_WRITES = 100;
+const mostWrites = 100;
 /** A page of DynamoDB ends at a megabyte, wherever that is: code that reads only one is seen with three rows. */
-const PAGE_ITEMS = 2;
+const fewestPageItems = 2;
 
 /**
  * The table in memory, held to the same contract suite as DynamoDB. Rows are copied on the way in and out. Its pages are
@@ -21,7 +21,7 @@ export class MemoryTable implements Table {
   readonly #orders = new Map<string, readonly unknown[]>();
 
   /** @param options.pageItems - for large fleets, of which two at a time would take too long. */
-  constructor({ pageItems = PAGE_ITEMS }: { readonly pageItems?: number } = {}) {
+  constructor({ pageItems = fewestPageItems }: { readonly pageItems?: number } = {}) {
     this.#pageItems = pageItems;
   }
 
@@ -64,7 +64,7 @@ export class MemoryTable implements Table {
   }
 
   async write(writes: readonly Write[]): Promise<void> {
-    if (writes.length > MOST_WRITES) throw new Error(`a transaction has at most ${MOST_WRITES} writes`);
+    if (writes.length > mostWrites) throw new Error(`a transaction has at most ${mostWrites} writes`);
     const rows = new Set(writes.map((write) => keyText(keyOf(write))));
     if (rows.size < writes.length) throw new Error("a transaction names each row at most once");
     refuseLargeRows(writes);

@@ -9,7 +9,7 @@ import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { HeadRow, RenderingRow, RolloutRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Log, Metrics, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -67,7 +67,7 @@ export class PlannerWorld {
     const row: FleetRow = {
       ...keys.fleet(name),
       type: "Fleet",
-      schema: ROW_SCHEMA,
+      schema: rowSchema,
       version: 1,
       name,
       uid: more.uid ?? name,
@@ -261,7 +261,7 @@ function failed(failure: string | { readonly message: string; readonly restsUnti
 
 function objectParts(name: string) {
   return {
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     namespace: subject.namespace,
     name,
     uid: name,

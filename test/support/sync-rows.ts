@@ -1,6 +1,6 @@
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Desired, Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
@@ -48,7 +48,7 @@ export function syncRowOf(
   return {
     ...keys.sync(cluster, subject.namespace, name),
     type: "SyncOnCluster",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     cluster,
     namespace: subject.namespace,

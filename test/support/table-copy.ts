@@ -4,7 +4,7 @@ import type { Row } from "#shared/fleet/rows/row.ts";
 import type { World } from "#test/support/e2e-world.ts";
 
 /** More than the weather lets fail in a row. */
-const TRIES = 20;
+const maxTries = 20;
 
 /** Puts the rows in the place of all that are there; an empty list is a table that was lost. */
 export async function restoreTable({ machine, ...world }: Pick<World, "machine" | "rows">, rows: readonly Row[]) {
@@ -24,7 +24,7 @@ async function inTheEnd(write: () => Promise<unknown>): Promise<void> {
       await write();
       return;
     } catch (error) {
-      if (attempt === TRIES) throw error;
+      if (attempt === maxTries) throw error;
     }
   }
 }

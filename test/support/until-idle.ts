@@ -2,7 +2,7 @@ import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import type { World } from "#test/support/e2e-world.ts";
 
 /** Longer than the proxy of an everyday world holds a message back, in polls. */
-const POLLS = 3;
+const polls = 3;
 
 /**
  * Until nothing is under way: what is due was told, no message waits to be worked on, and no function works. What
@@ -16,7 +16,7 @@ export async function untilIdle(world: World): Promise<void> {
     const isStill = before === sent && (await waiting(world)) === 0 && running(world) === 0;
     sent = messagesSent(world);
     idle = isStill && sent === before ? idle + 1 : 0;
-    return idle >= POLLS;
+    return idle >= polls;
   });
 }
 

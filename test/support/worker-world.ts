@@ -8,7 +8,7 @@ import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
-import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { BlobStore, Log, Table } from "#shared/ports.ts";
@@ -61,7 +61,7 @@ export class WorkerWorld {
       ...before,
       ...keys.sync("c1", "tests", name),
       type: "SyncOnCluster",
-      schema: ROW_SCHEMA,
+      schema: rowSchema,
       version: (before?.version ?? 0) + 1,
       cluster: "c1",
       namespace: "tests",
@@ -101,7 +101,7 @@ export class WorkerWorld {
     const subject: UserSyncRow = {
       ...keys.object("tests", "Sync", name),
       type: "Sync",
-      schema: ROW_SCHEMA,
+      schema: rowSchema,
       version: 1,
       uid: `uid-of-${name}`,
       namespace: "tests",
@@ -129,7 +129,7 @@ export class WorkerWorld {
     const row: BrakeRow = {
       ...keys.brake,
       type: "Brake",
-      schema: ROW_SCHEMA,
+      schema: rowSchema,
       version: 1,
       freezes: [],
       lifted: [],

@@ -17,9 +17,9 @@ import type { SecretReader } from "#shared/ports.ts";
  * Connections kept in one process. One that makes room is not closed, because work on it may be under way: its idle
  * sockets are closed by the server.
  */
-const KEPT = 1000;
+const keptClusters = 1000;
 /** Kinds that they know together, of some 500 bytes each: what one cluster serves must not take the room of all. */
-const KEPT_KINDS = 100_000;
+const keptKinds = 100_000;
 
 export interface ConnectorPorts {
   readonly secrets: SecretReader;
@@ -61,7 +61,7 @@ export class KubeConnector implements ClusterConnector {
   #makeRoom(newest: string): void {
     let kinds = [...this.#kept.values()].reduce((sum, { connection }) => sum + connection.keptKinds, 0);
     for (const [id, { connection }] of this.#kept) {
-      if (id === newest || (this.#kept.size <= KEPT && kinds <= KEPT_KINDS)) return;
+      if (id === newest || (this.#kept.size <= keptClusters && kinds <= keptKinds)) return;
       kinds -= connection.keptKinds;
       this.#kept.delete(id);
     }

@@ -4,16 +4,16 @@ import type { Begun } from "#shared/fleet/rows/lease-row.ts";
 import type { Log, Table } from "#shared/ports.ts";
 
 /** A cluster whose worker died waits for so long. */
-const LEASE_SECONDS = 45;
+const leaseSeconds = 45;
 /** Renewed when less is left. */
-const RENEW_SECONDS = 30;
+const renewSeconds = 30;
 /**
  * With less left nothing is begun in the cluster: clocks that are 3 s off to either side disagree by 6 s, and what was
  * begun has to end.
  */
-const QUIET_SECONDS = 15;
+const quietSeconds = 15;
 /** By the machine's clock, whatever pace ours has. */
-const LOOK_EVERY_MS = 250;
+const lookEveryMs = 250;
 
 export interface HoldingPorts {
   readonly table: Table;
@@ -32,7 +32,7 @@ export class LeaseLost extends Error {
 
 /** When a lease that is taken or renewed now ends: never long after the invocation that holds it. */
 export function leaseEnd(now: Date, invocationEnd: Date): Date {
-  return new Date(Math.min(now.getTime() + LEASE_SECONDS * 1000, invocationEnd.getTime() + QUIET_SECONDS * 1000));
+  return new Date(Math.min(now.getTime() + leaseSeconds * 1000, invocationEnd.getTime() + quietSeconds * 1000));
 }
 
 /**
@@ -53,7 +53,7 @@ export class HeldLease {
     this.#lease = lease;
     this.#invocationEnd = invocationEnd;
     this.#ports = ports;
-    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
+    this.#timer = setInterval(() => this.#look(), lookEveryMs);
     this.#timer.unref();
   }
 
@@ -68,11 +68,11 @@ export class HeldLease {
 
   /** To be called before anything is begun in the cluster. @throws LeaseLost */
   async ensure(): Promise<void> {
-    if (this.#has(QUIET_SECONDS)) return;
+    if (this.#has(quietSeconds)) return;
     await this.#renew("keep").catch((cause: unknown) => {
       throw new LeaseLost(this.#lease, cause);
     });
-    if (this.#has(QUIET_SECONDS)) return;
+    if (this.#has(quietSeconds)) return;
     throw new LeaseLost(this.#lease);
   }
 
@@ -93,7 +93,7 @@ export class HeldLease {
       clearInterval(this.#timer);
       return;
     }
-    if (this.#has(RENEW_SECONDS) || this.#renewing !== undefined) return;
+    if (this.#has(renewSeconds) || this.#renewing !== undefined) return;
     // Told, and no more: whoever wants to write finds out by himself.
     this.#renew("keep").catch((error: unknown) => this.#ports.log.warn("a lease was not renewed", { error }));
   }

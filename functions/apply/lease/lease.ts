@@ -8,11 +8,11 @@ import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, later, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
-import { ROW_SCHEMA, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import { type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Condition, RowUpdate, Table, Write } from "#shared/ports.ts";
 
 /** A lease that nobody gave back is looked at so long after its end: clocks differ. */
-const OVERDUE_SECONDS = 5;
+const overdueSeconds = 5;
 
 export interface Lease {
   readonly key: RowKeyOf<"Lease">;
@@ -37,7 +37,7 @@ export async function acquireLease(cluster: string, wish: LeaseWish, table: Tabl
   const isFree: Condition = { attribute: "leaseUntil", absent: true };
   const free = await take(key, { wish, when: [isFree] }, table);
   if (free !== undefined) return free;
-  const found = await table.update({ update: key, set: { schema: ROW_SCHEMA }, add: { wanted: 1 } });
+  const found = await table.update({ update: key, set: { schema: rowSchema }, add: { wanted: 1 } });
   const now = wish.now.toISOString();
   if (found.leaseUntil !== undefined && found.leaseUntil >= now) return undefined;
   const given = await take(key, { wish, when: [isFree, { attribute: "leaseUntil", lessThan: now }] }, table);
@@ -54,7 +54,7 @@ async function take(
   try {
     const row = await table.update({
       update: key,
-      set: { type: "Lease", schema: ROW_SCHEMA, owner, leaseUntil: until.toISOString() },
+      set: { type: "Lease", schema: rowSchema, owner, leaseUntil: until.toISOString() },
       add: { fence: 1, wanted: 0, version: 1 },
       remove: [...note, ...timerAttributes],
       // It may have been given before, and the answer was lost: the SDK asks again.
@@ -117,7 +117,7 @@ export async function renewLease(
   try {
     const row = await table.update({
       update: lease.key,
-      set: { leaseUntil: until.toISOString(), ...noted, ...dueAttributes(lease.key, later(until, OVERDUE_SECONDS)) },
+      set: { leaseUntil: until.toISOString(), ...noted, ...dueAttributes(lease.key, later(until, overdueSeconds)) },
       add: { wanted: 0 },
       ...(begun === undefined ? { remove: ["begun"] } : {}),
       when: [{ attribute: "owner", equals: lease.owner }],

@@ -10,7 +10,7 @@ import { type Standing, type Withheld, withheldFrom } from "#shared/fleet/sync/w
 import type { Table } from "#shared/ports.ts";
 
 /** In a phase that writes for longer, the rows are read again after so long. */
-const STALE_SECONDS = 15;
+const staleSeconds = 15;
 
 /** Thrown at the door of a cluster at whoever wants to write there all the same. */
 export class WriteWithheld extends Error {
@@ -99,7 +99,7 @@ export class WriteGate {
     await this.#lease.ensure();
     const now = this.#ports.clock.now();
     const known = this.#known;
-    const isFresh = known !== undefined && now.getTime() - known.at.getTime() < STALE_SECONDS * 1000;
+    const isFresh = known !== undefined && now.getTime() - known.at.getTime() < staleSeconds * 1000;
     const withheld = isFresh ? withheldFrom(attempt, known.standing, now) : await this.ask(attempt);
     if (withheld !== undefined) throw new WriteWithheld(withheld);
     // Reading may have taken long.

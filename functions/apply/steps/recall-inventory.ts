@@ -7,7 +7,7 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Inventory } from "#shared/kube/inventory.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 
-const MAX_NAMED = 3;
+const maxNamed = 3;
 
 export interface Recalled {
   /** Its row has no inventory where that was lost: what is saved next is stored, whatever its digest. */
@@ -47,7 +47,7 @@ async function rebuilt(context: VerbContext, why: StarlingError): Promise<Recall
   const unlisted =
     unread.length === 0
       ? ""
-      : `; ${unread.slice(0, MAX_NAMED).join(", ")}${unread.length > MAX_NAMED ? " and others" : ""} may not be listed`;
+      : `; ${unread.slice(0, maxNamed).join(", ")}${unread.length > maxNamed ? " and others" : ""} may not be listed`;
   const message = `the inventory was lost (${why.message}) and is rebuilt from ${members} members in the cluster; ${unproven} others carry its marks and are in no known rendering${unlisted}`;
   const told = { at: ports.clock.now().toISOString(), reason: why.code, message, members, foreign: unproven };
   ports.log.warn("an inventory was rebuilt", { sync: row.name, cluster: row.cluster, ...told });

@@ -12,9 +12,9 @@ import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
 /** Of text; parsed it is about four times as much. Renderings are shared by clusters with the same inputs. */
-const CACHED_RENDERING_BYTES = 24 * 1024 * 1024;
+const cachedRenderingBytes = 24 * 1024 * 1024;
 /** Of half a kilobyte each. An inventory is read again at every look at its Sync. */
-const CACHED_ENTRIES = 100_000;
+const cachedEntries = 100_000;
 
 interface BlobCache {
   readonly renderings: LRUCache<string, readonly ManifestObject[]>;
@@ -25,9 +25,9 @@ const caches = new WeakMap<BlobStore, BlobCache>();
 
 function cacheOf(blobs: BlobStore): BlobCache {
   const cache = caches.get(blobs) ?? {
-    renderings: new LRUCache<string, readonly ManifestObject[]>({ maxSize: CACHED_RENDERING_BYTES }),
+    renderings: new LRUCache<string, readonly ManifestObject[]>({ maxSize: cachedRenderingBytes }),
     inventories: new LRUCache<string, Inventory>({
-      maxSize: CACHED_ENTRIES,
+      maxSize: cachedEntries,
       sizeCalculation: ({ entries }) => Math.max(1, entries.length),
     }),
   };

@@ -9,9 +9,9 @@ import { describeObject, objectIdKey, placesOf } from "#shared/kube/object-id.ts
 import { undoing } from "#shared/kube/undone-fields.ts";
 
 /** So often the same fields of an object are put back. */
-const MAX_CORRECTIONS = 5;
+const maxCorrections = 5;
 /** So often an object is put back, whatever was undone: one that two others take turns at never settles either. */
-const MAX_IN_ALL = 10;
+const maxInAll = 10;
 
 type Undone = NonNullable<InventoryEntry["undone"]>;
 
@@ -39,7 +39,7 @@ export function isLeftAway({ undone }: Pick<InventoryEntry, "undone">, how: "mis
 }
 
 function isLeftAlone({ state, rounds, inAll }: Undone, now: string): boolean {
-  return inAll >= MAX_IN_ALL || (state === now && rounds >= MAX_CORRECTIONS);
+  return inAll >= maxInAll || (state === now && rounds >= maxCorrections);
 }
 
 function messageOf({ by, fields, rounds, inAll }: Undone, { how }: DriftedObject): string {
@@ -52,7 +52,7 @@ function messageOf({ by, fields, rounds, inAll }: Undone, { how }: DriftedObject
   const remedy = scaled
     ? "leave replicas out of the manifest where a HorizontalPodAutoscaler, or who else it is, scales it"
     : "leave them out of the manifest, or end what the other does";
-  const isOne = rounds >= MAX_CORRECTIONS;
+  const isOne = rounds >= maxCorrections;
   const undoes = isOne ? `${by} undoes ${fields}` : `several undo it, ${by} last with ${fields},`;
   return `${undoes} each time, and after ${isOne ? rounds : inAll} corrections it is left alone; ${remedy}; a reconcile puts it back`;
 }

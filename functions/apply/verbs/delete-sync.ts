@@ -14,7 +14,7 @@ import { changeInventory } from "#shared/kube/inventory.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
-const MAX_NAMED = 3;
+const maxNamed = 3;
 
 /**
  * Deletes every member of the Sync from the cluster, and then its parent object. Called until it says `Gone`; members that
@@ -95,8 +95,8 @@ function unprovenFinding(
   row: SyncRow,
   left: readonly ForeignObject[],
 ): Pick<VerbResult, "phase" | "reason" | "message" | "troubles"> {
-  const names = left.slice(0, MAX_NAMED).map(({ id }) => describeObject(id));
-  const more = left.length > MAX_NAMED ? ` and ${left.length - MAX_NAMED} more` : "";
+  const names = left.slice(0, maxNamed).map(({ id }) => describeObject(id));
+  const more = left.length > maxNamed ? ` and ${left.length - maxNamed} more` : "";
   const remedy = `starling prune sync/${row.name} --cluster ${row.cluster} -n ${row.namespace}`;
   const message = `${names.join(", ")}${more} carry the marks of this Sync and are not recorded; look at them and prune them (${remedy}), or take the label off`;
   return { phase: "Failed", reason: "UnrecordedMembers", message, troubles: [] };

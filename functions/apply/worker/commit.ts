@@ -62,7 +62,7 @@ export async function commitAndRelease(writes: readonly Write[], held: HeldLease
   }
 }
 
-const MAX_REWRITES = 3;
+const maxRewrites = 3;
 
 /**
  * Writes what was observed; where the planner assigned something newer meanwhile, on top of that: what is in the
@@ -79,7 +79,7 @@ async function writeOver(
     try {
       return await table.write(complete(attempt));
     } catch (error) {
-      if (rewrite === MAX_REWRITES || !(isConflict(error) || isRowTooLarge(error))) throw error;
+      if (rewrite === maxRewrites || !(isConflict(error) || isRowTooLarge(error))) throw error;
       attempt = isConflict(error) ? await rebase(attempt, table) : smallerTruth(attempt, error);
       if (attempt.length === 0) return;
     }

@@ -5,12 +5,12 @@ import { deathsAt, nextWork, type SyncRow } from "#shared/fleet/rows/sync-row.ts
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 
 /** So much longer a routine look has to have waited to come before a new assignment. */
-const HEAD_START_SECONDS = 300;
+const headStartSeconds = 300;
 /** Below this a turn is spent on asking a slow cluster who it is. */
-const SHORTEST_TURN_MS = 20_000;
-const MOST_DOUBLINGS = 6;
+const shortestTurnMs = 20_000;
+const mostDoublings = 6;
 /** Sorts after every time. */
-const AFTER_ALL = "~";
+const afterAll = "~";
 
 /**
  * The longest waiting first, new assignments with a head start: neither they nor the routine can keep the other from its
@@ -22,7 +22,7 @@ const AFTER_ALL = "~";
 export function inTurn(due: readonly SyncRow[], now: Date): readonly SyncRow[] {
   const placed = due.map((row) => ({
     row,
-    place: [placeOf(row, now), row.observed?.at ?? AFTER_ALL, nameOf(row)].join(" "),
+    place: [placeOf(row, now), row.observed?.at ?? afterAll, nameOf(row)].join(" "),
   }));
   return placed.sort((a, b) => (a.place < b.place ? -1 : 1)).map(({ row }) => row);
 }
@@ -31,12 +31,12 @@ function placeOf(row: SyncRow, now: Date): string {
   const since = waitingSince(row);
   const deaths = deathsAt(row, now);
   if (deaths === undefined) return since;
-  return later(since > deaths.at ? since : deaths.at, HEAD_START_SECONDS);
+  return later(since > deaths.at ? since : deaths.at, headStartSeconds);
 }
 
 function waitingSince(row: SyncRow): string {
   const { desired, observed } = row;
-  if (observed?.attempt !== desired.attempt) return later(desired.assignedAt, -HEAD_START_SECONDS);
+  if (observed?.attempt !== desired.attempt) return later(desired.assignedAt, -headStartSeconds);
   return nextWork(row) ?? observed.at;
 }
 
@@ -56,7 +56,7 @@ export function endOfTurn(
   const now = run.now.getTime();
   const { desired, observed } = row;
   const wasShort = observed?.attempt === desired.attempt && observed.reason === outOfTime.reason;
-  const doublings = wasShort ? Math.min(observed.tries + 1, MOST_DOUBLINGS) : 0;
-  const shareMs = Math.max((run.deadline.getTime() - now) / run.waiting, SHORTEST_TURN_MS * 2 ** doublings);
+  const doublings = wasShort ? Math.min(observed.tries + 1, mostDoublings) : 0;
+  const shareMs = Math.max((run.deadline.getTime() - now) / run.waiting, shortestTurnMs * 2 ** doublings);
   return new Date(Math.min(now + shareMs, run.deadline.getTime()));
 }

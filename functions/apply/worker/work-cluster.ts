@@ -24,12 +24,12 @@ import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 /** Kept back at the end of an invocation for the last writes. */
-const RESERVE_MS = 10_000;
+const reserveMs = 10_000;
 /** A lost delayed message is noticed so long after the look it was for. */
-const WATCHDOG_SECONDS = 30;
-const MAX_PASSES = 10;
+const watchdogSeconds = 30;
+const maxPasses = 10;
 /** Most Syncs are ready at the second look: what is on the way is told of only when it takes longer. */
-const TRIES_WITHOUT_REPORT = 1;
+const triesWithoutReport = 1;
 
 /** @param budget.remainingMs - what is left of the invocation. */
 export async function workCluster(
@@ -39,7 +39,7 @@ export async function workCluster(
 ): Promise<void> {
   const started = ports.clock.now();
   const until = new Date(started.getTime() + budget.remainingMs);
-  const deadline = new Date(until.getTime() - Math.min(RESERVE_MS, budget.remainingMs / 2));
+  const deadline = new Date(until.getTime() - Math.min(reserveMs, budget.remainingMs / 2));
   const wish = { owner: ports.ids.unique(), now: started, until: leaseEnd(started, until) };
   const given = await acquireLease(cluster, wish, ports.table);
   if (given === undefined) return;
@@ -48,7 +48,7 @@ export async function workCluster(
   try {
     for (let pass = 1; pass === 1 || (await lease.again()); pass++) {
       const done = await onePass(cluster, { lease, deadline, ports, messages, isFirst: pass === 1 });
-      const last = done.released || pass === MAX_PASSES || ports.clock.now() >= deadline;
+      const last = done.released || pass === maxPasses || ports.clock.now() >= deadline;
       if (last && !done.released) await abandonLease(lease.lease, ports.table);
       if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
       if (last) break;
@@ -218,7 +218,7 @@ function nextRow(outcome: SyncOutcome): SyncRow {
       : {}),
   };
   const polled = held === undefined ? outcome.observed?.nextAt : undefined;
-  return due(next, polled === undefined ? nextWork(next) : later(polled, WATCHDOG_SECONDS), 0);
+  return due(next, polled === undefined ? nextWork(next) : later(polled, watchdogSeconds), 0);
 }
 
 function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] {
@@ -228,7 +228,7 @@ function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] 
   const changed =
     before?.attempt !== observed.attempt || before.phase !== observed.phase || before.reason !== observed.reason;
   const onTheWay = observed.phase === "Applying" || observed.phase === "Verifying";
-  const slow = onTheWay && observed.tries === TRIES_WITHOUT_REPORT;
+  const slow = onTheWay && observed.tries === triesWithoutReport;
   // Somebody waits for the look itself, whatever it found.
   const answers = !onTheWay && observed.handledReconcile !== before?.handledReconcile;
   const told = observed.drift?.at !== before?.drift?.at || observed.rebuilt?.at !== before?.rebuilt?.at;

@@ -13,7 +13,7 @@ import { deathsAt, isOfAnother, type SyncRow, wantsOf } from "#shared/fleet/rows
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
 
 /** So many in a row of workers that had begun nothing else, and it is the Sync. */
-const DEATHS_TO_REST = 3;
+const deathsToRest = 3;
 
 export interface Turn {
   readonly row: SyncRow;
@@ -52,14 +52,14 @@ export function deathAmong(
   const wasAlone = begun?.alone === true;
   const alone = (deathsAt(row, now)?.alone ?? 0) + (wasAlone ? 1 : 0);
   const marked: SyncRow = { ...row, deaths: { wants: wantsOf(row), at: now.toISOString(), alone } };
-  if (!wasAlone || alone < DEATHS_TO_REST) return { row: marked, ...defined({ held: row.held }) };
+  if (!wasAlone || alone < deathsToRest) return { row: marked, ...defined({ held: row.held }) };
   const { observed: _another, ...anew } = marked;
   const known = isOfAnother(marked, identityOf(cluster)) ? anew : marked;
   return { row: marked, observed: observe(known, restFinding(alone, now), { now, fence }) };
 }
 
 function restFinding(deaths: number, now: Date): Finding {
-  const seconds = restSeconds(deaths - DEATHS_TO_REST + 1);
+  const seconds = restSeconds(deaths - deathsToRest + 1);
   const found = `the function apply died ${deaths} times in a row at this Sync, and had begun nothing else`;
   const cause = "it ran out of memory or of time, most likely because the rendering is too large for it";
   const remedy = "split it into several Syncs, or give the function more memory (infra/wiring.ts)";

@@ -10,12 +10,12 @@ export interface PresignedOptions {
 
 /** STS takes its URLs for 15 minutes, whatever their X-Amz-Expires says; S3 for as long as that, at most a week. */
 const stsLifetimeMs = 15 * 60 * 1000;
-const SIGNATURE = "X-Amz-Signature";
+const signature = "X-Amz-Signature";
 const longestSeconds = 7 * 24 * 60 * 60;
 const maxEarlyMs = 5 * 60 * 1000;
 
 export function isPresigned(url: string): boolean {
-  return splitUrl(url).query.some(([name]) => name.toLowerCase() === SIGNATURE.toLowerCase());
+  return splitUrl(url).query.some(([name]) => name.toLowerCase() === signature.toLowerCase());
 }
 
 /**
@@ -53,7 +53,7 @@ export async function verifyPresigned(request: ArrivingRequest, options: Presign
   if (unsigned.length > 0) return refused("unsigned header", `these have to be signed: ${unsigned.join(", ")}`);
   const expected = signatureOf({
     method,
-    url: withoutParameter(url, SIGNATURE),
+    url: withoutParameter(url, signature),
     headers,
     signedHeaders,
     payload: service === "s3" ? "UNSIGNED-PAYLOAD" : sha256(""),
@@ -61,7 +61,7 @@ export async function verifyPresigned(request: ArrivingRequest, options: Presign
     longDate,
     scope: { day, region, service },
   });
-  if (!isEqual(value(SIGNATURE), expected)) {
+  if (!isEqual(value(signature), expected)) {
     return refused("mismatch", "the signature does not match the request");
   }
   const body = await request.body();

@@ -19,12 +19,12 @@ import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-r
 import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
 
 /** DynamoDB takes so many keys in one BatchGetItem. */
-const BATCH_GET_KEYS = 100;
-const SDK_TRIES = 3;
+const batchGetKeys = 100;
+const sdkTries = 3;
 /** Of a call that met a throttle, a transaction conflict or unprocessed items; the last wait is about 3 s. */
 const policy: RetryPolicy = {
   tries: (error) => (error instanceof Unprocessed || isTransient(error) ? 8 : 1),
-  triesIn: (error) => (error instanceof Unprocessed || isConflict(error) ? 1 : SDK_TRIES),
+  triesIn: (error) => (error instanceof Unprocessed || isConflict(error) ? 1 : sdkTries),
   firstWaitMs: 50,
   jitter: "full",
 };
@@ -74,8 +74,8 @@ export class DynamoTable implements Table {
   ): Promise<readonly RowRead<Type, Kept>[]> {
     const distinct = [...new Map(keys.map((key) => [keyText(key), plainKey(key)])).values()];
     const rows: RowRead<Type, Kept>[] = [];
-    for (let start = 0; start < distinct.length; start += BATCH_GET_KEYS) {
-      rows.push(...(await this.#getBatch<Type, Kept>(distinct.slice(start, start + BATCH_GET_KEYS), reading)));
+    for (let start = 0; start < distinct.length; start += batchGetKeys) {
+      rows.push(...(await this.#getBatch<Type, Kept>(distinct.slice(start, start + batchGetKeys), reading)));
     }
     return rows;
   }

@@ -16,11 +16,11 @@ export interface LambdaBuilderOptions {
 }
 
 /** As long as a build may take, and a little: what was not begun by then is refused. */
-const URL_SECONDS = 180;
+const urlSeconds = 180;
 /** Longer than the function may take, shorter than the invocation that waits for it. */
-const INVOKE_MS = 108_000;
+const invokeMs = 108_000;
 /** An answer has a digest or a message; its sender is not trusted with more. */
-const MAX_ANSWER_BYTES = 64 * 1024;
+const maxAnswerBytes = 64 * 1024;
 
 /**
  * Has artifacts rendered by the function `build`, whose role may do nothing. It gets a URL to read this artifact and one
@@ -39,8 +39,8 @@ export class LambdaBuilder implements Builder {
     const get = new GetObjectCommand({ Bucket, Key: blobKeys.artifact(artifactDigest) });
     const put = new PutObjectCommand({ Bucket, Key: staged });
     const [artifactUrl, renderingUrl] = await Promise.all([
-      getSignedUrl(presigner, get, { expiresIn: URL_SECONDS }),
-      getSignedUrl(presigner, put, { expiresIn: URL_SECONDS }),
+      getSignedUrl(presigner, get, { expiresIn: urlSeconds }),
+      getSignedUrl(presigner, put, { expiresIn: urlSeconds }),
     ]);
     const options = render === undefined ? {} : { render };
     const answer = await this.#ask({ artifactDigest, path, ...options, artifactUrl, renderingUrl });
@@ -54,7 +54,7 @@ export class LambdaBuilder implements Builder {
 
   async #ask(job: BuildJob): Promise<BuildAnswer> {
     const { FunctionError, Payload } = await this.#invoke(job);
-    const text = new TextDecoder().decode(Payload?.subarray(0, MAX_ANSWER_BYTES));
+    const text = new TextDecoder().decode(Payload?.subarray(0, maxAnswerBytes));
     if (FunctionError !== undefined) throw broken(endOf(text));
     const parsed = buildAnswer.safeParse(parseLeniently(text));
     if (!parsed.success) throw broken("its answer is none");
@@ -69,7 +69,7 @@ export class LambdaBuilder implements Builder {
       TenantId: job.artifactDigest,
       Payload: new TextEncoder().encode(JSON.stringify(job)),
     });
-    const abortSignal = AbortSignal.timeout(INVOKE_MS);
+    const abortSignal = AbortSignal.timeout(invokeMs);
     try {
       return await lambda.send(command, { abortSignal }).catch((error: unknown) => {
         // The SDK leaves it to its caller to ask again in the next session when the one it signed with has ended.

@@ -1,6 +1,6 @@
 import { StarlingError } from "#shared/base/errors.ts";
 import { rowTypeOf } from "#shared/fleet/rows/keys.ts";
-import { type NewerRow, newerRowText, ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { type NewerRow, newerRowText, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 
 /**
@@ -15,7 +15,7 @@ export function readableRow<Type extends RowType, Kept extends Newer = undefined
   const { pk, sk, schema, type } = item as Readonly<Record<string, unknown>>;
   const key = { pk: String(pk), sk: String(sk) };
   const expected = rowTypeOf(key);
-  const isOfNewer = typeof schema === "number" && schema > ROW_SCHEMA;
+  const isOfNewer = typeof schema === "number" && schema > rowSchema;
   const isAsExpected = expected === undefined || (type === expected && typeof schema === "number");
   if (isAsExpected && !isOfNewer) return item as RowRead<Type, Kept>;
   const row: NewerRow = { ...key, type: "Newer", schema: Number(schema ?? 0), version: 0 };

@@ -1,6 +1,6 @@
 import { StarlingError } from "#shared/base/errors.ts";
 import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
-import { largestAttributes, MAX_ROW_BYTES, rowBytes } from "#shared/fleet/rows/row-size.ts";
+import { largestAttributes, maxRowBytes, rowBytes } from "#shared/fleet/rows/row-size.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** Before anything of a transaction is written. @throws StarlingError `RowTooLarge` */
@@ -14,12 +14,12 @@ export function refuseLargeRows(writes: readonly Write[]): void {
 /** @throws StarlingError `RowTooLarge` */
 export function refuseLargeRow(row: RowKey): void {
   const bytes = rowBytes(row);
-  if (bytes > MAX_ROW_BYTES) throw rowTooLarge(row, `has ${bytes} bytes, most of them in ${largestAttributes(row)}`);
+  if (bytes > maxRowBytes) throw rowTooLarge(row, `has ${bytes} bytes, most of them in ${largestAttributes(row)}`);
 }
 
 export function rowTooLarge({ pk, sk }: RowKey, size: string): StarlingError {
   return new StarlingError(
-    `row ${keyText({ pk, sk })} ${size}; a row may have ${MAX_ROW_BYTES}: make what is written to it smaller`,
+    `row ${keyText({ pk, sk })} ${size}; a row may have ${maxRowBytes}: make what is written to it smaller`,
     { code: "RowTooLarge", retry: "permanent", data: { row: { pk, sk } } },
   );
 }

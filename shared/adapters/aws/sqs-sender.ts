@@ -8,7 +8,7 @@ import { type Message, type QueueName, type SubjectRef, subjectKey } from "#shar
 import type { MessageSender } from "#shared/ports.ts";
 
 /** SQS takes so many messages in one call. */
-const BATCH = 10;
+const batch = 10;
 /** Of an entry that SQS failed to take; the SDK tries whole calls again by itself. */
 const policy: RetryPolicy = {
   tries: (error) => (error instanceof StarlingError && error.retry === "transient" ? 3 : 1),
@@ -16,7 +16,7 @@ const policy: RetryPolicy = {
   jitter: "full",
 };
 /** SQS takes no longer group; one message with a longer one refuses the whole batch. */
-const LONGEST_GROUP = 128;
+const longestGroup = 128;
 
 /**
  * Sends to the queue each message names, in batches. On the FIFO queue the group is the subject, and the
@@ -38,9 +38,9 @@ export class SqsSender implements MessageSender {
     for (const [queue, group] of byQueue) {
       const QueueUrl = this.#queueUrls[queue];
       if (QueueUrl === undefined) throw new Error(`this function has no queue for "${queue}" messages`);
-      for (let start = 0; start < group.length; start += BATCH) {
+      for (let start = 0; start < group.length; start += batch) {
         try {
-          await this.#sendBatch(QueueUrl, group.slice(start, start + BATCH));
+          await this.#sendBatch(QueueUrl, group.slice(start, start + batch));
         } catch (error) {
           failure ??= error;
         }
@@ -86,5 +86,5 @@ function entryOf(message: Message, id: string) {
 
 function groupOf(subject: SubjectRef): string {
   const key = subjectKey(subject);
-  return key.length <= LONGEST_GROUP ? key : createHash("sha256").update(key).digest("hex");
+  return key.length <= longestGroup ? key : createHash("sha256").update(key).digest("hex");
 }

@@ -17,12 +17,12 @@ export interface PackRequest {
   readonly limits: GitLimits;
 }
 
-const FLUSH = "0000";
-const DELIMITER = "0001";
+const flush = "0000";
+const delimiter = "0001";
 /** Of a sideband packet (gitprotocol-pack): what its first byte says. */
-const PACK_BAND = 1;
-const ERROR_BAND = 3;
-const MAX_SERVER_TEXT = 300;
+const packBand = 1;
+const errorBand = 3;
+const maxServerText = 300;
 
 /**
  * The pack of one commit without its history, as the server sends it: its objects are whole, and none of them is a delta
@@ -73,14 +73,14 @@ function requestV2(request: PackRequest, capabilities: Capabilities): string {
   return [
     packetLine("command=fetch"),
     ...(capabilities["object-format"] === undefined ? [] : [packetLine("object-format=sha1")]),
-    DELIMITER,
+    delimiter,
     packetLine("ofs-delta"),
     packetLine("no-progress"),
     packetLine("deepen 1"),
     ...(canFilter ? [packetLine(filterOf(request))] : []),
     packetLine(`want ${request.oid}`),
     packetLine("done"),
-    FLUSH,
+    flush,
   ].join("");
 }
 
@@ -97,7 +97,7 @@ function requestV0(request: PackRequest, capabilities: Capabilities): string {
     packetLine(`want ${request.oid} ${[...features, ...(canFilter ? ["filter"] : [])].join(" ")}\n`),
     packetLine("deepen 1\n"),
     ...(canFilter ? [packetLine(`${filterOf(request)}\n`)] : []),
-    FLUSH,
+    flush,
     packetLine("done\n"),
   ].join("");
 }
@@ -118,7 +118,7 @@ function isEndOfNegotiation(line: string): boolean {
 function refused(packet: Buffer, { url, oid }: PackRequest): string {
   const line = packet.toString("utf8").replace(/\n$/, "");
   if (!line.startsWith("ERR ")) return line;
-  const said = excerpt(line.slice("ERR ".length), MAX_SERVER_TEXT);
+  const said = excerpt(line.slice("ERR ".length), maxServerText);
   throw new StarlingError(`${url} does not give ${oid}: ${said}; push it, or correct spec.git.ref`, {
     code: "GitRefNotFound",
     retry: "permanent",
@@ -127,10 +127,10 @@ function refused(packet: Buffer, { url, oid }: PackRequest): string {
 
 function collect(packet: Buffer, { request, pack }: { readonly request: PackRequest; readonly pack: ByteCollector }) {
   const [band] = packet;
-  if (band === ERROR_BAND) {
-    throw malformed(`the git server gave up: ${excerpt(packet.toString("utf8", 1), MAX_SERVER_TEXT)}`);
+  if (band === errorBand) {
+    throw malformed(`the git server gave up: ${excerpt(packet.toString("utf8", 1), maxServerText)}`);
   }
-  if (band !== PACK_BAND || pack.add(packet.subarray(1))) return;
+  if (band !== packBand || pack.add(packet.subarray(1))) return;
   throw gitTooLarge(
     `the git server sends more than ${request.limits.maxPackBytes} bytes for one commit`,
     splitRepository,

@@ -39,7 +39,7 @@ export interface GitHttpStream {
 
 const maxRedirects = 3;
 /** Of a listing, that are no references: capabilities and ends. */
-const OTHER_LINES = 100;
+const otherLines = 100;
 
 /**
  * The HTTP of one git operation. isomorphic-git's own plugin follows redirects anywhere and has no limits; this one
@@ -148,7 +148,7 @@ export class GitHttp implements HttpClient {
       if (body.add(chunk)) continue;
       throw gitTooLarge(`the git server lists more than ${maxListingBytes} bytes of references`, fewerRefs);
     }
-    if (hasMoreLines(body.bytes(), 2 * maxRefs + OTHER_LINES)) {
+    if (hasMoreLines(body.bytes(), 2 * maxRefs + otherLines)) {
       throw gitTooLarge(`the git server lists more than ${maxRefs} references`, fewerRefs);
     }
     return body.bytes();

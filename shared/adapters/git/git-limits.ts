@@ -32,20 +32,20 @@ export interface GitLimits {
   readonly timeoutSeconds: number;
 }
 
-const MIB = 1024 * 1024;
+const mib = 1024 * 1024;
 
 export const defaultGitLimits: GitLimits = {
   maxFiles: 20_000,
-  maxContentBytes: 100 * MIB,
+  maxContentBytes: 100 * mib,
   maxPathBytes: 1024,
   maxEntries: 200_000,
-  maxPackBytes: 200 * MIB,
+  maxPackBytes: 200 * mib,
   maxObjects: 250_000,
-  maxObjectBytes: 100 * MIB,
-  maxUnpackedBytes: 1024 * MIB,
-  maxTextBytes: MIB,
+  maxObjectBytes: 100 * mib,
+  maxUnpackedBytes: 1024 * mib,
+  maxTextBytes: mib,
   maxDeltaDepth: 4095,
-  maxListingBytes: 16 * MIB,
+  maxListingBytes: 16 * mib,
   maxRefs: 100_000,
   maxRefNameBytes: 255,
   timeoutSeconds: 60,

@@ -9,16 +9,16 @@ export interface TreeEntry {
   readonly oid: string;
 }
 
-const OID_BYTES = 20;
-const SPACE = 0x20;
+const oidBytes = 20;
+const spaceByte = 0x20;
 
 /** The entries of a tree, one by one: it may be one of millions. @throws StarlingError when it breaks off. */
 export function* treeEntries(tree: Buffer): Generator<TreeEntry> {
   let at = 0;
   while (at < tree.length) {
-    const space = tree.indexOf(SPACE, at);
+    const space = tree.indexOf(spaceByte, at);
     const end = space < 0 ? -1 : tree.indexOf(0, space);
-    const next = end + 1 + OID_BYTES;
+    const next = end + 1 + oidBytes;
     if (end < 0 || next > tree.length) throw malformed("a tree of the repository breaks off");
     yield {
       mode: tree.toString("latin1", at, space),
@@ -58,7 +58,7 @@ export function treeOf(commit: Buffer): string {
   return namedObject(commit, "tree");
 }
 
-const MAX_TEXT = 500;
+const maxText = 500;
 
 /** A commit for people: texts are cut and cleaned, and a time that no calendar has is 1970, as git shows it. */
 export function parseCommit(oid: string, commit: Buffer): GitCommit {
@@ -69,10 +69,10 @@ export function parseCommit(oid: string, commit: Buffer): GitCommit {
   const message = messageAt < 0 ? Buffer.alloc(0) : commit.subarray(messageAt + 2);
   const lineEnd = message.indexOf("\n");
   // No character has more than four bytes.
-  const end = Math.min(lineEnd < 0 ? message.length : lineEnd, MAX_TEXT * 4);
+  const end = Math.min(lineEnd < 0 ? message.length : lineEnd, maxText * 4);
   return {
     oid,
-    subject: excerpt(message.toString("utf8", 0, end), MAX_TEXT),
+    subject: excerpt(message.toString("utf8", 0, end), maxText),
     authorName: author.name,
     authorEmail: author.email,
     committedAt: committer.at.toISOString(),
@@ -92,8 +92,8 @@ function identityOf(line: string): Identity {
   const seconds = Number.parseInt(line.slice(close + 1).trim(), 10);
   const at = new Date(seconds * 1000);
   return {
-    name: excerpt(line.slice(0, Math.max(open, 0)).trim(), MAX_TEXT),
-    email: excerpt(line.slice(open + 1, Math.max(close, open + 1)), MAX_TEXT),
+    name: excerpt(line.slice(0, Math.max(open, 0)).trim(), maxText),
+    email: excerpt(line.slice(open + 1, Math.max(close, open + 1)), maxText),
     at: Number.isNaN(at.getTime()) ? new Date(0) : at,
   };
 }

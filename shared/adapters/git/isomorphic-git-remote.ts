@@ -27,7 +27,7 @@ export interface IsomorphicGitRemoteOptions {
 type Wanted = Parameters<GitRemote["fetchTree"]>[1];
 
 /** Tags that point to tags: more than anybody has, and they are asked for one by one. */
-const MAX_TAG_DEPTH = 10;
+const maxTagDepth = 10;
 
 /**
  * Git over HTTPS without a `git` program, which Lambda's image does not have. isomorphic-git lists (protocol v2: a few
@@ -117,11 +117,11 @@ const refPattern = /^[^\p{Cc} ~^:?*[\\]+$/u;
 /** What a server says becomes a revision, which is shown, and stands in many rows. */
 function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): GitRef {
   const { oid, peeled, target } = ref;
-  const shown = excerpt(ref.ref, MAX_SHOWN_NAME);
+  const shown = excerpt(ref.ref, maxShownName);
   for (const name of [ref.ref, ...(target === undefined ? [] : [target])]) {
     const size = Buffer.byteLength(name);
     if (size > limits.maxRefNameBytes) {
-      const found = `${url} has a reference with a name of ${size} bytes, ${excerpt(name, MAX_SHOWN_NAME)}`;
+      const found = `${url} has a reference with a name of ${size} bytes, ${excerpt(name, maxShownName)}`;
       throw gitTooLarge(`${found}; at most ${limits.maxRefNameBytes} are taken`, fewerRefs);
     }
     if (!refPattern.test(name)) throw malformed(`${url} lists ${shown}, which is no name of a reference`);
@@ -140,12 +140,12 @@ function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): 
   };
 }
 
-const MAX_SHOWN_NAME = 60;
+const maxShownName = 60;
 
 /** The commit that a tag stands for, or that tags of tags do. */
 async function peeled(objects: PackObjects, oid: string): Promise<string> {
   let at = oid;
-  for (let depth = 0; depth <= MAX_TAG_DEPTH; depth++) {
+  for (let depth = 0; depth <= maxTagDepth; depth++) {
     const type = objects.typeOf(at);
     if (type === "tag") {
       at = taggedObject(await objects.read(at, "tag"));
@@ -157,7 +157,7 @@ async function peeled(objects: PackObjects, oid: string): Promise<string> {
       retry: "permanent",
     });
   }
-  throw gitTooLarge(`${oid} is a tag of more than ${MAX_TAG_DEPTH} tags, one of the other`, "tag the commit itself");
+  throw gitTooLarge(`${oid} is a tag of more than ${maxTagDepth} tags, one of the other`, "tag the commit itself");
 }
 
 function commonPrefix(prefixes: readonly string[]): string {
@@ -175,7 +175,7 @@ function authorization(credentials: GitCredentials | undefined): Record<string, 
 }
 
 /** A server's words may be as long as its headers. */
-const MAX_REASON = 300;
+const maxReason = 300;
 
 async function translated<Result>(repository: GitRepository, work: () => Promise<Result>): Promise<Result> {
   try {
@@ -199,7 +199,7 @@ function translate({ url, credentials }: GitRepository, error: unknown): Starlin
     return failed(`${url} was not found (HTTP ${status}): ${remedy}`, "GitNotFound", error);
   }
   if (error instanceof Errors.NotFoundError) {
-    return failed(`${url}: ${excerpt(error.message, MAX_REASON)}`, "GitRefNotFound", error);
+    return failed(`${url}: ${excerpt(error.message, maxReason)}`, "GitRefNotFound", error);
   }
   if (error instanceof Errors.SmartHttpError) {
     return failed(`${url} does not answer as a git server does: check spec.git.url`, "GitOperationFailed", error);
@@ -208,7 +208,7 @@ function translate({ url, credentials }: GitRepository, error: unknown): Starlin
     `${errorMessage(error)} ${(error as { code?: string }).code}`,
   );
   const hint = certificate ? "; give its authority's certificate to the operator's list of trusted ones" : "";
-  const reason = excerpt(errorMessage(error), MAX_REASON);
+  const reason = excerpt(errorMessage(error), maxReason);
   return new StarlingError(`${url} could not be fetched: ${reason}${hint}`, {
     code: "GitOperationFailed",
     retry: "transient",

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { gitTooLarge, splitRepository } from "#shared/adapters/git/git-limits.ts";
 
 /** Signals, timers and other work of the process wait no longer than this. */
-const TURN_MS = 20;
+const turnMs = 20;
 
 /**
  * The clock of long loops: ends them when their time is over, and lets the rest of the process have its turn.
@@ -19,7 +19,7 @@ export class Pace {
     this.#timeoutSeconds = timeoutSeconds;
     const now = performance.now();
     this.#endsAt = now + timeoutSeconds * 1000;
-    this.#turnEndsAt = now + TURN_MS;
+    this.#turnEndsAt = now + turnMs;
   }
 
   isDue(): boolean {
@@ -34,6 +34,6 @@ export class Pace {
       const seconds = Math.round(this.#timeoutSeconds);
       throw gitTooLarge(`the commit cannot be fetched and read within ${seconds} s`, splitRepository);
     }
-    this.#turnEndsAt = now + TURN_MS;
+    this.#turnEndsAt = now + turnMs;
   }
 }

@@ -15,12 +15,12 @@ export function deltaSizes(delta: Buffer): DeltaSizes {
 }
 
 /** As many bits as a size of 2^53 has. */
-const MAX_SHIFT = 49;
+const maxShift = 49;
 
 function sizeAt(delta: Buffer, start: number): { readonly size: number; readonly at: number } {
   let size = 0;
   let at = start;
-  for (let shift = 0; shift <= MAX_SHIFT; shift += 7) {
+  for (let shift = 0; shift <= maxShift; shift += 7) {
     const byte = delta[at++];
     if (byte === undefined) break;
     size += (byte & 0x7f) * 2 ** shift;
@@ -30,7 +30,7 @@ function sizeAt(delta: Buffer, start: number): { readonly size: number; readonly
 }
 
 /** An instruction copies 64 KB where it names no length. */
-const WHOLE_COPY = 0x10000;
+const wholeCopy = 0x10000;
 
 /**
  * The object that the delta makes of its base (gitformat-pack). Each instruction makes at least one byte, so that there
@@ -56,7 +56,7 @@ export function applyDelta(delta: Buffer, base: Buffer): Buffer {
     const opcode = delta[at++] ?? 0;
     const isCopy = (opcode & 0x80) !== 0;
     const from = isCopy ? operand(opcode, [0x01, 0x02, 0x04, 0x08]) : at;
-    const length = isCopy ? operand(opcode, [0x10, 0x20, 0x40]) || WHOLE_COPY : opcode;
+    const length = isCopy ? operand(opcode, [0x10, 0x20, 0x40]) || wholeCopy : opcode;
     const source = isCopy ? base : delta;
     // Comparisons that are false for NaN, which stands for operands that are missing.
     const fits = length > 0 && from + length <= source.length && made + length <= result.length;

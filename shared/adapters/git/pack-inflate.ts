@@ -8,7 +8,7 @@ interface Inflated {
 }
 const inflateWithInfo = inflateSync as unknown as (bytes: InputType, options: ZlibOptions) => Inflated;
 
-const MIN_CHUNK_BYTES = 64;
+const minChunkBytes = 64;
 
 /**
  * Inflates what begins at `start`, which must be `size` bytes: not one more is made of it.
@@ -24,7 +24,7 @@ export function inflateExactly(
       info: true,
       maxOutputLength: Math.max(size, 1),
       // All at once, and one more byte: a full chunk would ask for another one.
-      chunkSize: Math.max(size + 1, MIN_CHUNK_BYTES),
+      chunkSize: Math.max(size + 1, minChunkBytes),
     });
     if (buffer.length === size) return { bytes: buffer, end: start + engine.bytesWritten };
   } catch (error) {

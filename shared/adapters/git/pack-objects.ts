@@ -20,7 +20,7 @@ interface KnownContent {
 }
 
 /** Contents that are kept, because others are made of them or read soon. */
-const CACHE_BYTES = 64 * 1024 * 1024;
+const cacheBytes = 64 * 1024 * 1024;
 
 /**
  * The objects of one pack by their ids. Ids are computed from the contents, so that whoever has the id of a commit has
@@ -30,7 +30,7 @@ export class PackObjects {
   readonly #pack: Buffer;
   readonly #reading: PackReading;
   readonly #known = new Map<string, KnownObject>();
-  readonly #cache = new ContentCache(CACHE_BYTES);
+  readonly #cache = new ContentCache(cacheBytes);
 
   private constructor(pack: Buffer, reading: PackReading) {
     this.#pack = pack;

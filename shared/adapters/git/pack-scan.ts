@@ -25,16 +25,16 @@ export interface PackReading {
   readonly pace: Pace;
 }
 
-const HEADER_BYTES = 12;
-const CHECKSUM_BYTES = 20;
-const OID_BYTES = 20;
-const HASH_SLICE_BYTES = 4 * 1024 * 1024;
+const headerBytes = 12;
+const checksumBytes = 20;
+const oidBytes = 20;
+const hashSliceBytes = 4 * 1024 * 1024;
 /** A size of more bits is larger than any limit. */
-const MAX_SIZE_BITS = 46;
+const maxSizeBits = 46;
 
 const typeNames: Readonly<Record<number, ObjectType>> = { 1: "commit", 2: "tree", 3: "blob", 4: "tag" };
-const OFS_DELTA = 6;
-const REF_DELTA = 7;
+const ofsDelta = 6;
+const refDelta = 7;
 
 /**
  * Finds the objects of a pack (gitformat-pack). A pack does not say where an object ends: each has to be inflated, and
@@ -52,9 +52,9 @@ export async function scanPack(
     throw gitTooLarge(`the commit has ${count} objects; at most ${limits.maxObjects} are read`, splitRepository);
   }
   await verifyChecksum(pack, pace);
-  const end = pack.length - CHECKSUM_BYTES;
+  const end = pack.length - checksumBytes;
   const objects = pack.subarray(0, end);
-  let at = HEADER_BYTES;
+  let at = headerBytes;
   let unpacked = 0;
 
   function charge(size: number): void {
@@ -84,17 +84,17 @@ export async function scanPack(
 }
 
 function objectCount(pack: Buffer): number {
-  const isPack = pack.length >= HEADER_BYTES + CHECKSUM_BYTES && pack.toString("latin1", 0, 4) === "PACK";
+  const isPack = pack.length >= headerBytes + checksumBytes && pack.toString("latin1", 0, 4) === "PACK";
   if (!isPack || pack.readUInt32BE(4) !== 2) throw malformed("the git server sent no pack of version 2");
   return pack.readUInt32BE(8);
 }
 
 async function verifyChecksum(pack: Buffer, pace: Pace): Promise<void> {
   const hash = createHash("sha1");
-  const end = pack.length - CHECKSUM_BYTES;
-  for (let at = 0; at < end; at += HASH_SLICE_BYTES) {
+  const end = pack.length - checksumBytes;
+  for (let at = 0; at < end; at += hashSliceBytes) {
     if (pace.isDue()) await pace.rest();
-    hash.update(pack.subarray(at, Math.min(at + HASH_SLICE_BYTES, end)));
+    hash.update(pack.subarray(at, Math.min(at + hashSliceBytes, end)));
   }
   if (!hash.digest().equals(pack.subarray(end))) throw malformed("the pack does not have the checksum it ends with");
 }
@@ -110,18 +110,18 @@ function headerAt(pack: Buffer, offset: number): PackedObject {
   const type = (byte >> 4) & 0x07;
   let size = byte & 0x0f;
   for (let bits = 4; (byte & 0x80) !== 0; bits += 7) {
-    if (bits > MAX_SIZE_BITS) throw malformed("an object of the pack has no size");
+    if (bits > maxSizeBits) throw malformed("an object of the pack has no size");
     byte = next();
     size += (byte & 0x7f) * 2 ** bits;
   }
-  if (type === OFS_DELTA) {
+  if (type === ofsDelta) {
     const base = offset - distanceOf(next);
-    if (base < HEADER_BYTES || base >= offset) throw malformed("a delta of the pack has its base outside of the pack");
+    if (base < headerBytes || base >= offset) throw malformed("a delta of the pack has its base outside of the pack");
     return { offset, dataAt: at, size, type: undefined, base };
   }
-  if (type === REF_DELTA) {
-    const base = pack.toString("hex", at, at + OID_BYTES);
-    return { offset, dataAt: at + OID_BYTES, size, type: undefined, base };
+  if (type === refDelta) {
+    const base = pack.toString("hex", at, at + oidBytes);
+    return { offset, dataAt: at + oidBytes, size, type: undefined, base };
   }
   const name = typeNames[type];
   if (name === undefined) throw malformed(`the pack has an object of type ${type}`);
@@ -132,7 +132,7 @@ function headerAt(pack: Buffer, offset: number): PackedObject {
 function distanceOf(next: () => number): number {
   let byte = next();
   let distance = byte & 0x7f;
-  while ((byte & 0x80) !== 0 && distance < 2 ** MAX_SIZE_BITS) {
+  while ((byte & 0x80) !== 0 && distance < 2 ** maxSizeBits) {
     byte = next();
     distance = (distance + 1) * 0x80 + (byte & 0x7f);
   }

@@ -1,6 +1,6 @@
 import { malformed } from "#shared/adapters/git/git-limits.ts";
 
-const LENGTH_DIGITS = 4;
+const lengthDigits = 4;
 
 /** A line of git's protocol (gitprotocol-common), or what stands between lines: `flush`, `delimiter`, `end`. */
 export type Packet = Buffer | "flush" | "delimiter" | "end";
@@ -15,17 +15,17 @@ export class PacketReader {
   *read(chunk: Buffer): Generator<Packet> {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let at = 0;
-    while (bytes.length - at >= LENGTH_DIGITS) {
+    while (bytes.length - at >= lengthDigits) {
       const length = lengthAt(bytes, at);
-      if (length < LENGTH_DIGITS) {
+      if (length < lengthDigits) {
         const marker = markers[length];
         if (marker === undefined) throw malformed(`the git server sent a packet of length ${length}`);
-        at += LENGTH_DIGITS;
+        at += lengthDigits;
         yield marker;
         continue;
       }
       if (bytes.length - at < length) break;
-      yield bytes.subarray(at + LENGTH_DIGITS, at + length);
+      yield bytes.subarray(at + lengthDigits, at + length);
       at += length;
     }
     // A copy: the view would keep the whole chunk.
@@ -39,11 +39,11 @@ export class PacketReader {
 }
 
 function lengthAt(bytes: Buffer, at: number): number {
-  const digits = bytes.toString("latin1", at, at + LENGTH_DIGITS);
+  const digits = bytes.toString("latin1", at, at + lengthDigits);
   if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw malformed(`the git server sent ${JSON.stringify(digits)} for a length`);
   return Number.parseInt(digits, 16);
 }
 
 export function packetLine(text: string): string {
-  return (Buffer.byteLength(text) + LENGTH_DIGITS).toString(16).padStart(LENGTH_DIGITS, "0") + text;
+  return (Buffer.byteLength(text) + lengthDigits).toString(16).padStart(lengthDigits, "0") + text;
 }

@@ -1,7 +1,7 @@
 import { needsSources } from "#shared/base/json.ts";
 import type { JsonExtent } from "#shared/base/json-extent.ts";
 
-const MEBIBYTE = 1024 * 1024;
+const mebibyte = 1024 * 1024;
 
 export interface AnswerLimit {
   readonly bytes: number;
@@ -11,25 +11,25 @@ export interface AnswerLimit {
 
 /** Of one answer. A server takes objects of up to 3 MiB; what it adds to them is about as much again. */
 export const answerLimits = {
-  object: { bytes: 8 * MEBIBYTE, heapBytes: 48 * MEBIBYTE },
-  page: { bytes: 16 * MEBIBYTE, heapBytes: 96 * MEBIBYTE },
-  discovery: { bytes: 4 * MEBIBYTE, heapBytes: 48 * MEBIBYTE },
+  object: { bytes: 8 * mebibyte, heapBytes: 48 * mebibyte },
+  page: { bytes: 16 * mebibyte, heapBytes: 96 * mebibyte },
+  discovery: { bytes: 4 * mebibyte, heapBytes: 48 * mebibyte },
 } as const satisfies Readonly<Record<string, AnswerLimit>>;
 
 /** Of one list, over all pages: what is looked at, whether it is kept or not. */
 export const listLimits = { items: 100_000, pages: 1_000 } as const;
 
 /** Of everything that one look at a Sync reads: a quarter of the function's memory. */
-const lookLimits = { heapBytes: 256 * MEBIBYTE, bytes: 1024 * MEBIBYTE } as const;
+const lookLimits = { heapBytes: 256 * mebibyte, bytes: 1024 * mebibyte } as const;
 
 /** Recursion of whoever reads an answer ends here; a schema of Kubernetes is some 80 deep. */
 const maxDepth = 500;
 /** Parsing takes time that grows faster than the number; an int64 has 19 digits. */
 const maxDigits = 400;
 
-const HEAP_PER_VALUE = 64;
+const heapPerValue = 64;
 /** Where integers may be too long for a double, the parser keeps each value's text beside it. */
-const HEAP_PER_SOURCED_VALUE = 512;
+const heapPerSourcedValue = 512;
 
 /** @returns why the text is not parsed; undefined when it may be. */
 export function extentProblem({ depth, longestNumber }: JsonExtent): string | undefined {
@@ -40,7 +40,7 @@ export function extentProblem({ depth, longestNumber }: JsonExtent): string | un
 
 /** What a text takes of memory when it is parsed, itself included: rather too much than too little. */
 export function heapBytesOf(text: string, { values }: JsonExtent): number {
-  return 2 * text.length + values * (needsSources(text) ? HEAP_PER_SOURCED_VALUE : HEAP_PER_VALUE);
+  return 2 * text.length + values * (needsSources(text) ? heapPerSourcedValue : heapPerValue);
 }
 
 /**
@@ -77,5 +77,5 @@ export class AnswerBudget {
 }
 
 export function inMebibytes(bytes: number): string {
-  return `${bytes / MEBIBYTE} MiB`;
+  return `${bytes / mebibyte} MiB`;
 }

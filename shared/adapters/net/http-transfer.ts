@@ -5,9 +5,9 @@ import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import type { Transfer } from "#shared/ports.ts";
 
-const SILENCE_MS = 10_000;
+const silenceMs = 10_000;
 /** An artifact is packed; see its own limits. */
-const MAX_DOWNLOAD_BYTES = 200 * 1024 * 1024;
+const maxDownloadBytes = 200 * 1024 * 1024;
 
 /** Bytes by presigned URLs. It signs nothing and knows no credentials. */
 export class HttpTransfer implements Transfer {
@@ -46,10 +46,10 @@ interface Exchange extends RequestOptions {
 async function exchange(url: string, options: Exchange, body?: Uint8Array): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const start = url.startsWith("https:") ? httpsRequest : httpRequest;
-  const request = start(url, { ...options, timeout: SILENCE_MS }, (response) => {
+  const request = start(url, { ...options, timeout: silenceMs }, (response) => {
     answerOf(response, options.method).then(resolve, reject);
   });
-  request.on("timeout", () => request.destroy(new Error(`silent for ${SILENCE_MS} ms`)));
+  request.on("timeout", () => request.destroy(new Error(`silent for ${silenceMs} ms`)));
   request.on("error", reject);
   request.end(body);
   return promise;
@@ -66,7 +66,7 @@ async function answerOf(response: IncomingMessage, method: Exchange["method"]): 
   let size = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MAX_DOWNLOAD_BYTES) throw new Refusal(`more than ${MAX_DOWNLOAD_BYTES} bytes came`);
+    if (size > maxDownloadBytes) throw new Refusal(`more than ${maxDownloadBytes} bytes came`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,11 +1,11 @@
 import { defined } from "#shared/base/defined.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 /** A freeze as the API gives it. */
 export interface FreezeObject {
-  readonly apiVersion: typeof API_VERSION;
+  readonly apiVersion: typeof ourApiVersion;
   readonly kind: "Freeze";
   readonly metadata: { readonly name: string; readonly resourceVersion: string; readonly creationTimestamp: string };
   readonly spec: {
@@ -27,7 +27,7 @@ export function freezeObject(
   seen: { readonly row: Pick<Row, "version">; readonly clusters: number; readonly now: Date },
 ): FreezeObject {
   return {
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind: "Freeze",
     metadata: { name, resourceVersion: String(seen.row.version), creationTimestamp: at },
     spec: {

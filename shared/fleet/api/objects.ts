@@ -2,7 +2,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
@@ -40,7 +40,7 @@ export interface ObjectMeta {
 }
 
 export interface ApiObject<Kind extends string, Spec, Status> {
-  readonly apiVersion: typeof API_VERSION;
+  readonly apiVersion: typeof ourApiVersion;
   readonly kind: Kind;
   readonly metadata: ObjectMeta;
   readonly spec: Spec;
@@ -148,7 +148,7 @@ interface CountedSync {
 export type EventItem = Omit<EventRow, keyof Row>;
 
 export interface ApiList<Item> {
-  readonly apiVersion: typeof API_VERSION;
+  readonly apiVersion: typeof ourApiVersion;
   readonly kind: `${string}List`;
   readonly metadata: { readonly continue?: string };
   readonly items: readonly Item[];
@@ -211,7 +211,7 @@ export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined, beh
       : undefined;
   const templateName = row.name.slice(row.subject.name.length + 1);
   return {
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind: "Sync",
     metadata: { name: row.name, namespace: row.namespace, uid: row.uid, resourceVersion: String(row.version) },
     spec: {
@@ -231,7 +231,7 @@ function rolloutName(subject: Subject, number: number): string {
 
 export function rolloutObject(row: RolloutRow): RolloutObject {
   return {
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind: "Rollout",
     metadata: {
       name: rolloutName(row.subject, row.number),
@@ -294,7 +294,7 @@ export function isDone(state: TargetItem["state"]): boolean {
 
 export function listOf<Item>(kind: string, items: readonly Item[], next: string | undefined): ApiList<Item> {
   return {
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind: `${kind}List`,
     metadata: next === undefined ? {} : { continue: next },
     items,
@@ -323,7 +323,7 @@ function head<Kind extends string>(
   row: ObjectRow<Kind, unknown, unknown> & { readonly namespace?: string },
 ) {
   return {
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind,
     metadata: {
       name: row.name,

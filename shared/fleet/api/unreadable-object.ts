@@ -1,6 +1,6 @@
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject, ApiObject } from "#shared/fleet/api/objects.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import { type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
 
@@ -9,7 +9,7 @@ import { type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
  * object would: a list that left it out would say that it is gone, and one that failed would hide all the others.
  */
 export interface UnreadableObject<Kind extends AnyObject["kind"] = AnyObject["kind"]> {
-  readonly apiVersion: typeof API_VERSION;
+  readonly apiVersion: typeof ourApiVersion;
   readonly kind: Kind;
   readonly metadata: Pick<ApiObject<Kind, unknown, unknown>["metadata"], "name" | "namespace">;
   /** Of a Sync on a cluster; the rest is the newer version's to read. */
@@ -32,7 +32,7 @@ export function unreadableObject<Kind extends AnyObject["kind"]>(
   { kind, namespace, name, cluster }: Place<Kind>,
 ): UnreadableObject<Kind> {
   return {
-    apiVersion: API_VERSION,
+    apiVersion: ourApiVersion,
     kind,
     metadata: { name, ...defined({ namespace }) },
     spec: cluster === undefined ? {} : { cluster },

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { boundedMap, boundedText } from "#shared/base/bounded.ts";
 import { hiddenValue } from "#shared/base/hidden-value.ts";
 import { parseEksArn } from "#shared/fleet/eks-arn.ts";
-import { API_VERSION, installationMetadata } from "#shared/fleet/kinds/metadata.ts";
+import { installationMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { readAuthority } from "#shared/kube/certificate-authority.ts";
 
 const endpointSchema = z.strictObject({
@@ -79,7 +79,7 @@ export const clusterSpec = z
 export type ClusterSpec = z.infer<typeof clusterSpec>;
 
 export const clusterDocument = z.strictObject({
-  apiVersion: z.literal(API_VERSION),
+  apiVersion: z.literal(ourApiVersion),
   kind: z.literal("Cluster"),
   metadata: installationMetadata,
   spec: clusterSpec,

@@ -8,7 +8,7 @@ import { findPath } from "#shared/base/find-path.ts";
 import { isHidden } from "#shared/base/hidden-value.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { clusterDocument } from "#shared/fleet/kinds/cluster.ts";
-import { API_VERSION } from "#shared/fleet/kinds/metadata.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { sourceDocument } from "#shared/fleet/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/fleet/kinds/sync-group.ts";
 
@@ -34,9 +34,9 @@ export interface FieldProblem {
 }
 
 /** Nested deeper than any kind, and as deep as a YAML file may be. */
-const MAX_DEPTH = 100;
+const maxDepth = 100;
 /** Longer than a label's key in Kubernetes may be. */
-const SHOWN_OF_KEY = 320;
+const shownOfKey = 320;
 
 export type ParsedDocument =
   | { readonly ok: true; readonly document: Document }
@@ -68,17 +68,17 @@ function headProblem(value: unknown): FieldProblem | undefined {
     };
   }
   const { apiVersion, kind } = value as { apiVersion?: unknown; kind?: unknown };
-  if (apiVersion !== API_VERSION) {
-    return { field: "apiVersion", message: `is ${excerptOf(apiVersion)}; expected "${API_VERSION}"` };
+  if (apiVersion !== ourApiVersion) {
+    return { field: "apiVersion", message: `is ${excerptOf(apiVersion)}; expected "${ourApiVersion}"` };
   }
   if (typeof kind !== "string" || !Object.hasOwn(documentSchemas, kind)) {
     const meant = typeof kind === "string" ? nearestName(kind, Object.keys(documentSchemas)) : undefined;
     const known = Object.keys(documentSchemas).join(", ");
     return { field: "kind", message: `is ${excerptOf(kind)}; expected one of ${known}${didYouMean(meant)}` };
   }
-  const deep = findPath(value, ({ depth }) => depth > MAX_DEPTH);
+  const deep = findPath(value, ({ depth }) => depth > maxDepth);
   if (deep !== undefined) {
-    return { field: fieldText(deep.slice(0, 3)), message: `is nested deeper than ${MAX_DEPTH} levels; remove it` };
+    return { field: fieldText(deep.slice(0, 3)), message: `is nested deeper than ${maxDepth} levels; remove it` };
   }
   // The schemas of maps pass over such a key in silence.
   const prototype = findPath(value, ({ step }) => step === "__proto__");
@@ -134,7 +134,7 @@ interface SchemaNode {
 function fieldText(path: readonly PropertyKey[]): string {
   let text = "";
   for (const step of path) {
-    text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${excerpt(String(step), SHOWN_OF_KEY)}`;
+    text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${excerpt(String(step), shownOfKey)}`;
   }
   return text;
 }

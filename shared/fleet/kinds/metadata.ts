@@ -2,7 +2,7 @@ import { z } from "zod";
 import { boundedMap } from "#shared/base/bounded.ts";
 
 /** The API version of every kind a user writes. */
-export const API_VERSION = "starling.dev/v1alpha1";
+export const ourApiVersion = "starling.dev/v1alpha1";
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
@@ -24,11 +24,11 @@ export const labelValueSchema = z
 export const labelsSchema = boundedMap(labelKeySchema, labelValueSchema, 100);
 
 /** What all keys and values of an object's annotations may have together in Kubernetes. */
-const MAX_ANNOTATION_BYTES = 262_144;
+const maxAnnotationBytes = 262_144;
 
 const annotationsSchema = boundedMap(labelKeySchema, z.string(), 1000).refine(
-  (annotations) => new TextEncoder().encode(Object.entries(annotations).flat().join("")).length <= MAX_ANNOTATION_BYTES,
-  `must have at most ${MAX_ANNOTATION_BYTES} bytes together, keys and values`,
+  (annotations) => new TextEncoder().encode(Object.entries(annotations).flat().join("")).length <= maxAnnotationBytes,
+  `must have at most ${maxAnnotationBytes} bytes together, keys and values`,
 );
 
 const common = {

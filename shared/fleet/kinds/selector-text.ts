@@ -3,7 +3,7 @@ import type { LabelSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { labelKeySchema, labelValueSchema } from "#shared/fleet/kinds/metadata.ts";
 
 /** Longer than a query string that API Gateway takes. */
-const MAX_LENGTH = 10_000;
+const maxLength = 10_000;
 
 const setRequirement = /^(\S+)\s+(in|notin)\s+\(([^()]*)\)$/;
 const equality = /^([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)$/;
@@ -16,8 +16,8 @@ export type SelectorText =
 /** A label selector as kubectl's `-l` takes it: `env=prod,tier!=gold,ring in (canary,early),!legacy`. */
 export function parseSelectorText(text: string): SelectorText {
   const expressions: NonNullable<LabelSelector["matchExpressions"]> = [];
-  if (text.length > MAX_LENGTH) {
-    return { ok: false, message: `has ${text.length} characters; expected at most ${MAX_LENGTH}` };
+  if (text.length > maxLength) {
+    return { ok: false, message: `has ${text.length} characters; expected at most ${maxLength}` };
   }
   for (const part of requirementsOf(text)) {
     const set = setRequirement.exec(part);

@@ -4,13 +4,13 @@ import { checkGitUrl } from "#shared/source/git-url.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
 /** An object is one row, of which DynamoDB takes 400 KB; the rest is for its status. */
-const MAX_DOCUMENT_BYTES = 300_000;
+const maxDocumentBytes = 300_000;
 
 /** What the schema of a kind cannot say: URLs, version ranges and path expressions that mean something. */
 export function semanticProblems(document: Document): readonly FieldProblem[] {
   const bytes = new TextEncoder().encode(JSON.stringify(document)).length;
-  if (bytes > MAX_DOCUMENT_BYTES) {
-    const message = `has ${bytes} bytes as JSON; expected at most ${MAX_DOCUMENT_BYTES}: shorten its annotations, values or lists of names`;
+  if (bytes > maxDocumentBytes) {
+    const message = `has ${bytes} bytes as JSON; expected at most ${maxDocumentBytes}: shorten its annotations, values or lists of names`;
     return [{ field: "", message }];
   }
   if (document.kind === "Source") return sourceProblems(document);

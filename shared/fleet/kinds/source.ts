@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
-import { API_VERSION, namespacedMetadata } from "#shared/fleet/kinds/metadata.ts";
+import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { gitRefSchema } from "#shared/source/git-ref-schema.ts";
 
@@ -29,7 +29,7 @@ export const sourceSpec = z.strictObject({
 export type SourceSpec = z.infer<typeof sourceSpec>;
 
 export const sourceDocument = z.strictObject({
-  apiVersion: z.literal(API_VERSION),
+  apiVersion: z.literal(ourApiVersion),
   kind: z.literal("Source"),
   metadata: namespacedMetadata,
   spec: sourceSpec,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { boundedList } from "#shared/base/bounded.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
-import { API_VERSION, nameSchema, namespacedMetadata } from "#shared/fleet/kinds/metadata.ts";
+import { nameSchema, namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 
@@ -48,14 +48,14 @@ export const syncGroupSpec = z.strictObject({
 export type SyncGroupSpec = z.infer<typeof syncGroupSpec>;
 
 export const syncGroupDocument = z.strictObject({
-  apiVersion: z.literal(API_VERSION),
+  apiVersion: z.literal(ourApiVersion),
   kind: z.literal("SyncGroup"),
   metadata: namespacedMetadata,
   spec: syncGroupSpec,
 });
 
 export const syncDocument = z.strictObject({
-  apiVersion: z.literal(API_VERSION),
+  apiVersion: z.literal(ourApiVersion),
   kind: z.literal("Sync"),
   metadata: namespacedMetadata,
   spec: syncSpec,

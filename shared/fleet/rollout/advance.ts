@@ -13,9 +13,9 @@ import type { RenderingRow, RolloutRow, TargetInput, TargetRow } from "#shared/f
 import type { Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Clusters a rollout names one by one in its row, which is written with every step: far below the row's 400 KB. */
-const MOST_NAMED = 1500;
-const STALLED = "TooManyUnreachable";
-const FROZEN = "Frozen";
+const mostNamed = 1500;
+const stalledReason = "TooManyUnreachable";
+const frozenReason = "Frozen";
 
 /**
  * One step of a rollout that is Running or Halted.
@@ -53,9 +53,12 @@ export function advance(
     const freeze = freezeThatBlocks(draft, state, known);
     if (freeze !== undefined) {
       tellFrozen(draft, freeze);
-    } else if (draft.changing() === 0 && draft.named() >= MOST_NAMED) {
-      draft.explain(STALLED, `stage ${draft.stage().name} waits: ${away} unreachable, a rollout bears ${MOST_NAMED}`);
-    } else if (draft.rollout.reason === STALLED || draft.rollout.reason === FROZEN) {
+    } else if (draft.changing() === 0 && draft.named() >= mostNamed) {
+      draft.explain(
+        stalledReason,
+        `stage ${draft.stage().name} waits: ${away} unreachable, a rollout bears ${mostNamed}`,
+      );
+    } else if (draft.rollout.reason === stalledReason || draft.rollout.reason === frozenReason) {
       draft.explain("StageStarted", `stage ${draft.stage().name} goes on`);
     }
     return draft.result({ again: false });
@@ -64,7 +67,7 @@ export function advance(
   const allowed = resolveCount(state.rollout.strategy.maxUnreachable, state.rollout.selected);
   if (unreachable > allowed) {
     draft.explain(
-      STALLED,
+      stalledReason,
       `stage ${draft.stage().name} waits: ${unreachable} unreachable, maxUnreachable allows ${allowed}`,
     );
     return draft.result({ again: false });
@@ -89,12 +92,12 @@ function isFarewellOver(draft: RolloutDraft): boolean {
     return false;
   }
   const away = draft.count("Unreachable");
-  if (away > 0) draft.explain(STALLED, `the deletion waits: ${away} unreachable`);
+  if (away > 0) draft.explain(stalledReason, `the deletion waits: ${away} unreachable`);
   return away === 0;
 }
 
 function tellFrozen(draft: RolloutDraft, freeze: Freeze): void {
-  draft.explain(FROZEN, `stage ${draft.stage().name} waits: ${freezeText(freeze)}`);
+  draft.explain(frozenReason, `stage ${draft.stage().name} waits: ${freezeText(freeze)}`);
 }
 
 /** Of the clusters that are looked at, those that change or could change next are all frozen: the first one's freeze. */
@@ -266,7 +269,7 @@ function freeSlots(draft: RolloutDraft, rollout: RolloutRow): number {
   const stage = draft.stage();
   const stageBound =
     stage.maxConcurrent === undefined ? bound : Math.max(1, resolveCount(stage.maxConcurrent, stage.size));
-  return Math.min(Math.min(bound, stageBound) - draft.changing(), MOST_NAMED - draft.named());
+  return Math.min(Math.min(bound, stageBound) - draft.changing(), mostNamed - draft.named());
 }
 
 type Rendered =

@@ -12,7 +12,7 @@ import type { HeadRow, Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-
 import type { RenderOptions } from "#shared/source/render-options.ts";
 
 /** Part of every distinct input: a renderer that renders otherwise is a new plan. */
-export const RENDER_ENGINE = "starling-render/1 kubectl-v35";
+export const renderEngine = "starling-render/1 kubectl-v35";
 
 /** What a SyncGroup and a user's Sync have in common for the planner. */
 export type Relation = Pick<SyncGroupSpec, "clusters" | "templates"> & { readonly rollout: RolloutStrategy };
@@ -88,7 +88,7 @@ function planOf(parts: Omit<Plan, "contentHash">): Plan {
   const { removed: _removed, ...content } = parts;
   return {
     ...parts,
-    contentHash: digestOf({ ...content, templates: parts.templates.map(contentOf), engine: RENDER_ENGINE }),
+    contentHash: digestOf({ ...content, templates: parts.templates.map(contentOf), engine: renderEngine }),
   };
 }
 
@@ -106,7 +106,7 @@ export interface RenderingInput {
 }
 
 export function inputDigest(input: RenderingInput): string {
-  return digestOf({ ...input, engine: RENDER_ENGINE });
+  return digestOf({ ...input, engine: renderEngine });
 }
 
 /** One selected cluster in its place: its stage, and for every template what it is rendered from. */

@@ -12,10 +12,10 @@ import type {
 import { orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** A rollout keeps so many transitions and failures in its row. */
-const KEPT_TRANSITIONS = 20;
-const KEPT_FAILURES = 10;
+const keptTransitions = 20;
+const keptFailures = 10;
 /** And so many names of clusters that were assigned nothing: far below the row's 400 KB. */
-const KEPT_UNASSIGNED = 1500;
+const keptUnassigned = 1500;
 
 const changingStates: readonly TargetState[] = ["Assigned", "Applying", "Verifying"];
 
@@ -298,11 +298,11 @@ export class RolloutDraft {
   }
 
   #recordFailure(target: TargetRow, reason: string): void {
-    const failures = [...this.#rollout.failures, { cluster: target.cluster, reason }].slice(-KEPT_FAILURES);
+    const failures = [...this.#rollout.failures, { cluster: target.cluster, reason }].slice(-keptFailures);
     const preexistingFailures = this.#rollout.preexistingFailures + (target.preexisting === true ? 1 : 0);
     const nothing = Object.keys(target.attempts).length === 0;
     const before = this.#rollout.unassigned ?? [];
-    const names = nothing ? { unassigned: [...before, target.cluster].slice(0, KEPT_UNASSIGNED) } : {};
+    const names = nothing ? { unassigned: [...before, target.cluster].slice(0, keptUnassigned) } : {};
     this.#rollout = { ...this.#rollout, failures, preexistingFailures, ...names };
   }
 
@@ -331,7 +331,7 @@ export class RolloutDraft {
 
   #record(): void {
     const { phase, reason, message, transitions } = this.#rollout;
-    const next = [...transitions, { at: this.#now, phase, reason, message }].slice(-KEPT_TRANSITIONS);
+    const next = [...transitions, { at: this.#now, phase, reason, message }].slice(-keptTransitions);
     this.#rollout = { ...this.#rollout, transitions: next };
   }
 }

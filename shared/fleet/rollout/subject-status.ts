@@ -12,7 +12,7 @@ import {
 import type { RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Clusters named in a message; the rest is counted. */
-const NAMES_SHOWN = 3;
+const namesShown = 3;
 
 export interface StatusFacts {
   readonly now: Date;
@@ -52,7 +52,7 @@ function pick<K extends string, V>(value: V | undefined, key: K): { readonly [P 
 }
 
 /** Why a subject that is being deleted is not ready, when that came to a halt. */
-export const DELETION_FAILED = "DeletionFailed";
+export const deletionFailed = "DeletionFailed";
 
 /** Complete is said of what was seen of every cluster, and never of a rollout alone: that names those it moved. */
 function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
@@ -115,7 +115,7 @@ function degradedReason({ missing = [], unreadable = [] }: StatusFacts): string 
 }
 
 function failedDeletion(state: SubjectState, { rollout }: StatusFacts): string | undefined {
-  return state === "Deleting" && rollout?.phase === "Halted" ? DELETION_FAILED : undefined;
+  return state === "Deleting" && rollout?.phase === "Halted" ? deletionFailed : undefined;
 }
 
 function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Assessed): string {
@@ -166,6 +166,6 @@ function deletionText(rollout: RolloutRow): string {
 }
 
 function named(clusters: readonly string[]): string {
-  const shown = clusters.slice(0, NAMES_SHOWN).join(", ");
-  return clusters.length > NAMES_SHOWN ? `${shown} and ${clusters.length - NAMES_SHOWN} more` : shown;
+  const shown = clusters.slice(0, namesShown).join(", ");
+  return clusters.length > namesShown ? `${shown} and ${clusters.length - namesShown} more` : shown;
 }

@@ -9,11 +9,11 @@ import { textForm } from "#shared/fleet/rows/key-form.ts";
 import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 
 /** More than one, so that no index partition takes all writes (1,000 a second). */
-export const DUE_SHARDS = 16;
+export const dueShardCount = 16;
 
 /** The first watchdog: longer than a queue's usual delay, shorter than anybody's patience. */
-const FIRST_WATCHDOG_SECONDS = 30;
-const LONGEST_WATCHDOG_SECONDS = 900;
+const firstWatchdogSeconds = 30;
+const longestWatchdogSeconds = 900;
 
 export interface DueAttributes {
   readonly dueShard: string;
@@ -22,7 +22,7 @@ export interface DueAttributes {
 
 /** The index attributes of a row that is due at `at` (ISO 8601, UTC). */
 export function dueAttributes(key: RowKey, at: string): DueAttributes {
-  const shard = hashOf(keyText(key)) % DUE_SHARDS;
+  const shard = hashOf(keyText(key)) % dueShardCount;
   return { dueShard: dueShard(shard), dueKey: `${at}#${keyText(key)}` };
 }
 
@@ -56,7 +56,7 @@ export function dueAtOf(dueKey: string): string {
 
 /** When to look again at a row for which the n-th message (from 0) is being sent now. */
 export function watchdogAt(now: Date, dispatches: number): string {
-  const seconds = Math.min(FIRST_WATCHDOG_SECONDS * 2 ** Math.min(dispatches, 10), LONGEST_WATCHDOG_SECONDS);
+  const seconds = Math.min(firstWatchdogSeconds * 2 ** Math.min(dispatches, 10), longestWatchdogSeconds);
   return later(now, seconds);
 }
 
@@ -65,10 +65,10 @@ export function later(from: Date | string, seconds: number): string {
 }
 
 /** A message that is late by so little is on time: clocks differ. */
-const SLACK_SECONDS = 0.5;
+const slackSeconds = 0.5;
 
 export function hasCome(at: string | undefined, now: Date): boolean {
-  return at !== undefined && at <= later(now, SLACK_SECONDS);
+  return at !== undefined && at <= later(now, slackSeconds);
 }
 
 /**

@@ -2,10 +2,10 @@
 import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-const KEPT_SECONDS = 30 * 86_400;
+const keptSeconds = 30 * 86_400;
 
 export interface EventRow extends Row {
   readonly type: "Event";
@@ -32,11 +32,11 @@ function eventRow(happening: Happening): EventRow {
   return {
     ...keys.event(about, at, id),
     type: "Event",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     at,
     ...said,
-    expiresAt: Math.floor(new Date(at).getTime() / 1000) + KEPT_SECONDS,
+    expiresAt: Math.floor(new Date(at).getTime() / 1000) + keptSeconds,
   };
 }
 

@@ -6,8 +6,8 @@ import { defined } from "#shared/base/defined.ts";
 import { type Assigned, type Desired, type Observed, orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** A cluster that was itself restored may be so many assignments behind. */
-const KEPT_TOKENS = 20;
-const TOKEN_LENGTH = 12;
+const keptTokens = 20;
+const tokenLength = 12;
 
 /**
  * What is assigned next to a Sync, whatever it was given before.
@@ -18,10 +18,10 @@ export function nextDesired(
   before: Pick<SyncRow, "desired" | "observed"> | undefined,
   unique: string,
 ): Desired {
-  const earlier = before === undefined ? [] : tokensOf(before).slice(0, KEPT_TOKENS);
+  const earlier = before === undefined ? [] : tokensOf(before).slice(0, keptTokens);
   return {
     ...assigned,
-    token: unique.slice(-TOKEN_LENGTH),
+    token: unique.slice(-tokenLength),
     ...(earlier.length === 0 ? {} : { earlier }),
     ...(mayBeGone(before) ? { anew: true } : {}),
     ...keptThrough(before),

@@ -1,6 +1,6 @@
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** One artifact that a Source had, and when it began to have it: the Source's history. */
 export interface RevisionRow extends Row {
@@ -17,7 +17,7 @@ export function revisionRow(
   return {
     ...keys.revision(source, at, artifact.digest),
     type: "Revision",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     at,
     artifact,

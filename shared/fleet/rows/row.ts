@@ -1,7 +1,7 @@
 /** What every row of the table has. docs/architecture.md has the whole table. */
 
 /** Rows are written with this; a row with a newer one is refused, not guessed. */
-export const ROW_SCHEMA = 1;
+export const rowSchema = 1;
 
 export interface RowKey {
   readonly pk: string;
@@ -51,10 +51,10 @@ export function isNewer(row: Row): row is NewerRow {
 /** What people are told of a row that cannot be read, and how many others there are. */
 export function newerRowText(row: Pick<Row, keyof RowKey | "schema">, others = 0): string {
   const more = others === 0 ? "" : ` (and ${others} more)`;
-  if (row.schema <= ROW_SCHEMA) {
+  if (row.schema <= rowSchema) {
     return `the row ${keyText(row)}${more} is not what its key says, and was not written by Starling; it is left alone: restore it from a backup of the table`;
   }
-  return `the row ${keyText(row)}${more} has schema ${row.schema}, and this version of Starling reads up to ${ROW_SCHEMA}; it is left alone: update the stack to the version that wrote it`;
+  return `the row ${keyText(row)}${more} has schema ${row.schema}, and this version of Starling reads up to ${rowSchema}; it is left alone: update the stack to the version that wrote it`;
 }
 
 export function keyText(key: RowKey): string {

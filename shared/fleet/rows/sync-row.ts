@@ -195,7 +195,7 @@ export interface Deaths {
 }
 
 /** A Sync at which a worker died is not worked at together with others for so long. */
-const SUSPECT_SECONDS = 86_400;
+const suspectSeconds = 86_400;
 
 /** What a death at a Sync was about: another rendering starts without it, another attempt at the same does not. */
 export function wantsOf({ desired }: Pick<SyncRow, "desired">): string {
@@ -205,7 +205,7 @@ export function wantsOf({ desired }: Pick<SyncRow, "desired">): string {
 /** Those that count for what is wanted now. */
 export function deathsAt(row: Pick<SyncRow, "desired" | "deaths">, now: Date): Deaths | undefined {
   const { deaths } = row;
-  if (deaths?.wants !== wantsOf(row) || later(deaths.at, SUSPECT_SECONDS) <= now.toISOString()) return undefined;
+  if (deaths?.wants !== wantsOf(row) || later(deaths.at, suspectSeconds) <= now.toISOString()) return undefined;
   return deaths;
 }
 
@@ -219,7 +219,7 @@ export interface Held extends Pick<Freeze, "name" | "by" | "reason" | "until"> {
 }
 
 /** How often is looked whether a freeze still holds, for messages that were lost. */
-const HELD_SECONDS = 300;
+const heldSeconds = 300;
 
 /** What holds the newest assignment, as far as the worker knows. */
 export function heldBy({ held, desired }: Pick<SyncRow, "held" | "desired">): Held | undefined {
@@ -323,7 +323,7 @@ export function nextWork(
   const held = heldBy(row);
   if (held === undefined) return isLeftToResume(row) ? row.observed?.at : nextLook(row);
   const look = isLookedAt(row) ? nextLook(row) : undefined;
-  const times = [later(held.at, HELD_SECONDS), held.until, look];
+  const times = [later(held.at, heldSeconds), held.until, look];
   return times.filter((time) => time !== undefined).sort()[0];
 }
 

@@ -7,11 +7,11 @@ import { later, restSeconds } from "#shared/fleet/rows/due.ts";
 import type { AskedRevision, FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 
 /** So many starts follow one another at once: sandboxes are taken away, too, and that says nothing about the commit. */
-const STARTS_AT_ONCE = 3;
+const startsAtOnce = 3;
 /** Why a Source is not ready while the fetches of its commit never end. */
-export const INTERRUPTED = "GitFetchInterrupted";
+export const interrupted = "GitFetchInterrupted";
 /** What clocks of two functions differ by. */
-const SKEW_SECONDS = 5;
+const skewSeconds = 5;
 
 export interface Fetcher {
   /** Of the invocation. */
@@ -62,7 +62,7 @@ export function decideFetch(row: Fetching, revision: string, fetcher: Fetcher): 
     ...asked,
     id,
     startedAt: now.toISOString(),
-    until: later(now, secondsLeft + SKEW_SECONDS),
+    until: later(now, secondsLeft + skewSeconds),
     starts: mine ? Math.max(before, 1) : before + 1,
   };
   return { kind: "start", start, died: isOver ? known : undefined };
@@ -70,7 +70,7 @@ export function decideFetch(row: Fetching, revision: string, fetcher: Fetcher): 
 
 /** When a fetch that never ended is begun again. */
 export function fetchAgainAt({ until, starts }: FetchStart): string {
-  return starts < STARTS_AT_ONCE ? until : later(until, restSeconds(starts - STARTS_AT_ONCE + 1));
+  return starts < startsAtOnce ? until : later(until, restSeconds(starts - startsAtOnce + 1));
 }
 
 const causes = "out of memory, out of time, or its sandbox was taken away";

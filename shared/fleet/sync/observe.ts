@@ -23,18 +23,18 @@ import { objectIdKey } from "#shared/kube/object-id.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
 
 /** kstatus must say Failed for so long, without interruption, before a Sync counts as Failed. */
-const FAILED_AFTER_SECONDS = 60;
+const failedAfterSeconds = 60;
 /** Between looks at objects that are not ready: doubling from one second, as readiness usually comes soon. */
-const LONGEST_POLL_SECONDS = 30;
-const LONGEST_PROBE_SECONDS = 300;
+const longestPollSeconds = 30;
+const longestProbeSeconds = 300;
 /** Of what a cluster says; a row with all of it is far below DynamoDB's 400 KB. */
-const MAX_REASON = 100;
-const MAX_MESSAGE = 1_000;
-const MAX_OBJECT = 700;
-const KEPT_FOREIGN = 20;
+const maxReason = 100;
+const maxMessage = 1_000;
+const maxObject = 700;
+const keptForeign = 20;
 /** What Kubernetes gives; longer ones are counted, and cannot be named. */
-const MAX_NAME = 253;
-const MAX_KEEP = 200;
+const maxName = 253;
+const maxKeep = 200;
 
 /** What one look at a Sync came to; what is left out stays as it was. */
 export interface Finding {
@@ -152,12 +152,12 @@ function countedForeign({ foreign }: Finding, objects: Observed["objects"]): Obs
 /** Members first: they can be pruned. The order is that of their names, so that the row stays as it is while they do. */
 function namedForeign(found: readonly ForeignObject[]): readonly ForeignObject[] | undefined {
   const named = found
-    .filter(({ id, uid }) => [...Object.values(id), uid].every((text: string) => text.length <= MAX_NAME))
+    .filter(({ id, uid }) => [...Object.values(id), uid].every((text: string) => text.length <= maxName))
     .sort((a, b) => Number(b.member) - Number(a.member) || compareText(objectIdKey(a.id), objectIdKey(b.id)));
   if (named.length === 0) return undefined;
-  return named.slice(0, KEPT_FOREIGN).map(({ keep, ...object }) => ({
+  return named.slice(0, keptForeign).map(({ keep, ...object }) => ({
     ...object,
-    ...(keep === undefined ? {} : { keep: foreignText(keep, MAX_KEEP) }),
+    ...(keep === undefined ? {} : { keep: foreignText(keep, maxKeep) }),
   }));
 }
 
@@ -166,8 +166,8 @@ function fitForRow(finding: Finding): Finding {
   const { troubles = [] } = finding;
   return {
     ...finding,
-    reason: foreignText(finding.reason, MAX_REASON),
-    message: foreignText(finding.message, MAX_MESSAGE),
+    reason: foreignText(finding.reason, maxReason),
+    message: foreignText(finding.message, maxMessage),
     troubles: fitTroubles(troubles),
     ...(finding.leftAlone === undefined ? {} : { leftAlone: fitTroubles(finding.leftAlone) }),
   };
@@ -179,8 +179,8 @@ function allWarnings(
   found: readonly ObjectWarning[] = [],
 ): readonly ObjectWarning[] {
   const fit = found.map(({ object, message }) => ({
-    object: foreignText(object, MAX_OBJECT),
-    message: foreignText(message, MAX_MESSAGE),
+    object: foreignText(object, maxObject),
+    message: foreignText(message, maxMessage),
   }));
   const known = new Set(before.map(({ message }) => message));
   return [...before, ...fit.filter(({ message }) => !known.has(message))].slice(0, maxTroubles);
@@ -188,9 +188,9 @@ function allWarnings(
 
 function fitTroubles(troubles: readonly ObjectTrouble[]): readonly ObjectTrouble[] {
   return troubles.slice(0, maxTroubles).map(({ object, reason, message }) => ({
-    object: foreignText(object, MAX_OBJECT),
-    reason: foreignText(reason, MAX_REASON),
-    message: foreignText(message, MAX_MESSAGE),
+    object: foreignText(object, maxObject),
+    reason: foreignText(reason, maxReason),
+    message: foreignText(message, maxMessage),
   }));
 }
 
@@ -200,10 +200,10 @@ function nextLookSeconds(
   { desired, tries }: { readonly desired: Desired; readonly tries: number },
 ): number | undefined {
   if (phase === "Applying") return Math.min(2 ** tries, 10);
-  if (phase === "Verifying") return Math.min(2 ** tries, LONGEST_POLL_SECONDS, intervalOf(desired));
+  if (phase === "Verifying") return Math.min(2 ** tries, longestPollSeconds, intervalOf(desired));
   if (phase === "Retrying") return backoffSeconds(tries + 1);
   const probes = phase === "Unreachable" || (phase === "Reachable" && desired.action === "delete");
-  if (probes) return Math.min(backoffSeconds(tries + 1), LONGEST_PROBE_SECONDS);
+  if (probes) return Math.min(backoffSeconds(tries + 1), longestProbeSeconds);
   return undefined;
 }
 
@@ -228,7 +228,7 @@ export function healthFinding(row: Pick<SyncRow, "desired" | "observed">, health
     return { phase: "Verifying", reason: "NotReady", message, objects, troubles: health.troubles };
   const sameAttempt = row.observed?.attempt === row.desired.attempt;
   const failedSince = (sameAttempt ? row.observed?.failedSince : undefined) ?? now.toISOString();
-  const long = later(failedSince, FAILED_AFTER_SECONDS) <= now.toISOString();
+  const long = later(failedSince, failedAfterSeconds) <= now.toISOString();
   return {
     phase: long ? "Failed" : "Verifying",
     reason: long ? "ObjectsFailed" : "NotReady",
@@ -272,13 +272,13 @@ function driftCondition(
 ): Omit<Condition, "since"> {
   const [left] = leftAlone;
   if (left !== undefined) {
-    const message = foreignText(`${left.object}: ${left.message}`, MAX_MESSAGE);
+    const message = foreignText(`${left.object}: ${left.message}`, maxMessage);
     return { type: "Drifted", status: "True", reason: "CorrectionsUndone", message };
   }
   if (drifted) return { type: "Drifted", status: "True", reason: "DriftDetected", message: "" };
   if (!isApplied) return { type: "Drifted", status: "Unknown", reason: "NotApplied", message: "" };
   if (notCompared === undefined) return { type: "Drifted", status: "False", reason: "InSync", message: "" };
-  return { type: "Drifted", status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, MAX_MESSAGE) };
+  return { type: "Drifted", status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, maxMessage) };
 }
 
 function defined<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {

@@ -5,12 +5,12 @@ import type { ClusterRow, Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { Finding } from "#shared/fleet/sync/observe.ts";
 
 /** A cluster that answers is noted at most this often. */
-const SEEN_SECONDS = 300;
+const seenSeconds = 300;
 /** Of what a cluster says of itself. */
-const MAX_VERSION = 100;
-const MAX_UID = 200;
-const MAX_REASON = 100;
-const MAX_MESSAGE = 1_000;
+const maxVersion = 100;
+const maxUid = 200;
+const maxReason = 100;
+const maxMessage = 1_000;
 
 /** The cluster answered; what it was asked on the way is there. */
 export interface ClusterContact {
@@ -27,7 +27,7 @@ export interface Sighting {
 
 export function isSeenLongAgo(cluster: ClusterRow, now: Date): boolean {
   const last = cluster.status.lastSeenAt;
-  return last === undefined || Date.parse(last) + SEEN_SECONDS * 1000 < now.getTime();
+  return last === undefined || Date.parse(last) + seenSeconds * 1000 < now.getTime();
 }
 
 /** The row with what is new in it, or undefined when nothing is: a failure on our side says nothing of the cluster. */
@@ -40,10 +40,10 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
   // An answer from whoever it is does not show that it is the right one again.
   if (!away && before?.reason === "IdentityMismatch" && contact?.uid === undefined) return undefined;
   const status = away ? "False" : "True";
-  const reason = away ? foreignText(result.reason, MAX_REASON) : "Answers";
-  const uid = bounded(contact?.uid, MAX_UID) ?? cluster.status.uid;
+  const reason = away ? foreignText(result.reason, maxReason) : "Answers";
+  const uid = bounded(contact?.uid, maxUid) ?? cluster.status.uid;
   const { mismatch: otherBefore, ...known } = cluster.status;
-  const mismatch = away && reason === "IdentityMismatch" ? bounded(result.otherUid, MAX_UID) : undefined;
+  const mismatch = away && reason === "IdentityMismatch" ? bounded(result.otherUid, maxUid) : undefined;
   const same =
     before?.status === status && before.reason === reason && uid === cluster.status.uid && mismatch === otherBefore;
   if (same && (away || !isSeenLongAgo(cluster, sighting.now))) return undefined;
@@ -51,10 +51,10 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
     type: "Reachable",
     status,
     reason,
-    message: away ? foreignText(result.message, MAX_MESSAGE) : "",
+    message: away ? foreignText(result.message, maxMessage) : "",
     since: before?.status === status ? before.since : now,
   };
-  const version = bounded(contact?.version, MAX_VERSION) ?? cluster.status.version;
+  const version = bounded(contact?.version, maxVersion) ?? cluster.status.version;
   return {
     ...cluster,
     version: cluster.version + 1,

@@ -23,7 +23,7 @@ const maxUint64 = 18446744073709551615n;
 const minInt64 = -9223372036854775808n;
 
 /** Of a binary literal; with more, only leading zeros could make it one that fits. */
-const MAX_DIGITS = 64;
+const maxDigits = 64;
 
 /** Prefixes and digits of strconv.ParseInt with base 0, after the underscores have gone. */
 const integerForms: readonly { readonly pattern: RegExp; readonly prefix: string }[] = [
@@ -42,7 +42,7 @@ function resolveInteger(source: string): number | bigint | typeof NOT_RESOLVED {
     const literal = pattern.exec(magnitude)?.[1];
     if (literal === undefined) continue;
     // Reading a number takes more than linear time, and no integer of 64 bits has more digits.
-    if (literal.length > MAX_DIGITS) return NOT_RESOLVED;
+    if (literal.length > maxDigits) return NOT_RESOLVED;
     const value = negative ? -BigInt(prefix + literal) : BigInt(prefix + literal);
     if (value > maxUint64 || value < minInt64) return NOT_RESOLVED;
     const number = Number(value);

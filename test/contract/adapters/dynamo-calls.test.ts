@@ -3,7 +3,7 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { ConflictError } from "#shared/base/errors.ts";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
 
 /** What the table asks of DynamoDB, and what it makes of answers that no emulator gives on demand. */
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 const keyOf = (sk: string): RowKey => ({ pk: "p", sk });
-const row = (sk: string): Row => ({ ...keyOf(sk), type: "Test", schema: ROW_SCHEMA, version: 1 });
+const row = (sk: string): Row => ({ ...keyOf(sk), type: "Test", schema: rowSchema, version: 1 });
 const stored = (sk: string) => ({ pk: { S: "p" }, sk: { S: sk } });
 const ok = (answer: unknown) => ({ status: 200, body: JSON.stringify(answer) });
 const refusal = (name: string, more: object = {}) => ({
@@ -54,11 +54,11 @@ describe("reads", () => {
   });
 
   test("of what a newer version wrote are refused, with the row and its schema", async () => {
-    server.restart(() => ok({ Item: { ...stored("a"), schema: { N: `${ROW_SCHEMA + 1}` } } }));
+    server.restart(() => ok({ Item: { ...stored("a"), schema: { N: `${rowSchema + 1}` } } }));
     await expect(table.get(keyOf("a"))).rejects.toMatchObject({
       code: "NewerRow",
       retry: "permanent",
-      data: { pk: "p", sk: "a", schema: ROW_SCHEMA + 1 },
+      data: { pk: "p", sk: "a", schema: rowSchema + 1 },
     });
   });
 
@@ -313,7 +313,7 @@ test("what is written says what has to hold, and nothing else", async () => {
   const item = (sk: string) => ({
     ...stored(sk),
     type: { S: "Test" },
-    schema: { N: `${ROW_SCHEMA}` },
+    schema: { N: `${rowSchema}` },
     version: { N: "1" },
   });
   expect(asked()[0].TransactItems).toEqual([

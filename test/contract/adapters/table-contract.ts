@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ConflictError } from "#shared/base/errors.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Page, Table, Write } from "#shared/ports.ts";
 
 type Attributes = Readonly<Record<string, unknown>>;
 
 function row(pk: string, sk: string, more: Attributes = {}): Row {
-  return { pk, sk, type: "Test", schema: ROW_SCHEMA, version: 1, ...more } as Row;
+  return { pk, sk, type: "Test", schema: rowSchema, version: 1, ...more } as Row;
 }
 
 async function all<T>(read: (after: string | undefined) => Promise<Page<T>>): Promise<T[][]> {
@@ -81,8 +81,8 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
     });
 
     test("of a newer version of Starling are refused by name", async () => {
-      await put("new", { schema: ROW_SCHEMA + 1 });
-      const data = { pk, sk: "new", schema: ROW_SCHEMA + 1 };
+      await put("new", { schema: rowSchema + 1 });
+      const data = { pk, sk: "new", schema: rowSchema + 1 };
       const refused = { code: "NewerRow", retry: "permanent", message: expect.stringContaining(pk), data };
       await expect(table.get(key("new"))).rejects.toMatchObject(refused);
       await expect(table.getMany([key("new")])).rejects.toMatchObject(refused);
@@ -90,9 +90,9 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
     });
 
     test("of a newer version are kept for whoever goes on without them, and nothing in them is told", async () => {
-      await put("new", { schema: ROW_SCHEMA + 1, secret: "of the future" });
+      await put("new", { schema: rowSchema + 1, secret: "of the future" });
       await put("old");
-      const kept = { ...key("new"), type: "Newer", schema: ROW_SCHEMA + 1, version: 0 };
+      const kept = { ...key("new"), type: "Newer", schema: rowSchema + 1, version: 0 };
       const both = expect.arrayContaining([kept, row(pk, "old")]);
       const many = await table.getMany([key("new"), key("old")], { newer: "kept" });
       expect(many).toHaveLength(2);
@@ -102,8 +102,8 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
     });
 
     test.each([
-      ["is another kind of row", { type: "Fleet", schema: ROW_SCHEMA }],
-      ["says no kind", { schema: ROW_SCHEMA }],
+      ["is another kind of row", { type: "Fleet", schema: rowSchema }],
+      ["says no kind", { schema: rowSchema }],
       ["says no schema", { type: "Cluster" }],
     ])("whose key says what they are are refused where one %s, or kept as unreadable", async (_what, members) => {
       const [odd, fine] = [keys.cluster(pk), keys.sync(pk, "shop", "web")];
@@ -115,7 +115,7 @@ export function tableContract(made: () => Table, reasons: "words" | "codes" = "w
       const range = ranges.cluster(pk);
       await expect(all((cursor) => table.query({ ...range, ...from(cursor) }))).rejects.toMatchObject(refused);
       const pages = await all((cursor) => table.query({ ...range, newer: "kept", ...from(cursor) }));
-      const unreadable = { ...odd, type: "Newer", schema: "schema" in members ? ROW_SCHEMA : 0, version: 0 };
+      const unreadable = { ...odd, type: "Newer", schema: "schema" in members ? rowSchema : 0, version: 0 };
       expect(pages.flat()).toEqual([unreadable, { ...row(fine.pk, fine.sk), type: "SyncOnCluster" }]);
     });
   });

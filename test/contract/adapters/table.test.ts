@@ -6,7 +6,7 @@ import { only } from "#local/machine/deployment.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
-import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 import { tableContract } from "#test/contract/adapters/table-contract.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
@@ -45,7 +45,7 @@ describe.each(["port", "pipe"] as const)("DynamoTable, by a %s", (door) => {
     }, reasons);
   });
 
-  const row = (pk: string): Row => ({ pk, sk: "a", type: "Test", schema: ROW_SCHEMA, version: 1 });
+  const row = (pk: string): Row => ({ pk, sk: "a", type: "Test", schema: rowSchema, version: 1 });
 
   test("a transaction whose answer was lost is not taken for somebody else's", async () => {
     const pk = randomUUID();

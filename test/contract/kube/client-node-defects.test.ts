@@ -9,7 +9,7 @@ import { type RecordingServer, startRecordingServer } from "#test/support/record
 
 /**
  * Why Starling has a client of its own: each row shows a defect of @kubernetes/client-node's object API (2.0.1) and that
- * ours does not have test. A row that fails because the defect is gone is good news: see whether the stock client will do.
+ * ours does not have it. A row that fails because the defect is gone is good news: see whether the stock client will do.
  */
 
 let server: RecordingServer;

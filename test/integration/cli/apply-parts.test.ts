@@ -14,7 +14,7 @@ import { type EmulatedClients, startEmulatedClients } from "#test/support/emulat
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 /** Thousands of writes, on a machine that may be busy. */
-const LONG = 240_000;
+const long = 240_000;
 const apiVersion = "starling.dev/v1alpha1";
 
 function source(index: number): object {
@@ -102,7 +102,7 @@ describe("over DynamoDB", () => {
       expect(new Set(lines(second.out).map((line) => line.split(" ")[1]))).toEqual(new Set(["unchanged"]));
       expect(emulated.proxy.calls()["dynamodb:TransactWriteItems"]).toBe(1000);
     },
-    LONG,
+    long,
   );
 
   test(
@@ -135,7 +135,7 @@ describe("over DynamoDB", () => {
       expect(lines(again.out).filter((line) => line.endsWith(" created"))).toHaveLength(99);
       expect(await count(cli.table, "NS#payments#SyncGroup")).toBe(300);
     },
-    LONG,
+    long,
   );
 
   test("what nobody answered for is perhaps written", async () => {
@@ -191,7 +191,7 @@ describe("apply in parts", () => {
       expect(cli.requests()).toBe(80);
       expect(cli.table.all().filter((row) => row.type === "SyncGroup")).toHaveLength(5000);
     },
-    LONG,
+    long,
   );
 
   test("nothing is written when one document of the last part is wrong", async () => {

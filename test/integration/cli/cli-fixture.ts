@@ -15,7 +15,7 @@ import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { type Ran, ranTo, startNode } from "#test/support/started-process.ts";
 
-export const PRINCIPAL = "arn:aws:iam::000000000000:user/ana";
+export const principal = "arn:aws:iam::000000000000:user/ana";
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const key = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
 
@@ -76,7 +76,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
         }),
       },
     ],
-    principals: new Principals([{ ...key, principalArn: PRINCIPAL }]),
+    principals: new Principals([{ ...key, principalArn: principal }]),
   });
   const folder = mkdtempSync(join(tmpdir(), "starling-cli-"));
   const config = join(folder, ".config", "config.json");

@@ -1,7 +1,7 @@
 /** The brake by hand: what is typed, in a hurry, and what is printed. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+import { type CliFixture, fleet, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
 let cli: CliFixture;
 beforeEach(async () => {
@@ -22,7 +22,7 @@ describe("freeze", () => {
     expect(code).toBe(0);
     expect(out).toBe("freeze/freeze on: nothing is written to 2 clusters (all)\n");
     expect(err).toMatch(/^context here .*\n {2}next: starling thaw freeze {5}to let them go on\n$/);
-    expect((await brake())?.freezes).toMatchObject([{ name: "freeze", by: PRINCIPAL, reason: "INC-4711: bad chart" }]);
+    expect((await brake())?.freezes).toMatchObject([{ name: "freeze", by: principal, reason: "INC-4711: bad chart" }]);
     expect((await brake())?.freezes[0]).not.toHaveProperty("clusters");
     expect((await brake())?.freezes[0]).not.toHaveProperty("until");
   });
@@ -141,8 +141,8 @@ describe("thaw", () => {
     });
     expect((await brake())?.freezes.map(({ name }) => name)).toEqual(["a"]);
     expect(cli.log.filter(({ verb }) => verb === "thaw")).toMatchObject([
-      { principal: PRINCIPAL, name: "a", reason: "over" },
-      { principal: PRINCIPAL, name: "b" },
+      { principal: principal, name: "a", reason: "over" },
+      { principal: principal, name: "b" },
     ]);
   });
 

@@ -1,7 +1,7 @@
 /** What people see of rows that a newer version wrote, after its deployment was rolled back. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { keyText, ROW_SCHEMA, type RowKey } from "#shared/fleet/rows/row.ts";
+import { keyText, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -25,7 +25,7 @@ afterEach(() => cli.stop());
 
 async function makeNewer(key: RowKey): Promise<void> {
   const remove = ["spec", "status", "labels", "operations", "desired", "observed", "subject", "stages", "state"];
-  await cli.table.write([{ update: key, set: { schema: ROW_SCHEMA + 1 }, remove }]);
+  await cli.table.write([{ update: key, set: { schema: rowSchema + 1 }, remove }]);
 }
 
 const object = (kind: "Source" | "SyncGroup" | "Sync", name: string) => keys.object("payments", kind, name);

@@ -6,7 +6,7 @@ import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutPhase, RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RowKey, RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { type CliFixture, fleet, PRINCIPAL, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+import { type CliFixture, fleet, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 
 let cli: CliFixture;
@@ -57,7 +57,7 @@ describe("apply", () => {
     expect(first.err).toMatch(/^context here \(us-east-1, http:\/\/127\.0\.0\.1:\d+\)\n$/);
     const second = await cli.run("apply -f fleet.yaml");
     expect(second.out).toBe("source/app unchanged\ncluster/c1 unchanged\nsyncgroup/shop unchanged\n");
-    expect(cli.log).toMatchObject([{ principal: PRINCIPAL, reason: "CHG-1" }, {}, {}]);
+    expect(cli.log).toMatchObject([{ principal: principal, reason: "CHG-1" }, {}, {}]);
   });
 
   test("reads standard input, folders and what get printed", async () => {
@@ -368,7 +368,7 @@ describe("verbs", () => {
     const done = await cli.run(["prune", "sync/shop.web", "--cluster", "c1", "--reason", "restored", "--yes"]);
     expect(done).toMatchObject({ code: 0, out: `${shown}sync/shop.web will be pruned on c1\n` });
     expect((await stored())?.prune).toMatchObject({
-      by: PRINCIPAL,
+      by: principal,
       reason: "restored",
       number: 1,
       objects: [{ uid: "uid-1" }],

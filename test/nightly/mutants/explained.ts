@@ -21,8 +21,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/fleet/rows/row-size.ts",
-    "return membersBytes(row) - Object.keys(row).length * ELEMENT_BYTES;",
-    "return membersBytes(row) - Object.keys(row).length / ELEMENT_BYTES;",
+    "return membersBytes(row) - Object.keys(row).length * elementBytes;",
+    "return membersBytes(row) - Object.keys(row).length / elementBytes;",
     "an element costs one byte",
   ],
   [
@@ -63,8 +63,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/adapters/aws/dynamo-table.ts",
-    "for (let start = 0; start < distinct.length; start += BATCH_GET_KEYS) {",
-    "for (let start = 0; start <= distinct.length; start += BATCH_GET_KEYS) {",
+    "for (let start = 0; start < distinct.length; start += batchGetKeys) {",
+    "for (let start = 0; start <= distinct.length; start += batchGetKeys) {",
     "for no keys there is no call",
   ],
   [
@@ -111,8 +111,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "functions/api/freezes.ts",
-    "const share = Math.max(10, Math.ceil(messages.length / SENDERS));",
-    "const share = Math.max(10, Math.ceil(messages.length * SENDERS));",
+    "const share = Math.max(10, Math.ceil(messages.length / senders));",
+    "const share = Math.max(10, Math.ceil(messages.length * senders));",
     "how many send at once is a matter of speed: everybody is told",
   ],
   [

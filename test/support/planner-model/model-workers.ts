@@ -13,8 +13,8 @@ import type { PlannerWatch } from "#test/support/planner-model/planner-watch.ts"
 /** What a look at a cluster comes to, when the cluster answers. */
 export type Outcome = Extract<Phase, "Applying" | "Verifying" | "Ready" | "Retrying" | "Failed">;
 
-const LEASE_SECONDS = 60;
-const WATCHDOG_SECONDS = 30;
+const leaseSeconds = 60;
+const watchdogSeconds = 30;
 
 /** A worker between its work in the cluster and its write to the table. */
 interface Flight {
@@ -63,11 +63,11 @@ export class ModelWorkers {
     const { table, now } = this.#world;
     const held = this.#leases.get(cluster);
     if (held !== undefined && held.until > now().toISOString()) {
-      this.#world.send([{ to: "apply", cluster, delaySeconds: WATCHDOG_SECONDS }]);
+      this.#world.send([{ to: "apply", cluster, delaySeconds: watchdogSeconds }]);
       return;
     }
     const fence = (held?.fence ?? 0) + 1;
-    this.#leases.set(cluster, { fence, until: later(now(), LEASE_SECONDS) });
+    this.#leases.set(cluster, { fence, until: later(now(), leaseSeconds) });
     const rows = await everyRow(table, ranges.syncsOn(cluster));
     const registered = (await table.get(keys.fleet(cluster))) !== undefined;
     const due = rows.filter((row) => this.#isDue(row));
@@ -150,7 +150,7 @@ export class ModelWorkers {
         ...(base === row ? { dispatches: 0, stateSk: `${observed.phase}#${row.cluster}#${row.name}` } : {}),
       };
       const at =
-        base === row && observed.nextAt !== undefined ? later(observed.nextAt, WATCHDOG_SECONDS) : nextWork(next);
+        base === row && observed.nextAt !== undefined ? later(observed.nextAt, watchdogSeconds) : nextWork(next);
       const put: Write = {
         put: at === undefined ? next : ({ ...next, ...dueAttributes(next, at) } as SyncRow),
         when: { version: base.version },

@@ -14,7 +14,7 @@ import { type ApiFixture, apiFixture, cluster, source, syncGroup } from "#test/u
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 /** Every writer reads before it writes; what makes one call only has no gap. */
-const FEWEST_GAPS = 2;
+const fewestGaps = 2;
 
 describe("api", () => {
   const groupPath = "/v1/namespaces/payments/syncgroups/shop";
@@ -52,7 +52,7 @@ describe("api", () => {
       expect(act?.reason).toBe(answer === undefined ? undefined : "INC-1");
       if (answer !== undefined) expect(answer.status).toBe(200);
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("a suspend does not undo an apply", async () => {
@@ -69,7 +69,7 @@ describe("api", () => {
         operations: { suspended: { reason: "INC-1" } },
       });
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("an apply leaves what the planner said meanwhile", async () => {
@@ -86,7 +86,7 @@ describe("api", () => {
       expect(await subjectRow(api)).toMatchObject({ generation: 2, spec: { templates: [{ path: "new" }] } });
       expect((await subjectRow(api))?.status.state).toBe(said);
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("of two that apply, the second sees the first", async () => {
@@ -100,7 +100,7 @@ describe("api", () => {
       const { generation, spec } = (await subjectRow(api)) ?? {};
       expect({ generation, spec }).toMatchObject({ generation: 2 + rivals, spec: { templates: [{ path: "mine" }] } });
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("an apply leaves what a worker saw of the Cluster meanwhile", async () => {
@@ -120,7 +120,7 @@ describe("api", () => {
         seen === undefined ? {} : { kubernetesVersion: seen },
       );
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("what is forgotten with its Cluster stays forgotten, and no number is used again", async () => {
@@ -147,7 +147,7 @@ describe("api", () => {
       expect(row?.desired.attempt).toBeGreaterThan(attempt);
       expect(row).not.toHaveProperty("observed");
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("the fence of who takes the lease of a Cluster that is forgotten is not taken back", async () => {
@@ -165,7 +165,7 @@ describe("api", () => {
       expect(await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).toMatchObject({ status: 200 });
       expect(await api.table.get(key)).toMatchObject({ fence: Math.max(fence, 1) });
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 });
 
@@ -210,7 +210,7 @@ describe("the planner", () => {
       expect((await desiredOf(made, "a"))?.attempt).toBe(2);
       expect((await made.sync("a"))?.observed?.reason).toBe(saw ? "SeenMeanwhile" : "Ready");
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test.each(["suspended", "deletion"] as const)("starts nothing after it is %s, and does not undo it", async (verb) => {
@@ -229,7 +229,7 @@ describe("the planner", () => {
       if (verb === "deletion") return;
       expect(await Promise.all(clusters.map((name) => desiredOf(made, name)))).toEqual(assigned);
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("does not undo a new spec, and follows it", async () => {
@@ -243,7 +243,7 @@ describe("the planner", () => {
       expect(made.rollouts().filter((rollout) => rollout.endedAt === undefined)).toEqual([made.newest()]);
       expect(made.newest().plan.templates).toMatchObject([{ path: "other" }]);
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test.each([
@@ -265,7 +265,7 @@ describe("the planner", () => {
       else expect(await desiredOf(made, "a")).toMatchObject({ action: "apply" });
       expect(await desiredOf(made, "b")).toMatchObject({ action: "apply", revision: made.newest().revision });
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("that runs twice decides once", async () => {
@@ -277,7 +277,7 @@ describe("the planner", () => {
       const { counts } = made.newest().stages[0] ?? {};
       expect(counts).toMatchObject({ Assigned: 2, Waiting: 0 });
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   /** As api does it: the Cluster's rows go, then what was assigned is forgotten. */
@@ -310,6 +310,6 @@ describe("a tick", () => {
       if (isMoved) expect(row).toMatchObject({ ...moved, dispatches: 0, version: 2 });
       else expect(sender.take()).toEqual([{ to: "apply", cluster: "c1" }]);
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 });

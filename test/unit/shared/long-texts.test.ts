@@ -13,8 +13,8 @@ import { parseDocuments } from "#shared/source/yaml/yaml.ts";
  * A scanner that starts anew at every character needs a second for 32,000 of them, and a minute and a half for these
  * of one of the pieces. A minute for all pieces is generous for one that passes over them a few times.
  */
-const LENGTH = 300_000;
-const TIMEOUT = 60_000;
+const length = 300_000;
+const timeout = 60_000;
 
 const pieces = ["{{", "{{ cluster.name", "{{ a }}", "}}", "/", "\\", ".", "a/", "@", "a@", ":", ",", "(,", " ", "\t"];
 pieces.push("\n", "0", "1h", "- ", "1.", "||", "[", "{a: ", '"', "é");
@@ -54,11 +54,11 @@ describe("a text of 300,000 characters", () => {
     "is passed over a few times by %s",
     (name) => {
       for (const piece of pieces) {
-        const text = piece.repeat(LENGTH / piece.length);
+        const text = piece.repeat(length / piece.length);
         expect(attempt(() => scanners[name]?.(text))).not.toBeInstanceOf(RangeError);
       }
     },
-    TIMEOUT,
+    timeout,
   );
 });
 

@@ -4,7 +4,7 @@ import { type FrontDoors, startFrontDoors } from "#test/support/front-doors.ts";
 import { cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 
 /** What people read: nothing that is told back is longer. */
-const SHORT_ANSWER = 100_000;
+const shortAnswer = 100_000;
 
 let doors: FrontDoors;
 beforeAll(async () => {
@@ -203,7 +203,7 @@ describe("the API refuses, in few words", () => {
     const told = await doors.ask("POST", "/v1/apply", sent);
     const refused = JSON.parse(told.text) as Refusal;
     expect({ status: told.status, code: refused.code }).toEqual({ status, code });
-    expect(told.text.length).toBeLessThan(SHORT_ANSWER);
+    expect(told.text.length).toBeLessThan(shortAnswer);
     const problem = refused.problems?.find((candidate) => candidate.field === field);
     expect(field === undefined ? refused.message : problem?.message).toMatch(says);
     expect(doors.proxy.calls()).toEqual(before);

@@ -13,7 +13,7 @@ import { clusterFixture, configMap, manifest, namespace } from "#test/support/cl
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-const INTERVAL_MS = 700_000;
+const intervalMs = 700_000;
 
 describe.each(clusterTargets)("members that nobody recorded on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
@@ -38,7 +38,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     }
 
     async lookLater(): Promise<Observed> {
-      this.aheadMs += INTERVAL_MS;
+      this.aheadMs += intervalMs;
       await this.work();
       return this.observed();
     }

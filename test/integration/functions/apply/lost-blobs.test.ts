@@ -63,7 +63,7 @@ function clusterScoped(name: string, kinds: number): readonly ManifestObject[] {
 }
 
 /** Past the interval of a look, whatever its jitter. */
-const INTERVAL_MS = 700_000;
+const intervalMs = 700_000;
 
 describe.each(clusterTargets)("a worker on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
@@ -87,7 +87,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     }
 
     async lookLater(): Promise<Observed> {
-      this.aheadMs += INTERVAL_MS;
+      this.aheadMs += intervalMs;
       return this.look();
     }
 
@@ -253,7 +253,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       await remove(await world.inventoryKey());
       await world.assignDelete(world.name);
       await world.look();
-      world.aheadMs += INTERVAL_MS;
+      world.aheadMs += intervalMs;
       const found = await world.look();
       expect(found.phase).not.toBe("Gone");
       expect(found.foreign?.map(({ id }) => id.name)).toEqual(["old"]);

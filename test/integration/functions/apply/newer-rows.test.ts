@@ -1,7 +1,7 @@
 /** Rows that a newer version wrote, after its deployment was rolled back, before the worker of their cluster. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Log } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
@@ -11,7 +11,7 @@ import { startPatientWorker } from "#test/support/troubled-worker.ts";
 const worker = forEachTest(startPatientWorker);
 
 async function makeNewer(key: RowKey): Promise<void> {
-  await worker.world.table.write([{ update: key, set: { schema: ROW_SCHEMA + 1 } }]);
+  await worker.world.table.write([{ update: key, set: { schema: rowSchema + 1 } }]);
 }
 
 function stored(key: RowKey): Row | undefined {
@@ -92,9 +92,9 @@ test("a lease that a newer version left behind is taken over, with a higher fenc
   await assigned();
   const key = keys.lease("c1");
   await worker.world.table.write([
-    { put: { ...key, type: "Lease", schema: ROW_SCHEMA + 1, version: 7, fence: 7, wanted: 0 } as Row },
+    { put: { ...key, type: "Lease", schema: rowSchema + 1, version: 7, fence: 7, wanted: 0 } as Row },
   ]);
   await worker.world.work();
   expect(await worker.world.phase("a")).toBe("Ready");
-  expect(await worker.world.lease()).toMatchObject({ schema: ROW_SCHEMA, fence: 8 });
+  expect(await worker.world.lease()).toMatchObject({ schema: rowSchema, fence: 8 });
 });

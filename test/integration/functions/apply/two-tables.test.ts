@@ -15,9 +15,9 @@ import { isWrite, watchedClient } from "#test/support/watched-client.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 /** The lease, the rows, what is written. */
-const FEWEST_GAPS = 3;
+const fewestGaps = 3;
 /** Longer than an interval, and than a lease. */
-const LATER_MS = 700_000;
+const laterMs = 700_000;
 
 describe.each(clusterTargets)("on $name", (target) => {
   const cluster = forAllTests(async () => clusterFixture(await target.start()));
@@ -82,7 +82,7 @@ describe.each(clusterTargets)("on $name", (target) => {
 
   async function timePasses(world: WorkerWorld): Promise<void> {
     for (let look = 0; look < 3; look++) {
-      world.aheadMs += LATER_MS;
+      world.aheadMs += laterMs;
       await world.work();
     }
   }
@@ -172,7 +172,7 @@ describe.each(clusterTargets)("on $name", (target) => {
       expect(writesOf(loser === old ? "old" : "copy")).toEqual(lost);
       expect(await contents()).toEqual(end);
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("after somebody has accepted it the copy goes on, and the rows of before write nothing any more", async () => {

@@ -4,7 +4,7 @@ import { LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
@@ -13,7 +13,7 @@ import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 /** The lease, the rows, what is written. */
-const FEWEST_GAPS = 3;
+const fewestGaps = 3;
 const [embedded] = clusterTargets;
 if (embedded === undefined) throw new Error("there is no cluster to work on");
 
@@ -65,7 +65,7 @@ describe("while a worker works", () => {
       expect(await cluster.statusOf(`${path}/first`)).toBe(took ? 404 : 200);
       expect(await cluster.statusOf(`${path}/second`)).toBe(took ? 200 : 404);
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("what people change of the Cluster is not undone", async () => {
@@ -79,7 +79,7 @@ describe("while a worker works", () => {
       const row = await world.table.get(keys.cluster("c1"));
       expect(row?.labels.changed).toBe(took ? "meanwhile" : undefined);
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("what is forgotten is not remembered again", async () => {
@@ -96,7 +96,7 @@ describe("while a worker works", () => {
       expect(row?.desired.action).toBe(took ? "orphan" : "apply");
       expect(row?.observed?.phase).toBe(took ? undefined : "Ready");
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   const remembered = { attempt: 9, fence: 30, token: "of-others" };
@@ -106,7 +106,7 @@ describe("while a worker works", () => {
       { recovered: { by: "ana", at: "2026-11-20T08:00:00.000Z", remembered } },
     ],
     ["is another object's of that name by now", { subjectUid: "uid-of-another" }],
-    ["is of a newer version by now", { schema: ROW_SCHEMA + 1 }],
+    ["is of a newer version by now", { schema: rowSchema + 1 }],
   ] as const)("what was seen of a Sync is not said of one that %s", async (_what, half) => {
     let lateOnes = 0;
     const gaps = await inEveryGap(async (gap) => {
@@ -122,7 +122,7 @@ describe("while a worker works", () => {
       const [row] = await world.table.getMany([keys.sync("c1", "tests", name)], { newer: "kept" });
       expect(row).not.toHaveProperty("observed");
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
     expect(lateOnes).toBeGreaterThan(0);
   });
 
@@ -143,7 +143,7 @@ describe("while a worker works", () => {
       lateOnes++;
       expect((await world.table.get(keys.cluster("c1")))?.status).toEqual({ conditions: [] });
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
     expect(lateOnes).toBeGreaterThan(0);
   });
 
@@ -158,7 +158,7 @@ describe("while a worker works", () => {
       expect(row?.observed?.handledReconcile).toBe(took ? 7 : undefined);
       expect(row?.observed?.phase).toBe("Ready");
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
   test("a worker whose lease has gone writes nothing over the next one's word", async () => {
@@ -174,6 +174,6 @@ describe("while a worker works", () => {
       expect(row?.observed?.phase).toBe("Ready");
       if (took) expect(row?.observed?.fence).toBeGreaterThanOrEqual((theirs as { fence: number }).fence);
     });
-    expect(gaps).toBeGreaterThanOrEqual(FEWEST_GAPS);
+    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 });

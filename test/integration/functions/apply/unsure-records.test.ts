@@ -18,7 +18,7 @@ import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const Bucket = "blobs";
 /** Past the interval of a look, whatever its jitter. */
-const INTERVAL_MS = 700_000;
+const intervalMs = 700_000;
 let emulated: EmulatedClients;
 let s3: S3Client;
 beforeAll(async () => {
@@ -78,7 +78,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     }
 
     async lookLater(missing?: ReadonlyMap<string, number>): Promise<Observed> {
-      this.aheadMs += INTERVAL_MS;
+      this.aheadMs += intervalMs;
       return this.look(missing);
     }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { labelsOf } from "#shared/kube/kube-object.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
@@ -101,7 +101,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     const world = await begin();
     await world.assign("wanted", [namespace("wanted")]);
     // Also before anybody has had it.
-    const lease = { type: "Lease", schema: ROW_SCHEMA };
+    const lease = { type: "Lease", schema: rowSchema };
     const want = () => world.table.update({ update: keys.lease("c1"), set: lease, add: { wanted: 1 } });
     const table = tableWith(world.table, {
       async write(writes) {

@@ -19,9 +19,9 @@ import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const freeze = { name: "inc-4711", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-4711" };
 /** After this, what a worker has read is old. */
-const LATER_MS = 16_000;
+const laterMs = 16_000;
 /** Of a connection. */
-const SOCKETS = 8;
+const sockets = 8;
 
 interface Front {
   readonly api: HostileApi;
@@ -101,7 +101,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     await toPrune(world, "try-ice");
     const freezing = async () => {
       await world.setBrake({ freezes: [freeze] });
-      world.aheadMs += LATER_MS;
+      world.aheadMs += laterMs;
     };
     atFirst("DELETE", pathOf("try-ice", "left"), freezing, busy);
     await world.work();
@@ -120,7 +120,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     await world.assign("try-held", [namespace("try-held"), configMap("try-held/c")]);
     const suspending = async () => {
       await world.suspend("try-held");
-      world.aheadMs += LATER_MS;
+      world.aheadMs += laterMs;
     };
     atFirst("PATCH", pathOf("try-held", "c"), suspending, cutOff);
     await world.work();
@@ -137,7 +137,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     await world.assign("try-gone", [namespace("try-gone"), configMap("try-gone/c")]);
     const deleting = async () => {
       await world.table.write([{ delete: keys.cluster("c1") }]);
-      world.aheadMs += LATER_MS;
+      world.aheadMs += laterMs;
     };
     atFirst("PATCH", pathOf("try-gone", "c"), deleting, busy);
     await world.work();
@@ -189,17 +189,17 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
       if (request.method !== "PATCH" || !request.url?.startsWith(pathOf("try-queue", ""))) return false;
       request.resume();
       waiting.push(response);
-      if (waiting.length === SOCKETS) {
+      if (waiting.length === sockets) {
         void world.setBrake({ freezes: [freeze] }).then(() => {
-          world.aheadMs += LATER_MS;
+          world.aheadMs += laterMs;
           for (const each of waiting) busy(each);
         });
       }
-      if (waiting.length > SOCKETS) busy(response);
+      if (waiting.length > sockets) busy(response);
       return true;
     });
     await world.work();
-    expect(asked("PATCH", "try-queue")).toHaveLength(SOCKETS);
+    expect(asked("PATCH", "try-queue")).toHaveLength(sockets);
     expect((await world.sync("try-queue"))?.observed).toMatchObject({ phase: "Applying", reason: "Frozen" });
   });
 
@@ -211,7 +211,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     const free = async (): Promise<boolean> => (await world.lease())?.owner === undefined;
     const suspending = async () => {
       await world.suspend("try-lane");
-      world.aheadMs += LATER_MS;
+      world.aheadMs += laterMs;
       // The others have been refused by then; a run that does not wait for this one would have let go.
       for (const end = Date.now() + 1500; Date.now() < end && !(await free()); await sleep(50));
       order.push("the last one is answered");

@@ -9,7 +9,7 @@ import { silentLog } from "#test/support/planner-world.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const freeze = { name: "inc-4711", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-4711" };
-const LATER_MS = 16_000;
+const laterMs = 16_000;
 
 const noCluster = { connect: () => Promise.reject(new Error("nobody is to connect")), distrust() {} };
 
@@ -51,13 +51,13 @@ describe("a permit to write", () => {
     const { world, permit, reads } = await begin();
     expect(await permit()).toBe("may write");
     await world.suspend("app");
-    world.aheadMs += LATER_MS;
+    world.aheadMs += laterMs;
     const refused = "WriteWithheld: suspended by ana";
     expect([await permit(), await permit(), await permit()]).toEqual([refused, refused, refused]);
     expect(reads()).toBe(1 + 1);
     await world.setSubject("app", {});
     expect(await permit()).toBe(refused);
-    world.aheadMs += LATER_MS;
+    world.aheadMs += laterMs;
     expect(await permit()).toBe("may write");
   });
 

@@ -8,7 +8,7 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { dueAtOf, dueAttributes } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { RenderMessage } from "#shared/messages.ts";
 import type { KustomizeRunner, Log, RenderInput } from "#shared/ports.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
@@ -77,7 +77,7 @@ class World {
       ...key,
       ...dueAttributes(key, "2026-03-01T10:00:30.000Z"),
       type: "Rendering",
-      schema: ROW_SCHEMA,
+      schema: rowSchema,
       version: 1,
       input: "sha256:in",
       ...wanted,

@@ -18,9 +18,9 @@ import { everyRow } from "#test/support/every-row.ts";
 import { type GatedGit, startGatedGit } from "#test/support/gated-git.ts";
 
 /** Longer than a function may take with its reserve, and less than what a Source waits when all is well. */
-const A_DEAD_FUNCTION_MS = 190_000;
+const aDeadFunctionMs = 190_000;
 /** After three that died one after the other. */
-const FIRST_REST_MS = 300_000;
+const firstRestMs = 300_000;
 const patience = { timeout: 30_000, interval: 50 };
 
 let tls: TlsCertificate;
@@ -144,7 +144,7 @@ test("three that die are told, and the next is begun when it has rested, or when
   expect(world.git.fetches()).toBe(1);
   expect(world.git.listings()).toBe(1);
 
-  await world.later(A_DEAD_FUNCTION_MS);
+  await world.later(aDeadFunctionMs);
   await untilEnded(world, 3);
   expect(await world.ready()).toMatchObject({
     status: "False",
@@ -153,12 +153,12 @@ test("three that die are told, and the next is begun when it has rested, or when
   });
   expect((await world.row()).status).not.toHaveProperty("handledReconcile");
 
-  await world.later(A_DEAD_FUNCTION_MS);
+  await world.later(aDeadFunctionMs);
   await untilEnded(world, 4);
   expect((await world.row()).status.fetch).toMatchObject({ starts: 3 });
   expect(world.git.fetches()).toBe(3);
 
-  await world.later(A_DEAD_FUNCTION_MS);
+  await world.later(aDeadFunctionMs);
   await untilEnded(world, 5);
   expect(await world.ready()).toMatchObject({
     status: "False",
@@ -170,11 +170,11 @@ test("three that die are told, and the next is begun when it has rested, or when
   expect(world.git.fetches()).toBe(3);
 
   // By itself, and after that it rests for twice as long.
-  await world.later(FIRST_REST_MS);
+  await world.later(firstRestMs);
   await untilEnded(world, 6);
   expect((await world.row()).status.fetch).toMatchObject({ starts: 4 });
   expect(world.git.fetches()).toBe(4);
-  await world.later(A_DEAD_FUNCTION_MS + FIRST_REST_MS);
+  await world.later(aDeadFunctionMs + firstRestMs);
   await untilEnded(world, 7);
   expect(await world.ready()).toMatchObject({ message: expect.stringMatching(/^4 fetches of main@sha1:/) });
   expect(world.git.fetches()).toBe(4);
@@ -197,11 +197,11 @@ test("three that die for no fault of the commit cost a quarter of an hour", asyn
   });
   for (const ended of [1, 2, 3]) {
     await untilEnded(world, ended);
-    await world.later(A_DEAD_FUNCTION_MS);
+    await world.later(aDeadFunctionMs);
   }
   await untilEnded(world, 4);
   expect(await world.ready()).toMatchObject({ status: "False", reason: "GitFetchInterrupted" });
-  await world.later(FIRST_REST_MS);
+  await world.later(firstRestMs);
   await untilEnded(world, 5);
   expect(world.git.fetches()).toBe(4);
   expect(await world.ready()).toMatchObject({ status: "True", reason: "Succeeded" });
@@ -212,7 +212,7 @@ test("another revision begins anew", async () => {
   const world = await startWorld();
   world.git.beforeFetch(() => world.kill());
   await untilEnded(world, 1);
-  await world.later(A_DEAD_FUNCTION_MS);
+  await world.later(aDeadFunctionMs);
   await untilEnded(world, 2);
   expect((await world.row()).status.fetch).toMatchObject({ starts: 2 });
   const second = await world.commit("a: 2");
@@ -220,11 +220,11 @@ test("another revision begins anew", async () => {
   await world.send();
   await untilEnded(world, 3);
   expect(world.git.fetches()).toBe(2);
-  await world.later(A_DEAD_FUNCTION_MS);
+  await world.later(aDeadFunctionMs);
   await untilEnded(world, 4);
   expect((await world.row()).status.fetch).toMatchObject({ starts: 1, revision: `main@sha1:${second}` });
   world.git.beforeFetch(() => {});
-  await world.later(A_DEAD_FUNCTION_MS);
+  await world.later(aDeadFunctionMs);
   await untilEnded(world, 5);
   expect(await world.ready()).toMatchObject({ status: "True" });
   expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${second}` });
@@ -313,7 +313,7 @@ test("one that was given up wakes up when another has done its work, and changes
     return opened;
   });
   await untilEnded(world, 1);
-  await world.later(A_DEAD_FUNCTION_MS);
+  await world.later(aDeadFunctionMs);
   await untilEnded(world, 2);
   expect(world.git.fetches()).toBe(2);
   expect(await world.ready()).toMatchObject({ status: "True" });

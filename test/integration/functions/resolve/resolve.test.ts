@@ -17,7 +17,7 @@ import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { GitRemote, Log, Write } from "#shared/ports.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -120,7 +120,7 @@ async function worldWith(spec: unknown): Promise<World> {
     ...key,
     ...source,
     type: "Source",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     uid: "u1",
     labels: {},

@@ -79,7 +79,7 @@ describe("a state folder", () => {
 describe("in a git repository", () => {
   const refused = (folder: string) => ({
     exit: "wrongInput",
-    message: `--state is ${folder}, in the git repository ${repository}: the keys of the machine would be committed with test`,
+    message: `--state is ${folder}, in the git repository ${repository}: the keys of the machine would be committed with it`,
   });
 
   test.each(["", "state", "a/b/state"])("%j is refused, and not made", async (below) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
-import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, cluster, principal, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const path = "/v1/clusters/c1/accept";
@@ -45,7 +45,7 @@ describe("accepting a cluster", () => {
     expect(done).toMatchObject({ status: 200, body: { outcome: "configured", uid: "new-uid" } });
     const { row, fleet, sync } = await rowsOf(api);
     expect(row?.operations.accepted).toEqual({
-      by: PRINCIPAL,
+      by: principal,
       at: "2026-11-20T08:05:00.000Z",
       reason: "rebuilt",
       number: 1,
@@ -91,7 +91,7 @@ describe("accepting a cluster", () => {
     const api = await withStranger();
     const row = await api.table.get(keys.cluster("c1"));
     if (row === undefined) throw new Error("it is there");
-    const accepted = { by: PRINCIPAL, at: "2026-11-20T08:04:00.000Z", number: 1, uid: "new-uid" };
+    const accepted = { by: principal, at: "2026-11-20T08:04:00.000Z", number: 1, uid: "new-uid" };
     const half: ClusterRow = { ...row, version: row.version + 1, operations: { accepted } };
     await api.table.write([{ put: half }]);
     const uid = (await rowsOf(api)).fleet?.uid;

@@ -7,7 +7,7 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 import { versionedTable } from "#test/support/versioned-table.ts";
 
 const installation = "starling.111122223333.eu-west-1";
-export const PRINCIPAL = "arn:aws:sts::111122223333:assumed-role/sre/ana";
+export const principal = "arn:aws:sts::111122223333:assumed-role/sre/ana";
 
 export interface ApiFixture {
   readonly table: MemoryTable;
@@ -83,7 +83,7 @@ export function httpEvent(method: string, path: string, body?: unknown) {
           callerId: "AROAEXAMPLE:ana",
           cognitoIdentity: null,
           principalOrgId: "o-example",
-          userArn: PRINCIPAL,
+          userArn: principal,
           userId: "AROAEXAMPLE:ana",
         },
       },

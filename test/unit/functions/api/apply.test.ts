@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
-import { apiFixture, cluster, PRINCIPAL, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, cluster, principal, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const group = { namespace: "payments", kind: "SyncGroup", name: "shop" } as const;
@@ -146,7 +146,7 @@ describe("apply", () => {
     await api.call("POST", "/v1/namespaces/payments/sources/app/suspend", { reason: "INC-1" });
     await api.call("POST", "/v1/apply", { documents: [source("app", { interval: "1m" })] });
     const row = await api.table.get(keys.object("payments", "Source", "app"));
-    expect(row?.operations.suspended).toMatchObject({ by: PRINCIPAL, at: "2026-11-20T08:00:00.000Z", reason: "INC-1" });
+    expect(row?.operations.suspended).toMatchObject({ by: principal, at: "2026-11-20T08:00:00.000Z", reason: "INC-1" });
     expect(row?.dueKey).toBeUndefined();
   });
 
@@ -337,7 +337,7 @@ describe("apply", () => {
         message: "write",
         audit: true,
         verb: "apply",
-        principal: PRINCIPAL,
+        principal: principal,
         reason: "CHG-7",
         kind: "Source",
         namespace: "payments",

@@ -241,7 +241,7 @@ describe("deleting", () => {
       fail(first(times, error, isSync));
       expect((await api.call("DELETE", orphan)).status).toBe(status);
       expect(await action(table)).toBe(expected);
-      // Broken off after the Cluster's own row went: the next one ends test.
+      // Broken off after the Cluster's own row went: the next one ends it.
       if (status !== 200) {
         fail(() => undefined);
         expect(await api.call("DELETE", orphan)).toMatchObject({ status: 200 });

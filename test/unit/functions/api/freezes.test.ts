@@ -3,7 +3,7 @@ import { ConflictError } from "#shared/base/errors.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
-import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, cluster, principal, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 
 async function withFleet() {
   const api = apiFixture();
@@ -37,7 +37,7 @@ describe("the brake", () => {
       {
         name: "inc-4711",
         clusters: { text: "env=prod", selector: expect.anything() },
-        by: PRINCIPAL,
+        by: principal,
         at: "2026-11-20T08:05:00.000Z",
         reason: "INC-4711",
         until: "2026-11-20T18:00:00.000Z",
@@ -48,7 +48,7 @@ describe("the brake", () => {
       expect.objectContaining({
         audit: true,
         verb: "freeze",
-        principal: PRINCIPAL,
+        principal: principal,
         reason: "INC-4711",
         name: "inc-4711",
       }),
@@ -81,7 +81,7 @@ describe("the brake", () => {
     expect(answer.body).toMatchObject({ outcome: "deleted", freeze: { status: { clusters: 1 } } });
     expect(api.takeMessages()).toEqual([planner, { to: "apply", cluster: "c1" }]);
     const row = await api.table.get(keys.brake);
-    expect(row).toMatchObject({ freezes: [], lifted: [{ name: "inc-4711", lifted: { by: PRINCIPAL } }] });
+    expect(row).toMatchObject({ freezes: [], lifted: [{ name: "inc-4711", lifted: { by: principal } }] });
     expect((await api.call("GET", "/v1/freezes")).body.items).toEqual([]);
     expect(await api.call("DELETE", path)).toMatchObject({
       status: 404,
@@ -123,7 +123,7 @@ describe("the brake", () => {
       (await api.call("GET", "/v1/clusters")).body.items.map(
         (one: { metadata: { name: string }; status: { frozen?: unknown } }) => [one.metadata.name, one.status.frozen],
       );
-    const by = { name: "inc-4711", by: PRINCIPAL, reason: "INC-4711", until: "2026-11-20T09:00:00.000Z" };
+    const by = { name: "inc-4711", by: principal, reason: "INC-4711", until: "2026-11-20T09:00:00.000Z" };
     expect(await frozen()).toEqual([
       ["c1", by],
       ["c2", undefined],
@@ -224,7 +224,7 @@ describe("what the brake remembers", () => {
     await api.call("POST", "/v1/freezes/lifted", { reason: "x" });
     expect((await row(api))?.freezes.map(({ name }) => name)).toEqual(["lifted"]);
     expect((await row(api))?.lifted).toMatchObject([
-      { name: "timed", lifted: { by: PRINCIPAL, at: "2026-11-20T09:00:00.000Z" } },
+      { name: "timed", lifted: { by: principal, at: "2026-11-20T09:00:00.000Z" } },
     ]);
     await api.call("DELETE", "/v1/freezes/lifted");
     expect((await row(api))?.lifted.map(({ name }) => name)).toEqual(["timed", "lifted"]);

@@ -1,7 +1,7 @@
 /** Rows that a newer version wrote, after its deployment was rolled back: listed as what they are, changed by nobody. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { keyText, ROW_SCHEMA, type RowKey } from "#shared/fleet/rows/row.ts";
+import { keyText, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type ApiFixture, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -36,7 +36,7 @@ beforeEach(async () => {
 /** With a shape that this version knows nothing of. */
 async function makeNewer(key: RowKey): Promise<void> {
   const remove = ["spec", "status", "labels", "operations", "desired", "observed", "subject", "stages", "state"];
-  await api.table.write([{ update: key, set: { schema: ROW_SCHEMA + 1 }, remove }]);
+  await api.table.write([{ update: key, set: { schema: rowSchema + 1 }, remove }]);
 }
 
 const object = (kind: "Source" | "SyncGroup" | "Sync", name: string) => keys.object("payments", kind, name);
@@ -156,7 +156,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     const [condition] = item.status.conditions;
     expect(condition).toMatchObject({ type: "Ready", status: "Unknown", reason: "NewerRow" });
     expect(condition.message).toBe(
-      `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1; it is left alone: update the stack to the version that wrote test`,
+      `the row ${keyText(key)} has schema 2, and this version of Starling reads up to 1; it is left alone: update the stack to the version that wrote it`,
     );
     expect(await get(one)).toEqual(item);
     expect(api.table.all()).toEqual(rows);
@@ -214,8 +214,8 @@ describe("what a newer version wrote is listed beside the others, and shown alon
         message: "",
       }) as const;
     await api.table.write([
-      { put: event("2026-11-20T07:00:00.000Z", ROW_SCHEMA) },
-      { put: event("2026-11-20T07:10:00.000Z", ROW_SCHEMA + 1) },
+      { put: event("2026-11-20T07:00:00.000Z", rowSchema) },
+      { put: event("2026-11-20T07:10:00.000Z", rowSchema + 1) },
     ]);
     expect((await get("/v1/namespaces/payments/syncgroups/shop/events")).items).toMatchObject([
       { at: "2026-11-20T07:10:00.000Z", severity: "error", reason: "NewerRow" },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { apiFixture, cluster, PRINCIPAL, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, cluster, principal, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const group = { namespace: "payments", kind: "SyncGroup", name: "shop" } as const;
@@ -29,7 +29,7 @@ describe("suspend and resume", () => {
     expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
     const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
     expect(row?.operations).toEqual({
-      suspended: { by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z", reason: "INC-4711", number: 1 },
+      suspended: { by: principal, at: "2026-11-20T08:05:00.000Z", reason: "INC-4711", number: 1 },
     });
     expect(row?.generation).toBe(1);
     expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
@@ -53,10 +53,10 @@ describe("suspend and resume", () => {
     await api.call("POST", `${groupPath}/suspend`, {});
     api.setNow("2026-11-20T08:06:00Z");
     const suspended = {
-      by: PRINCIPAL,
+      by: principal,
       at: "2026-11-20T08:05:00.000Z",
       number: 1,
-      again: [{ by: PRINCIPAL, at: "2026-11-20T08:06:00.000Z", reason: "INC-4712", number: 2 }],
+      again: [{ by: principal, at: "2026-11-20T08:06:00.000Z", reason: "INC-4712", number: 2 }],
     };
     const again = await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4712" });
     expect(again.body).toEqual({ outcome: "configured", operations: { suspended }, warnings: [] });
@@ -64,12 +64,12 @@ describe("suspend and resume", () => {
     expect(third.body).toMatchObject({ outcome: "unchanged", operations: { suspended } });
     for (let more = 0; more < 20; more++) await api.call("POST", `${groupPath}/suspend`, { reason: `more ${more}` });
     const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
-    expect(row?.operations.suspended).toMatchObject({ by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z", number: 1 });
+    expect(row?.operations.suspended).toMatchObject({ by: principal, at: "2026-11-20T08:05:00.000Z", number: 1 });
     expect(row?.operations.suspended?.again?.map(({ reason }) => reason).at(-1)).toBe("more 19");
     expect(row?.operations.suspended?.again).toHaveLength(10);
     const resumed = await api.call("POST", `${groupPath}/resume`, {});
     expect(resumed.body.operations).toEqual({
-      resumed: { by: PRINCIPAL, at: "2026-11-20T08:06:00.000Z", number: 23 },
+      resumed: { by: principal, at: "2026-11-20T08:06:00.000Z", number: 23 },
     });
   });
 
@@ -78,7 +78,7 @@ describe("suspend and resume", () => {
     await api.call("POST", `${sourcePath}/suspend`, {});
     expect(api.takeMessages()).toEqual([]);
     const answer = await api.call("POST", `${sourcePath}/resume`, {});
-    expect(answer.body.operations).toEqual({ resumed: { by: PRINCIPAL, at: "2026-11-20T08:05:00.000Z", number: 2 } });
+    expect(answer.body.operations).toEqual({ resumed: { by: principal, at: "2026-11-20T08:05:00.000Z", number: 2 } });
     expect(api.takeMessages()).toEqual([{ to: "resolve", source: { namespace: "payments", name: "app" } }]);
     const twice = await api.call("POST", `${sourcePath}/resume`, {});
     expect(twice.body.outcome).toBe("unchanged");
@@ -119,7 +119,7 @@ describe("reconcile", () => {
     expect(answer.status).toBe(409);
     expect(answer.body).toEqual({
       code: "Suspended",
-      message: `SyncGroup payments/shop is suspended (by ${PRINCIPAL} at 2026-11-20T08:05:00.000Z: INC-1); resume it first`,
+      message: `SyncGroup payments/shop is suspended (by ${principal} at 2026-11-20T08:05:00.000Z: INC-1); resume it first`,
     });
   });
 
@@ -148,7 +148,7 @@ describe("delete", () => {
     expect(done).toMatchObject({ status: 200, body: { outcome: "deleting" } });
     const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
     expect(row?.operations.deletion).toEqual({
-      by: PRINCIPAL,
+      by: principal,
       at: "2026-11-20T08:05:00.000Z",
       cascade: "orphan",
       number: 1,

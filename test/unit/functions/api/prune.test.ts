@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { apiFixture, PRINCIPAL, sync } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, principal, sync } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const path = "/v1/namespaces/payments/syncs/shop.web/prune";
@@ -46,7 +46,7 @@ describe("pruning what nobody recorded", () => {
     });
     const after = await stored();
     const at = "2026-11-20T08:05:00.000Z";
-    const prune = { by: PRINCIPAL, at, reason: "restored", number: 1, objects: [{ id: old.id, uid: "uid-old" }] };
+    const prune = { by: principal, at, reason: "restored", number: 1, objects: [{ id: old.id, uid: "uid-old" }] };
     expect(after?.operations).toEqual({ prune });
     expect(after?.dueKey).toMatch(`${at}#`);
     // What the planner and the worker wrote is theirs.

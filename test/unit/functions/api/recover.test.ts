@@ -8,7 +8,7 @@ import type { Remembered } from "#shared/kube/parent-object.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
-import { apiFixture, cluster, PRINCIPAL, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { apiFixture, cluster, principal, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const path = "/v1/clusters/c1/recover";
@@ -51,16 +51,16 @@ describe("recovering a cluster", () => {
     expect(sync).toMatchObject({
       desired: { action: "orphan", attempt: 10, token: "token-2" },
       observed: { inventory: theirs.inventory, clusterUid: "uid" },
-      recovered: { by: PRINCIPAL, reason: "restored", remembered: theirs },
+      recovered: { by: principal, reason: "restored", remembered: theirs },
     });
     expect(sync === undefined ? [] : tokensOf(sync)).toEqual(["token-2", "token-9-of-others"]);
     expect(sync?.observed).not.toHaveProperty("remembered");
-    expect(subject?.operations.recovered).toMatchObject({ by: PRINCIPAL, reason: "restored", number: 1 });
+    expect(subject?.operations.recovered).toMatchObject({ by: principal, reason: "restored", number: 1 });
     expect(await api.table.get(keys.sync("c1", "payments", "shop.other"))).toEqual(syncRow("c1", "shop.other"));
     expect(api.takeMessages()).toEqual([
       { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } },
     ]);
-    expect(api.log.at(-1)).toMatchObject({ audit: true, verb: "recover (payments/shop.web)", principal: PRINCIPAL });
+    expect(api.log.at(-1)).toMatchObject({ audit: true, verb: "recover (payments/shop.web)", principal: principal });
     // Done again, there is nothing to do.
     const before = await rowsOf(api);
     expect(await api.call("POST", path, body)).toMatchObject({ body: { recovered: [], moved: ["payments/shop.web"] } });
@@ -123,7 +123,7 @@ describe("recovering several subjects of a cluster", () => {
       ["tools", "tools.web"],
     ] as const) {
       const subject = await api.table.get(keys.object("payments", "SyncGroup", group));
-      expect(subject?.operations.recovered).toMatchObject({ by: PRINCIPAL });
+      expect(subject?.operations.recovered).toMatchObject({ by: principal });
       const sync = await api.table.get(keys.sync("c1", "payments", name));
       expect(sync?.stateSk).toBe(`Orphaned#c1#${name}`);
     }

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { BrakeRow, Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
@@ -13,7 +13,7 @@ async function brake(made: PlannerWorld, row: Partial<Pick<BrakeRow, "freezes" |
   const put: BrakeRow = {
     ...keys.brake,
     type: "Brake",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     freezes: [],
     lifted: [],
@@ -155,7 +155,7 @@ describe("a rollout under a freeze", () => {
   });
 
   test("that cannot be read assigns nothing", async () => {
-    await made.table.write([{ put: { ...keys.brake, type: "Brake", schema: ROW_SCHEMA, version: 1 } }]);
+    await made.table.write([{ put: { ...keys.brake, type: "Brake", schema: rowSchema, version: 1 } }]);
     await expect(made.plan()).rejects.toThrow("the freezes cannot be read");
     expect(await made.sync("a1")).toBeUndefined();
   });

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
-import { keyText, ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 let world: PlannerWorld;
@@ -20,8 +20,8 @@ async function setSchema(key: RowKey, schema: number): Promise<void> {
   await world.table.write([{ update: key, set: { schema } }]);
 }
 
-const makeNewer = (key: RowKey) => setSchema(key, ROW_SCHEMA + 1);
-const makeReadable = (key: RowKey) => setSchema(key, ROW_SCHEMA);
+const makeNewer = (key: RowKey) => setSchema(key, rowSchema + 1);
+const makeReadable = (key: RowKey) => setSchema(key, rowSchema);
 
 function stored(key: RowKey): Row | undefined {
   return world.table.all().find((row) => keyText(row) === keyText(key));

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { PlannerModel } from "#test/support/planner-model/planner-model.ts";
 
 /** Calls of one run of the planner are fewer. */
-const CALLS = 40;
+const calls = 40;
 
 test("a cluster that is unregistered while the planner looks at what it said is no false alarm", async () => {
   for (const outcome of ["Verifying", "Ready", "Failed"] as const) {
-    for (let at = 1; at <= CALLS; at++) {
+    for (let at = 1; at <= calls; at++) {
       const model = new PlannerModel();
       for (const name of ["c1", "c2"]) await model.setCluster(name, { ring: "r0", fleet: "web", uid: name });
       await model.revise("commit1", "content1");

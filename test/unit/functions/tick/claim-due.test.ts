@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, rowTypeOf } from "#shared/fleet/rows/keys.ts";
-import { ROW_SCHEMA, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import { type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Metrics, Table } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -36,7 +36,7 @@ async function due(key: RowKey, seconds: number, more: Partial<Row> = {}): Promi
   const row: Row = {
     ...key,
     type: rowTypeOf(key) ?? "Test",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     ...dueAttributes(key, later(at, seconds)),
     ...more,
@@ -159,7 +159,7 @@ describe("a tick", () => {
 });
 
 describe("rows of a newer version", () => {
-  const theirs = { schema: ROW_SCHEMA + 1 };
+  const theirs = { schema: rowSchema + 1 };
   const rows: Readonly<Record<string, RowKey>> = {
     Sync: keys.object("shop", "Sync", "one"),
     SyncGroup: keys.object("shop", "SyncGroup", "web"),

@@ -7,7 +7,7 @@ import { StarlingError } from "#shared/base/errors.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { DirectoryRow, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import { ROW_SCHEMA } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Log } from "#shared/ports.ts";
 import type { GitReference } from "#shared/source/git-ref-schema.ts";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
@@ -38,7 +38,7 @@ async function addSource(
   const row: SourceRow = {
     ...keys.object("shop", "Source", name),
     type: "Source",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
     ...source,
     uid: name,
@@ -53,7 +53,7 @@ async function addSource(
   const entry: DirectoryRow = {
     ...keys.repository(normaliseGitUrl(url) ?? "", source),
     type: "Directory",
-    schema: ROW_SCHEMA,
+    schema: rowSchema,
     version: 1,
   };
   await table.write([{ put: row }, { put: entry }]);

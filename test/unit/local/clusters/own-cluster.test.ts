@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { clusterNameOf } from "#local/clusters/kubeconfig-file.ts";
 import { type AccountToken, keepTokenFresh } from "#local/clusters/own-cluster.ts";
 
-const MINUTE = 60_000;
+const minute = 60_000;
 beforeEach(() => {
   vi.useFakeTimers({ now: 0 });
 });
@@ -12,7 +12,7 @@ afterEach(() => {
 
 const token = (name: string, minutes: number): AccountToken => ({
   token: name,
-  expiresAt: new Date(Date.now() + minutes * MINUTE),
+  expiresAt: new Date(Date.now() + minutes * minute),
 });
 
 describe("a token that is kept fresh", () => {
@@ -24,7 +24,7 @@ describe("a token that is kept fresh", () => {
       create,
       store: async (text) => void stored.push(text),
       now: Date.now,
-      checkEveryMs: MINUTE,
+      checkEveryMs: minute,
       onTrouble: (error) => troubles.push(error),
     });
     return { kept, stored, troubles };
@@ -33,13 +33,13 @@ describe("a token that is kept fresh", () => {
   test("is replaced when half of what it was given is over, however long that is", async () => {
     const lives = [30, 1440];
     const { kept, stored } = keep(async () => token(`lives ${lives[0]}`, lives.shift() ?? 0));
-    await vi.advanceTimersByTimeAsync(29 * MINUTE);
+    await vi.advanceTimersByTimeAsync(29 * minute);
     expect(stored).toEqual([]);
-    await vi.advanceTimersByTimeAsync(MINUTE);
+    await vi.advanceTimersByTimeAsync(minute);
     expect(stored).toEqual(["lives 30"]);
-    await vi.advanceTimersByTimeAsync(15 * MINUTE);
+    await vi.advanceTimersByTimeAsync(15 * minute);
     expect(stored).toEqual(["lives 30", "lives 1440"]);
-    await vi.advanceTimersByTimeAsync(719 * MINUTE);
+    await vi.advanceTimersByTimeAsync(719 * minute);
     expect(stored).toHaveLength(2);
     await kept.stop();
   });
@@ -50,11 +50,11 @@ describe("a token that is kept fresh", () => {
       if (isAway) throw new Error("no route");
       return token("second", 60);
     });
-    vi.setSystemTime(8 * 60 * MINUTE);
-    await vi.advanceTimersByTimeAsync(2 * MINUTE);
+    vi.setSystemTime(8 * 60 * minute);
+    await vi.advanceTimersByTimeAsync(2 * minute);
     expect([stored, troubles.length]).toEqual([[], 2]);
     isAway = false;
-    await vi.advanceTimersByTimeAsync(MINUTE);
+    await vi.advanceTimersByTimeAsync(minute);
     expect(stored).toEqual(["second"]);
     await kept.stop();
   });
@@ -66,9 +66,9 @@ describe("a token that is kept fresh", () => {
           signal.addEventListener("abort", () => reject(signal.reason));
         }),
     );
-    await vi.advanceTimersByTimeAsync(31 * MINUTE);
+    await vi.advanceTimersByTimeAsync(31 * minute);
     await kept.stop();
-    await vi.advanceTimersByTimeAsync(60 * MINUTE);
+    await vi.advanceTimersByTimeAsync(60 * minute);
     expect([stored, troubles]).toEqual([[], []]);
   });
 });

@@ -9,7 +9,7 @@ import { dueAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { ROW_SCHEMA, type Row } from "#shared/fleet/rows/row.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Log } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -65,7 +65,7 @@ const sourceRow: SourceRow = {
   ...keys.object("shop", "Source", "web"),
   ...source,
   type: "Source",
-  schema: ROW_SCHEMA,
+  schema: rowSchema,
   version: 1,
   uid: "u1",
   labels: {},
@@ -79,7 +79,7 @@ const sourceRow: SourceRow = {
 const rendering: RenderingRow = {
   ...keys.rendering(input),
   type: "Rendering",
-  schema: ROW_SCHEMA,
+  schema: rowSchema,
   version: 1,
   input,
   artifactDigest: "sha256:a",
@@ -125,8 +125,8 @@ test("a machine that starts again fetches and renders at once what a killed one 
 
 test("a lease is free and its fence goes on, whatever a newer version of Starling has written beside it", async () => {
   const { table } = new DyingMachine();
-  const fleet = (cluster: string) => ({ ...keys.fleet(cluster), type: "Directory", schema: ROW_SCHEMA, version: 1 });
-  const newer = { ...keys.lease("newer"), type: "Lease", schema: ROW_SCHEMA + 1, version: 1, owner: "somebody" };
+  const fleet = (cluster: string) => ({ ...keys.fleet(cluster), type: "Directory", schema: rowSchema, version: 1 });
+  const newer = { ...keys.lease("newer"), type: "Lease", schema: rowSchema + 1, version: 1, owner: "somebody" };
   for (const put of [fleet("idle"), fleet("mine"), fleet("newer"), newer]) await table.write([{ put }]);
   const until = new Date(now.getTime() + 45_000);
   expect(await acquireLease("mine", { owner: "killed", now, until }, table)).toMatchObject({ fence: 1 });
@@ -143,7 +143,7 @@ test("what a lost message was sent for is due now; what nobody was at waits for 
   const later = "2026-03-01T10:15:00.000Z";
   const [sent, idle] = ["sent", "idle"].map((name) => {
     const key = keys.object("shop", "SyncGroup", name);
-    return { ...key, ...dueAttributes(key, later), type: "SyncGroup", schema: ROW_SCHEMA, version: 1 };
+    return { ...key, ...dueAttributes(key, later), type: "SyncGroup", schema: rowSchema, version: 1 };
   }) as [Row, Row];
   for (const put of [{ ...sent, dispatches: 4 }, idle]) await table.write([{ put }]);
 

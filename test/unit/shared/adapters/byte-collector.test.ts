@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 
-const KIB = 1024;
+const kib = 1024;
 
 test("pieces of any size come back in their order, byte for byte", () => {
-  const collector = new ByteCollector(1024 * KIB);
-  const sizes = [1, 0, 3, 64 * KIB, 7, 200 * KIB, 1];
+  const collector = new ByteCollector(1024 * kib);
+  const sizes = [1, 0, 3, 64 * kib, 7, 200 * kib, 1];
   const pieces = sizes.map((size, index) => new Uint8Array(size).fill(index + 1));
   for (const piece of pieces) expect(collector.add(piece)).toBe(true);
   expect(collector.bytes().equals(Buffer.concat(pieces))).toBe(true);
@@ -30,9 +30,9 @@ test("a piece that its sender writes over later stays what it was", () => {
 });
 
 test("room is doubled, so that many small pieces are not copied each time, and never exceeds what is allowed", () => {
-  const collector = new ByteCollector(300 * KIB);
-  const room = () => collector.bytes().buffer.byteLength / KIB;
-  const rooms = [1, 64 * KIB - 1, 1, 64 * KIB, 1, 150 * KIB].map((size) => {
+  const collector = new ByteCollector(300 * kib);
+  const room = () => collector.bytes().buffer.byteLength / kib;
+  const rooms = [1, 64 * kib - 1, 1, 64 * kib, 1, 150 * kib].map((size) => {
     collector.add(new Uint8Array(size));
     return room();
   });

@@ -5,7 +5,7 @@ import type { SubjectRef } from "#shared/messages.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
 /** What SQS takes; the emulator takes more. */
-const LONGEST_GROUP_ID = 128;
+const longestGroupId = 128;
 
 let aws: AwsEmulators;
 let client: SQSClient;
@@ -38,5 +38,5 @@ test("subjects with the longest names have groups that SQS takes, each its own",
   const groups = (received.Messages ?? []).map((message) => message.Attributes?.MessageGroupId ?? "");
   expect(new Set(groups).size).toBe(3);
   expect(groups).toContain("shop/Sync/web");
-  for (const group of groups) expect(group.length).toBeLessThanOrEqual(LONGEST_GROUP_ID);
+  for (const group of groups) expect(group.length).toBeLessThanOrEqual(longestGroupId);
 });

@@ -13,7 +13,7 @@ import { packTypes, writePack } from "#test/support/written-pack.ts";
 
 const rules = addressRules("127.0.0.1");
 const oid = "1".repeat(40);
-const FLUSH = "0000";
+const flush = "0000";
 
 const stops: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -49,11 +49,11 @@ const capabilities: Answer = (response) => {
   response.setHeader("content-type", advertised);
   const lines = [
     line("# service=git-upload-pack\n"),
-    FLUSH,
+    flush,
     line("version 2\n"),
     line("ls-refs\n"),
     line("fetch=shallow\n"),
-    FLUSH,
+    flush,
   ];
   response.end(Buffer.concat(lines.map((each) => Buffer.from(each))));
 };
@@ -122,7 +122,7 @@ describe("a server that never ends", () => {
     const older = await serve({
       async refs(response) {
         response.setHeader("content-type", advertised);
-        response.write(Buffer.concat([line("# service=git-upload-pack\n"), Buffer.from(FLUSH)]));
+        response.write(Buffer.concat([line("# service=git-upload-pack\n"), Buffer.from(flush)]));
         response.write(line(`${oid} HEAD\0side-band-64k shallow\n`));
         await forEver(response, many);
       },
@@ -274,7 +274,7 @@ describe("a server that lies", () => {
   ];
   test.each(names)("%s", async (_legend, listed, message) => {
     const url = await serve({
-      pack: (response) => void response.end(Buffer.concat([line(`${listed}\n`), Buffer.from(FLUSH)])),
+      pack: (response) => void response.end(Buffer.concat([line(`${listed}\n`), Buffer.from(flush)])),
     });
     await expect(list(url)).rejects.toMatchObject({
       code: expect.stringMatching(/^Git/),
@@ -288,7 +288,7 @@ describe("a server of the old protocol", () => {
     (features: string): Answer =>
     (response) => {
       response.setHeader("content-type", advertised);
-      const lines = [line("# service=git-upload-pack\n"), FLUSH, line(`${oid} HEAD\0${features}\n`), FLUSH];
+      const lines = [line("# service=git-upload-pack\n"), flush, line(`${oid} HEAD\0${features}\n`), flush];
       response.end(Buffer.concat(lines.map((each) => Buffer.from(each))));
     };
 

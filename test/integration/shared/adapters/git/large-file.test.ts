@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type GitServer, startGitServer } from "#local/git/git-server.ts";
 import { type RawRepository, rawRepository } from "#test/support/raw-repository.ts";
 
-const MIB = 1024 * 1024;
+const mib = 1024 * 1024;
 
 describe("one file of 1.5 GB in 2 MB", () => {
   let root: string;
@@ -27,7 +27,7 @@ describe("one file of 1.5 GB in 2 MB", () => {
     await big.git("config", "core.compression", "1");
     const zeros = join(root, "zeros");
     const file = await open(zeros, "w");
-    await file.truncate(1500 * MIB);
+    await file.truncate(1500 * mib);
     await file.close();
     const blob = (await big.git("hash-object", "-w", zeros)).trim();
     const deploy = await big.tree([{ mode: "100644", name: "a.yaml", oid: await big.blob("a: 1\n") }]);

@@ -47,7 +47,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     await cluster.raw("POST", path, { body: { ...object, metadata } });
   }
 
-  /** Applied alone, filled by others, and no longer desired. @returns what became of test. */
+  /** Applied alone, filled by others, and no longer desired. @returns what became of it. */
   async function pruned(ns: string, found: readonly Found[]) {
     const mine = claimFor(ns);
     await ensureParent(cluster.client, { claim: mine, groupKinds: [] });

@@ -89,12 +89,12 @@ describe("what a pack holds", () => {
 });
 
 describe("a pack that is too large is refused before it is unpacked", () => {
-  const GIB = 1024 ** 3;
+  const gib = 1024 ** 3;
   // Of the large objects there are no bytes at all: whoever would inflate them could not.
   const rows: readonly (readonly [legend: string, pack: Buffer, limits: Partial<GitLimits>, message: string])[] = [
     [
       "a file of 1.5 GiB",
-      writePack([{ ...baseObject, size: 1.5 * GIB }]),
+      writePack([{ ...baseObject, size: 1.5 * gib }]),
       {},
       "the commit has an object of 1610612736 bytes; at most 104857600 are read; spec.paths does not help",
     ],
@@ -103,7 +103,7 @@ describe("a pack that is too large is refused before it is unpacked", () => {
       "a delta whose result is of 1.5 GiB",
       writePack([
         baseObject,
-        { type: packTypes.ofsDelta, base: distance(baseLength), data: appendingDelta(base.length, "", 1.5 * GIB) },
+        { type: packTypes.ofsDelta, base: distance(baseLength), data: appendingDelta(base.length, "", 1.5 * gib) },
       ]),
       {},
       "an object of 1610612736 bytes",

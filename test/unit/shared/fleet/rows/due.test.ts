@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import {
   backoffSeconds,
-  DUE_SHARDS,
   due,
   dueAtOf,
   dueAttributes,
   dueShard,
+  dueShardCount,
   jittered,
   later,
   restSeconds,
@@ -29,7 +29,7 @@ describe("the attributes of a row that is due", () => {
     const shards = new Set(
       Array.from({ length: 400 }, (_, index) => dueAttributes({ pk: `CL#c${index}`, sk: "META" }, at).dueShard),
     );
-    expect([...shards].sort()).toEqual(Array.from({ length: DUE_SHARDS }, (_, index) => dueShard(index)));
+    expect([...shards].sort()).toEqual(Array.from({ length: dueShardCount }, (_, index) => dueShard(index)));
   });
 });
 

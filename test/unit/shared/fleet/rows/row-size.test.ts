@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { largestAttributes, MAX_ROW_BYTES, rowBytes } from "#shared/fleet/rows/row-size.ts";
+import { largestAttributes, maxRowBytes, rowBytes } from "#shared/fleet/rows/row-size.ts";
 
 describe("the size of a row", () => {
   test.each<[object, number]>([
@@ -21,7 +21,7 @@ describe("the size of a row", () => {
   });
 
   test("is at most 400 KB", () => {
-    expect(MAX_ROW_BYTES).toBe(409_600);
+    expect(maxRowBytes).toBe(409_600);
   });
 });
 

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { LocalFailure } from "#local/base/local-failure.ts";
@@ -11,6 +12,40 @@ export const portFlags = { api: "--port", git: "--git-port", clusters: "--cluste
 
 /** What is left out may be any port. */
 export type PortsWanted = { readonly [Name in keyof Ports]?: number | undefined };
+
+/** Below what systems give to connections that go out (32768 and on, 49152 and on): nobody has one by chance later. */
+const lastingPorts = { from: 20_000, to: 32_000 };
+const mostTries = 100;
+
+/**
+ * The same, and free ports for those that are left out, which can be had again at every later start.
+ * @throws LocalFailure when there is none.
+ */
+export async function withLastingPorts(wanted: PortsWanted): Promise<Ports> {
+  const { api, git, clusters } = wanted;
+  const taken = new Set([api, git, clusters]);
+  const choose = async () => {
+    const port = await lastingPort(taken);
+    taken.add(port);
+    return port;
+  };
+  return { api: api ?? (await choose()), git: git ?? (await choose()), clusters: clusters ?? (await choose()) };
+}
+
+async function lastingPort(taken: ReadonlySet<number | undefined>): Promise<number> {
+  for (let tried = 0; tried < mostTries; tried++) {
+    const port = randomInt(lastingPorts.from, lastingPorts.to);
+    if (!taken.has(port) && (await troubleWith(port)) === undefined) return port;
+  }
+  const { from, to } = lastingPorts;
+  const flags = Object.values(portFlags)
+    .map((flag) => `${flag} PORT`)
+    .join(" ");
+  throw new LocalFailure(`${mostTries} ports of 127.0.0.1 between ${from} and ${to} are taken`, {
+    exit: "unknown",
+    next: `starling local up ${flags}`,
+  });
+}
 
 /**
  * Looks whether ports of 127.0.0.1 can be listened on, before anything is started.

@@ -9,7 +9,7 @@ import { newGitPassword, writeGitFiles } from "#local/git/git-access.ts";
 import { adoptRepository, isSameRepository } from "#local/git/user-repository.ts";
 import { newAccessKey, newInstallationId } from "#local/machine/machine.ts";
 import { moveCluster, type Stack, startStack, writeAccessFiles, writeContextFile } from "#local/machine/stack.ts";
-import { requireFreePorts } from "#local/serve/choose-ports.ts";
+import { requireFreePorts, withLastingPorts } from "#local/serve/choose-ports.ts";
 import { type ControlServer, startControlServer } from "#local/serve/control-server.ts";
 import { type KeptClusters, keepClusters, requireClusters } from "#local/serve/kept-clusters.ts";
 import { type MachineFile, takeFolder, writeMachine } from "#local/serve/machine-file.ts";
@@ -94,7 +94,7 @@ async function identityOf(folder: string, plan: ServePlan): Promise<Identity> {
     gitPassword: known?.gitPassword ?? newGitPassword(),
     ...defined({ installationId }),
     clusters: clusters ?? { kind: "embedded", count: defaultClusters },
-    ports: { ...known?.ports, ...plan.ports },
+    ports: await withLastingPorts({ ...known?.ports, ...plan.ports }),
     ...(known?.repository === undefined ? {} : { repository: known.repository }),
   };
 }

@@ -1,0 +1,31 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { expect, test } from "vitest";
+import { requireFreePorts, withLastingPorts } from "#local/serve/choose-ports.ts";
+
+test("ports that nobody chose are free, and none that a connection going out may get meanwhile", async () => {
+  const chosen = await Promise.all(Array.from({ length: 20 }, () => withLastingPorts({})));
+  for (const ports of chosen) {
+    expect(new Set(Object.values(ports)).size).toBe(3);
+    for (const port of Object.values(ports)) {
+      expect(port).toBeGreaterThanOrEqual(20_000);
+      expect(port).toBeLessThan(32_768);
+    }
+  }
+});
+
+test("what was chosen stays, and what is taken is said with the flag that chooses another", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { readonly port: number };
+  try {
+    const ports = await withLastingPorts({ git: port });
+    expect(ports.git).toBe(port);
+    await expect(requireFreePorts(ports)).rejects.toThrow(
+      `port ${port} of 127.0.0.1 is taken by another process (--git-port)`,
+    );
+    expect(await withLastingPorts(ports)).toEqual(ports);
+  } finally {
+    server.close();
+  }
+});

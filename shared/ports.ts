@@ -15,7 +15,7 @@ export interface Ids {
 
 export type AttributeValue = string | number | boolean;
 
-export type Condition =
+export type Precondition =
   | { readonly attribute: string; readonly equals: AttributeValue }
   | { readonly attribute: string; readonly lessThan: AttributeValue }
   | { readonly attribute: string; readonly absent: true };
@@ -29,7 +29,7 @@ export type Condition =
 export type Write =
   | { readonly put: Row; readonly when?: "absent" | { readonly version: number } }
   | { readonly delete: RowKey; readonly when?: { readonly version: number } }
-  | { readonly check: RowKey; readonly when: "absent" | { readonly version: number } | readonly Condition[] }
+  | { readonly check: RowKey; readonly when: "absent" | { readonly version: number } | readonly Precondition[] }
   | RowUpdate;
 
 export interface RowUpdate<Type extends string = string> {
@@ -37,7 +37,7 @@ export interface RowUpdate<Type extends string = string> {
   readonly set?: Readonly<Record<string, unknown>>;
   readonly add?: Readonly<Record<string, number>>;
   readonly remove?: readonly string[];
-  readonly when?: readonly Condition[];
+  readonly when?: readonly Precondition[];
   readonly any?: true;
 }
 

@@ -31,7 +31,9 @@ export async function claimDue(ports: TickPorts): Promise<number> {
   // Told when all are through: what is left running after an answer stands still with its Lambda.
   const failure = shards.find((shard) => shard.status === "rejected");
   if (failure !== undefined) throw failure.reason;
-  return shards.reduce((sum, shard) => sum + (shard.status === "fulfilled" ? shard.value : 0), 0);
+  const sent = shards.reduce((sum, shard) => sum + (shard.status === "fulfilled" ? shard.value : 0), 0);
+  if (sent > 0) ports.log.info("sent messages for due rows", { sent });
+  return sent;
 }
 
 async function claimShard(shard: string, ports: TickPorts): Promise<number> {

@@ -22,8 +22,5 @@ export function wireTick(env: TickEnv, aws: CoreClients, options: WireOptions = 
     log: powertoolsLog("tick"),
     metrics: embeddedMetrics("tick"),
   };
-  return async () => {
-    const sent = await claimDue(ports);
-    if (sent > 0) ports.log.info("sent messages for due rows", { sent });
-  };
+  return async () => void (await claimDue(ports));
 }

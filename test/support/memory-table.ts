@@ -3,7 +3,7 @@ import { refuseLargeRow, refuseLargeRows } from "#shared/adapters/aws/row-limit.
 import { ConflictError } from "#shared/base/errors.ts";
 import { keyText, type Row, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
-import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
+import type { IndexEntry, IndexQuery, Page, Precondition, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
 
 /** What DynamoDB takes in one transaction. */
 const mostWrites = 100;
@@ -136,7 +136,7 @@ export class MemoryTable implements Table {
     if ("check" in write) {
       const row = this.#find(write.check);
       if (!Array.isArray(write.when)) return holdsVersion(row, write.when as "absent" | { version: number });
-      return (write.when as readonly Condition[]).every((condition) => holds(row, condition));
+      return (write.when as readonly Precondition[]).every((condition) => holds(row, condition));
     }
     const row = this.#find(write.update);
     const when = write.when ?? [];
@@ -191,7 +191,7 @@ function holdsVersion(row: Row | undefined, when: "absent" | { readonly version:
   return when === "absent" ? row === undefined : row?.version === when.version;
 }
 
-function holds(row: Row | undefined, condition: Condition): boolean {
+function holds(row: Row | undefined, condition: Precondition): boolean {
   const value = (row as unknown as Record<string, unknown> | undefined)?.[condition.attribute];
   if ("absent" in condition) return value === undefined;
   if ("equals" in condition) return value === condition.equals;

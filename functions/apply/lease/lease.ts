@@ -9,7 +9,7 @@ import { dueAttributes, later, timerAttributes } from "#shared/fleet/rows/due.ts
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
 import { type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Condition, RowUpdate, Table, Write } from "#shared/ports.ts";
+import type { Precondition, RowUpdate, Table, Write } from "#shared/ports.ts";
 
 /** A lease that nobody gave back is looked at so long after its end: clocks differ. */
 const overdueSeconds = 5;
@@ -34,7 +34,7 @@ interface LeaseWish {
 /** @returns undefined when another worker has it; that one has been told. */
 export async function acquireLease(cluster: string, wish: LeaseWish, table: Table): Promise<Lease | undefined> {
   const key = keys.lease(cluster);
-  const isFree: Condition = { attribute: "leaseUntil", absent: true };
+  const isFree: Precondition = { attribute: "leaseUntil", absent: true };
   const free = await take(key, { wish, when: [isFree] }, table);
   if (free !== undefined) return free;
   const found = await table.update({ update: key, set: { schema: rowSchema }, add: { wanted: 1 } });
@@ -47,7 +47,7 @@ export async function acquireLease(cluster: string, wish: LeaseWish, table: Tabl
 
 async function take(
   key: RowKeyOf<"Lease">,
-  { wish, when }: { readonly wish: LeaseWish; readonly when: readonly Condition[] },
+  { wish, when }: { readonly wish: LeaseWish; readonly when: readonly Precondition[] },
   table: Table,
 ): Promise<Lease | undefined> {
   const { owner, until } = wish;
@@ -80,7 +80,7 @@ export function leaseNote(lease: Lease, begun: Begun): RowUpdate<"Lease"> {
 
 /** Lets go, unless somebody wanted the lease meanwhile. */
 export function leaseRelease(lease: Lease): RowUpdate<"Lease"> {
-  const when: Condition[] = [
+  const when: Precondition[] = [
     { attribute: "owner", equals: lease.owner },
     { attribute: "wanted", equals: lease.wanted },
   ];
@@ -99,7 +99,7 @@ export async function abandonLease(lease: Lease, table: Table): Promise<void> {
 
 /** What is begun in the cluster has to end before another one begins: a holder that fails says so, and keeps the lease. */
 export async function tellFailure(lease: Lease, table: Table): Promise<void> {
-  const when: Condition[] = [{ attribute: "owner", equals: lease.owner }];
+  const when: Precondition[] = [{ attribute: "owner", equals: lease.owner }];
   await table.update({ update: lease.key, set: { failed: true }, when });
 }
 

@@ -16,7 +16,7 @@ import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import { keyText, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
-import type { Condition, IndexEntry, IndexQuery, Page, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
+import type { IndexEntry, IndexQuery, Page, Precondition, RowQuery, RowUpdate, Table, Write } from "#shared/ports.ts";
 
 /** DynamoDB takes so many keys in one BatchGetItem. */
 const batchGetKeys = 100;
@@ -195,7 +195,7 @@ export class DynamoTable implements Table {
     }
     if ("check" in write) {
       const condition = Array.isArray(write.when)
-        ? expressionOf(write.when as readonly Condition[], " AND ")
+        ? expressionOf(write.when as readonly Precondition[], " AND ")
         : versionCondition(write.when as "absent" | { version: number });
       return { ConditionCheck: { TableName, Key: plainKey(write.check), ...(condition as Required<Expression>) } };
     }
@@ -221,7 +221,7 @@ function versionCondition(when: "absent" | { readonly version: number } | undefi
   };
 }
 
-function expressionOf(conditions: readonly Condition[], glue: " AND " | " OR "): Expression {
+function expressionOf(conditions: readonly Precondition[], glue: " AND " | " OR "): Expression {
   const names: Record<string, string> = {};
   const values: Record<string, unknown> = {};
   const parts = conditions.map((condition, index) => {

@@ -93,6 +93,8 @@ const passing = new Set([
   ...["lastUpdateTime", "starling.dev/fence", "starling.dev/attempt"],
   // Made by chance for each assignment, or about one of its attempts.
   ...["token", "earlier", "claimed", "doneAt", "starling.dev/token", "starling.dev/inventory"],
+  // Whether the assignment before this one had come to the cluster when this one was made.
+  "anew",
   // A parent that had to be written again names the inventory of before.
   "f:starling.dev/inventory",
 ]);

@@ -12,7 +12,7 @@ import { awaitEnd, fewClusters, type StoryOptions, storyBound, tellStory } from 
 import { type DeathPoint, planDeaths } from "#test/support/death-plan.ts";
 import { startWorld, type World, type WorldOptions } from "#test/support/e2e-world.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
-import { fleetTargets } from "#test/support/fleet-targets.ts";
+import { storyTargets } from "#test/support/fleet-targets.ts";
 import { awaitFullHouse } from "#test/support/full-house.ts";
 import { meanwhile } from "#test/support/meanwhile.ts";
 import { type MortalSandboxes, mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
@@ -79,7 +79,7 @@ function neverHappened(faults: FaultOptions, injected: Readonly<Record<string, n
 }
 const leastChance = 0.05;
 
-describe.each(fleetTargets)("on $name", (fleet) => {
+describe.each(storyTargets)("on $name", (fleet) => {
   /** What goes wrong between the functions and AWS is the same whatever the API server: a real one sees the deaths of its workers. */
   const everything = long || fleet === embeddedFleet;
   const story: StoryOptions = { patienceSeconds, ...(fleet === embeddedFleet ? {} : { rings: fewClusters }) };

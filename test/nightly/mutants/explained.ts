@@ -151,6 +151,18 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "Number.isFinite(retryAfter) && true ? { retryAfterSeconds: retryAfter } : {},",
     "how long it waits is left to chance, and to wait for nothing is in it",
   ],
+  [
+    "functions/apply/worker/turns.ts",
+    "return placed.sort((a, b) => (a.place < b.place ? -1 : 1)).map(({ row }) => row);",
+    "return placed.sort((a, b) => (a.place <= b.place ? -1 : 1)).map(({ row }) => row);",
+    "no two places are equal: a name is in each",
+  ],
+  [
+    "functions/apply/worker/turns.ts",
+    "return later(since > deaths.at ? since : deaths.at, headStartSeconds);",
+    "return later(since >= deaths.at ? since : deaths.at, headStartSeconds);",
+    "of two equal times either is right",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

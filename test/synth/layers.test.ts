@@ -40,8 +40,9 @@ const imports: readonly (readonly [file: string, imported: string, ...broken: re
   ["shared/adapters/a.ts", "#shared/ports.ts"],
   ["shared/adapters/a.ts", "@aws-sdk/client-s3"],
   ["shared/adapters/deep/a.ts", "#local/x.ts", "adapters-imports"],
-  ["shared/lambda/a.ts", "#functions/api/x.ts", "adapters-imports"],
-  ["shared/lambda/a.ts", "#test/x.ts", "adapters-imports"],
+  ["shared/adapters/deep/a.ts", "#shared/lambda/x.ts", "adapters-imports"],
+  ["shared/lambda/a.ts", "#functions/api/x.ts", "lambda-imports"],
+  ["shared/lambda/a.ts", "#test/x.ts", "lambda-imports"],
   ["shared/lambda/a.ts", "./x.ts", "no-relative-paths"],
   ["functions/api/a.ts", "#shared/adapters/x.ts"],
   ["functions/api/a.ts", "#functions/api/x.ts"],
@@ -167,6 +168,16 @@ test("a circle of imports is an error, of types too", () => {
     ["shared/base/b.ts", 'import type { A } from "#shared/base/a.ts";\nexport type B = { readonly a: A };\n'],
   ]);
   expect(rulesBroken(join(folder, "circle"), circle).get("shared/base/a.ts")).toEqual(["no-circles"]);
+});
+
+test("a circle of folders is an error, where no file is in one", () => {
+  const circle = new Map([
+    ["functions/apply/verbs/a.ts", 'import "#functions/apply/steps/a.ts";\n'],
+    ["functions/apply/steps/b.ts", 'import "#functions/apply/verbs/b.ts";\n'],
+    ["functions/apply/steps/a.ts", "export {};\n"],
+    ["functions/apply/verbs/b.ts", "export {};\n"],
+  ]);
+  expect(rulesBroken(join(folder, "folders"), circle).get("functions/apply/verbs")).toEqual(["no-folder-circles"]);
 });
 
 test("only the edges read the environment of their process", () => {

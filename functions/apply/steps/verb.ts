@@ -25,5 +25,5 @@ export interface VerbResult extends Finding {
   readonly otherUid?: string;
 }
 
-/** One kind of look at a Sync: apply, delete, verify, inspect or probe. */
+/** One kind of look at a Sync: apply, delete, prune, verify, inspect or probe. */
 export type Verb = (context: VerbContext) => Promise<VerbResult>;

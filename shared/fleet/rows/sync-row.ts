@@ -1,8 +1,7 @@
-import type { ForeignObject } from "#shared/kube/membership.ts";
-import type { Remembered } from "#shared/kube/parent-object.ts";
 /**
- * One Sync on one cluster: `desired` is written by the planner, `observed` by the cluster's worker, both under the
- * row's one version. Attempts are numbered; an observation is about the attempt it names and no other.
+ * One Sync on one cluster: `desired` is written by the planner, `observed` with `held` and `deaths` by the cluster's worker,
+ * `operations` by the api, all under the row's one version. Attempts are numbered; an observation is about the attempt it
+ * names and no other.
  */
 
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
@@ -12,6 +11,8 @@ import { jittered, later } from "#shared/fleet/rows/due.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Act, Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
+import type { ForeignObject } from "#shared/kube/membership.ts";
+import type { Remembered } from "#shared/kube/parent-object.ts";
 
 /** What the planner decides. */
 export interface Assigned {

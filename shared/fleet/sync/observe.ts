@@ -1,3 +1,4 @@
+import { defined } from "#shared/base/defined.ts";
 /** The observed half of a Sync on a cluster: pure functions from what the worker saw to what it writes. */
 
 import { foreignText } from "#shared/base/foreign-text.ts";
@@ -279,10 +280,4 @@ function driftCondition(
   if (!isApplied) return { type: "Drifted", status: "Unknown", reason: "NotApplied", message: "" };
   if (notCompared === undefined) return { type: "Drifted", status: "False", reason: "InSync", message: "" };
   return { type: "Drifted", status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, maxMessage) };
-}
-
-function defined<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: NonNullable<T[K]>;
-  };
 }

@@ -2,11 +2,11 @@ import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { checkDocuments } from "#functions/api/check-documents.ts";
 import { clusterWarnings } from "#functions/api/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/consequences.ts";
-import { inParts } from "#functions/api/in-parts.ts";
 import { documentChange, type ObjectChange, type Outcome, type WrittenRow } from "#functions/api/object-change.ts";
 import { documentReference, type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
 import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
 

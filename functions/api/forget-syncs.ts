@@ -1,8 +1,8 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
-import { inParts } from "#functions/api/in-parts.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { isConflict } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";

@@ -1,12 +1,12 @@
 /** The brake: freezes are put on and lifted here, in one row that every worker reads before it writes to a cluster. */
 
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
-import { inParts } from "#functions/api/in-parts.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject } from "#functions/api/write-object.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { type FreezeObject, freezeObject } from "#shared/fleet/api/freeze-object.ts";
 import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";

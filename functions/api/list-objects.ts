@@ -1,10 +1,10 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
-import { inParts } from "#functions/api/in-parts.ts";
 import { assignedTo, type StoredSync, syncObjects } from "#functions/api/list-syncs.ts";
 import { collect, keepsLabels, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { type ObjectReference, objectKey, objectText } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import {
   type ClusterObject,
   clusterObject,

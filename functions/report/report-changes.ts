@@ -1,3 +1,4 @@
+import { inParts } from "#shared/base/in-parts.ts";
 import { type EventRow, rolloutEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type Message, type ReportMessage, subjectKey } from "#shared/messages.ts";
@@ -41,7 +42,5 @@ function keyOf(about: ReportMessage["about"]) {
 
 async function writeEvents(events: readonly EventRow[], table: Table): Promise<void> {
   const distinct = [...new Map(events.map((event) => [`${event.pk}|${event.sk}`, event])).values()];
-  for (let start = 0; start < distinct.length; start += writesAtOnce) {
-    await table.write(distinct.slice(start, start + writesAtOnce).map((event) => ({ put: event })));
-  }
+  for (const part of inParts(distinct, writesAtOnce)) await table.write(part.map((event) => ({ put: event })));
 }

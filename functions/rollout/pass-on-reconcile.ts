@@ -7,6 +7,7 @@ import { recallMembers } from "#functions/rollout/recall-members.ts";
 import { readRenderings } from "#functions/rollout/rendered-since.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { isConflict } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/decision.ts";
 import { inputDigest, relationOf } from "#shared/fleet/rollout/plan.ts";
@@ -29,8 +30,7 @@ export async function passOnReconcile(known: Known, ports: PlannerPorts): Promis
   const now = ports.clock.now();
   const members = (await recallMembers(head.members, subject, ports)).members;
   const names = everySyncName(known);
-  for (let start = 0; start < members.length; start += pageSize) {
-    const page = members.slice(start, start + pageSize);
+  for (const page of inParts(members, pageSize)) {
     const syncs = page.flatMap(({ cluster }) => names.map((name) => keys.sync(cluster, subject.namespace, name)));
     await Promise.all(syncs.map((key) => askSync(key, asked, { now, ports })));
   }

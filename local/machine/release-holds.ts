@@ -1,8 +1,6 @@
-import { readRow } from "#shared/adapters/read-row.ts";
-import { allItems } from "#shared/base/all-pages.ts";
+import { allPages } from "#shared/base/all-pages.ts";
 import { due, dueShard, dueShardCount, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { RowType, StoredRow } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -23,10 +21,13 @@ export async function releaseHolds(table: Table, now: Date): Promise<void> {
 }
 
 async function releaseLeases(table: Table): Promise<void> {
-  for await (const entry of allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
-    const lease = await readRow(table, keys.lease(clusterOf(entry)));
-    if (lease === undefined || isNewer(lease)) continue;
-    await table.update({ update: lease, remove: ["owner", "leaseUntil", "begun", "failed", ...timerAttributes] });
+  const remove = ["owner", "leaseUntil", "begun", "failed", ...timerAttributes];
+  for await (const entries of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
+    const leases = await table.getMany(
+      entries.map((entry) => keys.lease(clusterOf(entry))),
+      { newer: "kept" },
+    );
+    for (const lease of leases) if (!isNewer(lease)) await table.update({ update: lease, remove });
   }
 }
 
@@ -38,9 +39,12 @@ interface Releasing {
 
 async function releaseShard(pk: string, { table, at }: Releasing): Promise<void> {
   const waiting: StoredRow[] = [];
-  for await (const { key } of allItems((start) => table.queryIndex({ index: "due", pk, upTo: never, ...start }))) {
-    const row = await readRow<RowType>(table, key);
-    if (row !== undefined && !isNewer(row)) waiting.push(row);
+  for await (const entries of allPages((start) => table.queryIndex({ index: "due", pk, upTo: never, ...start }))) {
+    const rows = await table.getMany<RowType, "kept">(
+      entries.map(({ key }) => key),
+      { newer: "kept" },
+    );
+    for (const row of rows) if (!isNewer(row)) waiting.push(row);
   }
   for (const row of waiting) await release(row, { table, at });
 }
@@ -55,12 +59,9 @@ async function release(row: StoredRow, { table, at }: Releasing): Promise<void> 
 
 /** @returns undefined for what nobody was at. */
 function released(row: StoredRow, at: string): StoredRow | undefined {
-  if (row.type === "Source" && row.status.fetch !== undefined)
-    return withFetch(row, { ...row.status.fetch, until: at });
+  if (row.type === "Source" && row.status.fetch !== undefined) {
+    return { ...row, status: { ...row.status, fetch: { ...row.status.fetch, until: at } } };
+  }
   if (row.type === "Rendering" && row.claim !== undefined) return { ...row, claim: { ...row.claim, until: at } };
   return row.dispatches === undefined ? undefined : row;
-}
-
-function withFetch(row: SourceRow, fetch: FetchStart): SourceRow {
-  return { ...row, status: { ...row.status, fetch } };
 }

@@ -18,6 +18,7 @@ export interface HttpHandlerOptions {
 
 /** A Lambda handler for HTTP that always answers. */
 export function httpHandler({ work, answerTo }: HttpHandlerOptions): HttpHandler {
+  // Middy types its handler by the context that Lambda gives; nothing here reads it.
   return middy(work).use({
     onError: (request) => {
       request.response = answerTo(request.error);

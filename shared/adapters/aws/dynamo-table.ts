@@ -13,6 +13,7 @@ import { refuseLargeRows, rowTooLarge } from "#shared/adapters/aws/row-limit.ts"
 import { systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import { keyText, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
@@ -74,9 +75,7 @@ export class DynamoTable implements Table {
   ): Promise<readonly RowRead<Type, Kept>[]> {
     const distinct = [...new Map(keys.map((key) => [keyText(key), plainKey(key)])).values()];
     const rows: RowRead<Type, Kept>[] = [];
-    for (let start = 0; start < distinct.length; start += batchGetKeys) {
-      rows.push(...(await this.#getBatch<Type, Kept>(distinct.slice(start, start + batchGetKeys), reading)));
-    }
+    for (const part of inParts(distinct, batchGetKeys)) rows.push(...(await this.#getBatch<Type, Kept>(part, reading)));
     return rows;
   }
 
@@ -91,6 +90,7 @@ export class DynamoTable implements Table {
         const request = { [this.#table]: { Keys: left.map(plainKey), ConsistentRead: true } };
         const answer = await persist(() => this.#client.send(new BatchGetCommand({ RequestItems: request })));
         for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readableRow<Type, Kept>(item, reading));
+        // What comes back is what was sent: `left` as it was, or a part of it.
         left = (answer.UnprocessedKeys?.[this.#table]?.Keys ?? []) as unknown as RowKey[];
         if (left.length > 0) throw new Unprocessed();
       });

@@ -3,6 +3,7 @@ import { SendMessageBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import { systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import { type Message, type QueueName, type SubjectRef, subjectKey } from "#shared/messages.ts";
 import type { MessageSender } from "#shared/ports.ts";
@@ -38,9 +39,9 @@ export class SqsSender implements MessageSender {
     for (const [queue, group] of byQueue) {
       const QueueUrl = this.#queueUrls[queue];
       if (QueueUrl === undefined) throw new Error(`this function has no queue for "${queue}" messages`);
-      for (let start = 0; start < group.length; start += batch) {
+      for (const part of inParts(group, batch)) {
         try {
-          await this.#sendBatch(QueueUrl, group.slice(start, start + batch));
+          await this.#sendBatch(QueueUrl, part);
         } catch (error) {
           failure ??= error;
         }

@@ -63,12 +63,6 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/adapters/aws/dynamo-table.ts",
-    "for (let start = 0; start < distinct.length; start += batchGetKeys) {",
-    "for (let start = 0; start <= distinct.length; start += batchGetKeys) {",
-    "for no keys there is no call",
-  ],
-  [
-    "shared/adapters/aws/dynamo-table.ts",
     '"",',
     '"Stryker was here!",',
     "what is removed has no value, and so nothing to separate it from",

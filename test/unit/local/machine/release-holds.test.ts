@@ -94,7 +94,7 @@ const resolve = (machine: DyingMachine) =>
   machine.untilBegun((ports) =>
     resolveSource({ to: "resolve", source }, ports, {
       getRemainingTimeInMillis: () => 180_000,
-    } as Parameters<typeof resolveSource>[2]),
+    }),
   );
 const renderIt = (machine: DyingMachine) => machine.untilBegun((ports) => render({ to: "render", input }, ports));
 
@@ -109,7 +109,7 @@ test("a machine that starts again fetches and renders at once what a killed one 
 
   await releaseHolds(machine.table, now);
   const { table, sender } = machine;
-  await claimDue({ table, sender, clock: { now: () => now }, log: silent, metrics: { count: () => {} } as never });
+  await claimDue({ table, sender, clock: { now: () => now }, log: silent, metrics: { count: () => {} } });
   expect(
     sender
       .take()

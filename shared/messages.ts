@@ -2,7 +2,7 @@
  * What travels between the functions, in flow order. A message carries keys, never facts: losing, repeating, delaying
  * or reordering it changes latency, not the result.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 const objectRef = z.strictObject({ namespace: z.string(), name: z.string() });
 

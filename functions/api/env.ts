@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Environment of `api`. It reads no secret and no blob. */
 export const apiEnv = z.object({

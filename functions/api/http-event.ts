@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { refusal } from "#functions/api/refusal.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";

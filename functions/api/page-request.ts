@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { fittingItems } from "#functions/api/answer-size.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { allPages } from "#shared/base/all-pages.ts";

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import type { HttpRequest } from "#functions/api/http-event.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { excerpt } from "#shared/base/excerpt.ts";

@@ -1,5 +1,5 @@
 /** What requests may say. */
-import { z } from "zod";
+import * as z from "zod";
 import { objectName } from "#functions/api/query-values.ts";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Environment of `apply`, a cluster's worker. */
 export const applyEnv = z.object({

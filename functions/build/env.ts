@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Environment of `build`: nothing. What a job may reach is in the job. */
 export const buildEnv = z.object({});

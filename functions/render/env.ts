@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Environment of `render`. No secret, and nothing that reaches a cluster or a git host; no byte of a repository is read. */
 export const renderEnv = z.object({

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Environment of `report`. */
 export const reportEnv = z.object({

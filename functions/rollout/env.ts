@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Environment of `rollout`, the planner. */
 export const rolloutEnv = z.object({

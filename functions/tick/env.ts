@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Environment of `tick`: the queues of every row that can be due. */
 export const tickEnv = z.object({

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** Environment of `webhook`. */
 export const webhookEnv = z.object({

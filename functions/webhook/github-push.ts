@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { boundedText } from "#shared/base/bounded.ts";
 import { defined } from "#shared/base/defined.ts";
 

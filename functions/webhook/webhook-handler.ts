@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { receiveGithubEvent, type WebhookPorts } from "#functions/webhook/webhook.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { type HttpHandler, httpHandler, jsonAnswer } from "#shared/lambda/http-handler.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { type GithubPush, readGithubPush } from "#functions/webhook/github-push.ts";
 import { isSignedByGithub } from "#functions/webhook/verify-signature.ts";
 import { allItems } from "#shared/base/all-pages.ts";

@@ -1,6 +1,6 @@
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
-import type { z } from "zod";
+import type * as z from "zod";
 import { dueShards } from "#shared/fleet/rows/due.ts";
 import { type Partition, stateIndex } from "#shared/fleet/rows/keys.ts";
 

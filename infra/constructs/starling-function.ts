@@ -14,7 +14,7 @@ import { SqsEventSource } from "aws-cdk-lib/aws-lambda-event-sources";
 import { LogLevel, NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
 import { type ILogGroup, LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
-import type { z } from "zod";
+import type * as z from "zod";
 import type { AccessFor, Named } from "#infra/constructs/access.ts";
 import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
 import type { WorkQueue } from "#infra/constructs/work-queue.ts";

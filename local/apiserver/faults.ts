@@ -1,7 +1,7 @@
 /** What goes wrong with one embedded cluster, on purpose: plain data, from tests and from `starling local faults`. */
 import { STATUS_CODES } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { z } from "zod";
+import * as z from "zod";
 import type { InterceptedRequest, Interception } from "#apiserver/interception.ts";
 import { createRandom, type Random } from "#apiserver/random.ts";
 

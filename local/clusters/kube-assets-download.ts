@@ -10,7 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { compare, valid } from "semver";
 import { extract, type Header } from "tar-stream";
-import { z } from "zod";
+import * as z from "zod";
 import { type KubeAssets, readKubeAssets } from "#local/clusters/kube-assets.ts";
 import { defined } from "#shared/base/defined.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";

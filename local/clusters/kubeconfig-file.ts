@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";

@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { type KubeconfigCluster, readKubeconfigCluster } from "#local/clusters/kubeconfig-file.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";

@@ -1,5 +1,5 @@
 /** The code of each function by its folder, as its handler.ts puts it together. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { apiEnv } from "#functions/api/env.ts";
 import { wireApi } from "#functions/api/wire.ts";
 import { applyEnv } from "#functions/apply/env.ts";

@@ -6,7 +6,7 @@
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { serveOnLoopback } from "#local/base/loopback-server.ts";
 import { readBytesUpTo } from "#local/base/read-bytes.ts";

@@ -1,7 +1,7 @@
 /** What a machine in the background says of itself, for whoever comes later: in its folder, while it runs. */
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { controlAddressSchema } from "#local/serve/control-server.ts";
 import { clusterChoiceSchema, portsSchema } from "#local/serve/state-folder.ts";

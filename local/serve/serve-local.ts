@@ -1,7 +1,7 @@
 /** Starling on this machine with a memory: what `starling local up` runs in the background. */
 
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { createFaultControl } from "#local/faults/fault-control.ts";

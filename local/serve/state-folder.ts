@@ -1,7 +1,7 @@
 /** What a state folder remembers between two starts, because rows, kubeconfigs and clones name it. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 

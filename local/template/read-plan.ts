@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { physicalName, type Stacks, type Template, type TemplateResource } from "#local/template/cloudformation.ts";
 import type { FunctionPlan, MachinePlan, Planned, QueuePlan } from "#local/template/machine-plan.ts";
 import {

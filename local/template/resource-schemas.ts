@@ -2,7 +2,7 @@
  * Properties of the resources that this machine makes. A property that is in none of these schemas is refused: what is
  * deployed would not be what is tested. What is `unseen` or `housekeeping` has no effect here.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 const tags = z.unknown().optional();
 

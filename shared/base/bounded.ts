@@ -1,5 +1,5 @@
 /** Texts, lists and maps that end somewhere: the bounds are in the published JSON Schema and in docs/kinds.md. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** A text of at most so many characters; what follows is not checked on a longer one. */
 export function boundedText(most: number) {

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 
 /** Parameters of a custom issue about a value that is not to be shown: it may be a key that got into the wrong field. */
 export const hiddenValue = { hidden: true } as const;

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson, type Json, parseJson } from "#shared/base/json.ts";
 import { compareForApply } from "#shared/kube/apply-order.ts";

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 
 /**
  * The environment of a function, checked once: all problems are reported together, by name; values are never printed.

@@ -2,7 +2,7 @@
  * What `render` hands to `build` and gets back. The other side of it runs what a repository says, so an answer is data:
  * parsed, bounded, and believed in nothing that can be checked.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { renderOptions } from "#shared/source/render-options.ts";
 
 /** Of what is staged: more than this is no rendering that a worker could apply. */

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { boundedText } from "#shared/base/bounded.ts";
 
 const refName = boundedText(500)

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 export const renderOptions = z
   .strictObject({ plain: z.strictObject({}).optional(), kustomize: z.strictObject({}).optional() })

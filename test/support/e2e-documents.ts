@@ -1,5 +1,5 @@
 /** Documents and manifests that the end-to-end tests have in common. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";

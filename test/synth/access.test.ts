@@ -1,6 +1,6 @@
 import { App, Stack } from "aws-cdk-lib";
 import { expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { type AccessFor, blobsOf, plain, rowsOf } from "#infra/constructs/access.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { dueShard } from "#shared/fleet/rows/due.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { boundedList } from "#shared/base/bounded.ts";
 import { ownValue } from "#shared/base/own-value.ts";
 import { labelKeySchema, labelsSchema, labelValueSchema, nameSchema } from "#shared/fleet/kinds/metadata.ts";

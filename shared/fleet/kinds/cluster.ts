@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { boundedMap, boundedText } from "#shared/base/bounded.ts";
 import { hiddenValue } from "#shared/base/hidden-value.ts";
 import { parseEksArn } from "#shared/fleet/eks-arn.ts";

@@ -2,7 +2,7 @@
  * What a user writes, validated: one schema per kind gives the check, the type and the published JSON Schema.
  * Unknown fields are errors that name the field meant; a field that does nothing yet is not in the schema.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
 import { findPath } from "#shared/base/find-path.ts";
 import { isHidden } from "#shared/base/hidden-value.ts";

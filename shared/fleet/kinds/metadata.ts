@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { boundedMap } from "#shared/base/bounded.ts";
 
 /** The API version of every kind a user writes. */

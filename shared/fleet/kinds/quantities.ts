@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 const durationParts = /^(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?$/;
 

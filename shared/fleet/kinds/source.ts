@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";

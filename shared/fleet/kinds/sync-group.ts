@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { boundedList } from "#shared/base/bounded.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
 import { nameSchema, namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";

@@ -2,7 +2,7 @@
  * The brake: one row that every worker reads before it writes to a cluster. It holds the freezes that are in force, and
  * for a while those that have ended, since a freeze spends no deadline. Written by `api` alone.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { labelSelectorSchema, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type Row } from "#shared/fleet/rows/row.ts";

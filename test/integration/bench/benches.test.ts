@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 
 type Nested = string | number | { readonly [name: string]: Nested };
 const nested: z.ZodType<Nested> = z.lazy(() => z.union([z.string(), z.number(), z.record(z.string(), nested)]));

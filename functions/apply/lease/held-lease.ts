@@ -116,7 +116,8 @@ export class HeldLease {
     const until = leaseEnd(this.#ports.clock.now(), this.#invocationEnd);
     if (why === "keep" && until <= this.#lease.until) return;
     const renewed = await renewLease(this.#lease, { until, begun: this.begun }, this.#ports.table);
-    this.#isLost = renewed === undefined;
+    // It may have been stopped meanwhile.
+    this.#isLost ||= renewed === undefined;
     if (renewed !== undefined) this.#lease = why === "again" ? renewed : { ...renewed, wanted: this.#lease.wanted };
   }
 }

@@ -84,7 +84,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
       leases: {
         mutate: apply(...leases),
         tests: [
-          "test/unit/functions/apply/{worker/turns,lease/held-lease}.test.ts",
+          "test/unit/functions/apply/{worker,lease}/*.test.ts",
           `${workerTests}/worker-deaths.test.ts`,
           `${workerTests}/{what-is-told,work-cluster,short-lease,newer-rows}.test.ts`,
           `${workerTests}/two-writers.test.ts`,

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { HeldLease, LeaseLost, leaseEnd } from "#functions/apply/lease/held-lease.ts";
 import { acquireLease } from "#functions/apply/lease/lease.ts";
 import type { Log } from "#shared/ports.ts";
@@ -7,12 +7,16 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 const begun = new Date("2026-03-01T10:00:00.000Z");
 const invocationSeconds = 290;
 const invocationEnd = new Date(begun.getTime() + invocationSeconds * 1000);
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const away = new Error("the table is away");
+const warnings: unknown[] = [];
+const log: Log = { info() {}, error() {}, warn: (message, fields) => warnings.push({ message, ...fields }) };
 
 const held: HeldLease[] = [];
 let table: MemoryTable;
 /** What a holder has written to keep what it holds. */
 let updates: () => number;
+/** From now on no renewal is written; the second function makes the table work again. */
+let fail: () => () => void;
 const clock = { now: () => new Date() };
 
 beforeEach(() => {
@@ -22,6 +26,7 @@ beforeEach(() => {
 afterEach(() => {
   vi.restoreAllMocks();
   for (const lease of held.splice(0)) lease.stop();
+  warnings.length = 0;
   vi.useRealTimers();
 });
 
@@ -34,7 +39,11 @@ async function hold(): Promise<HeldLease> {
   if (lease === undefined) throw new Error("somebody has the lease");
   const spy = vi.spyOn(table, "update");
   updates = () => spy.mock.calls.length;
-  const holder = new HeldLease(lease, invocationEnd, { table, clock, log: silent });
+  fail = () => {
+    const failing = spy.mockRejectedValue(away);
+    return () => failing.mockRestore();
+  };
+  const holder = new HeldLease(lease, invocationEnd, { table, clock, log });
   held.push(holder);
   return holder;
 }
@@ -64,7 +73,7 @@ test("nobody else renews or writes when it was stopped", async () => {
 
 test("nothing is renewed after the invocation, and nobody looks any more", async () => {
   const lease = await hold();
-  await pass(invocationSeconds + 1);
+  await pass(invocationSeconds);
   const before = updates();
   expect(vi.getTimerCount()).toBe(0);
   expect(lease.lease.until.getTime()).toBeLessThanOrEqual(invocationEnd.getTime() + 15_000);
@@ -103,4 +112,118 @@ test("what is worked at is told with a renewal, and forgotten with another look"
   expect((await table.getMany([key]))[0]).toMatchObject({ begun: { sync: "shop/web" } });
   await lease.again();
   expect((await table.getMany([key]))[0]).not.toHaveProperty("begun");
+});
+
+test.each<[string, string, number]>([
+  ["for three quarters of a minute", "09:59:00", 45_000],
+  ["for as long, with a minute to go", "10:03:50", 45_000],
+  ["a quarter of a minute after the invocation at most", "10:04:30", 35_000],
+  ["no longer, with nothing to go", "10:04:50", 15_000],
+])("a lease is held %s", (_howLong, now, expected) => {
+  const from = new Date(`2026-03-01T${now}.000Z`);
+  expect(leaseEnd(from, invocationEnd).getTime() - from.getTime()).toBe(expected);
+});
+
+test("a renewal that fails is told of, tried again, and ends what is written when it comes too late", async () => {
+  const lease = await hold();
+  const mend = fail();
+  await pass(20);
+  expect(warnings).toContainEqual({ message: "a lease was not renewed", error: away });
+  await lease.ensure();
+  await pass(11);
+  const lost = "the lease of CL#c1 with fence 1 was lost";
+  await expect(lease.ensure()).rejects.toMatchObject({ message: expect.stringContaining(lost), cause: away });
+  await expect(lease.again()).rejects.toBe(away);
+  mend();
+  await pass(1);
+  await lease.ensure();
+  expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
+});
+
+test("who begins with little left renews it first", async () => {
+  const lease = await hold();
+  // The holder's process stood still.
+  vi.setSystemTime(begun.getTime() + 29_999);
+  await lease.ensure();
+  expect(updates()).toBe(0);
+  vi.setSystemTime(begun.getTime() + 30_000);
+  await lease.ensure();
+  expect(updates()).toBe(1);
+  expect(lease.lease.until).toEqual(new Date(begun.getTime() + 75_000));
+});
+
+test("of several who would renew at once each finds what the one before wrote", async () => {
+  const lease = await hold();
+  vi.setSystemTime(begun.getTime() + 31_000);
+  await Promise.all([lease.ensure(), lease.ensure(), lease.again(), lease.ensure()]);
+  // Who looks again writes in any case, to see who wants it.
+  expect(updates()).toBe(2);
+});
+
+describe("while a renewal is under way", () => {
+  const renewals: PromiseWithResolvers<void>[] = [];
+  afterEach(() => {
+    renewals.length = 0;
+  });
+
+  /** Each renewal waits to be answered. */
+  async function holdSlowly(): Promise<HeldLease> {
+    const lease = await hold();
+    const update = MemoryTable.prototype.update.bind(table);
+    vi.spyOn(table, "update").mockImplementation(async (write) => {
+      const answer = Promise.withResolvers<void>();
+      renewals.push(answer);
+      await answer.promise;
+      return update(write);
+    });
+    return lease;
+  }
+
+  test("nobody begins another one, and those who look do not pile up", async () => {
+    const lease = await holdSlowly();
+    await pass(26);
+    expect(renewals).toHaveLength(1);
+    renewals[0]?.resolve();
+    await pass(1);
+    expect(renewals).toHaveLength(1);
+
+    vi.setSystemTime(begun.getTime() + 60_000);
+    const ensured = lease.ensure();
+    const again = lease.again();
+    await pass(1);
+    expect(renewals).toHaveLength(2);
+    renewals[1]?.resolve();
+    await ensured;
+    await pass(1);
+    expect(renewals).toHaveLength(3);
+    const third = lease.again();
+    await pass(1);
+    expect(renewals).toHaveLength(3);
+    renewals[2]?.resolve();
+    expect(await again).toBe(true);
+    await pass(1);
+    renewals[3]?.resolve();
+    expect(await third).toBe(true);
+  });
+
+  test("whoever waits for one that fails tries it himself", async () => {
+    const lease = await holdSlowly();
+    await pass(31);
+    const ensured = lease.ensure();
+    renewals[0]?.reject(away);
+    await pass(0);
+    renewals[1]?.resolve();
+    await ensured;
+    expect(renewals).toHaveLength(2);
+  });
+
+  test("a lease that is stopped stays so", async () => {
+    const lease = await holdSlowly();
+    await pass(16);
+    lease.stop();
+    renewals[0]?.resolve();
+    await pass(1);
+    await expect(lease.ensure()).rejects.toBeInstanceOf(LeaseLost);
+    expect(renewals).toHaveLength(1);
+  });
 });

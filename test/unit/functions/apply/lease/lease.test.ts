@@ -1,0 +1,152 @@
+/** One worker at a time on a cluster: what its lease's row says before and after. */
+import { beforeEach, describe, expect, test } from "vitest";
+import {
+  abandonLease,
+  acquireLease,
+  type Lease,
+  leaseCheck,
+  leaseNote,
+  leaseRelease,
+  renewLease,
+  tellFailure,
+} from "#functions/apply/lease/lease.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import type { Table } from "#shared/ports.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+
+const key = keys.lease("c1");
+const began = new Date("2026-03-01T10:00:00.000Z");
+const after = (seconds: number) => new Date(began.getTime() + seconds * 1000);
+const begun: Begun = { sync: "shop/web", wants: "sha256:aaa", alone: false };
+const away = new Error("the table is away");
+
+let table: MemoryTable;
+beforeEach(() => {
+  table = new MemoryTable();
+});
+
+const wish = (owner: string, now = began) => ({ owner, now, until: new Date(now.getTime() + 45_000) });
+const stored = async () => (await table.get(key)) as LeaseRow | undefined;
+
+async function taken(owner: string, now = began): Promise<Lease> {
+  const lease = await acquireLease("c1", wish(owner, now), table);
+  if (lease === undefined) throw new Error(`${owner} did not get it`);
+  return lease;
+}
+
+/** The table, whose n-th update fails for another reason than what is in it. */
+function failingAt(failing: number): Table {
+  let updates = 0;
+  return new Proxy(table, {
+    get(inner, name: keyof Table) {
+      const member = (inner[name] as (...args: unknown[]) => unknown).bind(inner);
+      if (name !== "update") return member;
+      return (...args: unknown[]) => (++updates === failing ? Promise.reject(away) : member(...args));
+    },
+  });
+}
+
+describe("a lease", () => {
+  test("that is free is taken, with a fence above all before it", async () => {
+    expect(await taken("one")).toEqual({ key, owner: "one", fence: 1, wanted: 0, until: after(45) });
+    expect(await stored()).toEqual({
+      ...key,
+      type: "Lease",
+      schema: 1,
+      version: 1,
+      owner: "one",
+      leaseUntil: after(45).toISOString(),
+      fence: 1,
+      wanted: 0,
+    });
+    await table.write([leaseRelease(await taken("one"))]);
+    expect(await taken("next", after(1))).toMatchObject({ owner: "next", fence: 3, wanted: 0 });
+  });
+
+  test.each([
+    ["while it lasts", 44, false],
+    ["at its very end", 45, false],
+    ["after its end", 45.001, true],
+  ])("of somebody else, asked for %s", async (_when, seconds, free) => {
+    await taken("one");
+    const next = await acquireLease("c1", wish("next", after(seconds)), table);
+    expect(next?.owner).toBe(free ? "next" : undefined);
+    expect(await stored()).toMatchObject({ owner: free ? "next" : "one", fence: free ? 2 : 1, wanted: 1 });
+  });
+
+  test("that is held is asked for by each who finds it so, who writes no more than that", async () => {
+    await taken("one");
+    for (const owner of ["second", "third"]) {
+      expect(await acquireLease("c1", wish(owner), failingAt(3))).toBeUndefined();
+    }
+    expect(await stored()).toMatchObject({ owner: "one", wanted: 2 });
+  });
+
+  test.each<[string, (lease: Lease) => Promise<unknown>, Lease["death"]]>([
+    ["was let go accuses nobody", (lease) => table.write([leaseRelease(lease)]), undefined],
+    ["was given up accuses nobody", (lease) => abandonLease(lease, table), undefined],
+    ["was not given back tells of a death", async () => {}, {}],
+    ["has a note tells where", (lease) => table.write([leaseNote(lease, begun)]), { begun }],
+    ["is of one that said that it failed accuses nobody", (lease) => tellFailure(lease, table), undefined],
+  ])("that %s", async (_what, end, death) => {
+    const lease = await taken("one");
+    await end(lease);
+    expect((await taken("next", after(60))).death).toEqual(death);
+    for (const name of ["begun", "failed", "dueKey"]) expect(await stored()).not.toHaveProperty(name);
+  });
+
+  test("that is let go has nobody, no end and no note", async () => {
+    const renewed = await renewLease(await taken("one"), { until: after(90), begun }, table);
+    if (renewed === undefined) throw new Error("it was lost");
+    expect(await stored()).toMatchObject({ begun, dueKey: `${after(95).toISOString()}#CL#c1|LEASE` });
+    await table.write([leaseRelease(renewed)]);
+    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 1, version: 1, fence: 1, wanted: 0 });
+  });
+
+  test("that somebody wants meanwhile is not let go, but may be given up", async () => {
+    const lease = await taken("one");
+    await acquireLease("c1", wish("next"), table);
+    await expect(table.write([leaseRelease(lease)])).rejects.toMatchObject({ code: "Conflict" });
+    expect((await stored())?.owner).toBe("one");
+    await abandonLease(lease, table);
+    expect(await stored()).toEqual({ ...key, type: "Lease", schema: 1, version: 1, fence: 1, wanted: 1 });
+  });
+
+  test("that is renewed ends later, and tells who wanted it; without a note an older one goes", async () => {
+    const lease = await taken("one");
+    await table.write([leaseNote(lease, begun)]);
+    await acquireLease("c1", wish("next"), table);
+    expect(await renewLease(lease, { until: after(60), begun: undefined }, table)).toEqual({
+      ...lease,
+      wanted: 1,
+      until: after(60),
+    });
+    expect(await stored()).not.toHaveProperty("begun");
+    expect(await acquireLease("c1", wish("next", after(59)), table)).toBeUndefined();
+  });
+
+  test("that another one has by now is neither written under, renewed, released nor given up", async () => {
+    const lease = await taken("one");
+    await taken("next", after(60));
+    const theirs = await stored();
+    for (const write of [leaseCheck(lease), leaseNote(lease, begun), leaseRelease({ ...lease, wanted: 1 })]) {
+      await expect(table.write([write])).rejects.toMatchObject({ code: "Conflict" });
+    }
+    await expect(tellFailure(lease, table)).rejects.toMatchObject({ code: "Conflict" });
+    expect(await renewLease(lease, { until: after(120), begun }, table)).toBeUndefined();
+    await abandonLease(lease, table);
+    expect(await stored()).toEqual(theirs);
+  });
+
+  test.each<[string, (lease: Lease) => Promise<unknown>]>([
+    ["is taken", () => acquireLease("c1", wish("next", after(60)), failingAt(1))],
+    ["is asked for", () => acquireLease("c1", wish("next", after(60)), failingAt(2))],
+    ["is taken of a dead one", () => acquireLease("c1", wish("next", after(60)), failingAt(3))],
+    ["is renewed", (lease) => renewLease(lease, { until: after(60), begun }, failingAt(1))],
+    ["is given up", (lease) => abandonLease(lease, failingAt(1))],
+  ])("of which nothing is known, because the table failed when it %s, is an error", async (_when, call) => {
+    const lease = await taken("one");
+    await expect(call(lease)).rejects.toBe(away);
+  });
+});

@@ -4,6 +4,7 @@
  * the holder sees that when it lets go, and looks for work once more.
  */
 
+import { defined } from "#shared/base/defined.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, later, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -42,7 +43,7 @@ export async function acquireLease(cluster: string, wish: LeaseWish, table: Tabl
   if (found.leaseUntil !== undefined && found.leaseUntil >= now) return undefined;
   const given = await take(key, { wish, when: [isFree, { attribute: "leaseUntil", lessThan: now }] }, table);
   if (given === undefined || found.owner === undefined || found.failed === true) return given;
-  return { ...given, death: found.begun === undefined ? {} : { begun: found.begun } };
+  return { ...given, death: defined({ begun: found.begun }) };
 }
 
 async function take(
@@ -89,9 +90,8 @@ export function leaseRelease(lease: Lease): RowUpdate<"Lease"> {
 
 /** Lets go, whoever wants it. */
 export async function abandonLease(lease: Lease, table: Table): Promise<void> {
-  const { update, remove } = leaseRelease(lease);
   try {
-    await table.update({ update, remove: remove ?? [], when: [{ attribute: "owner", equals: lease.owner }] });
+    await table.update({ ...leaseRelease(lease), when: [{ attribute: "owner", equals: lease.owner }] });
   } catch (error) {
     if (!isConflict(error)) throw error;
   }

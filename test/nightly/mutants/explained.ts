@@ -157,6 +157,24 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "return later(since >= deaths.at ? since : deaths.at, headStartSeconds);",
     "of two equal times either is right",
   ],
+  [
+    "functions/apply/lease/lease.ts",
+    "if (found.leaseUntil !== undefined && found.leaseUntil >= now) return undefined;",
+    "if (found.leaseUntil !== undefined && found.leaseUntil > now) return undefined;",
+    "at its very end nobody can take it: the row is asked the same",
+  ],
+  [
+    "functions/apply/lease/held-lease.ts",
+    "this.#timer.unref();",
+    ";",
+    "a net below the other: whoever works stops it in the end",
+  ],
+  [
+    "functions/apply/worker/work-cluster.ts",
+    "if (syncs.every((row) => heldBy(row) === undefined)) return false;",
+    "if (syncs.every((row) => heldBy(row) === undefined)) return true;",
+    "where a freeze holds nothing there is nothing that it lets go",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

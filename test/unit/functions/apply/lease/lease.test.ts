@@ -17,7 +17,7 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 
 const key = keys.lease("c1");
 const began = new Date("2026-03-01T10:00:00.000Z");
-const after = (seconds: number) => new Date(began.getTime() + seconds * 1000);
+const secondsLater = (seconds: number) => new Date(began.getTime() + seconds * 1000);
 const begun: Begun = { sync: "shop/web", wants: "sha256:aaa", alone: false };
 const away = new Error("the table is away");
 
@@ -35,33 +35,39 @@ async function taken(owner: string, now = began): Promise<Lease> {
   return lease;
 }
 
-/** The table, whose n-th update fails for another reason than what is in it. */
-function failingAt(failing: number): Table {
+/** The table, at which something happens right before the n-th update. */
+function meanwhile(at: number, happen: () => Promise<unknown>): Table {
   let updates = 0;
   return new Proxy(table, {
     get(inner, name: keyof Table) {
       const member = (inner[name] as (...args: unknown[]) => unknown).bind(inner);
       if (name !== "update") return member;
-      return (...args: unknown[]) => (++updates === failing ? Promise.reject(away) : member(...args));
+      return async (...args: unknown[]) => {
+        if (++updates === at) await happen();
+        return member(...args);
+      };
     },
   });
 }
 
+/** Fails for another reason than what is in it. */
+const failingAt = (at: number) => meanwhile(at, () => Promise.reject(away));
+
 describe("a lease", () => {
   test("that is free is taken, with a fence above all before it", async () => {
-    expect(await taken("one")).toEqual({ key, owner: "one", fence: 1, wanted: 0, until: after(45) });
+    expect(await taken("one")).toEqual({ key, owner: "one", fence: 1, wanted: 0, until: secondsLater(45) });
     expect(await stored()).toEqual({
       ...key,
       type: "Lease",
       schema: 1,
       version: 1,
       owner: "one",
-      leaseUntil: after(45).toISOString(),
+      leaseUntil: secondsLater(45).toISOString(),
       fence: 1,
       wanted: 0,
     });
     await table.write([leaseRelease(await taken("one"))]);
-    expect(await taken("next", after(1))).toMatchObject({ owner: "next", fence: 3, wanted: 0 });
+    expect(await taken("next", secondsLater(1))).toMatchObject({ owner: "next", fence: 3, wanted: 0 });
   });
 
   test.each([
@@ -70,7 +76,7 @@ describe("a lease", () => {
     ["after its end", 45.001, true],
   ])("of somebody else, asked for %s", async (_when, seconds, free) => {
     await taken("one");
-    const next = await acquireLease("c1", wish("next", after(seconds)), table);
+    const next = await acquireLease("c1", wish("next", secondsLater(seconds)), table);
     expect(next?.owner).toBe(free ? "next" : undefined);
     expect(await stored()).toMatchObject({ owner: free ? "next" : "one", fence: free ? 2 : 1, wanted: 1 });
   });
@@ -92,14 +98,38 @@ describe("a lease", () => {
   ])("that %s", async (_what, end, death) => {
     const lease = await taken("one");
     await end(lease);
-    expect((await taken("next", after(60))).death).toEqual(death);
+    expect((await taken("next", secondsLater(60))).death).toEqual(death);
     for (const name of ["begun", "failed", "dueKey"]) expect(await stored()).not.toHaveProperty(name);
   });
 
+  test("that a newer version holds, before it was rolled back, is asked for, and taken when it is over", async () => {
+    await taken("newer");
+    const makeNewer = () => table.update({ update: key, set: { schema: 2 } }).catch(() => {});
+    await makeNewer();
+    expect(await acquireLease("c1", wish("older"), table)).toBeUndefined();
+    await makeNewer();
+    expect(await taken("older", secondsLater(60))).toMatchObject({ fence: 2 });
+    expect(await stored()).toMatchObject({ schema: 1, owner: "older" });
+  });
+
+  test("that is given back before it is asked for accuses nobody", async () => {
+    const lease = await taken("one");
+    const givenBack = meanwhile(2, () => abandonLease(lease, table));
+    const next = await acquireLease("c1", wish("next", secondsLater(60)), givenBack);
+    expect(next).toEqual({ key, owner: "next", fence: 2, wanted: 1, until: secondsLater(105) });
+  });
+
+  test("that is over is taken by one of two", async () => {
+    await taken("one");
+    const rival = meanwhile(3, () => taken("second", secondsLater(60)));
+    expect(await acquireLease("c1", wish("third", secondsLater(60)), rival)).toBeUndefined();
+    expect(await stored()).toMatchObject({ owner: "second", fence: 2, wanted: 2 });
+  });
+
   test("that is let go has nobody, no end and no note", async () => {
-    const renewed = await renewLease(await taken("one"), { until: after(90), begun }, table);
+    const renewed = await renewLease(await taken("one"), { until: secondsLater(90), begun }, table);
     if (renewed === undefined) throw new Error("it was lost");
-    expect(await stored()).toMatchObject({ begun, dueKey: `${after(95).toISOString()}#CL#c1|LEASE` });
+    expect(await stored()).toMatchObject({ begun, dueKey: `${secondsLater(95).toISOString()}#CL#c1|LEASE` });
     await table.write([leaseRelease(renewed)]);
     expect(await stored()).toEqual({ ...key, type: "Lease", schema: 1, version: 1, fence: 1, wanted: 0 });
   });
@@ -116,34 +146,35 @@ describe("a lease", () => {
   test("that is renewed ends later, and tells who wanted it; without a note an older one goes", async () => {
     const lease = await taken("one");
     await table.write([leaseNote(lease, begun)]);
+    await table.write([leaseCheck(lease)]);
     await acquireLease("c1", wish("next"), table);
-    expect(await renewLease(lease, { until: after(60), begun: undefined }, table)).toEqual({
+    expect(await renewLease(lease, { until: secondsLater(60), begun: undefined }, table)).toEqual({
       ...lease,
       wanted: 1,
-      until: after(60),
+      until: secondsLater(60),
     });
     expect(await stored()).not.toHaveProperty("begun");
-    expect(await acquireLease("c1", wish("next", after(59)), table)).toBeUndefined();
+    expect(await acquireLease("c1", wish("next", secondsLater(59)), table)).toBeUndefined();
   });
 
   test("that another one has by now is neither written under, renewed, released nor given up", async () => {
     const lease = await taken("one");
-    await taken("next", after(60));
+    await taken("next", secondsLater(60));
     const theirs = await stored();
     for (const write of [leaseCheck(lease), leaseNote(lease, begun), leaseRelease({ ...lease, wanted: 1 })]) {
       await expect(table.write([write])).rejects.toMatchObject({ code: "Conflict" });
     }
     await expect(tellFailure(lease, table)).rejects.toMatchObject({ code: "Conflict" });
-    expect(await renewLease(lease, { until: after(120), begun }, table)).toBeUndefined();
+    expect(await renewLease(lease, { until: secondsLater(120), begun }, table)).toBeUndefined();
     await abandonLease(lease, table);
     expect(await stored()).toEqual(theirs);
   });
 
   test.each<[string, (lease: Lease) => Promise<unknown>]>([
-    ["is taken", () => acquireLease("c1", wish("next", after(60)), failingAt(1))],
-    ["is asked for", () => acquireLease("c1", wish("next", after(60)), failingAt(2))],
-    ["is taken of a dead one", () => acquireLease("c1", wish("next", after(60)), failingAt(3))],
-    ["is renewed", (lease) => renewLease(lease, { until: after(60), begun }, failingAt(1))],
+    ["is taken", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(1))],
+    ["is asked for", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(2))],
+    ["is taken of a dead one", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(3))],
+    ["is renewed", (lease) => renewLease(lease, { until: secondsLater(60), begun }, failingAt(1))],
     ["is given up", (lease) => abandonLease(lease, failingAt(1))],
   ])("of which nothing is known, because the table failed when it %s, is an error", async (_when, call) => {
     const lease = await taken("one");

@@ -1,0 +1,129 @@
+/** Of whom a death is told, and who works alone after it. */
+import { describe, expect, test } from "vitest";
+import type { Lease } from "#functions/apply/lease/lease.ts";
+import { begunAt, deathAmong, survived, type Turn, takenApart } from "#functions/apply/worker/worker-deaths.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Deaths, Held, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
+import { observedOf, syncRowOf } from "#test/support/sync-rows.ts";
+
+const now = new Date("2026-11-21T09:00:00.000Z");
+const wants = "sha256:aaa";
+const suspended = {
+  operations: { suspended: { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 } },
+} as UserSyncRow;
+const held: Held = { name: "inc-1", by: "ana", reason: "INC-1", attempt: 1, since: "2026-11-21T08:00:00.000Z", at: "" };
+const cluster: ClusterRow = { ...clusterRow(), status: { uid: "kube-system-1", conditions: [] } };
+
+function turn(template: string, more: Partial<SyncRow> = {}, subject?: UserSyncRow): Turn {
+  return { row: { ...syncRowOf("c1", { template }), ...more }, subject };
+}
+
+function dead(alone: number, at = "2026-11-21T08:59:00.000Z"): { readonly deaths: Deaths } {
+  return { deaths: { wants, at, alone } };
+}
+
+function leaseOf(death: Lease["death"]): Lease {
+  const lease = { key: keys.lease("c1"), owner: "me", fence: 7, wanted: 0, until: now };
+  return death === undefined ? lease : { ...lease, death };
+}
+
+const noteOf = (name: string, alone = false) => ({ begun: { sync: `shop/web.${name}`, wants, alone } });
+const namesOf = (turns: readonly Turn[]) => turns.map(({ row }) => row.name);
+
+describe("a death", () => {
+  const turns = [turn("a", {}, suspended), turn("b"), turn("c")];
+
+  test.each<[string, Lease["death"], string | undefined]>([
+    ["that nobody died", undefined, undefined],
+    ["without a note is of the first that is not suspended", {}, "web.b"],
+    ["with a note is of the one that it names", noteOf("c"), "web.c"],
+    ["of one that is gone by now is of nobody", noteOf("gone"), undefined],
+    ["at another rendering is of nobody", { begun: { ...noteOf("c").begun, wants: "sha256:bbb" } }, undefined],
+  ])("%s", (_what, death, expected) => {
+    const found = deathAmong(turns, leaseOf(death), { now, cluster });
+    expect(found?.row.name).toBe(expected);
+    const deaths = { wants, at: now.toISOString(), alone: 0 };
+    expect(found?.row.deaths).toEqual(expected === undefined ? undefined : deaths);
+    expect([found?.observed, found?.held]).toEqual([undefined, undefined]);
+  });
+
+  test.each<[string, Partial<SyncRow>, boolean, number]>([
+    ["the first that was alone", {}, true, 1],
+    ["the second", dead(1), true, 2],
+    ["one that was not alone, which may be another's fault", dead(2), false, 2],
+    ["one a day after the last", dead(2, "2026-11-20T08:59:00.000Z"), true, 1],
+    ["one at another rendering than the last", { deaths: { ...dead(2).deaths, wants: "sha256:bbb" } }, true, 1],
+  ])("counts, for %s, and the Sync is tried again", (_which, before, alone, expected) => {
+    const found = deathAmong([turn("b", { ...before, held })], leaseOf(noteOf("b", alone)), { now, cluster });
+    expect(found?.row.deaths).toEqual({ wants, at: now.toISOString(), alone: expected });
+    expect(found?.observed).toBeUndefined();
+    // A freeze that holds it holds it still.
+    expect(found?.held).toEqual(held);
+  });
+
+  test("is, for the third alone, what is observed, beside what was seen of this cluster before", () => {
+    const observed = observedOf({ clusterUid: "kube-system-1", inventory: "sha256:i" });
+    const found = deathAmong([turn("b", { ...dead(2), observed })], leaseOf(noteOf("b", true)), { now, cluster });
+    expect(found?.row.deaths).toMatchObject({ alone: 3 });
+    expect(found?.observed).toMatchObject({ phase: "Retrying", reason: "WorkerDied", fence: 7, inventory: "sha256:i" });
+    expect(found?.observed?.message).toContain("it is tried again at 2026-11-21T09:05:00.000Z");
+    const elsewhere = { ...observed, clusterUid: "another" };
+    const anew = deathAmong([turn("b", { ...dead(2), observed: elsewhere })], leaseOf(noteOf("b", true)), {
+      now,
+      cluster,
+    });
+    expect(anew?.observed).toMatchObject({ reason: "WorkerDied" });
+    expect(anew?.observed).not.toHaveProperty("inventory");
+  });
+});
+
+describe("the turns of a pass", () => {
+  test.each<[string, readonly Turn[], boolean, readonly string[], boolean, boolean]>([
+    ["are all that are due", [turn("a"), turn("b")], true, ["web.a", "web.b"], false, false],
+    ["are none where none is due", [], true, [], false, false],
+    ["leave out one at which a worker died", [turn("a"), turn("b", dead(0))], true, ["web.a"], false, true],
+    ["are its own when it comes first", [turn("b", dead(0)), turn("a")], true, ["web.b"], true, true],
+    ["are its own, and none wait", [turn("b", dead(0))], true, ["web.b"], true, false],
+    ["are of others when something was begun before", [turn("b", dead(0)), turn("a")], false, ["web.a"], false, true],
+    [
+      "do not wait for one that is suspended",
+      [turn("a"), turn("b", dead(0), suspended)],
+      true,
+      ["web.a"],
+      false,
+      false,
+    ],
+    [
+      "are not of the suspended before it",
+      [turn("a", {}, suspended), turn("b", dead(0))],
+      true,
+      ["web.b"],
+      true,
+      false,
+    ],
+  ])("%s", (_what, turns, isFirst, expected, alone, isMore) => {
+    const apart = takenApart(turns, { now, isFirst });
+    expect({ ...apart, turns: namesOf(apart.turns) }).toEqual({ turns: expected, alone, isMore });
+  });
+
+  test("are noted by what is wanted", () => {
+    const row = syncRowOf("c1", { template: "a" });
+    expect(begunAt(row, true)).toEqual({ sync: "shop/web.a", wants, alone: true });
+    const { renderDigest: _, ...desired } = row.desired;
+    const deleting = { ...row, desired: { ...desired, action: "delete" as const } };
+    expect(begunAt(deleting, false)).toEqual({ sync: "shop/web.a", wants: "delete", alone: false });
+  });
+});
+
+test.each<[string, Partial<SyncRow>, boolean, Deaths | undefined]>([
+  ["forgets how many died", dead(3), true, { ...dead(0).deaths }],
+  ["forgets all of it a day later", dead(3, "2026-11-20T08:59:00.000Z"), true, undefined],
+  ["that saw nothing forgets nothing", dead(3), false, dead(3).deaths],
+  ["has nothing to forget where nobody died", {}, true, undefined],
+])("a worker that lives %s", (_what, before, saw, expected) => {
+  const { row } = turn("a", before);
+  const outcome = survived(saw ? { row, observed: observedOf({}) } : { row }, now);
+  expect(outcome.row.deaths).toEqual(expected);
+});

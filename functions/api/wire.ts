@@ -4,11 +4,11 @@ import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { CoreClients } from "#shared/lambda/core-clients.ts";
+import type { RowClients } from "#shared/lambda/core-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireApi(env: ApiEnv, aws: CoreClients, { clock = systemClock }: WireOptions = {}): HttpHandler {
+export function wireApi(env: ApiEnv, aws: RowClients, { clock = systemClock }: WireOptions = {}): HttpHandler {
   return apiHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, {

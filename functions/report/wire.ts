@@ -3,10 +3,10 @@ import { reportChanges } from "#functions/report/report-changes.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
-import type { CoreClients } from "#shared/lambda/core-clients.ts";
+import type { RowClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 
-export function wireReport(env: ReportEnv, aws: CoreClients): SqsHandler {
+export function wireReport(env: ReportEnv, aws: RowClients): SqsHandler {
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),

@@ -5,13 +5,13 @@ import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts"
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { CoreClients } from "#shared/lambda/core-clients.ts";
+import type { BlobClients, RowClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 import { type RolloutMessage, subjectKey } from "#shared/messages.ts";
 
 /** The planner. Messages of one subject in a batch are one look; on the FIFO queue they are neighbours anyway. */
-export function wireRollout(env: RolloutEnv, aws: CoreClients, options: WireOptions = {}): SqsHandler {
+export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock } = options;
   const log = powertoolsLog("rollout");
   const ports = {

@@ -1,6 +1,6 @@
 import { tickEnv } from "#functions/tick/env.ts";
 import { wireTick } from "#functions/tick/wire.ts";
-import { coreClients } from "#shared/lambda/core-clients.ts";
+import { rowClients } from "#shared/lambda/core-clients.ts";
 import { parseEnv } from "#shared/lambda/parse-env.ts";
 
-export const handler = wireTick(parseEnv(tickEnv), coreClients());
+export const handler = wireTick(parseEnv(tickEnv), rowClients());

@@ -4,11 +4,11 @@ import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import type { CoreClients } from "#shared/lambda/core-clients.ts";
+import type { RowClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 /** Called by the scheduler; the event says nothing. */
-export function wireTick(env: TickEnv, aws: CoreClients, options: WireOptions = {}): () => Promise<void> {
+export function wireTick(env: TickEnv, aws: RowClients, options: WireOptions = {}): () => Promise<void> {
   const { clock = systemClock } = options;
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),

@@ -5,11 +5,11 @@ import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts"
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import type { CoreClients } from "#shared/lambda/core-clients.ts";
+import type { RowClients, SecretClients } from "#shared/lambda/core-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireWebhook(env: WebhookEnv, aws: CoreClients, options: WireOptions = {}): HttpHandler {
+export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, options: WireOptions = {}): HttpHandler {
   const { clock = systemClock } = options;
   return webhookHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),

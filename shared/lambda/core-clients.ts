@@ -11,13 +11,21 @@ const silenceMs = 10_000;
 /** A queue that is polled is silent for up to 20 s, and a function that was invoked for as long as it may take. */
 const longSilencesMs: Readonly<Record<string, number>> = { sqs: 30_000, lambda: 120_000 };
 
-/** The SDK clients that every function has; `local/` points them at its emulators. */
-export interface CoreClients {
+/** The SDK clients for rows and messages, which every function has that has any; `local/` points them at its emulators. */
+export interface RowClients {
   readonly dynamo: DynamoDBDocumentClient;
   readonly sqs: SQSClient;
+}
+
+export interface BlobClients {
   readonly s3: S3Client;
+}
+
+export interface SecretClients {
   readonly secrets: SecretsManagerClient;
 }
+
+export interface CoreClients extends RowClients, BlobClients, SecretClients {}
 
 export interface ClientCredentials {
   readonly accessKeyId: string;
@@ -32,17 +40,34 @@ export interface ClientOptions<Service extends string> {
   readonly endpoints: Readonly<Record<Service, string>>;
 }
 
-/** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
-export function coreClients(options?: ClientOptions<keyof CoreClients>): CoreClients {
-  const at = (service: keyof CoreClients) => clientConfig(service, options);
+/**
+ * Clients for Lambda (region and credentials from its environment), or for the endpoints given. Apart from the next two,
+ * because a client is 30 to 300 KiB of the bundle of each function that makes it, used or not.
+ */
+export function rowClients(options?: ClientOptions<keyof RowClients>): RowClients {
   return {
-    dynamo: DynamoDBDocumentClient.from(new DynamoDBClient(at("dynamo")), {
+    dynamo: DynamoDBDocumentClient.from(new DynamoDBClient(clientConfig("dynamo", options)), {
       marshallOptions: { removeUndefinedValues: true },
     }),
-    sqs: new SQSClient(at("sqs")),
-    s3: new S3Client({ ...at("s3"), ...(options === undefined ? {} : { forcePathStyle: true }) }),
-    secrets: new SecretsManagerClient(at("secrets")),
+    sqs: new SQSClient(clientConfig("sqs", options)),
   };
+}
+
+/** As `rowClients`. */
+export function blobClients(options?: ClientOptions<keyof BlobClients>): BlobClients {
+  return {
+    s3: new S3Client({ ...clientConfig("s3", options), ...(options === undefined ? {} : { forcePathStyle: true }) }),
+  };
+}
+
+/** As `rowClients`. */
+export function secretClients(options?: ClientOptions<keyof SecretClients>): SecretClients {
+  return { secrets: new SecretsManagerClient(clientConfig("secrets", options)) };
+}
+
+/** All of these. */
+export function coreClients(options?: ClientOptions<keyof CoreClients>): CoreClients {
+  return { ...rowClients(options), ...blobClients(options), ...secretClients(options) };
 }
 
 /** What the client of a service is made with. */

@@ -1,18 +1,26 @@
 import { LambdaClient } from "@aws-sdk/client-lambda";
 import { S3Client } from "@aws-sdk/client-s3";
-import { type ClientOptions, type CoreClients, clientConfig, coreClients } from "#shared/lambda/core-clients.ts";
+import {
+  type BlobClients,
+  blobClients,
+  type ClientOptions,
+  clientConfig,
+  type RowClients,
+  rowClients,
+} from "#shared/lambda/core-clients.ts";
 
 /** With those that have something built elsewhere: they are in the bundle of the one function that does. */
-export interface RenderClients extends CoreClients {
+export interface RenderClients extends RowClients, BlobClients {
   readonly lambda: LambdaClient;
   /** Only signs: it sends nothing itself. */
   readonly presigner: S3Client;
 }
 
 /** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */
-export function renderClients(options?: ClientOptions<keyof CoreClients | "lambda">): RenderClients {
+export function renderClients(options?: ClientOptions<keyof RowClients | keyof BlobClients | "lambda">): RenderClients {
   return {
-    ...coreClients(options),
+    ...rowClients(options),
+    ...blobClients(options),
     lambda: new LambdaClient(clientConfig("lambda", options)),
     presigner: new S3Client({
       ...clientConfig("s3", options),

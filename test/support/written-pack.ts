@@ -48,7 +48,8 @@ export function distance(bytes: number): Buffer {
   return Buffer.from(digits);
 }
 
-function deltaSize(size: number): number[] {
+/** A size as deltas write it. */
+export function deltaSize(size: number): number[] {
   const low = size % 128;
   const rest = Math.floor(size / 128);
   return rest === 0 ? [low] : [low | 0x80, ...deltaSize(rest)];

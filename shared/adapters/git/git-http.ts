@@ -48,7 +48,7 @@ const otherLines = 100;
 export class GitHttp implements HttpClient {
   readonly #options: GitHttpOptions;
   readonly #signal: AbortSignal;
-  /** Where the repository moved on its host (a renamed one): later requests go there at once. */
+  /** Where the repository moved on its host (a renamed one, over all its names): later requests go there at once. */
   #moved: { readonly from: string; readonly to: string } | undefined;
 
   constructor(options: GitHttpOptions) {
@@ -84,7 +84,7 @@ export class GitHttp implements HttpClient {
         throw failure(`${target.origin} redirects to ${next.origin}; write that URL in the Source if it is right`);
       }
       if (hops >= maxRedirects) throw failure(`${target.origin} redirects in circles`);
-      this.#remember(target, next);
+      this.#remember(new URL(message.url), next);
       target = next;
     }
   }
@@ -201,10 +201,11 @@ async function* once(body: Buffer): AsyncIterableIterator<Uint8Array> {
   yield body;
 }
 
+/** Lists are cookies, which nobody reads. */
 function flatHeaders(response: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(response.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+    if (typeof value === "string") headers[name] = value;
   }
   return headers;
 }

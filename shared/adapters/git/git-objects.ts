@@ -17,7 +17,8 @@ export function* treeEntries(tree: Buffer): Generator<TreeEntry> {
   let at = 0;
   while (at < tree.length) {
     const space = tree.indexOf(spaceByte, at);
-    const end = space < 0 ? -1 : tree.indexOf(0, space);
+    // Where there is no space, only the last byte is looked at, and behind that is no room for an id.
+    const end = tree.indexOf(0, space);
     const next = end + 1 + oidBytes;
     if (end < 0 || next > tree.length) throw malformed("a tree of the repository breaks off");
     yield {
@@ -89,11 +90,11 @@ interface Identity {
 function identityOf(line: string): Identity {
   const open = line.indexOf("<");
   const close = line.indexOf(">", open);
-  const seconds = Number.parseInt(line.slice(close + 1).trim(), 10);
+  const seconds = Number.parseInt(line.slice(close + 1), 10);
   const at = new Date(seconds * 1000);
   return {
     name: excerpt(line.slice(0, Math.max(open, 0)).trim(), maxText),
-    email: excerpt(line.slice(open + 1, Math.max(close, open + 1)), maxText),
+    email: excerpt(line.slice(open + 1, Math.max(close, 0)), maxText),
     at: Number.isNaN(at.getTime()) ? new Date(0) : at,
   };
 }

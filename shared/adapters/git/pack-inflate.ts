@@ -19,16 +19,18 @@ export function inflateExactly(
   start: number,
   size: number,
 ): { readonly bytes: Buffer; readonly end: number } {
+  const wrong = `an object of the pack does not inflate to the ${size} bytes it announces`;
+  let inflated: Inflated;
   try {
-    const { buffer, engine } = inflateWithInfo(pack.subarray(start), {
+    inflated = inflateWithInfo(pack.subarray(start), {
       info: true,
       maxOutputLength: Math.max(size, 1),
       // All at once, and one more byte: a full chunk would ask for another one.
       chunkSize: Math.max(size + 1, minChunkBytes),
     });
-    if (buffer.length === size) return { bytes: buffer, end: start + engine.bytesWritten };
   } catch (error) {
-    throw malformed(`an object of the pack does not inflate to the ${size} bytes it announces`, error);
+    throw malformed(wrong, error);
   }
-  throw malformed(`an object of the pack does not inflate to the ${size} bytes it announces`);
+  if (inflated.buffer.length !== size) throw malformed(wrong);
+  return { bytes: inflated.buffer, end: start + inflated.engine.bytesWritten };
 }

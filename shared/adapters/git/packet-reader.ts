@@ -40,7 +40,8 @@ export class PacketReader {
 
 function lengthAt(bytes: Buffer, at: number): number {
   const digits = bytes.toString("latin1", at, at + lengthDigits);
-  if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw malformed(`the git server sent ${JSON.stringify(digits)} for a length`);
+  // There are four of them.
+  if (!/[0-9a-fA-F]{4}/.test(digits)) throw malformed(`the git server sent ${JSON.stringify(digits)} for a length`);
   return Number.parseInt(digits, 16);
 }
 

@@ -1,23 +1,32 @@
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import type { Transfer } from "#shared/ports.ts";
 
-const silenceMs = 10_000;
-/** An artifact is packed; see its own limits. */
-const maxDownloadBytes = 200 * 1024 * 1024;
+export interface HttpTransferOptions {
+  /** How long the other side may say nothing. */
+  readonly silenceMs?: number;
+  /** An artifact is packed; see its own limits. */
+  readonly maxDownloadBytes?: number;
+}
 
 /** Bytes by presigned URLs. It signs nothing and knows no credentials. */
 export class HttpTransfer implements Transfer {
+  readonly #limits: Required<HttpTransferOptions>;
+
+  constructor({ silenceMs = 10_000, maxDownloadBytes = 200 * 1024 * 1024 }: HttpTransferOptions = {}) {
+    this.#limits = { silenceMs, maxDownloadBytes };
+  }
+
   async download(url: string): Promise<Uint8Array> {
-    return inTries(() => exchange(url, { method: "GET" }));
+    return inTries(() => exchange(url, { method: "GET", limits: this.#limits }));
   }
 
   async upload(url: string, bytes: Uint8Array): Promise<void> {
-    const headers = { "content-length": bytes.length };
-    await inTries(() => exchange(url, { method: "PUT", headers }, bytes));
+    await inTries(() => exchange(url, { method: "PUT", limits: this.#limits, body: bytes }));
   }
 }
 
@@ -39,35 +48,35 @@ async function inTries<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-interface Exchange extends RequestOptions {
+interface Exchange {
   readonly method: "GET" | "PUT";
+  readonly limits: Required<HttpTransferOptions>;
+  readonly body?: Uint8Array;
 }
 
-async function exchange(url: string, options: Exchange, body?: Uint8Array): Promise<Uint8Array> {
+async function exchange(url: string, { method, limits, body }: Exchange): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const start = url.startsWith("https:") ? httpsRequest : httpRequest;
-  const request = start(url, { ...options, timeout: silenceMs }, (response) => {
-    answerOf(response, options.method).then(resolve, reject);
+  const headers = body === undefined ? {} : { "content-length": body.length };
+  const request = start(url, { method, headers, timeout: limits.silenceMs }, (response) => {
+    answerOf(response, { method, limits }).then(resolve, reject);
   });
-  request.on("timeout", () => request.destroy(new Error(`silent for ${silenceMs} ms`)));
+  request.on("timeout", () => request.destroy(new Error(`silent for ${limits.silenceMs} ms`)));
   request.on("error", reject);
   request.end(body);
   return promise;
 }
 
-async function answerOf(response: IncomingMessage, method: Exchange["method"]): Promise<Uint8Array> {
+async function answerOf(response: IncomingMessage, { method, limits }: Exchange): Promise<Uint8Array> {
   const { statusCode: status = 0 } = response;
   if (status >= 300) {
     response.destroy();
     const said = `S3 answered ${status} to a presigned ${method}`;
     throw status >= 500 ? new Error(said) : new Refusal(said);
   }
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const body = new ByteCollector(limits.maxDownloadBytes);
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxDownloadBytes) throw new Refusal(`more than ${maxDownloadBytes} bytes came`);
-    chunks.push(chunk);
+    if (!body.add(chunk)) throw new Refusal(`more than ${limits.maxDownloadBytes} bytes came`);
   }
-  return Buffer.concat(chunks);
+  return body.bytes();
 }

@@ -175,8 +175,9 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         mutate: adapters("git/*", "net/http-transfer"),
         tests: [
           "test/unit/shared/adapters/git/*.test.ts",
-          `${adapterTests}/git/isomorphic-git-remote.test.ts`,
-          `${adapterTests}/git/hostile-repositories.test.ts`,
+          `${adapterTests}/net/http-transfer.test.ts`,
+          `${adapterTests}/git/{git-protocol,lying-git-servers}.test.ts`,
+          `${adapterTests}/git/{isomorphic-git-remote,hostile-repositories}.test.ts`,
         ],
         every: 20,
       },

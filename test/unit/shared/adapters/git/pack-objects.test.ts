@@ -1,9 +1,12 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { defaultGitLimits, type GitLimits } from "#shared/adapters/git/git-limits.ts";
 import { Pace } from "#shared/adapters/git/pace.ts";
+import { deltaSizes } from "#shared/adapters/git/pack-delta.ts";
 import { PackObjects } from "#shared/adapters/git/pack-objects.ts";
 import {
   appendingDelta,
+  deltaSize,
   distance,
   oidOf,
   packTypes,
@@ -20,6 +23,10 @@ const baseLength = writeObject(baseObject).length;
 
 function open(pack: Buffer, limits: Partial<GitLimits> = {}): Promise<PackObjects> {
   return PackObjects.open(pack, { limits: { ...defaultGitLimits, ...limits }, pace: new Pace(60) });
+}
+
+function idOf(content: Buffer): Buffer {
+  return Buffer.from(oidOf("blob", content), "hex");
 }
 
 function refDelta(oid: string, added: string): WrittenObject {
@@ -60,6 +67,48 @@ describe("what a pack holds", () => {
     expect(await objects.read(oidOf("blob", second), "blob")).toEqual(second);
     expect(objects.typeOf("4b825dc642cb6eb9a060e54bf8d69288fbee4904")).toBe("tree");
     expect(objects.has("0".repeat(40))).toBe(false);
+    expect(objects.typeOf("0".repeat(40))).toBeUndefined();
+  });
+
+  test("what a delta copies from anywhere of its base, however long it is", async () => {
+    const large = Buffer.alloc(0x30000);
+    for (let at = 0; at < large.length; at++) large[at] = (at * 7 + (at >> 8)) & 0xff;
+    const whole: WrittenObject = { type: packTypes.blob, data: large };
+    const copies: readonly (readonly [instruction: readonly number[], from: number, length: number])[] = [
+      // Without a length: 64 KB.
+      [[0x80], 0, 0x10000],
+      [[0x81, 0x05], 0x05, 0x10000],
+      [[0x92, 0x01, 0x07], 0x100, 0x07],
+      [[0x94, 0x02, 0x07], 0x20000, 0x07],
+      [[0x97, 0x03, 0x02, 0x01, 0x09], 0x10203, 0x09],
+      [[0xb0, 0x02, 0x03], 0, 0x302],
+      [[0xc0, 0x01], 0, 0x10000],
+      [[0xf1, 0x04, 0x01, 0x02, 0x01], 0x04, 0x10201],
+      [[0xd3, 0xff, 0xff, 0x01, 0x02], 0xffff, 0x20001],
+    ];
+    for (const [instruction, from, length] of copies) {
+      const made = Buffer.concat([large.subarray(from, from + length), Buffer.from("end")]);
+      const data = Buffer.from([
+        ...deltaSize(large.length),
+        ...deltaSize(made.length),
+        ...instruction,
+        3,
+        ...made.subarray(-3),
+      ]);
+      const objects = await open(writePack([whole, { type: packTypes.refDelta, base: idOf(large), data }]));
+      expect((await objects.read(oidOf("blob", made), "blob")).equals(made)).toBe(true);
+    }
+  });
+
+  test("what is many bytes away from its base", async () => {
+    const noise = { type: packTypes.blob, data: createHash("shake256", { outputLength: 40_000 }).digest() };
+    const back = distance(baseLength + writeObject(noise).length);
+    expect(back).toHaveLength(3);
+    const made = Buffer.concat([base, Buffer.from("x")]);
+    const objects = await open(
+      writePack([baseObject, noise, { type: packTypes.ofsDelta, base: back, data: appendingDelta(base.length, "x") }]),
+    );
+    expect(await objects.read(oidOf("blob", made), "blob")).toEqual(made);
   });
 
   test("a long chain of deltas", async () => {
@@ -134,9 +183,33 @@ describe("a pack that is too large is refused before it is unpacked", () => {
     });
   });
 
+  test("a tag, too, and with what is to be done; a file of as many bytes is none of these", async () => {
+    const text = Buffer.alloc(101, "x");
+    const types = ["commit", "tag", "blob", "tree"] as const;
+    const pack = writePack(types.map((type) => ({ type: packTypes[type], data: text })));
+    const objects = await open(pack, { maxTextBytes: 100 });
+    for (const type of ["commit", "tag"] as const) {
+      await expect(objects.read(oidOf(type, text), type)).rejects.toThrow(
+        `the ${type} ${oidOf(type, text)} is 101 bytes of text; at most 100 are read; make one with a shorter message`,
+      );
+    }
+    for (const type of ["blob", "tree"] as const) {
+      await expect(objects.read(oidOf(type, text), type)).resolves.toEqual(text);
+    }
+    const most = await open(pack, { maxTextBytes: 101 });
+    await expect(most.read(oidOf("commit", text), "commit")).resolves.toEqual(text);
+  });
+
   test("the limits themselves are let through", async () => {
     await expect(open(chainOf(19), { maxDeltaDepth: 19 })).resolves.toBeInstanceOf(PackObjects);
-    await expect(open(writePack([baseObject]), { maxObjects: 1, maxObjectBytes: base.length })).resolves.toBeDefined();
+    const limits = { maxObjects: 1, maxObjectBytes: base.length, maxUnpackedBytes: base.length };
+    await expect(open(writePack([baseObject]), limits)).resolves.toBeDefined();
+    // Of a delta its instructions count, and what it makes.
+    const delta = refDelta(baseOid, "x");
+    const unpacked = base.length + delta.data.length + base.length + 1;
+    const both = writePack([baseObject, delta]);
+    await expect(open(both, { maxUnpackedBytes: unpacked })).resolves.toBeDefined();
+    await expect(open(both, { maxUnpackedBytes: unpacked - 1 })).rejects.toMatchObject({ code: "GitTooLarge" });
   });
 });
 
@@ -147,6 +220,12 @@ describe("a pack that is none", () => {
   const rows: readonly (readonly [legend: string, pack: Buffer, message: string])[] = [
     ["nothing", Buffer.alloc(0), "no pack of version 2"],
     ["something else", Buffer.from("<html>".repeat(10)), "no pack of version 2"],
+    [
+      "a pack of another version",
+      withChecksum(Buffer.concat([Buffer.from("PACK\0\0\0\x03"), right.subarray(8, -20)])),
+      "no pack",
+    ],
+    ["less than a header", Buffer.from("PACK\0\0\0\x02"), "no pack of version 2"],
     ["a checksum that is wrong", flipped, "does not have the checksum"],
     ["one that breaks off", right.subarray(0, -5), "checksum"],
     ["fewer objects than it says", writePack([baseObject], 2), "the pack ends within an object"],
@@ -215,11 +294,28 @@ describe("a pack that is none", () => {
       writePack([baseObject, { ...refDelta(baseOid, ""), data: Buffer.from([0x96, 0x01, 0x05, 0, 0, 0]) }]),
       "does not fit its object",
     ],
-    [
-      "a delta without a size",
-      writePack([baseObject, { ...refDelta(baseOid, ""), data: Buffer.alloc(20, 0xff) }]),
-      "has no size",
-    ],
+    ...[
+      ["a delta that copies one byte too many of its base", [base.length + 1], [0x90, base.length + 1]],
+      ["a delta that copies a byte behind its base", [1], [0x91, base.length, 1]],
+      ["a delta that makes more than it says", [2], [0x90, 3]],
+      ["a delta that adds more than it says", [2], [3, 1, 2, 3]],
+      ["a delta that has less to add than it says", [3], [3, 1, 2]],
+      ["a delta whose copy breaks off", [base.length], [0x90]],
+    ].map(([legend, result, instructions]) => {
+      const sizes = [...deltaSize(base.length), ...deltaSize(Number(result))];
+      const data = Buffer.from([...sizes, ...(instructions as number[])]);
+      const pack = writePack([baseObject, { ...refDelta(baseOid, ""), data }]);
+      return [String(legend), pack, "does not fit its object"] as const;
+    }),
+    ...[
+      ["a delta without a size", Buffer.alloc(20, 0xff)],
+      ["a delta of nothing", Buffer.alloc(0)],
+      ["a delta with one size", Buffer.from(deltaSize(base.length))],
+      ["a delta whose size breaks off", Buffer.from([...deltaSize(base.length), 0x80])],
+    ].map(([legend, data]) => {
+      const pack = writePack([baseObject, { ...refDelta(baseOid, ""), data: data as Buffer }]);
+      return [String(legend), pack, "a delta of the pack has no size"] as const;
+    }),
   ];
   test.each(rows)("%s", async (_legend, pack, message) => {
     await expect(open(pack)).rejects.toMatchObject({
@@ -230,6 +326,12 @@ describe("a pack that is none", () => {
   });
 });
 
+test("a delta may say sizes of 2^53, and no larger ones", () => {
+  const seven = (last: number) => [...Array(7).fill(0x80), last];
+  expect(deltaSizes(Buffer.from([...seven(1), 5]))).toEqual({ baseBytes: 2 ** 49, resultBytes: 5, at: 9 });
+  expect(() => deltaSizes(Buffer.from([0x80, ...seven(1), 5]))).toThrow("has no size");
+});
+
 test("the time of a fetch ends within a pack", async () => {
   const pack = writePack(Array.from({ length: 20_000 }, () => baseObject));
   const reading = { limits: defaultGitLimits, pace: new Pace(0) };
@@ -237,6 +339,35 @@ test("the time of a fetch ends within a pack", async () => {
     code: "GitTooLarge",
     message: expect.stringContaining("cannot be fetched and read within 0 s"),
   });
+});
+
+/** Its time is over when it was asked so often. */
+class EndingPace extends Pace {
+  #asked = 0;
+  readonly #turns: number;
+
+  constructor(turns: number) {
+    super(0);
+    this.#turns = turns;
+  }
+
+  override isDue(): boolean {
+    this.#asked += 1;
+    return this.#asked > this.#turns;
+  }
+}
+
+test.each([
+  ["its checksum", 0, true],
+  ["its objects", 3, true],
+  ["its deltas", 4, true],
+  ["its deltas, at the last", 5, true],
+  ["nothing of it", 6, false],
+])("the time of a fetch ends within %s", async (_where, turns, ends) => {
+  const pack = writePack([baseObject, refDelta(baseOid, "x"), refDelta(baseOid, "y")]);
+  const opened = PackObjects.open(pack, { limits: defaultGitLimits, pace: new EndingPace(turns) });
+  if (ends) await expect(opened).rejects.toMatchObject({ code: "GitTooLarge" });
+  else await expect(opened).resolves.toBeInstanceOf(PackObjects);
 });
 
 test("others have their turn while a pack is unpacked", async () => {

@@ -1,0 +1,336 @@
+/** What git servers are asked, and what is made of each sort of answer. */
+import { afterEach, describe, expect, test } from "vitest";
+import { defaultGitLimits, type GitLimits } from "#shared/adapters/git/git-limits.ts";
+import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
+import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import type { GitCredentials } from "#shared/ports.ts";
+import {
+  band,
+  delimiter,
+  flush,
+  type GitAnswer,
+  type GitAnswers,
+  line,
+  type ScriptedGit,
+  saying,
+  speaking,
+  speakingV0,
+  startScriptedGit,
+} from "#test/support/scripted-git.ts";
+import { oidOf, packTypes, type WrittenObject, writePack } from "#test/support/written-pack.ts";
+
+const rules = addressRules("127.0.0.1");
+
+const stops: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+async function serve(answers: GitAnswers): Promise<ScriptedGit> {
+  const git = await startScriptedGit(answers);
+  stops.push(git.stop);
+  return git;
+}
+
+const content = Buffer.from("a: 1\n");
+const tree = Buffer.concat([Buffer.from("100644 a.yaml\0"), Buffer.from(oidOf("blob", content), "hex")]);
+const commit = Buffer.from(
+  `tree ${oidOf("tree", tree)}\nauthor Ana <a@x> 1 +0000\ncommitter Ana <a@x> 1 +0000\n\nOne\n`,
+);
+const objects: readonly WrittenObject[] = [
+  { type: packTypes.commit, data: commit },
+  { type: packTypes.tree, data: tree },
+  { type: packTypes.blob, data: content },
+];
+const oid = oidOf("commit", commit);
+const pack = writePack(objects);
+const packSection = [line("packfile\n"), band(1, pack), flush];
+const wholePack = saying(...packSection);
+const whole = { commit: { oid, subject: "One" }, files: [{ path: "a.yaml", content: new Uint8Array(content) }] };
+
+interface Asking {
+  readonly credentials?: GitCredentials;
+  readonly paths?: readonly string[];
+  readonly wanted?: string;
+  readonly limits?: Partial<GitLimits>;
+}
+
+function fetchTree({ url }: ScriptedGit, { credentials, paths = ["."], wanted = oid, limits = {} }: Asking = {}) {
+  const repository = credentials === undefined ? { url } : { url, credentials };
+  return new IsomorphicGitRemote({ rules, limits }).fetchTree(repository, { oid: wanted, paths });
+}
+
+function list({ url }: ScriptedGit, limits: Partial<GitLimits> = {}) {
+  return new IsomorphicGitRemote({ rules, limits }).listRefs({ url }, ["refs/heads/main"]);
+}
+
+/** The lines of a request; what stands between them in brackets. */
+function linesOf(body: string): string[] {
+  const lines: string[] = [];
+  for (let at = 0; at < body.length; ) {
+    const length = Number.parseInt(body.slice(at, at + 4), 16);
+    lines.push(length < 4 ? `[${length}]` : body.slice(at + 4, at + length));
+    at += Math.max(length, 4);
+  }
+  return lines;
+}
+
+describe("one commit is asked for", () => {
+  const { maxContentBytes } = defaultGitLimits;
+  const withoutFiles = "filter tree:0";
+  const withoutLarge = `filter blob:limit=${maxContentBytes + 1}`;
+  const start = ["ofs-delta", "no-progress", "deepen 1"];
+  const end = [`want ${oid}`, "done", "[0]"];
+
+  test.each<[string, GitAnswer, readonly string[], readonly string[]]>([
+    ["of a plain server", speaking("fetch"), ["."], ["command=fetch", "[1]", ...start, ...end]],
+    [
+      "of one that cannot leave out",
+      speaking("fetch=shallow x-filter"),
+      ["."],
+      ["command=fetch", "[1]", ...start, ...end],
+    ],
+    [
+      "of one that can",
+      speaking("fetch=shallow filter"),
+      ["a"],
+      ["command=fetch", "[1]", ...start, withoutLarge, ...end],
+    ],
+    ["without its files", speaking("fetch=filter"), [], ["command=fetch", "[1]", ...start, withoutFiles, ...end]],
+    [
+      "with the kind of ids, where the server knows kinds",
+      speaking("fetch", "object-format=sha1"),
+      ["."],
+      ["command=fetch", "object-format=sha1", "[1]", ...start, ...end],
+    ],
+  ])("%s", async (_what, refs, paths, lines) => {
+    const git = await serve({ refs, pack: wholePack });
+    const got = await fetchTree(git, { paths });
+    expect(got).toMatchObject({ ...whole, files: paths.includes(".") ? whole.files : [] });
+    expect(git.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      "GET /x.git/info/refs?service=git-upload-pack",
+      "POST /x.git/git-upload-pack",
+    ]);
+    expect(linesOf(git.requests[1]?.body ?? "")).toEqual(lines);
+    expect(git.requests[1]?.headers).toMatchObject({
+      "content-type": "application/x-git-upload-pack-request",
+      accept: "application/x-git-upload-pack-result",
+      "git-protocol": "version=2",
+      "user-agent": "git/starling",
+      "content-length": String(git.requests[1]?.body.length),
+    });
+  });
+
+  const head = `${oid} HEAD`;
+  test.each<[string, string, readonly string[], readonly string[]]>([
+    [
+      "with what the server can",
+      "multi_ack_detailed no-done side-band-64k thin-pack ofs-delta shallow no-progress",
+      ["."],
+      [`want ${oid} multi_ack_detailed no-done side-band-64k ofs-delta no-progress shallow\n`, "deepen 1\n"],
+    ],
+    ["with no more than that", "side-band-64k shallow", ["."], [`want ${oid} side-band-64k shallow\n`, "deepen 1\n"]],
+    [
+      "without large files",
+      "side-band-64k shallow filter",
+      ["."],
+      [`want ${oid} side-band-64k shallow filter\n`, "deepen 1\n", `${withoutLarge}\n`],
+    ],
+    [
+      "without its files",
+      "side-band-64k shallow filter",
+      [],
+      [`want ${oid} side-band-64k shallow filter\n`, "deepen 1\n", `${withoutFiles}\n`],
+    ],
+  ])("of a server of the old protocol %s", async (_what, features, paths, lines) => {
+    for (const said of ["NAK\n", `ACK ${oid}\n`]) {
+      const shallow = [line(`shallow ${oid}\n`), flush, line(`ACK ${oid} ready\n`)];
+      const git = await serve({
+        refs: speakingV0(head, features),
+        pack: saying(...shallow, line(said), band(1, pack), flush),
+      });
+      expect(await fetchTree(git, { paths })).toMatchObject({
+        ...whole,
+        files: paths.includes(".") ? whole.files : [],
+      });
+      expect(linesOf(git.requests[1]?.body ?? "")).toEqual([...lines, "[0]", "done\n"]);
+      expect(git.requests[1]?.headers).not.toHaveProperty("git-protocol");
+    }
+  });
+
+  test.each<[string, GitCredentials | undefined, string | undefined]>([
+    ["of whoever asks", undefined, undefined],
+    ["with a token", { kind: "bearer", token: "t0k3n" }, "Bearer t0k3n"],
+    ["with a password", { kind: "basic", username: "ana", password: "s3cret" }, "Basic YW5hOnMzY3JldA=="],
+  ])("%s", async (_what, credentials, authorization) => {
+    const git = await serve({ pack: wholePack });
+    await fetchTree(git, credentials === undefined ? {} : { credentials });
+    expect(git.requests.map(({ headers }) => headers.authorization)).toEqual([authorization, authorization]);
+  });
+});
+
+describe("of an answer", () => {
+  test("the pack is taken, and not what stands before it and beside it", async () => {
+    const sections = [line("shallow-info\n"), line(`shallow ${oid}\n`), delimiter, line("packfile\n")];
+    const half = Math.floor(pack.length / 2);
+    const bands = [
+      band(2, "Counting objects: 3, done.\n"),
+      band(1, pack.subarray(0, half)),
+      band(2, "x"),
+      band(1, pack.subarray(half)),
+    ];
+    const git = await serve({ pack: saying(...sections, ...bands, flush) });
+    expect(await fetchTree(git)).toMatchObject(whole);
+  });
+
+  test("as many bytes are taken as may be, and not one more", async () => {
+    const git = await serve({ pack: wholePack });
+    expect(await fetchTree(git, { limits: { maxPackBytes: pack.length } })).toMatchObject(whole);
+    await expect(fetchTree(git, { limits: { maxPackBytes: pack.length - 1 } })).rejects.toMatchObject({
+      code: "GitTooLarge",
+      message: expect.stringContaining(`sends more than ${pack.length - 1} bytes for one commit; spec.paths does not`),
+    });
+  });
+
+  const because = "upload-pack: not our ref";
+  const failing = (status: number, location?: string): GitAnswer => {
+    return (response) => void response.writeHead(status, location === undefined ? {} : { location }).end();
+  };
+  test.each<[string, GitAnswers, string, string, string]>([
+    [
+      "without the commit",
+      { pack: saying(line(`ERR ${because}\n`)) },
+      "GitRefNotFound",
+      "permanent",
+      `does not give ${oid}: ${because}; push it, or correct spec.git.ref`,
+    ],
+    [
+      "of a server that gave up",
+      { pack: saying(line("packfile\n"), band(3, "out of memory")) },
+      "GitOperationFailed",
+      "transient",
+      "the git server gave up: out of memory; check",
+    ],
+    [
+      "401",
+      { pack: failing(401) },
+      "GitAuthenticationFailed",
+      "permanent",
+      "(HTTP 401): it needs credentials, or does",
+    ],
+    [
+      "403",
+      { pack: failing(403) },
+      "GitAuthenticationFailed",
+      "permanent",
+      "(HTTP 403): it needs credentials, or does",
+    ],
+    ["404", { pack: failing(404) }, "GitNotFound", "permanent", "(HTTP 404): check spec.git.url, and whether the"],
+    ["410", { refs: failing(410) }, "GitNotFound", "permanent", "(HTTP 410): check spec.git.url"],
+    ["503", { pack: failing(503) }, "GitOperationFailed", "transient", "could not be fetched: HTTP Error: 503"],
+    ["204", { pack: failing(204) }, "GitOperationFailed", "transient", "could not be fetched: HTTP Error: 204"],
+    // To nowhere: not a redirect.
+    ["304", { pack: failing(304, "/y.git") }, "GitOperationFailed", "transient", "HTTP Error: 304"],
+    ["300", { pack: failing(300) }, "GitOperationFailed", "transient", "HTTP Error: 300"],
+    ["a page", { refs: saying(Buffer.from("<html>")) }, "GitOperationFailed", "permanent", "does not answer as a git"],
+  ])("%s: what to do", async (_what, answers, code, retry, message) => {
+    const git = await serve(answers);
+    const caught = await fetchTree(git).catch((error: unknown) => error);
+    expect(caught).toMatchObject({ code, retry, message: expect.stringContaining(message) });
+    expect((caught as Error).message).not.toContain("certificate");
+  });
+
+  test("that refuses credentials: which to renew", async () => {
+    const git = await serve({ refs: failing(403) });
+    const credentials = { kind: "bearer", token: "t0k3n" } as const;
+    await expect(fetchTree(git, { credentials })).rejects.toMatchObject({
+      code: "GitAuthenticationFailed",
+      message: `${git.url} refused access (HTTP 403): the credentials are wrong or may not read it; renew the secret`,
+    });
+  });
+});
+
+describe("a repository that moved on its host", () => {
+  /** Through so many other places. */
+  const moving =
+    (hops: number): GitAnswer =>
+    (response, { url = "" }) => {
+      const at = Number(/^\/x(\d*)\.git/.exec(url)?.[1] ?? 0);
+      if (at === hops) return speaking("ls-refs", "fetch=shallow")(response, {} as never);
+      response.writeHead(at % 2 === 0 ? 301 : 399, { location: `/x${at + 1}.git/info/refs` }).end();
+    };
+
+  test("is followed over three addresses, and is then asked where it is", async () => {
+    const git = await serve({ refs: moving(3), pack: wholePack });
+    expect(await fetchTree(git)).toMatchObject(whole);
+    expect(git.requests.map(({ url }) => url.split("/")[1])).toEqual(["x.git", "x1.git", "x2.git", "x3.git", "x3.git"]);
+  });
+
+  test("is not followed for ever", async () => {
+    const git = await serve({ refs: moving(4) });
+    await expect(fetchTree(git)).rejects.toMatchObject({
+      code: "GitOperationFailed",
+      retry: "transient",
+      message: expect.stringContaining("redirects in circles"),
+    });
+    expect(git.requests).toHaveLength(4);
+  });
+});
+
+describe("references", () => {
+  const refs = (...lines: readonly string[]) => ({ pack: saying(...lines.map((each) => line(`${each}\n`)), flush) });
+
+  test("are what was asked for, though the server says more", async () => {
+    const git = await serve(refs(`${oid} refs/heads/main`, `${oid} refs/tags/v1`, `${oid} refs/heads/main-2`));
+    expect(await list(git)).toEqual([
+      { ref: "refs/heads/main", oid },
+      { ref: "refs/heads/main-2", oid },
+    ]);
+  });
+
+  test("may be as many as may be, with names as long as they may be", async () => {
+    const long = `refs/heads/main${"x".repeat(240)}`;
+    const git = await serve(refs(`${oid} refs/heads/main`, `${oid} ${long}`));
+    expect(await list(git, { maxRefs: 2 })).toMatchObject([{}, { ref: long }]);
+    await expect(list(git, { maxRefs: 1 })).rejects.toMatchObject({
+      code: "GitTooLarge",
+      message: expect.stringContaining("lists 2 references; at most 1 are read; delete references"),
+    });
+  });
+
+  test("none of which was asked for are no empty repository", async () => {
+    expect(await list(await serve(refs(`${oid} refs/tags/v1`)))).toEqual([]);
+    await expect(list(await serve(refs()))).rejects.toMatchObject({
+      code: "EmptyGitRepository",
+      retry: "permanent",
+      message: expect.stringContaining("is empty: it has no branch and no tag; push a commit to it"),
+    });
+  });
+});
+
+describe("tags of tags", () => {
+  function tagged(depth: number) {
+    const tags: WrittenObject[] = [];
+    let at = oid;
+    for (let level = 0; level < depth; level++) {
+      const data = Buffer.from(`object ${at}\ntype ${level === 0 ? "commit" : "tag"}\ntag t\n\nt\n`);
+      tags.push({ type: packTypes.tag, data });
+      at = oidOf("tag", data);
+    }
+    const answer = saying(line("packfile\n"), band(1, writePack([...tags, ...objects])), flush);
+    return { wanted: at, answer };
+  }
+
+  test.each([1, 10])("%i of them lead to the commit", async (depth) => {
+    const { wanted, answer } = tagged(depth);
+    expect(await fetchTree(await serve({ pack: answer }), { wanted })).toMatchObject(whole);
+  });
+
+  test("eleven do not", async () => {
+    const { wanted, answer } = tagged(11);
+    await expect(fetchTree(await serve({ pack: answer }), { wanted })).rejects.toMatchObject({
+      code: "GitTooLarge",
+      message: `${wanted} is a tag of more than 10 tags, one of the other; tag the commit itself`,
+    });
+  });
+});

@@ -1,0 +1,152 @@
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, test } from "vitest";
+import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
+import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import {
+  band,
+  flush,
+  type GitAnswer,
+  type GitAnswers,
+  line,
+  saying,
+  speakingV0,
+  startScriptedGit,
+} from "#test/support/scripted-git.ts";
+import { packTypes, writePack } from "#test/support/written-pack.ts";
+
+const rules = addressRules("127.0.0.1");
+const oid = "1".repeat(40);
+
+const stops: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+async function serve(answers: GitAnswers): Promise<string> {
+  const { url, stop } = await startScriptedGit(answers);
+  stops.push(stop);
+  return url;
+}
+
+function list(url: string) {
+  return new IsomorphicGitRemote({ rules }).listRefs({ url }, ["refs/heads/main"]);
+}
+
+function fetchTree(url: string) {
+  return new IsomorphicGitRemote({ rules }).fetchTree({ url }, { oid, paths: ["."] });
+}
+
+describe("a server that leads away", () => {
+  const targets = [
+    "http://169.254.169.254/latest/meta-data/",
+    "http://[fd00:ec2::254]/",
+    "file:///etc/passwd",
+    "//169.254.169.254/x",
+  ];
+  test.each(targets)("to %s", async (location) => {
+    const url = await serve({ refs: (response) => void response.writeHead(302, { location }).end() });
+    await expect(list(url)).rejects.toMatchObject({
+      code: expect.stringMatching(/^Git/),
+      message: expect.stringContaining("redirects to"),
+    });
+  });
+
+  test("to what is no address at all", async () => {
+    const url = await serve({ refs: (response) => void response.writeHead(302, { location: "http://[" }).end() });
+    await expect(list(url)).rejects.toMatchObject({ code: "GitOperationFailed" });
+  });
+
+  test("from the fetch alone, when the listing was well", async () => {
+    const url = await serve({
+      pack: (response) => void response.writeHead(307, { location: "http://169.254.169.254/" }).end(),
+    });
+    await expect(fetchTree(url)).rejects.toMatchObject({
+      message: expect.stringContaining("redirects to http://169.254.169.254"),
+    });
+  });
+});
+
+describe("a server that lies", () => {
+  test("what it compressed without being asked is not unfolded", async () => {
+    const bomb = gzipSync(Buffer.alloc(100_000_000));
+    const gzipped: GitAnswer = (response) => void response.writeHead(200, { "content-encoding": "gzip" }).end(bomb);
+    await expect(list(await serve({ refs: gzipped }))).rejects.toMatchObject({ code: "GitOperationFailed" });
+    await expect(fetchTree(await serve({ pack: gzipped }))).rejects.toMatchObject({ code: "GitOperationFailed" });
+  });
+
+  test("headers of a megabyte", async () => {
+    const url = await serve({
+      refs: (response) => void response.writeHead(200, { "x-big": "x".repeat(1_000_000) }).end(),
+    });
+    await expect(list(url)).rejects.toMatchObject({ code: "GitOperationFailed", retry: "transient" });
+  });
+
+  test("long and lively words of its own", async () => {
+    const words = "\u001b[2J".padEnd(60_000, "lies ");
+    const said: readonly (readonly [code: string, answers: GitAnswers])[] = [
+      ["GitRefNotFound", { pack: saying(line(`ERR ${words}`)) }],
+      ["GitOperationFailed", { pack: saying(line("packfile\n"), band(3, words)) }],
+      ["GitOperationFailed", { refs: (response) => void response.end(words) }],
+    ];
+    for (const [code, answers] of said) {
+      const caught = await fetchTree(await serve(answers)).catch((error: unknown) => error);
+      expect(caught).toMatchObject({ code });
+      const { message } = caught as Error;
+      expect(message.length).toBeLessThan(1000);
+      expect(message).not.toContain("\u001b");
+    }
+  });
+
+  test("an answer that breaks off, and one that is empty", async () => {
+    const broken = saying(line("packfile\n"), band(1, "PACK").subarray(0, 6));
+    await expect(fetchTree(await serve({ pack: broken }))).rejects.toMatchObject({
+      message: expect.stringContaining("breaks off"),
+    });
+    await expect(fetchTree(await serve({}))).rejects.toMatchObject({
+      message: expect.stringContaining("no pack of version 2"),
+    });
+    const garbled = saying(Buffer.from("zzzz"));
+    await expect(fetchTree(await serve({ pack: garbled }))).rejects.toMatchObject({
+      message: expect.stringContaining('sent "zzzz" for a length'),
+    });
+  });
+
+  test("another commit than the one that was asked for", async () => {
+    const pack = writePack([{ type: packTypes.commit, data: Buffer.from(`tree ${"2".repeat(40)}\n\nother\n`) }]);
+    const url = await serve({ pack: saying(line("packfile\n"), band(1, pack)) });
+    await expect(fetchTree(url)).rejects.toMatchObject({
+      code: "GitOperationFailed",
+      message: expect.stringContaining(`did not send the commit ${oid}`),
+    });
+  });
+
+  const names: readonly (readonly [legend: string, listed: string, message: string])[] = [
+    ["an object id with more behind it", `${oid}1 refs/heads/main`, "lists refs/heads/main without an object id"],
+    ["an object id with more before it", `x${oid} refs/heads/main`, "lists refs/heads/main without an object id"],
+    ["a tag of no object", `${oid} refs/heads/main peeled:none`, "lists refs/heads/main without an object id"],
+    ["a long name", `${oid} refs/heads/main${"x".repeat(241)}`, "a name of 256 bytes, refs/heads/mainx"],
+    ["a name of a pattern", `${oid} refs/heads/main*`, "lists refs/heads/main*, which is no name of a reference"],
+    ["HEAD at no name", `${oid} refs/heads/main symref-target:refs/heads/a*`, "which is no name of a reference"],
+    ["object ids that are none", `${"../".repeat(20)} refs/heads/main`, "without an object id"],
+    ["names that a terminal obeys", `${oid} refs/heads/main\u001b[2J`, "no name of a reference"],
+    ["where HEAD leads", `${oid} refs/heads/main symref-target:refs/heads/${"x".repeat(5000)}`, "a name of 5011 bytes"],
+    ["SHA-256", `${"a".repeat(64)} refs/heads/main`, "SHA-256 objects, which are not supported"],
+  ];
+  test.each(names)("%s", async (_legend, listed, message) => {
+    const url = await serve({ pack: saying(line(`${listed}\n`), flush) });
+    await expect(list(url)).rejects.toMatchObject({
+      code: expect.stringMatching(/^Git/),
+      message: expect.stringContaining(message),
+    });
+  });
+});
+
+test("a server of the old protocol that cannot fetch one commit alone is not asked for all of them", async () => {
+  for (const features of ["side-band-64k", "shallow"]) {
+    const url = await serve({ refs: speakingV0(`${oid} HEAD`, features) });
+    await expect(fetchTree(url)).rejects.toMatchObject({
+      code: "GitOperationFailed",
+      message: expect.stringContaining("cannot fetch one commit alone (it has no side-band-64k or no shallow)"),
+    });
+  }
+});

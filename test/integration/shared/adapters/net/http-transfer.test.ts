@@ -1,0 +1,89 @@
+import { createServer as createSecureServer } from "node:https";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { listenOnLoopback } from "#local/base/loopback-server.ts";
+import { createTlsCertificate } from "#local/base/tls-certificate.ts";
+import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
+import { type ScriptedAnswer, type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
+
+const transfer = new HttpTransfer();
+const bytes = new Uint8Array(Buffer.from("a: 1\n"));
+
+let server: ScriptedServer;
+let url: string;
+beforeAll(async () => {
+  server = await startScriptedServer();
+  url = `${server.endpoint}/bucket/key?X-Amz-Signature=s1gn`;
+});
+afterAll(() => server.stop());
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+function failed(message: string) {
+  return {
+    code: "TransferFailed",
+    retry: "transient",
+    message: expect.stringMatching(new RegExp(`^the bytes could not be moved: ${message}`)),
+  };
+}
+
+test("bytes come and go, by the URL alone", async () => {
+  server.restart(() => ({ status: 200, body: "b: 2\n" }));
+  expect(Buffer.from(await transfer.download(url)).toString()).toBe("b: 2\n");
+  await transfer.upload(url, bytes);
+  expect(server.requests).toMatchObject([
+    { method: "GET", url: "/bucket/key?X-Amz-Signature=s1gn", body: "" },
+    { method: "PUT", url: "/bucket/key?X-Amz-Signature=s1gn", body: "a: 1\n", headers: { "content-length": "5" } },
+  ]);
+  expect(server.requests[0]?.headers).not.toHaveProperty("authorization");
+  expect(server.requests[0]?.headers).not.toHaveProperty("content-length");
+});
+
+describe("what another try may mend is tried three times", () => {
+  test.each<[string, ScriptedAnswer, string]>([
+    ["a broken connection", "reset", "socket hang up"],
+    ["500", { status: 500 }, "S3 answered 500 to a presigned (GET|PUT)$"],
+    ["503", { status: 503 }, "S3 answered 503 to a presigned (GET|PUT)$"],
+  ])("%s", async (_what, answer, message) => {
+    for (const move of [() => transfer.download(url), () => transfer.upload(url, bytes)]) {
+      server.restart((_request, index) => (index < 2 ? answer : { status: 200 }));
+      await move();
+      expect(server.requests).toHaveLength(3);
+      server.restart(() => answer);
+      await expect(move()).rejects.toMatchObject(failed(message));
+      expect(server.requests).toHaveLength(3);
+    }
+  });
+});
+
+test.each([300, 307, 403, 404, 499])("after %i there is no other try", async (status) => {
+  server.restart(() => ({ status, headers: { location: "/elsewhere" } }));
+  await expect(transfer.download(url)).rejects.toMatchObject(failed(`S3 answered ${status} to a presigned GET$`));
+  await expect(transfer.upload(url, bytes)).rejects.toMatchObject(failed(`S3 answered ${status} to a presigned PUT$`));
+  expect(server.requests).toHaveLength(2);
+});
+
+test("as many bytes come as may, and not one more", async () => {
+  const small = new HttpTransfer({ maxDownloadBytes: 5 });
+  server.restart((_request, index) => ({ status: 299, body: index === 0 ? "12345" : "123456" }));
+  expect(await small.download(url)).toHaveLength(5);
+  await expect(small.download(url)).rejects.toMatchObject(failed("more than 5 bytes came$"));
+  expect(server.requests).toHaveLength(2);
+});
+
+test("who falls silent is not waited for", async () => {
+  const impatient = new HttpTransfer({ silenceMs: 50 });
+  // Of a body that is announced nothing comes.
+  server.restart(() => ({ status: 200, headers: { "content-length": "5" } }));
+  await expect(impatient.download(url)).rejects.toMatchObject(failed(""));
+  expect(server.requests).toHaveLength(3);
+});
+
+test("https is spoken where the URL says so", async () => {
+  const secure = createSecureServer(await createTlsCertificate(), (_request, response) => response.end());
+  const { origin, stop } = await listenOnLoopback(secure);
+  stops.push(stop);
+  await expect(transfer.download(`${origin}/key`)).rejects.toMatchObject(failed(".*certificate"));
+});

@@ -25,6 +25,8 @@ const namespace = "bench";
 const secret = "starling/clusters/bench";
 /** Of the control stack. */
 const timeoutSeconds = 300;
+/** Of its interval of an hour, and what it is jittered by. */
+const intervalsPassedMs = 7_200_000;
 
 /**
  * One cluster's worker: the whole apply function before the emulators, and the rows that others write for it. Only
@@ -113,6 +115,15 @@ export class BenchWorker {
     const before = await this.#row();
     if (before === undefined) throw new Error(`the Sync ${this.#name} was never assigned`);
     const row: SyncRow = { ...before, version: before.version + 1, reconcile: (before.reconcile ?? 0) + 1 };
+    await this.#table.write([{ put: row, when: { version: before.version } }]);
+  }
+
+  /** Makes the Sync due for a routine look, as time does: the interval since the last one is over. */
+  async passInterval(): Promise<void> {
+    const before = await this.#row();
+    if (before?.observed === undefined) throw new Error(`the Sync ${this.#name} was never looked at`);
+    const at = new Date(Date.parse(before.observed.at) - intervalsPassedMs).toISOString();
+    const row: SyncRow = { ...before, version: before.version + 1, observed: { ...before.observed, at } };
     await this.#table.write([{ put: row, when: { version: before.version } }]);
   }
 

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { isLeftAway, sortDrift } from "#functions/apply/steps/undone-corrections.ts";
+import { describe, expect, test } from "vitest";
+import { countCorrections, isLeftAway, sortDrift } from "#functions/apply/steps/undone-corrections.ts";
 import type { DriftedObject } from "#shared/kube/engine/detect-drift.ts";
 import { emptyInventory, type InventoryEntry } from "#shared/kube/inventory.ts";
 
@@ -17,7 +17,7 @@ const known = (undone: Partial<NonNullable<InventoryEntry["undone"]>>): Inventor
   ...record,
   undone: { state: "missing", rounds: 5, inAll: 5, by: "a-stranger", fields: "data.k", ...undone },
 });
-const sorted = (entry: InventoryEntry, how: "missing" | "replaced") =>
+const sorted = (entry: InventoryEntry, how: "missing" | "replaced" | "changed") =>
   sortDrift([{ id, how } as DriftedObject], { ...emptyInventory("set"), entries: [entry] });
 
 test.each([
@@ -40,4 +40,67 @@ test.each([
 ])("an object that %s", (_what, entry, isPutBack) => {
   expect(sorted(entry, "missing").toCorrect).toHaveLength(isPutBack ? 1 : 0);
   expect(isLeftAway(entry, "missing")).toBe(!isPutBack);
+});
+
+const ofWhom = (more: Partial<NonNullable<InventoryEntry["undone"]>>) => {
+  const entry = known({ state: "missing", by: "kubectl-scale", fields: "spec.replicas", ...more });
+  const { leftAlone } = sorted({ ...entry, undone: { ...entry.undone, state: "changed" } as never }, "changed");
+  return leftAlone[0]?.message;
+};
+
+test.each<[string, string | undefined, string]>([
+  [
+    "who undoes it and what, how often, and that replicas are left out where something scales",
+    ofWhom({}),
+    "kubectl-scale undoes spec.replicas each time, and after 5 corrections it is left alone; leave replicas out of the manifest where a HorizontalPodAutoscaler, or who else it is, scales it; a reconcile puts it back",
+  ],
+  [
+    "that other fields are left out, or the other is ended",
+    ofWhom({ fields: "data.replicasOfMine" }),
+    "kubectl-scale undoes data.replicasOfMine each time, and after 5 corrections it is left alone; leave them out of the manifest, or end what the other does; a reconcile puts it back",
+  ],
+  [
+    "replicas among other fields",
+    ofWhom({ fields: "data.k, replicas and 2 more", rounds: 7 }),
+    "kubectl-scale undoes data.k, replicas and 2 more each time, and after 7 corrections it is left alone; leave replicas out of the manifest where a HorizontalPodAutoscaler, or who else it is, scales it; a reconcile puts it back",
+  ],
+  [
+    "that several do, and how often in all",
+    ofWhom({ rounds: 4, inAll: 11, fields: "data.k" }),
+    "several undo it, kubectl-scale last with data.k, each time, and after 11 corrections it is left alone; leave them out of the manifest, or end what the other does; a reconcile puts it back",
+  ],
+])("what changes each time is told with %s", (_what, message, expected) => {
+  expect(message).toBe(expected);
+});
+
+describe("what was put back", () => {
+  const manifest = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "shop" } };
+  const made = { rendering: [manifest], defaultNamespace: undefined, isAsked: false };
+  const other: InventoryEntry = { ...record, id: { ...id, name: "other" } };
+
+  function counted(before: InventoryEntry | undefined, how: "missing" | "replaced", more: Partial<typeof made> = {}) {
+    const inventory = { ...emptyInventory("set"), entries: before === undefined ? [] : [before] };
+    const drifted = [{ id, how } as DriftedObject];
+    const [entry, unchanged] = countCorrections([record, other], { ...made, ...more, drifted, inventory });
+    expect(unchanged).toEqual(other);
+    return entry?.undone;
+  }
+
+  test.each<[string, InventoryEntry | undefined, boolean, { readonly rounds: number; readonly inAll: number }]>([
+    ["for the first time", record, false, { rounds: 1, inAll: 1 }],
+    ["and was never recorded", undefined, false, { rounds: 1, inAll: 1 }],
+    ["and was the same before", known({ rounds: 2, inAll: 3 }), false, { rounds: 3, inAll: 4 }],
+    ["and was another before", known({ state: "replaced", rounds: 2, inAll: 3 }), false, { rounds: 1, inAll: 4 }],
+    ["because somebody asked for it", known({ rounds: 2, inAll: 3 }), true, { rounds: 1, inAll: 1 }],
+  ])("%s is counted", (_what, before, isAsked, expected) => {
+    const by = { by: "somebody", fields: "fields of the manifest" };
+    expect(counted(before, "missing", { isAsked })).toEqual({ ...expected, state: "missing", ...by });
+  });
+
+  test("is counted for an object that has its namespace from the Sync, and for none that is not in git", () => {
+    const homeless = { ...manifest, metadata: { name: "c" } } as typeof manifest;
+    expect(counted(record, "missing", { rendering: [homeless] })).toBeUndefined();
+    const inShop = { rendering: [homeless], defaultNamespace: "shop" as never };
+    expect(counted(record, "missing", inShop)).toMatchObject({ rounds: 1 });
+  });
 });

@@ -1,0 +1,185 @@
+/** What a look comes to whose cluster cannot be reached, refuses, or is away half way; no cluster is needed for that. */
+import { describe, expect, test } from "vitest";
+import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
+import { LeaseLost } from "#functions/apply/lease/held-lease.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { ApplyErrorFacts } from "#shared/kube/apply-error.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import type { Log } from "#shared/ports.ts";
+import { configMap } from "#test/support/cluster-fixture.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+const at = "2026-11-20T08:00:00.000Z";
+
+function asked(facts: Partial<ApplyErrorFacts>): KubeError {
+  const request = { method: "GET", path: "/api/v1/namespaces/kube-system", secret: false };
+  return new KubeError(request, { message: "as told", causes: [], ...facts });
+}
+
+function failed(code: string, retry: "permanent" | "transient"): StarlingError {
+  return new StarlingError(`because of ${code}`, { code, retry });
+}
+
+/** A worker of a cluster to which no connection is made. */
+async function begin(error: unknown, aheadMs = 0) {
+  const connector: ClusterConnector = {
+    async connect() {
+      world.aheadMs += aheadMs;
+      throw error;
+    },
+    distrust: () => distrusted.push("c1"),
+  };
+  const distrusted: string[] = [];
+  const errors: unknown[] = [];
+  const log: Log = { info() {}, warn() {}, error: (message, fields) => errors.push({ message, ...fields }) };
+  const world: WorkerWorld = await new WorkerWorld(connector).begin();
+  await world.assign("web", [configMap("shop/a")]);
+  return { world, errors, distrusted, work: () => world.work({ log }) };
+}
+
+async function observed(world: WorkerWorld): Promise<Observed> {
+  const seen = (await world.sync("web"))?.observed;
+  if (seen === undefined) throw new Error("nothing was observed");
+  return seen;
+}
+
+const noCredentials = [
+  ...["SecretNotFound", "SecretDenied", "SecretKeyDenied", "SecretUnbound", "SecretMismatch", "InvalidCredentials"],
+  ...["AddressRefused", "InvalidAuthority", "RoleDenied", "RegionDisabled", "TokenTooLarge"],
+  ...["EksDenied", "EksClusterNotFound", "EksClusterNotActive"],
+];
+
+describe("a cluster", () => {
+  test.each<[string, unknown, Phase, string, string]>([
+    ...noCredentials.map((code): [string, unknown, Phase, string, string] => [
+      `of which ${code} is said is one that cannot be reached`,
+      failed(code, "permanent"),
+      ...(["Unreachable", code, `because of ${code}`] as const),
+    ]),
+    [
+      "whose row cannot be understood fails",
+      failed("InvalidCluster", "permanent"),
+      ...(["Failed", "InvalidCluster", "because of InvalidCluster"] as const),
+    ],
+    [
+      "of which nobody knows for a moment is tried again",
+      failed("Throttled", "transient"),
+      ...(["Retrying", "Throttled", "because of Throttled"] as const),
+    ],
+    [
+      "that nobody finds cannot be reached",
+      asked({ code: "ENOTFOUND" }),
+      ...(["Unreachable", "Unreachable", "as told"] as const),
+    ],
+    [
+      "that falls silent cannot be reached",
+      asked({ code: "ECONNRESET" }),
+      ...(["Unreachable", "Unreachable", "as told"] as const),
+    ],
+    [
+      "that lets nobody in cannot be reached",
+      asked({ status: 401 }),
+      ...(["Unreachable", "Unauthorized", "as told"] as const),
+    ],
+    [
+      "that answers with errors is tried again",
+      asked({ status: 503 }),
+      ...(["Retrying", "ServiceUnavailable", "cluster c1: "] as const),
+    ],
+    [
+      "that refuses is not, until something is changed",
+      asked({ status: 403 }),
+      ...(["Failed", "Forbidden", "cluster c1: "] as const),
+    ],
+  ])("%s", async (_what, error, phase, reason, said) => {
+    const { world, errors, work, distrusted } = await begin(error);
+    await work();
+    expect(await observed(world)).toMatchObject({ phase, reason, message: expect.stringContaining(said) });
+    expect(errors).toEqual([]);
+    expect(distrusted).toEqual([]);
+    expect((await world.lease())?.owner).toBeUndefined();
+  });
+
+  test("is spoken of by its name, and not when it is silent", async () => {
+    const { world, work } = await begin(asked({ code: "ENOTFOUND" }));
+    await work();
+    expect((await observed(world)).message).not.toContain("cluster c1");
+  });
+
+  test.each([
+    ["answered with an error is seen", asked({ status: 500 }), true],
+    ["did not answer is not", asked({ code: "ECONNREFUSED" }), false],
+    ["was not even asked is not", failed("Throttled", "transient"), false],
+  ])("that %s", async (_what, error, isSeen) => {
+    const { world, work } = await begin(error);
+    await work();
+    const { status } = (await world.table.get(keys.cluster("c1"))) ?? {};
+    expect(status?.lastSeenAt !== undefined).toBe(isSeen);
+  });
+});
+
+test("a defect of ours is tried again, its words are in the log only, and others are not kept from their turn", async () => {
+  const { world, work, errors } = await begin(new TypeError("x is not a function"));
+  await work();
+  const message = "an internal error; the log of apply has it";
+  expect(await observed(world)).toMatchObject({ phase: "Retrying", reason: "Internal", message });
+  expect(errors).toEqual([
+    { message: "a sync met a defect", sync: "web", cluster: "c1", error: "x is not a function" },
+  ]);
+});
+
+test("a lease that is lost is no finding", async () => {
+  const lease = { key: keys.lease("c1"), owner: "me", fence: 1, wanted: 0, until: new Date() };
+  const { world, work } = await begin(new LeaseLost(lease));
+  await expect(work()).rejects.toBeInstanceOf(LeaseLost);
+  expect((await world.sync("web"))?.observed).toBeUndefined();
+});
+
+describe("a look that our own deadline cuts short", () => {
+  const silent = asked({ code: "ERR_CONNECT_TIMEOUT" });
+
+  test("leaves an apply under way", async () => {
+    const { world, work } = await begin(silent, 295_000);
+    await work();
+    expect(await observed(world)).toMatchObject({ phase: "Applying", reason: "OutOfTime" });
+    const { status } = (await world.table.get(keys.cluster("c1"))) ?? {};
+    expect(status?.lastSeenAt).toBeUndefined();
+  });
+
+  test("is a finding of the cluster where that answered", async () => {
+    const { world, work } = await begin(asked({ status: 503 }), 295_000);
+    await work();
+    expect(await observed(world)).toMatchObject({ phase: "Retrying", reason: "ServiceUnavailable" });
+  });
+
+  const applied = { renderDigest: "", revision: "main@sha1:1", attempt: 1, at };
+  test.each<[Phase, Phase]>([
+    ["Ready", "Verifying"],
+    ["Verifying", "Verifying"],
+    ["Failed", "Failed"],
+    ["Unreachable", "Unreachable"],
+  ])("leaves what was %s as %s", async (before, after) => {
+    const { world, work } = await begin(silent, 295_000);
+    const row = await world.sync("web");
+    if (row?.desired.renderDigest === undefined) throw new Error("nothing is assigned");
+    const seen = {
+      ...{ attempt: 1, phase: before, reason: "Before", message: "", startedAt: at, since: at, at, tries: 0 },
+      ...{ objects: { total: 1, ready: 1, failed: 0, foreign: 0 }, troubles: [], fence: 1, conditions: [] },
+      applied: { ...applied, renderDigest: row.desired.renderDigest },
+      clusterUid: "kube-system-1",
+    };
+    const cluster = await world.table.get(keys.cluster("c1"));
+    if (cluster === undefined) throw new Error("there is no Cluster");
+    const status = { uid: "kube-system-1", conditions: [] };
+    await world.table.write([
+      { put: { ...row, observed: seen, version: row.version + 1 } as SyncRow },
+      { put: { ...cluster, status, version: cluster.version + 1 } as ClusterRow },
+    ]);
+    world.aheadMs += 700_000;
+    await work();
+    expect(await observed(world)).toMatchObject({ phase: after, reason: "OutOfTime" });
+  });
+});

@@ -62,7 +62,8 @@ const noMatchRetryDelaysMs = [100, 250, 500, 1000, 1500];
 
 /**
  * Applies one object and reads everything that is to be remembered from the server's answer.
- * Never throws for what is wrong with the object or the cluster.
+ * What is wrong with the object is in the result.
+ * @throws KubeError when what became of an object that changed meanwhile cannot be read.
  */
 export async function applyObject(client: ClusterClient, request: ApplyObjectRequest): Promise<AppliedObject> {
   let asked = request;
@@ -70,13 +71,9 @@ export async function applyObject(client: ClusterClient, request: ApplyObjectReq
     const result = await applyAsKnown(client, asked);
     if (!isOutdated(result) || reading === maxReadings) return result;
     const { existing: _, ...rest } = request;
-    try {
-      const kind = await kindOf(client, request.target.object);
-      const live = "plural" in kind ? await client.get(kind, request.target.id, { metadataOnly: true }) : undefined;
-      asked = live === undefined ? withoutRecord(rest) : asItIs(rest, live);
-    } catch (error) {
-      return failed(request, error);
-    }
+    const kind = await kindOf(client, request.target.object);
+    const live = "plural" in kind ? await client.get(kind, request.target.id, { metadataOnly: true }) : undefined;
+    asked = live === undefined ? withoutRecord(rest) : asItIs(rest, live);
   }
 }
 
@@ -255,14 +252,11 @@ function withoutUid(id: ObjectId): ObjectFailure {
 type Before = { readonly [Field in keyof InventoryEntry]?: InventoryEntry[Field] | undefined };
 
 function existingRecord(existing: KubeObject | undefined): Before {
-  return {
-    uid: stringAt(existing, "metadata", "uid"),
-    resourceVersion: stringAt(existing, "metadata", "resourceVersion"),
-  };
+  return { resourceVersion: stringAt(existing, "metadata", "resourceVersion") };
 }
 
+/** Both are of the object that was applied: a record of another one is not gone by. */
 function holdsSame(before: Before, after: InventoryEntry): boolean {
-  if (before.uid !== after.uid) return false;
   if (before.resourceVersion === after.resourceVersion) return true;
   return before.ownedHash === after.ownedHash && before.valuesHash === after.valuesHash;
 }

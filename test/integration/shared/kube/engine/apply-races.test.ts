@@ -1,0 +1,269 @@
+/** An object is another one, or another's, by the time that it is applied: between what was known of it and the write. */
+import { describe, expect, test } from "vitest";
+import type { JsonObject } from "#shared/base/json.ts";
+import type { ApplyErrorFacts } from "#shared/kube/apply-error.ts";
+import { applySet } from "#shared/kube/engine/apply-set.ts";
+import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
+import { parentName } from "#shared/kube/parent-object.ts";
+import { claimFor, configMap, inSeconds, manifest } from "#test/support/cluster-fixture.ts";
+import { applyRequest, faultyEngineWorld } from "#test/support/engine-world.ts";
+import { forAllTests } from "#test/support/for-tests.ts";
+import { type ClientCall, watchedClient } from "#test/support/watched-client.ts";
+
+const cluster = forAllTests(faultyEngineWorld);
+const all = "/api/v1/namespaces/default/configmaps";
+const ofHelm = {
+  labels: { "app.kubernetes.io/managed-by": "Helm" },
+  annotations: { "meta.helm.sh/release-name": "r", "meta.helm.sh/release-namespace": "default" },
+};
+const refused = (facts: Partial<ApplyErrorFacts>) =>
+  new KubeError({ method: "PATCH", path: "/", secret: false }, { status: 500, message: "", causes: [], ...facts });
+
+/** A client before whose n-th call of a method something happens, and what was called. */
+function meanwhile(method: ClientCall["method"], happen: (nth: number) => Promise<unknown>) {
+  const calls: string[] = [];
+  const client = watchedClient(cluster.client, async (call) => {
+    calls.push(call.method);
+    if (call.method === method) await happen(calls.filter((one) => one === method).length);
+  });
+  return { client, calls };
+}
+
+/** What others do to an object of this name. */
+const patched = (name: string, body: object) =>
+  cluster.raw("PATCH", `${all}/${name}?fieldManager=them`, { as: "merge-patch", body: body as JsonObject });
+
+async function remade(name: string, metadata: object = {}): Promise<void> {
+  await cluster.raw("DELETE", `${all}/${name}`);
+  const body = { ...configMap(`default/${name}`, { k: "theirs" }), metadata: { name, ...metadata } };
+  await cluster.raw("POST", all, { body: body as JsonObject });
+}
+
+const dataOf = async (name: string) => (await cluster.raw("GET", `${all}/${name}`)).data;
+const foreign = { outcome: "failed", failure: { class: "foreign", reason: "ForeignOwner" } };
+
+describe("an object that was applied", () => {
+  test.each<[string, (name: string) => Promise<unknown>, object, unknown]>([
+    ["has gone to another tool", (name) => patched(name, { metadata: ofHelm }), foreign, "1"],
+    ["was made anew by another tool", (name) => remade(name, ofHelm), foreign, "theirs"],
+    ["was written to by others", (name) => patched(name, { data: { more: "x" } }), { outcome: "configured" }, "2"],
+    ["was made anew by hand", (name) => remade(name), { outcome: "configured", adopted: true }, "2"],
+  ])("and %s is looked at before it is written", async (what, change, expected, value) => {
+    const name = what.replaceAll(" ", "-");
+    const inventory = await cluster.applied(name, [configMap(`default/${name}`, { k: "1" })]);
+    await change(name);
+    const result = await cluster.apply(name, [configMap(`default/${name}`, { k: "2" })], { inventory });
+    expect(result.objects).toMatchObject([expected]);
+    expect(await dataOf(name)).toMatchObject({ k: value });
+  });
+
+  test("and is put back as it was recorded is unchanged, and what is as it was found, too", async () => {
+    const objects = [configMap("default/back", { k: "1" })];
+    const inventory = await cluster.applied("back", objects);
+    await patched("back", { data: { k: "theirs" } });
+    expect((await cluster.apply("back", objects, { inventory })).objects).toMatchObject([{ outcome: "unchanged" }]);
+    expect(await dataOf("back")).toEqual({ k: "1" });
+    // As another worker makes it anew, which was not recorded.
+    await cluster.raw("DELETE", `${all}/back`);
+    await cluster.applied("back", objects);
+    expect((await cluster.apply("back", objects, { inventory })).objects).toMatchObject([{ outcome: "unchanged" }]);
+  });
+});
+
+describe("an object that was found just before", () => {
+  test.each<[string, (name: string) => Promise<unknown>, object, unknown]>([
+    ["and made anew by another tool since", (name) => remade(name, ofHelm), foreign, "theirs"],
+    ["and deleted since", (name) => cluster.raw("DELETE", `${all}/${name}`), { outcome: "created" }, "2"],
+  ])("%s is looked at again", async (what, change, expected, value) => {
+    const name = what.replaceAll(" ", "-");
+    await cluster.raw("POST", all, { body: { ...configMap(`default/${name}`), metadata: { name } } as never });
+    const { client } = meanwhile("apply", async (nth) => (nth === 1 ? change(name) : undefined));
+    const result = await applySet(client, applyRequest(name, [configMap(`default/${name}`, { k: "2" })]));
+    expect(result.objects).toMatchObject([expected]);
+    expect(await dataOf(name)).toEqual({ k: value });
+  });
+
+  test.each([
+    [3, "configured", 4],
+    [99, "failed", 4],
+  ])("and changes %i times is tried four times at most", async (changes, outcome, applies) => {
+    const name = `changes-${changes}`;
+    const inventory = await cluster.applied(name, [configMap(`default/${name}`)]);
+    const { client, calls } = meanwhile("apply", async (nth) => {
+      if (nth <= changes) throw refused({ status: 409, reason: "Conflict", message: "the object has been modified" });
+    });
+    const objects = [configMap(`default/${name}`, { k: "2" })];
+    const result = await applySet(client, applyRequest(name, objects, { inventory }));
+    expect(result.objects).toMatchObject([{ outcome }]);
+    expect(calls.filter((call) => call === "apply")).toHaveLength(applies);
+    const [object] = result.objects;
+    if (object?.outcome === "failed") expect(object.failure).toMatchObject({ class: "conflict", retryable: true });
+  });
+
+  test("and cannot be read again fails with why", async () => {
+    const inventory = await cluster.applied("unread", [configMap("default/unread")]);
+    await patched("unread", { data: { more: "x" } });
+    const { client } = meanwhile("get", async () => {
+      throw refused({ status: 403, reason: "Forbidden", message: "not for you" });
+    });
+    const objects = [configMap("default/unread", { k: "2" })];
+    const result = await applySet(client, applyRequest("unread", objects, { inventory }));
+    expect(result.objects).toMatchObject([{ outcome: "failed", failure: { reason: "Forbidden" } }]);
+  });
+});
+
+describe("what kubectl set", () => {
+  const madeByKubectl = (name: string) =>
+    cluster.raw("POST", `${all}?fieldManager=kubectl-client-side-apply`, {
+      body: {
+        ...configMap(`default/${name}`, { old: "1", k: "0" }),
+        metadata: { name, annotations: { "kubectl.kubernetes.io/last-applied-configuration": "{}" } },
+      } as never,
+    });
+
+  test.each([
+    ["a writer comes between", { status: 409, reason: "Conflict", message: "the object has been modified" }, 1],
+    ["what is taken over has moved", { status: 422, reason: "Invalid", message: "test failed" }, 1],
+    ["a writer comes between each time", { status: 409, reason: "Conflict", message: "the object was modified" }, 99],
+  ])("is taken over, where %s", async (what, facts, times) => {
+    const name = what.replaceAll(" ", "-");
+    await madeByKubectl(name);
+    const { client, calls } = meanwhile("patch", async (nth) => {
+      if (nth <= times) throw refused(facts);
+    });
+    const result = await applySet(client, applyRequest(name, [configMap(`default/${name}`, { k: "1" })]));
+    // What is left of it is taken over at the next look.
+    expect(result.outcome).toBe("applied");
+    expect(await dataOf(name)).toEqual(times === 1 ? { k: "1" } : { k: "1", old: "1" });
+    expect(calls.filter((call) => call === "patch")).toHaveLength(times === 1 ? 2 : 3);
+  });
+
+  test("and may not be taken over is told of", async () => {
+    await madeByKubectl("not-allowed");
+    const { client } = meanwhile("patch", async () => {
+      throw refused({ status: 403, reason: "Forbidden", message: "no patches" });
+    });
+    const result = await applySet(client, applyRequest("not-allowed", [configMap("default/not-allowed", { k: "1" })]));
+    expect(result.objects).toMatchObject([{ outcome: "failed", failure: { class: "forbidden" } }]);
+  });
+});
+
+describe("what is recorded without a uid was not there", () => {
+  const job = manifest({
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name: "once", namespace: "default" },
+    spec: {
+      ttlSecondsAfterFinished: 0,
+      template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "a" }] } },
+    },
+  });
+  const jobs = "/apis/batch/v1/namespaces/default/jobs";
+  const unseen = { uid: "", resourceVersion: "", generation: 0, ownedHash: "", valuesHash: "" };
+
+  test("a Job that removed itself is not run again, and one by its name is whose it says", async () => {
+    const before = await cluster.applied("once", [job]);
+    await cluster.raw("DELETE", `${jobs}/once?propagationPolicy=Background`);
+    const inventory = { ...before, entries: before.entries.map((entry) => ({ ...entry, ...unseen })) };
+    expect((await cluster.apply("once", [job], { inventory })).objects).toMatchObject([{ outcome: "unchanged" }]);
+    expect(await cluster.statusOf(`${jobs}/once`)).toBe(404);
+    const theirs = { ...job, metadata: { name: "once", ...ofHelm } };
+    await cluster.raw("POST", jobs, { body: theirs as never });
+    expect((await cluster.apply("once", [job], { inventory })).objects).toMatchObject([foreign]);
+  });
+
+  test("another object is made, and one by its name is whose it says", async () => {
+    const before = await cluster.applied("absent", [configMap("default/absent", { k: "1" })]);
+    const inventory = { ...before, entries: before.entries.map((entry) => ({ ...entry, ...unseen })) };
+    await remade("absent", ofHelm);
+    const objects = [configMap("default/absent", { k: "2" })];
+    expect((await cluster.apply("absent", objects, { inventory })).objects).toMatchObject([foreign]);
+    expect(await dataOf("absent")).toEqual({ k: "theirs" });
+    await cluster.raw("DELETE", `${all}/absent`);
+    expect((await cluster.apply("absent", objects, { inventory })).objects).toMatchObject([{ outcome: "created" }]);
+    expect((await cluster.apply("absent", objects, { inventory })).objects).toMatchObject([{ outcome: "unchanged" }]);
+  });
+});
+
+describe("the parent of a set", () => {
+  const parents = "/api/v1/namespaces/starling-system/configmaps";
+  const pathOf = (set: string) => `${parents}/${parentName(claimFor(set))}`;
+  const begin = (set: string, client = cluster.client) =>
+    ensureParent(client, { claim: claimFor(set), groupKinds: [] });
+
+  test("that is deleted right before it is written is made anew", async () => {
+    await begin("gone-parent");
+    const { client } = meanwhile("replace", () => cluster.raw("DELETE", pathOf("gone-parent")));
+    expect(await begin("gone-parent", client)).toMatchObject({ kind: "written" });
+    expect(await cluster.statusOf(pathOf("gone-parent"))).toBe(200);
+  });
+
+  test.each([
+    [5, true],
+    [6, false],
+  ])("that others write %i times before is written at the sixth time at the latest", async (others, written) => {
+    const set = `written-${others}`;
+    await begin(set);
+    const { client, calls } = meanwhile("replace", async (nth) => {
+      if (nth > others) return;
+      const body = { metadata: { labels: { others: `${nth}` } } };
+      await cluster.raw("PATCH", `${pathOf(set)}?fieldManager=them`, { as: "merge-patch", body });
+    });
+    const result = await begin(set, client).catch((error: unknown) => error);
+    if (written) expect(result).toMatchObject({ kind: "written" });
+    else expect(result).toMatchObject({ class: "conflict" });
+    expect(calls.filter((call) => call === "replace")).toHaveLength(6);
+  });
+
+  test("that may not be written is told of at once", async () => {
+    await begin("read-only");
+    const { client, calls } = meanwhile("replace", async () => {
+      throw refused({ status: 403, reason: "Forbidden", message: "no" });
+    });
+    await expect(begin("read-only", client)).rejects.toMatchObject({ class: "forbidden" });
+    expect(calls.filter((call) => call === "replace")).toHaveLength(1);
+    expect(stringAt(await cluster.raw("GET", pathOf("read-only")), "metadata", "name")).toBeDefined();
+  });
+});
+
+describe("where the time of a run is up while it reads", () => {
+  const silence = { message: "no answer", causes: [], code: "ETIMEDOUT" };
+  const unanswered = () => new KubeError({ method: "GET", path: "/", secret: false }, silence);
+
+  /** A client whose n-th read of something ends with the run's own time; those before fail for another reason. */
+  function cutAtRead(nth: number, of: string) {
+    const deadline = inSeconds(60);
+    let now = new Date();
+    let reads = 0;
+    const client = watchedClient(cluster.client, async ({ method, name }) => {
+      if (method !== "get" || name !== of) return;
+      reads += 1;
+      if (reads < nth) throw refused({ status: 503, message: "try again" });
+      now = deadline;
+      throw unanswered();
+    });
+    return { client, deadline, clock: { now: () => now, sleep: async () => {} } };
+  }
+
+  test.each([
+    ["together with others", 1, "skipped"],
+    ["alone", 2, "waiting"],
+  ])("an object that is read %s is left for the next run, and is no failure", async (_how, nth, outcome) => {
+    const { client, ...time } = cutAtRead(nth, "cut-read");
+    const result = await applySet(client, applyRequest("cut-read", [configMap("default/cut-read")], time));
+    expect(result).toMatchObject({ outcome: "waiting", timeWasUp: true, objects: [{ outcome, reason: "OutOfTime" }] });
+    expect(await cluster.statusOf(`${all}/cut-read`)).toBe(404);
+  });
+
+  test("an object that changed meanwhile is, too", async () => {
+    const inventory = await cluster.applied("cut-again", [configMap("default/cut-again", { k: "1" })]);
+    await patched("cut-again", { data: { more: "x" } });
+    const { client, ...time } = cutAtRead(1, "cut-again");
+    const objects = [configMap("default/cut-again", { k: "2" })];
+    const result = await applySet(client, applyRequest("cut-again", objects, { inventory, ...time }));
+    expect(result).toMatchObject({ outcome: "waiting", timeWasUp: true, objects: [{ reason: "OutOfTime" }] });
+    expect(await dataOf("cut-again")).toMatchObject({ k: "1" });
+  });
+});

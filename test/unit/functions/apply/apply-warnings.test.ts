@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { warningsOf } from "#functions/apply/steps/apply-warnings.ts";
 import type { AppliedObject } from "#shared/kube/engine/apply-object.ts";
 
-function applied(kind: string, name: string, warnings: readonly string[]): AppliedObject {
-  const id = { group: "", kind, namespace: "shop", name };
+function applied(kind: string, name: string, warnings: readonly string[], group = ""): AppliedObject {
+  const id = { group, kind, namespace: "shop", name };
   const entry = { id, version: "v1", uid: name, resourceVersion: "1", generation: 0, ownedHash: "", valuesHash: "" };
   return { id, outcome: "created", entry, health: { status: "Current", message: "" }, warnings };
 }
@@ -14,11 +14,14 @@ test("each text is told once, with the object it is about, and of Secrets none",
     applied("Service", "b", ["old"]),
     applied("Service", "c", ["old"]),
     applied("Secret", "s", ["the value hunter2 is weak", "so is hunter3"]),
+    applied("Secret", "quiet", []),
     applied("ConfigMap", "fine", []),
+    applied("Secret", "v", ["of another kind"], "vault.example.com"),
   ];
   expect(warningsOf({ outcome: "applied", timeWasUp: false, objects, definitions: {} })).toEqual([
     { object: "Service shop/a and 2 more", message: "old" },
     { object: "Service shop/a", message: "odd" },
     { object: "Secret shop/s", message: "the server's words about a Secret are withheld" },
+    { object: "Secret.vault.example.com shop/v", message: "of another kind" },
   ]);
 });

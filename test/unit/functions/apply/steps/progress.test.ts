@@ -57,6 +57,13 @@ describe("what an earlier run did", () => {
     expect(unsettledIds([config, place, definition], twice)).toEqual([config]);
   });
 
+  test("is written the same, in whatever order it was done", () => {
+    const [one, other] = [applied(config, "Current"), applied({ ...config, name: "a" }, "Current")];
+    const forth = progressAfter(none, { result: result(one, other), settled: [place, definition] });
+    const back = progressAfter(none, { result: result(other, one), settled: [definition, place] });
+    expect(JSON.stringify(forth)).toBe(JSON.stringify(back));
+  });
+
   test.each<[string, Partial<Progress>, boolean]>([
     ["of the same attempt and rendering is gone on from", {}, true],
     ["of another attempt is not", { attempt: 2 }, false],

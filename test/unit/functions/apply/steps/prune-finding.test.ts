@@ -55,6 +55,16 @@ test.each<[string, PruneResult, object]>([
     },
   ],
   [
+    "one is refused for now, and there was no time for the others",
+    found("failed", [{ id: id("busy"), outcome: "failed", failure: busy }], true),
+    {
+      phase: "Retrying",
+      reason: "PruneFailed",
+      message: "1 objects still to be deleted",
+      troubles: [{ object: "ConfigMap shop/busy", reason: "Timeout", message: "the server is busy" }],
+    },
+  ],
+  [
     "one is refused for good",
     found("failed", [
       { id: id("busy"), outcome: "failed", failure: busy },

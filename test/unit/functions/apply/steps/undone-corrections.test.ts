@@ -60,6 +60,11 @@ test.each<[string, string | undefined, string]>([
     "kubectl-scale undoes data.replicasOfMine each time, and after 5 corrections it is left alone; leave them out of the manifest, or end what the other does; a reconcile puts it back",
   ],
   [
+    "replicas wherever they are",
+    ofWhom({ fields: "replicas" }),
+    "kubectl-scale undoes replicas each time, and after 5 corrections it is left alone; leave replicas out of the manifest where a HorizontalPodAutoscaler, or who else it is, scales it; a reconcile puts it back",
+  ],
+  [
     "replicas among other fields",
     ofWhom({ fields: "data.k, replicas and 2 more", rounds: 7 }),
     "kubectl-scale undoes data.k, replicas and 2 more each time, and after 7 corrections it is left alone; leave replicas out of the manifest where a HorizontalPodAutoscaler, or who else it is, scales it; a reconcile puts it back",

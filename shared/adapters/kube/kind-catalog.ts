@@ -126,12 +126,20 @@ export class KindCatalog {
   #asked(group: string, version: string): () => Promise<ServedKinds> {
     let reading: Promise<ServedKinds> | undefined;
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-    return () => {
-      reading ??= this.#read(path, "application/json").then((document) => {
-        const served = readResourceList(path, document);
+    const ask = async (): Promise<ServedKinds> => {
+      try {
+        const served = readResourceList(path, await this.#read(path, "application/json"));
         this.#size += served.kinds?.size ?? 0;
         return served;
-      }, silentServer);
+      } catch (error) {
+        if (isSilence(error)) return silent;
+        // What went wrong may be over by the next time.
+        reading = undefined;
+        throw error;
+      }
+    };
+    return () => {
+      reading ??= ask();
       return reading;
     };
   }
@@ -140,13 +148,12 @@ export class KindCatalog {
 function unknownGroup(group: string, version: string, problem: string): KubeError {
   const message = `APIService ${version}.${group} ${problem}`;
   return new KubeError(
-    { method: "GET", path: `/apis/${group}/${version}`, secret: false },
+    { method: "GET", path: "/apis", secret: false },
     { status: 503, reason: "ServiceUnavailable", message, causes: [] },
   );
 }
 
 /** One aggregated server that is down says nothing about the others (kapp#12). */
-function silentServer(error: unknown): ServedKinds {
-  if (error instanceof KubeError && (error.status === 404 || error.status === 503)) return silent;
-  throw error;
+function isSilence(error: unknown): boolean {
+  return error instanceof KubeError && (error.status === 404 || error.status === 503);
 }

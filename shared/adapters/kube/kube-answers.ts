@@ -9,8 +9,7 @@ const warningHeader = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
 
 /** The texts of the Warning headers, each once. */
 export function warningsOf(answer: TransportAnswer): readonly string[] {
-  const header = answer.headers.warning;
-  const text = Array.isArray(header) ? header.join(",") : (header ?? "");
+  const text = String(answer.headers.warning ?? "");
   const warnings = [...text.matchAll(warningHeader)].map(([, quoted = ""]) => quoted.replaceAll(/\\(.)/g, "$1"));
   return [...new Set(warnings)];
 }

@@ -160,7 +160,7 @@ export class KubeTransport {
       // A connection that becomes something else ends without an error and without an answer.
       sent.on("upgrade", (response, socket) => {
         socket.destroy();
-        fail(new ProtocolSwitched(response.headers.upgrade));
+        fail(new ProtocolSwitched(String(response.headers.upgrade)));
       });
       sent.on("close", () => {
         if (!answered) fail(new ConnectionClosed());
@@ -224,8 +224,8 @@ class BodyInPieces extends Error {
 class ProtocolSwitched extends Error {
   readonly code = "AnswerMalformed";
 
-  constructor(protocol: string | undefined) {
-    super(`the server switched to another protocol (${protocol ?? "none"}) that nobody asked for; ${check}`);
+  constructor(protocol: string) {
+    super(`the server switched to another protocol (${protocol}) that nobody asked for; ${check}`);
   }
 }
 
@@ -250,7 +250,7 @@ class BodyTooLarge extends Error {
 
 function networkError(request: TransportRequest, cause: unknown): KubeError {
   const summary = { method: request.method, path: request.path, secret: request.secret === true };
-  if (cause instanceof Error && (cause.name === "TimeoutError" || cause.name === "AbortError")) {
+  if (cause instanceof Error && cause.name === "AbortError") {
     const message = `no answer within ${Math.round(request.timeoutMs)} ms`;
     return new KubeError(summary, { message, causes: [], code: timeoutCode }, { cause });
   }

@@ -206,6 +206,30 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "how many chunks it takes is a matter of speed",
   ],
   [
+    "shared/adapters/kube/kind-catalog.ts",
+    '{ method: "GET", path: "/apis", secret: false },',
+    '{ method: "", path: "/apis", secret: false },',
+    "what is said names the APIService, not the request",
+  ],
+  [
+    "shared/adapters/kube/kind-catalog.ts",
+    '{ method: "GET", path: "/apis", secret: false },',
+    '{ method: "GET", path: "", secret: false },',
+    "what is said names the APIService, not the request",
+  ],
+  [
+    "shared/adapters/kube/kube-transport.ts",
+    'readonly code = "ECONNRESET";',
+    'readonly code = "";',
+    "of the net below the others: it is transient with any code",
+  ],
+  [
+    "shared/adapters/kube/kube-transport.ts",
+    'const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "EUNKNOWN";',
+    'const code = cause instanceof Error && "code" in cause || typeof cause.code === "string" ? cause.code : "EUNKNOWN";',
+    "for the compiler: errors of connections have a code",
+  ],
+  [
     "shared/adapters/kube/kube-transport.ts",
     "response.destroy(body.pieces > maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));",
     "response.destroy(body.pieces >= maxPieces ? new BodyInPieces() : new BodyTooLarge(maxBytes));",

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { AnswerBody } from "#shared/adapters/kube/answer-body.ts";
+
+test.each([1, 7, 65_536, 65_537, 200_000])("an answer is what came, in pieces of %i bytes", (size) => {
+  const text = "é€𝄞x".repeat(15_000);
+  const bytes = Buffer.from(text);
+  const body = new AnswerBody();
+  let pieces = 0;
+  for (let at = 0; at < bytes.length; at += size) {
+    const piece = Buffer.from(bytes.subarray(at, at + size));
+    expect(body.add(piece)).toBe(Math.min(at + size, bytes.length));
+    // Whoever received it may use its memory again.
+    piece.fill("!");
+    pieces += 1;
+  }
+  expect(body.pieces).toBe(pieces);
+  expect(body.text()).toBe(text);
+});
+
+test("of nothing there is nothing", () => {
+  const body = new AnswerBody();
+  expect(body.add(Buffer.alloc(0))).toBe(0);
+  expect([body.text(), body.pieces]).toEqual(["", 1]);
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import { AnswerBudget, extentProblem, heapBytesOf, inMebibytes } from "#shared/adapters/kube/answer-budget.ts";
+
+const mebibyte = 1024 * 1024;
+const extent = { values: 1, depth: 1, longestNumber: 1 };
+
+test.each([
+  [{ ...extent, depth: 500 }, undefined],
+  [{ ...extent, depth: 501 }, "it is nested 501 deep, and 500 is as deep as is read"],
+  [{ ...extent, longestNumber: 400 }, undefined],
+  [{ ...extent, longestNumber: 401 }, "it has a number of 401 digits"],
+])("a text of %j is parsed, or why it is not", (found, problem) => {
+  expect(extentProblem(found)).toBe(problem);
+});
+
+test("a text takes its length, and what its values are; more where integers are long", () => {
+  expect(heapBytesOf("[1,2]", { ...extent, values: 3 })).toBe(10 + 3 * 64);
+  expect(heapBytesOf("[9007199254740993]", { ...extent, values: 2 })).toBe(36 + 2 * 512);
+});
+
+describe("one look", () => {
+  const tooMuch = "the answers to one look would take more than 256 MiB of memory";
+
+  test("holds so much, each request once", () => {
+    const budget = new AnswerBudget();
+    expect(budget.hold("a", 200 * mebibyte)).toBeUndefined();
+    expect(budget.hold("a", 156 * mebibyte)).toBeUndefined();
+    expect(budget.hold("b", 100 * mebibyte)).toBeUndefined();
+    expect(budget.hold("c", 1)).toBe(tooMuch);
+  });
+
+  test("has room again for what was released, once", () => {
+    const budget = new AnswerBudget();
+    budget.hold("a", 256 * mebibyte);
+    expect(budget.hold("b", 1)).toBe(tooMuch);
+    budget.release("b");
+    expect(budget.hold("b", 1)).toBe(tooMuch);
+    for (let time = 0; time < 2; time += 1) budget.release("a");
+    expect(budget.hold("b", 256 * mebibyte)).toBeUndefined();
+    expect(budget.hold("c", 1)).toBe(tooMuch);
+  });
+
+  test("does not hold what there was no room for", () => {
+    const budget = new AnswerBudget();
+    expect(budget.hold("a", 257 * mebibyte)).toBe(tooMuch);
+    expect(budget.hold("b", 256 * mebibyte)).toBeUndefined();
+  });
+
+  test("reads so much, and not one byte more", () => {
+    const budget = new AnswerBudget();
+    for (const bytes of [1023 * mebibyte, mebibyte, 0]) expect(budget.read(bytes)).toBeUndefined();
+    expect(budget.read(1)).toBe("the answers to one look are more than 1024 MiB");
+  });
+});
+
+test("bytes are told in mebibytes", () => {
+  expect(inMebibytes(1.5 * mebibyte)).toBe("1.5 MiB");
+});

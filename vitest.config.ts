@@ -20,6 +20,7 @@ function level(name: string, include: string, timeouts: { readonly test: number;
 export default defineConfig({
   test: {
     reporters,
+    globalSetup: "./test/support/server-pool/serve-pool.ts",
     sequence: { sequencer: LongestFirst },
     projects: [
       {

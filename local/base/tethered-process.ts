@@ -7,6 +7,8 @@ export interface TetheredProcess {
   /** The last of what the program wrote. */
   output(): string;
   stop(): Promise<void>;
+  /** Ends it without letting it finish anything. */
+  kill(): Promise<void>;
 }
 
 export interface TetheredOptions {
@@ -56,6 +58,12 @@ export function startTethered({ command, args }: TetheredOptions): TetheredProce
       const kill = setTimeout(() => killGroup(child), killAfterMs);
       await exited;
       clearTimeout(kill);
+    },
+    async kill() {
+      if (ended !== undefined) return;
+      const exited = once(child, "exit");
+      killGroup(child);
+      await exited;
     },
   };
 }

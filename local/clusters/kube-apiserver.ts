@@ -142,7 +142,9 @@ async function start(plan: Plan, remove: () => Promise<void>): Promise<Started> 
   const { files, apiPort, controllers } = plan;
   const processes: TetheredProcess[] = [];
   const stopAll = async () => {
-    for (const process of [...processes].reverse()) await process.stop();
+    // Where nothing is kept, nothing has to be finished: that takes kube-apiserver more than a second.
+    const end = plan.options.folder === undefined ? "kill" : "stop";
+    for (const process of [...processes].reverse()) await process[end]();
   };
   const exit = () => processes.map((process) => process.exit()).find((reason) => reason !== undefined);
   const waitFor = <T>(failure: string, attempt: () => Promise<T | undefined>) =>

@@ -1,9 +1,9 @@
 import { startClusterHost } from "@starling/embedded-apiserver";
-import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import type { KubeAssets } from "#local/clusters/kube-assets.ts";
 import { locateKubeAssets } from "#local/clusters/locate-kube-assets.ts";
 import type { KubeEndpoint } from "#shared/adapters/kube/kube-transport.ts";
 import { endpointOf } from "#test/support/cluster-fixture.ts";
+import { borrowServer } from "#test/support/server-pool/borrow-server.ts";
 
 export interface StartedTarget {
   readonly endpoint: KubeEndpoint;
@@ -28,7 +28,7 @@ function real(assets: KubeAssets): ClusterTarget {
   return {
     name: "kube-apiserver",
     start: async () => {
-      const started = await startKubeApiServer({ assets });
+      const started = await borrowServer(assets);
       return { endpoint: endpointOf(started), stop: started.stop };
     },
   };

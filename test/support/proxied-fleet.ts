@@ -101,8 +101,11 @@ async function startProxiedFleet(target: ClusterTarget, clock: () => number): Pr
     controllers: "off",
     add,
     async replace(name) {
-      await backends.get(name)?.started.stop();
-      return add(name);
+      const before = backends.get(name);
+      // The other one is there first: it must not be the same again.
+      const connection = await add(name);
+      await before?.started.stop();
+      return connection;
     },
     connection(name) {
       const backend = backends.get(name);

@@ -4,9 +4,11 @@ import { startClusterHost } from "@starling/embedded-apiserver";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startKubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { type KubectlSession, kubectlSessions } from "#test/contract/local/apiserver/kubectl-sessions.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
 import { commandLine, runKubectlSession, type SessionServer, sideBySide } from "#test/support/kubectl-session.ts";
+import { borrowServer } from "#test/support/server-pool/borrow-server.ts";
 
 /**
  * What kubectl prints must be what it printed with a real kube-apiserver: the recorded sessions were written by one
@@ -47,7 +49,11 @@ const assets = kubeAssets;
 const real: SessionTarget | undefined =
   assets === undefined
     ? undefined
-    : { name: "kube-apiserver", start: (controllers) => startKubeApiServer({ assets, controllers }) };
+    : {
+        name: "kube-apiserver",
+        start: (controllers) =>
+          controllers === "off" ? borrowServer(assets) : startKubeApiServer({ assets, controllers }),
+      };
 
 function canRun(target: SessionTarget, { controllers }: KubectlSession): boolean {
   return target !== real || controllers === "off" || assets?.kubeControllerManager !== undefined;
@@ -76,16 +82,14 @@ function recorded(session: KubectlSession): readonly string[] {
 }
 
 const patienceMs = 300_000;
+const realAtOnce = 3;
 const targets = real === undefined ? [embedded] : [real, embedded];
 
 describe.skipIf(!speaks).each(targets)("kubectl on $name", (target) => {
   const sessions = kubectlSessions.filter((session) => canRun(target, session));
   const printed = new Map<string, readonly string[]>();
-  // A session waits more than it works; of real servers one at a time is enough for a machine.
-  const atOnce = target === embedded ? sessions : [];
-  beforeAll(async () => {
-    await Promise.all(atOnce.map(tell));
-  }, patienceMs);
+  // A session waits more than it works.
+  beforeAll(() => runConcurrently(sessions, target === embedded ? sessions.length : realAtOnce, tell), patienceMs);
 
   async function tell(session: KubectlSession): Promise<void> {
     const blocks = await run(target, session);
@@ -98,10 +102,6 @@ describe.skipIf(!speaks).each(targets)("kubectl on $name", (target) => {
   }
 
   describe.each(sessions)("$name", (session) => {
-    beforeAll(async () => {
-      if (!atOnce.includes(session)) await tell(session);
-    }, patienceMs);
-
     for (const [index, command] of session.commands.entries()) {
       test(`${index} ${commandLine(command)}`, () =>
         expect(printed.get(session.name)?.[index]).toBe(recorded(session)[index]));

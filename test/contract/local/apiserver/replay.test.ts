@@ -7,6 +7,8 @@ import { leftOutOnRealServers, leftOutSteps } from "#test/contract/local/apiserv
 import { Replay, type ReplayServer } from "#test/contract/local/apiserver/replayer.ts";
 import { readVectorFile, type VectorStep } from "#test/contract/local/apiserver/vector-file.ts";
 import { kubeAssets } from "#test/contract/targets.ts";
+import { borrowServer } from "#test/support/server-pool/borrow-server.ts";
+import { serverUsers } from "#test/support/server-pool/server-users.ts";
 
 /** Replays what a real kube-apiserver 1.36.2 answered. Every step is sent, so that the next finds what it needs. */
 type Controllers = "on" | "off";
@@ -33,12 +35,14 @@ const embedded: ReplayTarget = {
 };
 
 function real(assets: KubeAssets): ReplayTarget {
-  const users = [{ name: "alice", groups: ["dev"] }];
   return {
     name: "kube-apiserver",
     leftOut: leftOutOnRealServers,
     async start(controllers) {
-      const server = await startKubeApiServer({ assets, controllers, users });
+      const server =
+        controllers === "off"
+          ? await borrowServer(assets)
+          : await startKubeApiServer({ assets, controllers, users: serverUsers });
       const alice = server.tokens.alice ?? null;
       return { connection: server, tokens: { ...strangers, alice }, stop: server.stop };
     },

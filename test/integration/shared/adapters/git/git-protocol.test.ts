@@ -5,6 +5,7 @@ import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import type { GitCredentials } from "#shared/ports.ts";
 import {
+  advertised,
   band,
   delimiter,
   flush,
@@ -196,6 +197,7 @@ describe("of an answer", () => {
   const failing = (status: number, location?: string): GitAnswer => {
     return (response) => void response.writeHead(status, location === undefined ? {} : { location }).end();
   };
+  const noListing: GitAnswer = (response) => void response.setHeader("content-type", advertised).end("0008none");
   test.each<[string, GitAnswers, string, string, string]>([
     [
       "without the commit",
@@ -232,6 +234,7 @@ describe("of an answer", () => {
     // To nowhere: not a redirect.
     ["304", { pack: failing(304, "/y.git") }, "GitOperationFailed", "transient", "HTTP Error: 304"],
     ["300", { pack: failing(300) }, "GitOperationFailed", "transient", "HTTP Error: 300"],
+    ["a listing that is none", { refs: noListing }, "GitOperationFailed", "transient", "could not be fetched: "],
     ["a page", { refs: saying(Buffer.from("<html>")) }, "GitOperationFailed", "permanent", "does not answer as a git"],
   ])("%s: what to do", async (_what, answers, code, retry, message) => {
     const git = await serve(answers);

@@ -130,6 +130,8 @@ describe("a server that lies", () => {
     ["object ids that are none", `${"../".repeat(20)} refs/heads/main`, "without an object id"],
     ["names that a terminal obeys", `${oid} refs/heads/main\u001b[2J`, "no name of a reference"],
     ["where HEAD leads", `${oid} refs/heads/main symref-target:refs/heads/${"x".repeat(5000)}`, "a name of 5011 bytes"],
+    ["what only ends like SHA-256", `x${"a".repeat(64)} refs/heads/main`, "without an object id"],
+    ["what only begins like SHA-256", `${"a".repeat(65)} refs/heads/main`, "without an object id"],
     ["SHA-256", `${"a".repeat(64)} refs/heads/main`, "SHA-256 objects, which are not supported"],
   ];
   test.each(names)("%s", async (_legend, listed, message) => {

@@ -1,5 +1,5 @@
 import { createServer as createSecureServer } from "node:https";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { HttpTransfer } from "#shared/adapters/net/http-transfer.ts";
@@ -63,6 +63,12 @@ test.each([300, 307, 403, 404, 499])("after %i there is no other try", async (st
   await expect(transfer.download(url)).rejects.toMatchObject(failed(`S3 answered ${status} to a presigned GET$`));
   await expect(transfer.upload(url, bytes)).rejects.toMatchObject(failed(`S3 answered ${status} to a presigned PUT$`));
   expect(server.requests).toHaveLength(2);
+});
+
+test("what is said with a refusal is not read to its end", async () => {
+  server.restart(() => ({ status: 403, body: "x".repeat(20_000_000) }));
+  await expect(transfer.download(url)).rejects.toMatchObject(failed("S3 answered 403"));
+  await vi.waitFor(() => expect(server.cutOff()).toBe(1), { timeout: 10_000 });
 });
 
 test("as many bytes come as may, and not one more", async () => {

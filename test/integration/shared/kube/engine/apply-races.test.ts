@@ -200,23 +200,6 @@ describe("the parent of a set", () => {
     expect(await cluster.statusOf(pathOf("gone-parent"))).toBe(200);
   });
 
-  test.each([
-    [5, true],
-    [6, false],
-  ])("that others write %i times before is written at the sixth time at the latest", async (others, written) => {
-    const set = `written-${others}`;
-    await begin(set);
-    const { client, calls } = meanwhile("replace", async (nth) => {
-      if (nth > others) return;
-      const body = { metadata: { labels: { others: `${nth}` } } };
-      await cluster.raw("PATCH", `${pathOf(set)}?fieldManager=them`, { as: "merge-patch", body });
-    });
-    const result = await begin(set, client).catch((error: unknown) => error);
-    if (written) expect(result).toMatchObject({ kind: "written" });
-    else expect(result).toMatchObject({ class: "conflict" });
-    expect(calls.filter((call) => call === "replace")).toHaveLength(6);
-  });
-
   test("that may not be written is told of at once", async () => {
     await begin("read-only");
     const { client, calls } = meanwhile("replace", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { StarlingError } from "#shared/base/errors.ts";
 import type { ClusterClient, KindLookup, KindQuery } from "#shared/kube/cluster-client.ts";
-import { resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
+import { kindOf, kindsOfDefinition, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
 import { configMap, definition, manifest, namespace, widget } from "#test/support/cluster-fixture.ts";
 
 /** What discovery says, and what it was asked. */
@@ -57,4 +58,75 @@ test("what is the same object once its scope is known is refused the second time
   const twice = [configMap("shop/c"), manifest({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } })];
   const resolved = await resolveObjects(client, twice, { setId: "set", defaultNamespace: "shop" });
   expect(resolved.map(({ invalid }) => invalid?.reason)).toEqual([undefined, "DuplicateObject"]);
+});
+
+test.each([
+  ["name", { name: "a/b", namespace: "shop" }, "ConfigMap shop/a/b"],
+  ["namespace", { name: "c", namespace: ".." }, "ConfigMap ../c"],
+])("a %s that would change the address of its object is refused", async (_what, metadata, told) => {
+  const { client } = discovery(core);
+  const [one] = await resolveObjects(client, [manifest({ apiVersion: "v1", kind: "ConfigMap", metadata })], {
+    setId: "set",
+  });
+  expect(one?.invalid).toMatchObject({ class: "invalid", reason: "InvalidName", retryable: false });
+  expect(one?.invalid?.message).toContain(`the name or namespace of ${told}`);
+  expect(one?.invalid?.message).toContain("a part of the object's address in the API; give it another");
+});
+
+const asked = (answer: () => KindLookup | Promise<KindLookup>) =>
+  kindOf({ lookup: async () => answer() } as unknown as ClusterClient, widget("example.com", "shop/w"));
+const noMatch = { class: "noMatch", retryable: true, outcomeUnknown: false };
+
+test.each<[string, () => KindLookup, object]>([
+  [
+    "does not answer is tried again",
+    () => ({ outcome: "unavailable", message: "example.com/v1 does not answer" }),
+    { ...noMatch, reason: "KindUnavailable", message: "example.com/v1 does not answer" },
+  ],
+  [
+    "serves other versions names them",
+    () => ({ outcome: "absent", served: ["v1beta1", "v2"] }),
+    {
+      ...noMatch,
+      reason: "NoMatch",
+      message: "no matches for kind Widget in example.com/v1; the cluster serves it in v1beta1, v2: change apiVersion",
+    },
+  ],
+  [
+    "has no such kind yet is tried again",
+    () => ({ outcome: "absent", served: [] }),
+    {
+      ...noMatch,
+      reason: "NoMatch",
+      message: "no matches for kind Widget in example.com/v1; it is tried again until its definition is there",
+    },
+  ],
+  [
+    "may not be asked fails for it",
+    () => {
+      throw new StarlingError("no token", { code: "SecretDenied", retry: "permanent" });
+    },
+    { class: "auth", reason: "SecretDenied", message: "no token", retryable: false, outcomeUnknown: false },
+  ],
+])("an object whose API %s", async (_what, answer, expected) => {
+  expect(await asked(answer)).toEqual(expected);
+});
+
+test("of a definition the kinds are those of the versions that it serves", () => {
+  const [group, names] = ["example.com", { kind: "Widget", plural: "widgets" }];
+  const versions = [
+    { name: "v1", served: true },
+    { name: "v0", served: false },
+    { name: "v2" },
+    "odd",
+    { served: true },
+  ];
+  const made = { ...definition(group), spec: { group, names, scope: "Namespaced", versions } };
+  expect(kindsOfDefinition(made as never)).toEqual([
+    { group, kind: "Widget", version: "v1" },
+    { group, kind: "Widget", version: "" },
+  ]);
+  expect(kindsOfDefinition({ ...made, spec: { versions: [{ name: "v1", served: true }] } } as never)).toEqual([
+    { group: "", kind: "", version: "v1" },
+  ]);
 });

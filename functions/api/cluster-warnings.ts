@@ -51,7 +51,7 @@ async function missingOf(
   );
   const distinct = [...new Set(wanted.flat())];
   const fleetKeys = distinct.map((name) => keys.fleet(name));
-  const rows = distinct.length === 0 ? [] : await table.getMany(fleetKeys, { newer: "kept" });
+  const rows = await table.getMany(fleetKeys, { newer: "kept" });
   const registered = new Set(rows.map(clusterOf));
   return wanted.map((names) => names.filter((name) => !registered.has(name)));
 }

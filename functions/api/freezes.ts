@@ -169,7 +169,7 @@ function settled(row: BrakeRow | undefined, now: Date): { kept: readonly Freeze[
 }
 
 function withUntil({ until: _until, ...freeze }: Freeze, until: string | undefined): Freeze {
-  return until === undefined ? freeze : { ...freeze, until };
+  return { ...freeze, ...defined({ until }) };
 }
 
 function selectionOf(text: string | undefined): Freeze["clusters"] {

@@ -173,7 +173,7 @@ export async function assignedTo(table: Table, cluster: string): Promise<readonl
 export async function syncObjects(table: Table, stored: readonly StoredSync[]): Promise<readonly ListedSync[]> {
   const rows = stored.filter((row) => !isNewer(row));
   const wanted = new Map(rows.map((row) => [keyText(subjectRowKey(row.subject)), subjectRowKey(row.subject)]));
-  const found = wanted.size === 0 ? [] : await table.getMany([...wanted.values()], { newer: "kept" });
+  const found = await table.getMany([...wanted.values()], { newer: "kept" });
   const unread = new Map(found.filter(isNewer).map((row) => [keyText(row), row]));
   const read = found.filter((row) => !isNewer(row));
   const subjects = new Map(read.map((row) => [keyText(row), row]));

@@ -71,7 +71,7 @@ function partsOf(row: RenderingRow | undefined): Pick<WantedRendering, "renderDi
 
 async function readDistinct<Type extends RowType>(table: Table, wanted: readonly RowKeyOf<Type>[]) {
   const distinct = [...new Map(wanted.map((key) => [keyText(key), key])).values()];
-  const rows = distinct.length === 0 ? [] : await table.getMany(distinct, { newer: "kept" });
+  const rows = await table.getMany(distinct, { newer: "kept" });
   return new Map(rows.filter((row) => !isNewer(row)).map((row) => [keyText(row), row]));
 }
 

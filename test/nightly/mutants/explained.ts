@@ -98,6 +98,12 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "an API server knows by the path what is created",
   ],
   [
+    "functions/api/api-handler.ts",
+    "if (bytes <= maxAnswerBytes) return given;",
+    "if (true) return given;",
+    "a net below the others: lists are cut before, and no object is so large",
+  ],
+  [
     "functions/api/forget-syncs.ts",
     'return rows.filter((row) => row.type === "SyncOnCluster");',
     "return rows.filter((row) => true);",

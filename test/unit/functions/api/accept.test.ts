@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, cluster, principal, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -64,8 +65,11 @@ describe("accepting a cluster", () => {
 
   test("counts the Syncs that begin anew, and says so when none was seen there before", async () => {
     const api = await withStranger();
+    const forgotten = syncRow("c1", "shop.old");
     await api.table.write([
       { put: syncRow("c1", "shop.api") },
+      // Forgotten before: it does not begin, and so not anew.
+      { put: { ...forgotten, desired: { ...forgotten.desired, action: "orphan" } } as SyncRow },
       { update: keys.cluster("c1"), set: { status: { mismatch: "new-uid", conditions: [] } } },
     ]);
     const asked = await api.call("POST", path, { uid: "new-uid" });

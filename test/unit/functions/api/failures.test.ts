@@ -269,7 +269,8 @@ describe("deleting", () => {
   test("names ten of those in the way, and counts one and several", async () => {
     const { api, table } = await withFailures();
     const one = await api.call("DELETE", "/v1/clusters/c1?cascade=orphan");
-    expect(one.body.message).toBe("deleting Cluster c1 forgets 1 Sync; the objects in the cluster stay");
+    const message = "deleting Cluster c1 forgets 1 Sync; the objects in the cluster stay";
+    expect(one.body).toMatchObject({ message, consequences: [{ message, syncs: 1, clusters: 1 }] });
     await table.write(Array.from({ length: 9 }, (_, index) => ({ put: syncRow("c1", `shop.t${index}`) })));
     const ten = await api.call("DELETE", "/v1/clusters/c1?confirm=true");
     expect(ten.body.message).toMatch(

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, cluster, principal, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -181,7 +182,11 @@ describe("delete", () => {
   test("takes an unused Source and its directory entries", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
-    expect((await api.call("DELETE", sourcePath)).body.code).toBe("ConfirmationRequired");
+    const message = "deleting Source payments/app, which nothing uses";
+    expect(await api.call("DELETE", sourcePath)).toEqual({
+      status: 409,
+      body: { code: "ConfirmationRequired", message, consequences: [{ message, syncs: 0, clusters: 0 }] },
+    });
     expect((await api.call("DELETE", `${sourcePath}?confirm=true`)).body).toEqual({ outcome: "deleted" });
     expect(api.table.all()).toEqual([]);
     expect((await api.call("DELETE", `${sourcePath}?confirm=true`)).status).toBe(404);
@@ -216,6 +221,20 @@ describe("delete", () => {
     const asked = await api.call("DELETE", groupPath);
     expect(asked.body.message).toMatch(/takes 0 Syncs on 0 clusters/);
     expect((await api.call("DELETE", "/v1/clusters/c1?confirm=true")).body.outcome).toBe("deleted");
+  });
+
+  test("forgets of a Cluster what nobody has looked at yet, and what was seen of what is forgotten already", async () => {
+    const api = await withFleet();
+    const { observed: _none, ...unseen } = syncRow("c1", "shop.new");
+    const old = syncRow("c1", "shop.old");
+    const forgotten = { ...old, desired: { ...old.desired, action: "orphan" } } as SyncRow;
+    await api.table.write([{ put: unseen as SyncRow }, { put: forgotten }]);
+    expect((await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).status).toBe(200);
+    for (const name of ["shop.new", "shop.old"]) {
+      const left = await api.table.get(keys.sync("c1", "payments", name));
+      expect(left?.desired.action).toBe("orphan");
+      expect(left).not.toHaveProperty("observed");
+    }
   });
 
   test("finishes a Cluster's deletion that broke off", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, principal, sync } from "#test/unit/functions/api/api-fixture.ts";
@@ -80,6 +81,18 @@ describe("pruning what nobody recorded", () => {
     const answer = await api.call("POST", path, { cluster: "c1", uids: ["uid-old", uid], confirm: true });
     expect(answer).toMatchObject({ status: 409, body: { code: "ForeignChanged" } });
     expect(await stored()).toEqual(before);
+  });
+
+  test("refuses any uid where nothing foreign was seen, or nothing at all", async () => {
+    const { api, stored } = await withForeign();
+    for (const observed of [syncRow("c1", "shop.web").observed, undefined]) {
+      const { observed: _seen, ...row } = syncRow("c1", "shop.web");
+      await api.table.write([{ put: { ...row, ...defined({ observed }), version: 1 } as SyncRow }]);
+      const before = await stored();
+      const answer = await api.call("POST", path, { cluster: "c1", uids: ["uid-old"], confirm: true });
+      expect(answer).toMatchObject({ status: 409, body: { code: "ForeignChanged" } });
+      expect(await stored()).toEqual(before);
+    }
   });
 
   test.each([

@@ -206,8 +206,19 @@ describe("rollouts", () => {
     expect(newest.map((item) => item.metadata.name)).toEqual(["shop-12"]);
     const one = await api.call("GET", "/v1/namespaces/payments/rollouts/shop-12");
     expect(one.body).toMatchObject({ spec: { number: 12 }, status: { phase: "Running" } });
-    for (const name of ["shop-13", "shop-12x", "shop-x12", "shop"]) {
-      expect((await api.call("GET", `/v1/namespaces/payments/rollouts/${name}`)).status).toBe(404);
+    const missing = [
+      ["shop-13", "SyncGroup payments/shop has no rollout 13"],
+      ["none-12", "Rollout payments/none-12 does not exist"],
+      ...["shop-12x", "shop-x12", "shop", "shop-012"].map((name) => [
+        name,
+        "is no rollout's name; expected NAME-NUMBER",
+      ]),
+    ];
+    for (const [name, message] of missing) {
+      expect(await api.call("GET", `/v1/namespaces/payments/rollouts/${name}`)).toMatchObject({
+        status: 404,
+        body: { code: "NotFound", message: expect.stringContaining(String(message)) },
+      });
     }
     expect((await api.call("GET", `${path}/newest`)).body.metadata.name).toBe("shop-12");
   });

@@ -307,6 +307,18 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "if (syncs.every((row) => heldBy(row) === undefined)) return true;",
     "where a freeze holds nothing there is nothing that it lets go",
   ],
+  [
+    "shared/kube/engine/core-kinds.ts",
+    'export const namespaceKind = coreKind("Namespace", "namespaces", { namespaced: false });',
+    'export const namespaceKind = coreKind("Namespace", "namespaces", { namespaced: true });',
+    "it is asked for without a namespace, and so at the same path",
+  ],
+  [
+    "shared/kube/engine/namespace-furniture.ts",
+    "if (copies.has(name) && (await client.get(kind, { namespace, name }, { metadataOnly: true })) === undefined) {",
+    "if (copies.has(name) && (await client.get(kind, { namespace, name }, {})) === undefined) {",
+    "whether it is there the whole object says, too, in more bytes",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

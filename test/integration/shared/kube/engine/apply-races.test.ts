@@ -3,10 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import type { ApplyErrorFacts } from "#shared/kube/apply-error.ts";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
-import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
+import { deleteParent, ensureParent } from "#shared/kube/engine/ensure-parent.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { parentName } from "#shared/kube/parent-object.ts";
+import { clientWith } from "#test/support/client-with.ts";
 import { claimFor, configMap, inSeconds, manifest } from "#test/support/cluster-fixture.ts";
 import { applyRequest, faultyEngineWorld } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
@@ -198,6 +199,34 @@ describe("the parent of a set", () => {
     const { client } = meanwhile("replace", () => cluster.raw("DELETE", pathOf("gone-parent")));
     expect(await begin("gone-parent", client)).toMatchObject({ kind: "written" });
     expect(await cluster.statusOf(pathOf("gone-parent"))).toBe(200);
+  });
+
+  test.each([
+    ["no uid to tell", undefined],
+    ["a uid that is none", "x\ny"],
+  ])("is not written to a cluster that has %s", async (_what, uid) => {
+    const client = clientWith(cluster.client, {
+      get: async () => (uid === undefined ? undefined : ({ metadata: { name: "kube-system", uid } } as never)),
+    });
+    const result = await begin("nobody", client);
+    expect(result).toMatchObject({ kind: "refused", reason: "IdentityMismatch" });
+    expect(result).not.toHaveProperty("otherUid");
+    expect(await cluster.statusOf(pathOf("nobody"))).toBe(404);
+  });
+
+  test.each([
+    ["goes", { status: 404, reason: "NotFound", message: "not found" }, true],
+    ["is made anew", { status: 409, message: "Precondition failed: UID in precondition" }, true],
+    ["is kept from it", { status: 403, reason: "Forbidden", message: "no" }, false],
+  ])("that %s right before it is deleted", async (what, facts, isOver) => {
+    const set = `deleted-${what.replaceAll(" ", "-")}`;
+    await begin(set);
+    const { client } = meanwhile("delete", async () => {
+      throw refused(facts);
+    });
+    const result = await deleteParent(client, claimFor(set)).catch((error: unknown) => error);
+    if (isOver) expect(result).toBeUndefined();
+    else expect(result).toMatchObject({ class: "forbidden" });
   });
 
   test("that may not be written is told of at once", async () => {

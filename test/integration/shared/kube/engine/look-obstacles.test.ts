@@ -186,13 +186,15 @@ describe("drift", () => {
     expect(clean).toBe(false);
   });
 
-  test("names of several writers the newest", async () => {
+  const first = ["first", "2026-01-01T00:00:00Z"];
+  const last = ["last", "2026-03-01T00:00:00Z"];
+  const second = ["second", "2026-02-01T00:00:00Z"];
+  test.each([
+    ["the newest of several", [first, last, second], "last at 2026-03-01T00:00:00Z"],
+    ["what is known of one that says little", [[]], "somebody at an unknown time"],
+    ["one that says when before one that does not", [["x"], first], "first at 2026-01-01T00:00:00Z"],
+  ])("names %s", async (_what, times, lastWriter) => {
     const inventory = await cluster.applied("written", [configMap("default/written")]);
-    const times = [
-      ["first", "2026-01-01T00:00:00Z"],
-      ["last", "2026-03-01T00:00:00Z"],
-      ["second", "2026-02-01T00:00:00Z"],
-    ];
     const live = await cluster.client.get(
       { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true } as never,
       { namespace: "default", name: "written" },
@@ -213,7 +215,7 @@ describe("drift", () => {
       },
     });
     const report = await detectDrift(client, inventory);
-    expect(report.drifted).toMatchObject([{ how: "changed", lastWriter: "last at 2026-03-01T00:00:00Z" }]);
+    expect(report.drifted).toMatchObject([{ how: "changed", lastWriter }]);
   });
 
   test("is looked for where strangers are known to be, also of kinds of which nothing is recorded", async () => {

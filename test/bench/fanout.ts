@@ -111,7 +111,7 @@ async function versionOf({ clusters }: Stack): Promise<string> {
   }
 }
 
-/** Looks of this benchmark at the group; each is one GetItem of the api function, and no cost of a target. */
+/** Looks of this benchmark at the group; each is one BatchGetItem of the api function, and no cost of a target. */
 let looks = 0;
 
 /** Calls by operation, without empty receives and without the benchmark's own looks. */
@@ -123,7 +123,7 @@ function costOf(
   return {
     ...rest,
     "sqs:ReceiveMessage": (rest["sqs:ReceiveMessage"] ?? 0) - empty,
-    "dynamodb:GetItem": (rest["dynamodb:GetItem"] ?? 0) - own.looks,
+    "dynamodb:BatchGetItem": (rest["dynamodb:BatchGetItem"] ?? 0) - own.looks,
   };
 }
 

@@ -74,6 +74,43 @@ describe("Syncs of a state", () => {
   });
 });
 
+describe("Syncs of many subjects", () => {
+  async function pagesOf(api: Api, path: string) {
+    const pages: (readonly string[])[] = [];
+    let next = "";
+    do {
+      const { body } = await api.call("GET", `${path}${next}`);
+      pages.push(body.items.map(({ metadata }: Answer) => metadata.name));
+      next = body.metadata.continue === undefined ? "" : `&continue=${body.metadata.continue}`;
+    } while (next !== "");
+    return pages;
+  }
+
+  test("are as many in one answer as are asked for, whichever subject ends there", async () => {
+    const api = apiFixture(new MemoryTable({ pageItems: 1000 }));
+    const groups = ["a", "b", "c"];
+    await api.call("POST", "/v1/apply", {
+      documents: groups.map((name) => syncGroup(name, [{ name: "web", source: "app" }])),
+    });
+    const rows = groups.flatMap((group) => ["c1", "c2", "c3"].map((name) => syncRow(name, `${group}.web`)));
+    await api.table.write(rows.map((put) => ({ put })));
+    const pages = await pagesOf(api, "/v1/syncs?limit=4");
+    expect(pages.flat()).toEqual(rows.map(({ name }) => name));
+    expect(pages.map((page) => page.length).filter((length) => length > 0)).toEqual([4, 4, 1]);
+  });
+
+  test("are looked for among fifty subjects, and then told how to go on", async () => {
+    const api = apiFixture();
+    const names = Array.from({ length: 55 }, (_, index) => `s${String(index).padStart(2, "0")}`);
+    await api.call("POST", "/v1/apply", {
+      documents: names.map((name) => sync(name, { cluster: "c1", source: "app" })),
+    });
+    const found = ["s49", "s50", "s54"];
+    await api.table.write(found.map((name) => ({ put: syncRow("c1", name, { phase: "Failed" }) })));
+    expect(await pagesOf(api, "/v1/syncs?state=Failed")).toEqual([["s49"], ["s50", "s54"]]);
+  });
+});
+
 describe("a list of which little is wanted", () => {
   test("gives what it found in so many reads, and a token for the rest", async () => {
     const counted = countingQueries();

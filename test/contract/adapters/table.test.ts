@@ -17,73 +17,77 @@ describe("MemoryTable", () => {
   tableContract(() => table);
 });
 
-describe.each(["port", "pipe"] as const)("DynamoTable, by a %s", (door) => {
-  const reasons = door === "port" ? "words" : "codes";
-  let emulated: EmulatedClients;
-  let table: Table;
-  beforeAll(async () => {
-    emulated = await startEmulatedClients({ seed: 7 }, door);
-    const deployed = only(readPlan(await synthesize()).tables, "table");
-    await createTable(emulated.aws.dynamo, deployed);
-    table = new DynamoTable(emulated.aws.dynamo, deployed.name);
-  });
-  afterAll(() => emulated.stop());
-  afterEach(() => emulated.proxy.setFaults(quiet));
-
-  function disturb(faults: Partial<DynamoFaults>): void {
-    emulated.proxy.setFaults({ ...quiet, dynamodb: { ...quiet.dynamodb, ...faults } });
-  }
-
-  describe("on a good day", () => {
-    tableContract(() => table, reasons);
-  });
-
-  describe("among conflicts, throttles, partial batches and broken connections", () => {
-    tableContract(() => {
-      disturb({ transactionConflict: 0.2, throttle: 0.1, unprocessed: 0.5, resetBefore: 0.05 });
-      return table;
-    }, reasons);
-  });
-
-  const row = (pk: string): Row => ({ pk, sk: "a", type: "Test", schema: rowSchema, version: 1 });
-
-  test("a transaction whose answer was lost is not taken for somebody else's", async () => {
-    const pk = randomUUID();
-    const lost = emulated.proxy.failCall(1, "after", { where: (call) => call.operation === "TransactWriteItems" });
-    await table.write([{ put: row(pk), when: "absent" }]);
-    expect(lost.fired()).toBe(true);
-    expect(await table.get({ pk, sk: "a" })).toEqual(row(pk));
-  });
-
-  test.each<{ readonly name: string; readonly faults: Partial<DynamoFaults> }>([
-    { name: "conflicts that do not end", faults: { transactionConflict: 1 } },
-    { name: "throttles that do not end", faults: { throttle: 1 } },
-    { name: "a network that is down", faults: { resetBefore: 1 } },
-  ])("$name are a transient error, in Starling's words", async ({ faults }) => {
-    disturb(faults);
-    await expect(table.write([{ put: row(randomUUID()) }])).rejects.toMatchObject({
-      name: "StarlingError",
-      code: "TableBusy",
-      retry: "transient",
+// Each has a table and a proxy of its own, which disturbs its calls in the same order as ever: they wait for nearly all
+// of their time, until the SDK tries again.
+describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: true }, (door) => {
+  describe("keeps what a Table promises", { concurrent: false }, () => {
+    const reasons = door === "port" ? "words" : "codes";
+    let emulated: EmulatedClients;
+    let table: Table;
+    beforeAll(async () => {
+      emulated = await startEmulatedClients({ seed: 7 }, door);
+      const deployed = only(readPlan(await synthesize()).tables, "table");
+      await createTable(emulated.aws.dynamo, deployed);
+      table = new DynamoTable(emulated.aws.dynamo, deployed.name);
     });
-  });
+    afterAll(() => emulated.stop());
+    afterEach(() => emulated.proxy.setFaults(quiet));
 
-  test("what can never succeed is not tried again", async () => {
-    emulated.proxy.resetCalls();
-    await expect(table.write([{ put: { ...row(""), sk: "" } }])).rejects.toThrow();
-    expect(emulated.proxy.calls()).toEqual({ "dynamodb:TransactWriteItems": 1 });
-  });
+    function disturb(faults: Partial<DynamoFaults>): void {
+      emulated.proxy.setFaults({ ...quiet, dynamodb: { ...quiet.dynamodb, ...faults } });
+    }
 
-  const cursor = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    describe("on a good day", () => {
+      tableContract(() => table, reasons);
+    });
 
-  test.each([
-    ["no cursor", "nonsense"],
-    ["a number", cursor(123)],
-    ["half a key", cursor({ pk: "a" })],
-    ["a key of other types", cursor({ pk: "a", sk: 1 })],
-  ])("a continue token that is %s is refused with a remedy, in a list and in an index", async (_what, after) => {
-    const refused = { code: "InvalidContinue", message: expect.stringContaining("list again") };
-    await expect(table.query({ pk: "a", after })).rejects.toMatchObject(refused);
-    await expect(table.queryIndex({ index: "due", pk: "a", after })).rejects.toMatchObject(refused);
+    describe("among conflicts, throttles, partial batches and broken connections", () => {
+      tableContract(() => {
+        disturb({ transactionConflict: 0.2, throttle: 0.1, unprocessed: 0.5, resetBefore: 0.05 });
+        return table;
+      }, reasons);
+    });
+
+    const row = (pk: string): Row => ({ pk, sk: "a", type: "Test", schema: rowSchema, version: 1 });
+
+    test("a transaction whose answer was lost is not taken for somebody else's", async () => {
+      const pk = randomUUID();
+      const lost = emulated.proxy.failCall(1, "after", { where: (call) => call.operation === "TransactWriteItems" });
+      await table.write([{ put: row(pk), when: "absent" }]);
+      expect(lost.fired()).toBe(true);
+      expect(await table.get({ pk, sk: "a" })).toEqual(row(pk));
+    });
+
+    test.each<{ readonly name: string; readonly faults: Partial<DynamoFaults> }>([
+      { name: "conflicts that do not end", faults: { transactionConflict: 1 } },
+      { name: "throttles that do not end", faults: { throttle: 1 } },
+      { name: "a network that is down", faults: { resetBefore: 1 } },
+    ])("$name are a transient error, in Starling's words", async ({ faults }) => {
+      disturb(faults);
+      await expect(table.write([{ put: row(randomUUID()) }])).rejects.toMatchObject({
+        name: "StarlingError",
+        code: "TableBusy",
+        retry: "transient",
+      });
+    });
+
+    test("what can never succeed is not tried again", async () => {
+      emulated.proxy.resetCalls();
+      await expect(table.write([{ put: { ...row(""), sk: "" } }])).rejects.toThrow();
+      expect(emulated.proxy.calls()).toEqual({ "dynamodb:TransactWriteItems": 1 });
+    });
+
+    const cursor = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+    test.each([
+      ["no cursor", "nonsense"],
+      ["a number", cursor(123)],
+      ["half a key", cursor({ pk: "a" })],
+      ["a key of other types", cursor({ pk: "a", sk: 1 })],
+    ])("a continue token that is %s is refused with a remedy, in a list and in an index", async (_what, after) => {
+      const refused = { code: "InvalidContinue", message: expect.stringContaining("list again") };
+      await expect(table.query({ pk: "a", after })).rejects.toMatchObject(refused);
+      await expect(table.queryIndex({ index: "due", pk: "a", after })).rejects.toMatchObject(refused);
+    });
   });
 });

@@ -5,6 +5,11 @@ import LongestFirst from "./test/support/longest-first.ts";
 const reporters = ["default", "./test/support/cluster-checks-reporter.ts"];
 /** Half of a test's time is waiting: for a watchdog, a client that tries again, a server that starts. */
 const maxWorkers = availableParallelism() + 2;
+/**
+ * The files of a worker share modules, for half of the processor's time went into loading them again. Nothing is mocked,
+ * and what modules keep are caches; a file that leaves something behind is its own defect.
+ */
+const isolate = false;
 const secondsMs = 1000;
 
 function level(name: string, include: string, timeouts: { readonly test: number; readonly hook: number }) {
@@ -24,7 +29,10 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       {
-        test: { ...level("unit", "{test,local/apiserver/test}/unit/**/*.test.ts", { test: 10, hook: 10 }), maxWorkers },
+        test: {
+          ...level("unit", "{test,local/apiserver/test}/unit/**/*.test.ts", { test: 10, hook: 10 }),
+          ...{ maxWorkers, isolate },
+        },
       },
       { test: { ...level("contract", "test/contract/**/*.test.ts", { test: 30, hook: 60 }), maxWorkers } },
       { test: { ...level("synth", "test/synth/**/*.test.ts", { test: 120, hook: 120 }), maxWorkers } },

@@ -278,4 +278,19 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     await world.lookLater();
     expect(await cluster.statusOf(world.path("old"))).toBe(404);
   });
+
+  test("that were accepted end the deletion of their Sync in the look that deletes them", async () => {
+    const world = await begin();
+    await world.assign(world.name, [configMap(`default/${world.name}`)]);
+    await world.work();
+    await world.comesBack(configMap(`default/${world.name}-old`));
+    const found = await world.lookLater();
+    await world.assignDelete(world.name);
+    await world.work();
+    expect(await world.observed()).toMatchObject({ phase: "Failed", reason: "UnrecordedMembers" });
+    await world.ask(accepted(found.foreign));
+    expect(await world.lookLater()).toMatchObject({ phase: "Gone", handledPrune: 1 });
+    const parent = `/api/v1/namespaces/starling-system/configmaps/tests.${world.name}`;
+    expect(await cluster.statusOf(parent)).toBe(404);
+  });
 });

@@ -1,5 +1,5 @@
 /** What stands before everything that is written to a cluster: what it reads, when, and what it lets through. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { acquireLease } from "#functions/apply/lease/lease.ts";
 import { WriteGate, WriteWithheld } from "#functions/apply/lease/write-gate.ts";
@@ -22,6 +22,8 @@ let reads: number;
 let meanwhile: () => Promise<void>;
 
 beforeEach(async () => {
+  // Nothing is renewed but by who asks.
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   world = await new WorkerWorld({ connect: () => Promise.reject(new Error("never")), distrust() {} }).begin();
   await world.assign("web", []);
   row = (await world.sync("web")) as SyncRow;
@@ -30,7 +32,10 @@ beforeEach(async () => {
   meanwhile = async () => {};
 });
 
-afterEach(() => lease.stop());
+afterEach(() => {
+  lease.stop();
+  vi.useRealTimers();
+});
 
 async function gateOf(): Promise<WriteGate> {
   const table: Table = new Proxy(world.table, {

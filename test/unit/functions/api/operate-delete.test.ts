@@ -113,6 +113,33 @@ describe("reconcile", () => {
     expect(row?.operations.reconcile?.at).toBe("2026-11-20T08:06:00.000Z");
   });
 
+  test("is refused while the object goes, unless its deletion failed", async () => {
+    const api = await withFleet();
+    await api.call("DELETE", `${groupPath}?confirm=true`);
+    const key = keys.object("payments", "SyncGroup", "shop");
+    for (const [reason, status] of [
+      ["Deleting", 409],
+      ["DeletionFailed", 200],
+    ] as const) {
+      const condition = {
+        type: "Ready",
+        status: "False",
+        reason,
+        message: "",
+        lastTransitionTime: "2026-11-20T08:05:00Z",
+      };
+      await api.table.write([{ update: key, set: { status: { conditions: [condition] } } }]);
+      expect(await api.call("POST", `${groupPath}/reconcile`, {})).toMatchObject({ status });
+    }
+  });
+
+  test("keeps who resumed it", async () => {
+    const api = await withFleet();
+    for (const verb of ["suspend", "resume", "reconcile"]) await api.call("POST", `${groupPath}/${verb}`, {});
+    const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
+    expect(row?.operations).toMatchObject({ resumed: { number: 2 }, reconcile: { number: 3 } });
+  });
+
   test("is refused while suspended, naming who did it", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/suspend`, { reason: "INC-1" });

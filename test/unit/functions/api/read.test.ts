@@ -228,7 +228,7 @@ describe("rollouts", () => {
     const clusters = (body: { items: { cluster: string }[] }) => body.items.map((item) => item.cluster);
     expect(clusters((await api.call("GET", `${path}/12/targets`)).body)).toEqual(["c1", "c2", "c3", "c4", "c5"]);
     expect(clusters((await api.call("GET", `${path}/12/targets?stage=canary`)).body)).toEqual(["c1"]);
-    const failed = await api.call("GET", `${path}/12/targets?state=failed,applying`);
+    const failed = await api.call("GET", `${path}/12/targets?state=failed,%20applying`);
     expect(failed.body.items).toEqual([
       {
         cluster: "c2",

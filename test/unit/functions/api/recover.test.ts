@@ -192,6 +192,15 @@ describe("recovering several subjects of a cluster", () => {
     expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be looked at/);
   });
 
+  test("waits for a Source whose last look failed, though somebody looked", async () => {
+    const api = await withRefused();
+    const key = keys.object("payments", "Source", "app");
+    const status = (await api.table.get(key))?.status;
+    await api.table.write([{ update: key, set: { status: { ...status, failures: 1 } } }]);
+    const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
+    expect(answer.body).toMatchObject({ recovered: [], refused: [{ code: "SourceNotReady" }] });
+  });
+
   test("counts on from what was done to the group before", async () => {
     const api = await withRefused();
     await api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});

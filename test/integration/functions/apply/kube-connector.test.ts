@@ -63,6 +63,8 @@ describe("the token of a secret", () => {
     const client = await connectorWith(prodSecret).connect(clusterRow({ endpoint: endpoint() }), inAMinute());
     await expect(clusterUidOf(client)).rejects.toMatchObject({
       code: "SecretMismatch",
+      retry: "transient",
+      data: { secret },
       message: expect.stringContaining(`secret ${secret} is for another cluster`),
     });
     await expect(clusterUidOf(client)).rejects.toMatchObject({ message: expect.stringContaining(`its ${told} is`) });
@@ -70,13 +72,18 @@ describe("the token of a secret", () => {
     expect([server.connections(), evil.connections()]).toEqual(before);
   });
 
-  test("is not sent when the Cluster was changed while its connection was kept", async () => {
+  test.each<[string, () => NonNullable<ClusterSpec["endpoint"]>]>([
+    ["address", () => endpointOf(evil)],
+    ["path", () => ({ ...endpointOf(server), server: `${server.url}/mine` })],
+    ["authority", () => ({ ...endpointOf(server), caData: evil.caData })],
+    ["name", () => ({ ...endpointOf(server), tlsServerName: "api.example.com" })],
+  ])("is not sent when the Cluster's %s was changed while its connection was kept", async (_what, endpoint) => {
     const connector = connectorWith(prodSecret);
     const row = clusterRow({ endpoint: endpointOf(server) });
     await clusterUidOf(await connector.connect(row, inAMinute()));
     const before = evil.connections();
     for (const generation of [row.generation, row.generation + 1]) {
-      const changed = { ...row, generation, spec: { endpoint: endpointOf(evil) } };
+      const changed = { ...row, generation, spec: { endpoint: endpoint() } };
       const client = await connector.connect(changed, inAMinute());
       await expect(clusterUidOf(client)).rejects.toMatchObject({ code: "SecretMismatch" });
     }
@@ -129,6 +136,17 @@ describe("the token of a secret", () => {
     }
   });
 
+  test("is read anew when what is kept of the secret names no cluster, and is sent when it does by now", async () => {
+    const asked: string[] = [];
+    const connector = connectorWith((freshness) => {
+      asked.push(freshness);
+      return freshness === "fresh" ? prodSecret() : token;
+    });
+    const client = await connector.connect(clusterRow({ endpoint: endpointOf(server) }), inAMinute());
+    expect(await clusterUidOf(client)).toBe("1");
+    expect(asked).toEqual(["kept", "fresh"]);
+  });
+
   test.each([
     ["is a bare token", token],
     ["holds a token for nobody", JSON.stringify({ token })],
@@ -167,6 +185,82 @@ test("the connections to clusters are kept beside each other", async () => {
   } finally {
     for (const one of others) await one.stop();
   }
+});
+
+test("of more clusters than are kept, those are forgotten that were not worked on for longest", async () => {
+  const own = await startRecordingServer(() => systemOf("1"));
+  try {
+    const connector = connectorWith(() => clusterSecret({ server: own.url, caData: own.caData, token }));
+    const row = clusterRow({ endpoint: endpointOf(own) });
+    const work = async () => clusterUidOf(await connector.connect(row, inAMinute()));
+    let others = 0;
+    const connectToOthers = async (count: number) => {
+      for (let n = 0; n < count; n++) {
+        others += 1;
+        await connector.connect({ ...row, uid: `other-${others}`, spec: noAuthority }, inAMinute());
+      }
+    };
+    const noAuthority: ClusterSpec = { endpoint: { server: own.url, token: { secret } } };
+    await work();
+    await connectToOthers(500);
+    await work();
+    await connectToOthers(999);
+    await work();
+    expect(own.connections()).toBe(1);
+    await connectToOthers(1000);
+    await work();
+    expect(own.connections()).toBe(2);
+  } finally {
+    await own.stop();
+  }
+});
+
+test("of more kinds than are kept, those of the clusters are forgotten that were not worked on for longest", async () => {
+  const resources = Array.from({ length: 10_000 }, (_, n) => ({
+    ...{ resource: `k${n}`, responseKind: { kind: `K${n}` }, scope: "Namespaced", verbs: ["list"] },
+  }));
+  const documentOf = (items: readonly unknown[]) =>
+    JSON.stringify({ kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items });
+  const versions = [{ version: "v1", freshness: "Current", resources }];
+  const many = documentOf([{ metadata: { name: "example.com" }, versions }]);
+  const none = documentOf([]);
+  const own = await startRecordingServer(({ url }) => ({ body: url === "/apis" ? many : none }));
+  try {
+    const connector = connectorWith(() => clusterSecret({ server: own.url, caData: own.caData, token }));
+    const row = clusterRow({ endpoint: endpointOf(own) });
+    /** How often the cluster is asked what it serves. */
+    const lookAt = async (uid: string) => {
+      const before = own.requests.length;
+      const client = await connector.connect({ ...row, uid }, inAMinute());
+      expect(await client.lookup({ group: "example.com", kind: "K7" })).toMatchObject({ outcome: "found" });
+      return own.requests.slice(before).filter(({ url }) => url === "/apis").length;
+    };
+    const lookAtAll = async (uids: readonly string[]) => {
+      const asked: number[] = [];
+      for (const uid of uids) asked.push(await lookAt(uid));
+      return asked.join("");
+    };
+    const ten = Array.from({ length: 10 }, (_, n) => `c${n}`);
+    expect(await lookAtAll(ten)).toBe("1111111111");
+    expect(await lookAtAll(ten)).toBe("0000000000");
+    expect(await lookAtAll(["more", "more"])).toBe("10");
+    expect(await lookAtAll([...ten.slice(1), "c0"])).toBe("0000000001");
+  } finally {
+    await own.stop();
+  }
+});
+
+/** The schema lets none of these through, but rows may be older. */
+test.each<[string, ClusterSpec, string]>([
+  ["no address", {}, "the Cluster has neither eks nor endpoint; apply it again"],
+  [
+    "an ARN of something else",
+    { eks: { arn: "arn:aws:s3:::c1" } },
+    "the Cluster has spec.eks.arn arn:aws:s3:::c1, which is no ARN of a cluster; apply it again",
+  ],
+])("a Cluster with %s is not connected to until it is put right", async (_what, spec, message) => {
+  const told = { code: "InvalidCluster", retry: "permanent", message };
+  await expect(connectorWith(prodSecret).connect(clusterRow(spec), inAMinute())).rejects.toMatchObject(told);
 });
 
 test.each([

@@ -218,9 +218,20 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       const version = stringAt(await cluster.raw("GET", world.path("a")), "metadata", "resourceVersion");
       await remove(await world.inventoryKey());
       const found = await world.lookLater();
+      expect(found.rebuilt).toMatchObject({ members: 2, foreign: 0 });
       expect(found.drift).toMatchObject({ objects: 1, corrected: false });
       expect(stringAt(await cluster.raw("GET", world.path("a")), "metadata", "resourceVersion")).toBe(version);
       expect(await world.names()).toEqual(["a"]);
+    });
+
+    test("is rebuilt with what is missing, which is made again", async () => {
+      const world = await begin();
+      await world.give(["a", "b"]);
+      await world.look();
+      await cluster.raw("DELETE", world.path("b"));
+      await remove(await world.inventoryKey());
+      expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { members: 2, foreign: 0 } });
+      expect(await world.names()).toEqual(["a", "b"]);
     });
 
     test("makes no Job run again that removed itself", async () => {

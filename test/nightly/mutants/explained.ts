@@ -325,6 +325,24 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "if (true && (await client.get(kind, { namespace, name }, { metadataOnly: true })) === undefined) {",
     "it saves requests: what one of them lacks is a copy no more",
   ],
+  [
+    "functions/apply/steps/rebuild-inventory.ts",
+    'const unseen = { uid: "", resourceVersion: "", generation: 0, ownedHash: "", valuesHash: "" };',
+    'const unseen = { uid: "", resourceVersion: "", generation: 0, ownedHash: "Stryker was here!", valuesHash: "" };',
+    "what has another uid is compared no further",
+  ],
+  [
+    "functions/apply/steps/rebuild-inventory.ts",
+    'const unseen = { uid: "", resourceVersion: "", generation: 0, ownedHash: "", valuesHash: "" };',
+    'const unseen = { uid: "", resourceVersion: "", generation: 0, ownedHash: "", valuesHash: "Stryker was here!" };',
+    "what has another uid is compared no further",
+  ],
+  [
+    "functions/apply/cluster/kube-connector.ts",
+    "if (id === newest || (this.#kept.size <= keptClusters && kinds <= keptKinds)) return;",
+    "if (false || (this.#kept.size <= keptClusters && kinds <= keptKinds)) return;",
+    "it is about a cluster that has more kinds than are kept of all: to ask it again is a matter of speed",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

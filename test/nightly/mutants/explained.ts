@@ -343,6 +343,12 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "if (false || (this.#kept.size <= keptClusters && kinds <= keptKinds)) return;",
     "it is about a cluster that has more kinds than are kept of all: to ask it again is a matter of speed",
   ],
+  [
+    "functions/apply/verbs/prune-foreign.ts",
+    "const candidates = asked.objects.filter(({ id, uid }) => !inGit.has(objectIdKey(id)) && !recorded.has(uid));",
+    "const candidates = asked.objects.filter(({ id, uid }) => !inGit.has(objectIdKey(id)) && true);",
+    "it saves requests: what is recorded is kept by its uid where it would be deleted",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

@@ -145,6 +145,28 @@ describe("an apply", () => {
   });
 });
 
+test.each([
+  ["the cluster stopped answering", "ECONNREFUSED", "unreachable"],
+  ["the time was up", "ETIMEDOUT", "waiting"],
+])("where %s, what was applied before is told, and no definition is read", async (_why, code, outcome) => {
+  const group = `${outcome}.example.com`;
+  await cluster.applied(`${outcome}-definition`, [definition(group)]);
+  const deadline = inSeconds(60);
+  let now = new Date();
+  const { client, calls } = troubled((call) => {
+    if (!(call.method === "apply" && call.name === "late")) return undefined;
+    if (outcome === "waiting") now = deadline;
+    return new KubeError({ method: "PATCH", path: "/", secret: false }, { message: "", causes: [], code });
+  });
+  // Workloads come after custom objects.
+  const objects = [widget(group, "default/w"), deployment("default/late")];
+  const clock = { now: () => now, sleep: async () => {} };
+  const result = await applySet(client, applyRequest(`${outcome}-late`, objects, { deadline, clock }));
+  expect(result).toMatchObject({ outcome, definitions: {} });
+  expect(told(result).objects).toMatchObject({ "Widget w": "created" });
+  expect(calls).not.toContain(`get widgets.${group}`);
+});
+
 test("what an earlier run of the same attempt applied is not touched again, and the rest is", async () => {
   const [first, second] = [configMap("default/first"), configMap("default/second")];
   const inventory = await cluster.applied("resumed", [first, second]);

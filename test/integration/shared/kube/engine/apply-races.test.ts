@@ -194,6 +194,34 @@ describe("the parent of a set", () => {
   const begin = (set: string, client = cluster.client) =>
     ensureParent(client, { claim: claimFor(set), groupKinds: [] });
 
+  /** A client that meets its first object in a cluster without the Namespace, whose creation fares as it is told. */
+  function first(set: string, facts: Partial<ApplyErrorFacts>) {
+    const calls: string[] = [];
+    const client = watchedClient(cluster.client, async ({ method, name }) => {
+      if (method !== "create") return;
+      calls.push(name);
+      if (name === "starling-system") throw refused(facts);
+    });
+    const unseen = clientWith(client, {
+      get: async (kind, key, options) =>
+        key.name === "starling-system" ? undefined : cluster.client.get(kind, key, options),
+    });
+    return { calls, begun: begin(set, unseen) };
+  }
+
+  test("whose Namespace another worker makes right before is written at once", async () => {
+    await begin("other-worker");
+    const { begun, calls } = first("beside", { status: 409, reason: "AlreadyExists", message: "already exists" });
+    expect(await begun).toMatchObject({ kind: "written" });
+    expect(calls).toEqual(["starling-system", parentName(claimFor("beside"))]);
+  });
+
+  test("whose Namespace may not be made is not written, and that is told", async () => {
+    const { begun, calls } = first("kept-out", { status: 403, reason: "Forbidden", message: "no namespaces for you" });
+    await expect(begun).rejects.toMatchObject({ class: "forbidden", message: expect.stringContaining("for you") });
+    expect(calls).toEqual(["starling-system"]);
+  });
+
   test("that is deleted right before it is written is made anew", async () => {
     await begin("gone-parent");
     const { client } = meanwhile("replace", () => cluster.raw("DELETE", pathOf("gone-parent")));

@@ -7,6 +7,7 @@ import { clusterTargets } from "#test/contract/targets.ts";
 import { configMap, deployment, manifest, namespace } from "#test/support/cluster-fixture.ts";
 import { engineWorld } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
+import { watchedClient } from "#test/support/watched-client.ts";
 
 describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
   const cluster = forAllTests(async () => engineWorld(await start()));
@@ -107,6 +108,50 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     expect(report.notReady[0]?.message).toBe("Replicas: 0/2. Pod web-7d9f-x2k: container web ImagePullBackOff");
   });
 
+  test("the Pods of a workload that is ready, or another's by now, are not asked", async () => {
+    const inventory = await cluster.applied("calm", [
+      namespace("calm"),
+      deployment("calm/ready"),
+      deployment("calm/theirs"),
+    ]);
+    const path = "/apis/apps/v1/namespaces/calm/deployments";
+    await cluster.raw("PATCH", `${path}/ready/status`, { as: "merge-patch", body: { status: rolledOut(2) } });
+    await cluster.raw("DELETE", `${path}/theirs`);
+    await cluster.raw("POST", path, { body: deployment("calm/theirs") });
+    const asked: string[] = [];
+    const client = watchedClient(cluster.client, async ({ name }) => {
+      asked.push(name);
+    });
+    const report = await checkHealth(client, { inventory, clock: systemClock });
+    expect(report).toMatchObject({ ready: 2, notReady: [{ id: { name: "theirs" }, reason: "Replaced" }] });
+    expect(asked).toEqual(expect.arrayContaining(["ready", "theirs"]));
+    expect(asked).not.toContain("pods");
+  });
+
+  const crashing = (name: string) => ({
+    phase: "Running",
+    containerStatuses: [
+      {
+        ...{ name, image: name, imageID: "", ready: false, restartCount: 3 },
+        state: { waiting: { reason: "CrashLoopBackOff" } },
+      },
+    ],
+  });
+
+  test("a Deployment does not fail with its Pods: it has a deadline of its own", async () => {
+    const inventory = await cluster.applied("patient", [namespace("patient"), deployment("patient/web")]);
+    const metadata = { name: "web-0", labels: { app: "web" } };
+    const spec = { containers: [{ name: "web", image: "web" }] };
+    const pods = "/api/v1/namespaces/patient/pods";
+    await cluster.raw("POST", pods, { body: { apiVersion: "v1", kind: "Pod", metadata, spec } });
+    await cluster.raw("PATCH", `${pods}/web-0/status`, { as: "merge-patch", body: { status: crashing("web") } });
+    expect(await health(inventory)).toMatchObject({
+      failed: 0,
+      worst: "InProgress",
+      notReady: [{ status: "InProgress", message: "Replicas: 0/2. Pod web-0: container web CrashLoopBackOff" }],
+    });
+  });
+
   test("a StatefulSet fails with its Pods", async () => {
     const labels = { app: "db" };
     const set = manifest({
@@ -128,16 +173,10 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
       spec: { containers: [{ name: "db", image: "db" }] },
     };
     await cluster.raw("POST", "/api/v1/namespaces/stateful/pods", { body: pod });
-    const crash = {
-      name: "db",
-      image: "db",
-      imageID: "",
-      ready: false,
-      restartCount: 3,
-      state: { waiting: { reason: "CrashLoopBackOff" } },
-    };
-    const status = { phase: "Running", containerStatuses: [crash] };
-    await cluster.raw("PATCH", "/api/v1/namespaces/stateful/pods/db-0/status", { as: "merge-patch", body: { status } });
+    await cluster.raw("PATCH", "/api/v1/namespaces/stateful/pods/db-0/status", {
+      as: "merge-patch",
+      body: { status: crashing("db") },
+    });
     expect(await health(inventory)).toMatchObject({
       failed: 1,
       worst: "Failed",

@@ -198,6 +198,21 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     expect(await detectDrift(cluster.client, corrected)).toMatchObject({ clean: true });
   });
 
+  test.each([
+    ["alone", []],
+    ["while another of its kind differs", ["ConfigMap b changed"]],
+  ])("what was put back and stayed so was undone by nobody: %s", async (_what, others) => {
+    const ns = `stays-${others.length}`;
+    const inventory = await cluster.applied(ns, [namespace(ns), configMap(`${ns}/a`), configMap(`${ns}/b`)]);
+    const undone = { rounds: 2, inAll: 2, state: "missing", by: "somebody", fields: "" };
+    const entries = inventory.entries.map((entry) => (entry.id.name === "a" ? { ...entry, undone } : entry));
+    const path = `/api/v1/namespaces/${ns}/configmaps/b`;
+    if (others.length > 0) await cluster.raw("PATCH", path, { as: "merge-patch", body: { data: { k: "x" } } });
+    const report = await detectDrift(cluster.client, { ...inventory, entries });
+    expect(drift(report)).toEqual(others);
+    expect(report.moved).toEqual(inventory.entries.filter(({ id }) => id.name === "a"));
+  });
+
   test("what only copied the label is foreign: reported, not drift", async () => {
     const inventory = await cluster.applied("copied", [namespace("copied"), configMap("copied/c")]);
     const labels = { [partOfLabel]: inventory.setId };

@@ -169,6 +169,30 @@ describe("drift", () => {
     expect(report.unread).toMatchObject([{ group: "batch", kind: "Job", failure: { reason: "Forbidden" } }]);
   });
 
+  test.each<[string, () => KubeError, readonly string[], object]>([
+    [
+      "is looked for in each of them where all may not be listed",
+      forbidden,
+      ["a missing", "b missing"],
+      { unread: [] },
+    ],
+    [
+      "is not known where all cannot be listed for the moment",
+      () => refused({ status: 503 }),
+      [],
+      { clean: false, unread: [{ kind: "ConfigMap", failure: { class: "transient" } }] },
+    ],
+  ])("of objects in several namespaces %s", async (_what, why, missing, rest) => {
+    const inventory = await cluster.applied("spread", [configMap("default/a"), configMap("kube-public/b")]);
+    await cluster.raw("DELETE", `${core}/a`);
+    await cluster.raw("DELETE", `${core.replace("default", "kube-public")}/b`);
+    let lists = 0;
+    const client = refusing((call) => reads("configmaps")(call) && ++lists === 1, why);
+    const report = await detectDrift(client, inventory);
+    expect(report.drifted.map(({ id, how }) => `${id.name} ${how}`).toSorted()).toEqual(missing);
+    expect(report).toMatchObject(rest);
+  });
+
   test("of a cluster that does not answer is none", async () => {
     const inventory = await cluster.applied("off", [configMap("default/off")]);
     const client = refusing(reads("configmaps"), () => refused({ code: "ECONNREFUSED" }));

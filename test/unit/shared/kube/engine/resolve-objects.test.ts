@@ -40,6 +40,17 @@ test("each kind is looked up once, whatever there is of it, and none that the se
 });
 
 test.each([
+  ["a definition's kind in another group", "example.com/v1", "CustomResourceDefinition"],
+  ["another kind of the definitions' group", "apiextensions.k8s.io/v1", "Lookalike"],
+])("%s defines nothing: the cluster is asked", async (_what, apiVersion, kind) => {
+  const { asked, client } = discovery({ "example.com/Widget": { namespaced: true } });
+  const lookalike = manifest({ ...definition("example.com", "Cluster"), apiVersion, kind } as never);
+  const resolved = await resolveObjects(client, [lookalike, widget("example.com", "shop/w")], { setId: "set" });
+  expect(asked).toContain("example.com/Widget");
+  expect(resolved[1]?.id.namespace).toBe("shop");
+});
+
+test.each([
   ["goes where the Sync says", { kind: "ConfigMap", metadata: { name: "c" } }, "shop", "shop", undefined],
   ["goes nowhere unasked", { kind: "ConfigMap", metadata: { name: "c" } }, undefined, "", "NoNamespace"],
   ["stays where it says", { kind: "ConfigMap", metadata: { name: "c", namespace: "own" } }, "shop", "own", undefined],

@@ -4,6 +4,7 @@ import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
 import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
+import { storyTargets } from "#test/support/fleet-targets.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 import { restoreTable } from "#test/support/table-copy.ts";
 import { openWorldCli } from "#test/support/world-cli.ts";
@@ -133,86 +134,88 @@ function uidsIn(found: Contents) {
   return Object.fromEntries(Object.entries(found).map(([place, { uid }]) => [place, uid]));
 }
 
-describe("a table that was restored from a backup", () => {
-  test.each([
-    ["one revision behind", 1],
-    ["three revisions behind", 3],
-  ] as const)("%s, changes nothing before somebody accepts it", { timeout: 500_000 }, async (_what, behind) => {
-    const world = await startWorld();
+describe.each(storyTargets)("on $name", (target) => {
+  describe("a table that was restored from a backup", () => {
+    test.each([
+      ["one revision behind", 1],
+      ["three revisions behind", 3],
+    ] as const)("%s, changes nothing before somebody accepts it", { timeout: 500_000 }, async (_what, behind) => {
+      const world = await startWorld({ target });
+      try {
+        await begin(world);
+        await inOrder(world, later.slice(0, 3 - behind));
+        const backup = await world.rows();
+        await inOrder(world, later.slice(3 - behind));
+        const before = await contents(world);
+
+        await restoreTable(world, backup);
+        world.fleet.clearRequests();
+        const commit = await pushOn(world);
+        expect(await contents(world)).toEqual(before);
+        await recovers(world, commit);
+        expect(uidsIn(await contents(world))).toEqual(uidsIn(before));
+      } finally {
+        await world.close();
+      }
+    });
+
+    test("another branch behind, goes on with the one that its documents name", { timeout: 500_000 }, async () => {
+      const world = await startWorld({ target });
+      try {
+        await begin(world);
+        await untilAtRest(world);
+        const backup = await world.rows();
+        const at = new Date(Date.UTC(2026, 1, 1));
+        const files = { ...later[0], "platform/only.yaml": configMap("only", { here: "yes" }) };
+        const release = await world.git.commitFiles("app", files, {
+          message: "Release",
+          at,
+          branch: "release",
+          onto: "main",
+        });
+        await world.apply(...documents(world, "release"));
+        await world.untilInSync("web", release);
+        await untilAtRest(world);
+        const before = await contents(world);
+
+        await restoreTable(world, backup);
+        world.fleet.clearRequests();
+        // Of the branch that the restored rows follow: it would take away what is only on the other.
+        await pushOn(world);
+        expect(await contents(world)).toEqual(before);
+        await world.apply(...documents(world, "release"));
+        await recovers(world, release);
+        expect(await contents(world)).toEqual(before);
+      } finally {
+        await world.close();
+      }
+    });
+  });
+
+  test("a table that was lost finds its objects again", { timeout: 500_000 }, async () => {
+    const world = await startWorld({ target });
     try {
       await begin(world);
-      await inOrder(world, later.slice(0, 3 - behind));
-      const backup = await world.rows();
-      await inOrder(world, later.slice(3 - behind));
+      await inOrder(world, later);
       const before = await contents(world);
 
-      await restoreTable(world, backup);
+      await restoreTable(world, []);
       world.fleet.clearRequests();
-      const commit = await pushOn(world);
+      await registerClusters(
+        clusters.map((name) => ({ connection: world.fleet.connection(name) })),
+        world.machine,
+        world.session,
+      );
+      await world.apply(...documents(world));
+      await untilRefused(world);
       expect(await contents(world)).toEqual(before);
+      // Meanwhile something left git: it is pruned, though no row ever knew it.
+      const commit = await world.push("app", { "app/d.yaml": null });
       await recovers(world, commit);
-      expect(uidsIn(await contents(world))).toEqual(uidsIn(before));
+      const { "c1 d": _1, "c2 d": _2, "c3 d": _3, ...kept } = uidsIn(before);
+      expect(uidsIn(await contents(world))).toEqual(kept);
     } finally {
       await world.close();
     }
   });
-
-  test("another branch behind, goes on with the one that its documents name", { timeout: 500_000 }, async () => {
-    const world = await startWorld();
-    try {
-      await begin(world);
-      await untilAtRest(world);
-      const backup = await world.rows();
-      const at = new Date(Date.UTC(2026, 1, 1));
-      const files = { ...later[0], "platform/only.yaml": configMap("only", { here: "yes" }) };
-      const release = await world.git.commitFiles("app", files, {
-        message: "Release",
-        at,
-        branch: "release",
-        onto: "main",
-      });
-      await world.apply(...documents(world, "release"));
-      await world.untilInSync("web", release);
-      await untilAtRest(world);
-      const before = await contents(world);
-
-      await restoreTable(world, backup);
-      world.fleet.clearRequests();
-      // Of the branch that the restored rows follow: it would take away what is only on the other.
-      await pushOn(world);
-      expect(await contents(world)).toEqual(before);
-      await world.apply(...documents(world, "release"));
-      await recovers(world, release);
-      expect(await contents(world)).toEqual(before);
-    } finally {
-      await world.close();
-    }
-  });
-});
-
-test("a table that was lost finds its objects again", { timeout: 500_000 }, async () => {
-  const world = await startWorld();
-  try {
-    await begin(world);
-    await inOrder(world, later);
-    const before = await contents(world);
-
-    await restoreTable(world, []);
-    world.fleet.clearRequests();
-    await registerClusters(
-      clusters.map((name) => ({ connection: world.fleet.connection(name) })),
-      world.machine,
-      world.session,
-    );
-    await world.apply(...documents(world));
-    await untilRefused(world);
-    expect(await contents(world)).toEqual(before);
-    // Meanwhile something left git: it is pruned, though no row ever knew it.
-    const commit = await world.push("app", { "app/d.yaml": null });
-    await recovers(world, commit);
-    const { "c1 d": _1, "c2 d": _2, "c3 d": _3, ...kept } = uidsIn(before);
-    expect(uidsIn(await contents(world))).toEqual(kept);
-  } finally {
-    await world.close();
-  }
 });

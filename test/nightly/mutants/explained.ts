@@ -349,6 +349,24 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "const candidates = asked.objects.filter(({ id, uid }) => !inGit.has(objectIdKey(id)) && true);",
     "it saves requests: what is recorded is kept by its uid where it would be deleted",
   ],
+  [
+    "shared/kube/engine/check-health.ts",
+    "if (entries.length > maxSingleReads) {",
+    "if (entries.length >= maxSingleReads) {",
+    "of so many either way finds the same: it is a matter of cost",
+  ],
+  [
+    "shared/kube/engine/detect-drift.ts",
+    '.sort((a, b) => (b.time ?? "").localeCompare(a.time ?? ""));',
+    '.sort((a, b) => (b.time ?? "").localeCompare(a.time ?? "Stryker was here!"));',
+    "an API server gives every entry of managedFields its time",
+  ],
+  [
+    "shared/kube/engine/namespace-furniture.ts",
+    'const name = stringAt(object, "metadata", "name") ?? "";',
+    'const name = stringAt(object, "metadata", "name") ?? "Stryker was here!";',
+    "an object in a cluster has a name; any text that is none of the known will do",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

@@ -17,8 +17,7 @@ export function* treeEntries(tree: Buffer): Generator<TreeEntry> {
   let at = 0;
   while (at < tree.length) {
     const space = tree.indexOf(spaceByte, at);
-    // Where there is no space, only the last byte is looked at, and behind that is no room for an id.
-    const end = tree.indexOf(0, space);
+    const end = space < 0 ? -1 : tree.indexOf(0, space);
     const next = end + 1 + oidBytes;
     if (end < 0 || next > tree.length) throw malformed("a tree of the repository breaks off");
     yield {

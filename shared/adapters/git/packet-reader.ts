@@ -1,6 +1,7 @@
 import { malformed } from "#shared/adapters/git/git-limits.ts";
 
 const lengthDigits = 4;
+const lengthPattern = /^[0-9a-fA-F]{4}$/;
 
 /** A line of git's protocol (gitprotocol-common), or what stands between lines: `flush`, `delimiter`, `end`. */
 export type Packet = Buffer | "flush" | "delimiter" | "end";
@@ -40,8 +41,7 @@ export class PacketReader {
 
 function lengthAt(bytes: Buffer, at: number): number {
   const digits = bytes.toString("latin1", at, at + lengthDigits);
-  // There are four of them.
-  if (!/[0-9a-fA-F]{4}/.test(digits)) throw malformed(`the git server sent ${JSON.stringify(digits)} for a length`);
+  if (!lengthPattern.test(digits)) throw malformed(`the git server sent ${JSON.stringify(digits)} for a length`);
   return Number.parseInt(digits, 16);
 }
 

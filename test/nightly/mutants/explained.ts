@@ -367,6 +367,24 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     'const name = stringAt(object, "metadata", "name") ?? "Stryker was here!";',
     "an object in a cluster has a name; any text that is none of the known will do",
   ],
+  [
+    "shared/adapters/git/packet-reader.ts",
+    "const lengthPattern = /^[0-9a-fA-F]{4}$/;",
+    "const lengthPattern = /[0-9a-fA-F]{4}$/;",
+    "there are four digits to look at, and no more",
+  ],
+  [
+    "shared/adapters/git/packet-reader.ts",
+    "const lengthPattern = /^[0-9a-fA-F]{4}$/;",
+    "const lengthPattern = /^[0-9a-fA-F]{4}/;",
+    "there are four digits to look at, and no more",
+  ],
+  [
+    "shared/adapters/git/git-objects.ts",
+    "const end = space < 0 ? -1 : tree.indexOf(0, space);",
+    "const end = false ? -1 : tree.indexOf(0, space);",
+    "from the last byte on there is no room for an id, either",
+  ],
 ];
 
 export const explainedMutants: readonly ExplainedMutant[] = survivors.map(([file, code, mutated, reason]) => ({

@@ -10,6 +10,7 @@ import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { aggregatedDiscovery, plainDiscovery } from "#test/support/discovery-documents.ts";
+import { kindInfo } from "#test/support/kind-info.ts";
 import {
   type RecordedReply,
   type RecordedRequest,
@@ -49,17 +50,7 @@ async function setUp(
   return { server, client: connection.client({ deadlineMs: Date.now() + (endpoint.deadlineMs ?? 20_000) }) };
 }
 
-const kind = (rest: Partial<KindInfo> = {}): KindInfo => ({
-  group: "",
-  version: "v1",
-  kind: "ConfigMap",
-  plural: "configmaps",
-  namespaced: true,
-  verbs: ["list"],
-  hasStatus: false,
-  ...rest,
-});
-const secrets = kind({ kind: "Secret", plural: "secrets" });
+const secrets = kindInfo({ kind: "Secret", plural: "secrets" });
 const object: ManifestObject = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "n" } };
 const key = { namespace: "n", name: "a" };
 const status = (code: number, reason: string, message: string, rest: object = {}): RecordedReply => ({
@@ -70,7 +61,7 @@ const status = (code: number, reason: string, message: string, rest: object = {}
 describe("requests", () => {
   test("server-side apply", async () => {
     const { server, client } = await setUp(({ body }) => ({ status: 201, body }));
-    const answer = await client.apply(kind(), object);
+    const answer = await client.apply(kindInfo(), object);
     expect(server.requests).toMatchObject([
       {
         method: "PATCH",
@@ -87,28 +78,28 @@ describe("requests", () => {
 
   test("a dry run says so", async () => {
     const { server, client } = await setUp(({ body }) => ({ body }));
-    await client.apply(kind(), object, { dryRun: true });
+    await client.apply(kindInfo(), object, { dryRun: true });
     expect(server.requests[0]?.url).toContain("&dryRun=All");
   });
 
   test("a server with a path prefix", async () => {
     const { server, client } = await setUp(() => ({ body: object }), { prefix: "/clusters/prod/" });
-    await client.get(kind({ group: "apps", kind: "Deployment", plural: "deployments" }), key);
+    await client.get(kindInfo({ group: "apps", kind: "Deployment", plural: "deployments" }), key);
     expect(server.requests[0]?.url).toBe("/clusters/prod/apis/apps/v1/namespaces/n/deployments/a");
   });
 
   test("a certificate for another name", async () => {
     const { client } = await setUp(() => ({ body: object }), { tlsServerName: "api.example.com" });
-    await expect(client.get(kind(), key)).resolves.toBeDefined();
+    await expect(client.get(kindInfo(), key)).resolves.toBeDefined();
     const wrong = await setUp(() => ({}), { tlsServerName: "evil.example.com" });
-    await expect(wrong.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
+    await expect(wrong.client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
   });
 
   test("an authority that is not ours", async () => {
     const other = await startRecordingServer(() => ({}));
     closers.push(() => other.stop());
     const { client } = await setUp(() => ({}), { caData: other.caData });
-    await expect(client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
+    await expect(client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
   });
 
   test("a server without TLS is asked nothing", () => {
@@ -125,11 +116,11 @@ describe("requests", () => {
     const other = await startRecordingServer(() => ({}));
     closers.push(() => other.stop());
     const elsewhere = await setUp(() => ({}), { caData: other.caData, onUnreachable });
-    await expect(elsewhere.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
+    await expect(elsewhere.client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
     expect(told).toBeGreaterThan(0);
     told = 0;
     const broken = await setUp(inTurn({ drop: true }, { body: "x".repeat(9 * 1024 * 1024) }), { onUnreachable });
-    await expect(broken.client.get(kind(), key)).rejects.toMatchObject({ reason: "AnswerTooLarge" });
+    await expect(broken.client.get(kindInfo(), key)).rejects.toMatchObject({ reason: "AnswerTooLarge" });
     expect(told).toBe(0);
   });
 
@@ -139,17 +130,17 @@ describe("requests", () => {
     closers.push(() => void silent.close());
     const { port } = silent.address() as AddressInfo;
     const { client } = await setUp(() => ({}), { server: `https://127.0.0.1:${port}`, connectTimeoutMs: 200 });
-    await expect(client.get(kind(), key)).rejects.toMatchObject({
+    await expect(client.get(kindInfo(), key)).rejects.toMatchObject({
       reason: "ERR_CONNECT_TIMEOUT",
       verdict: { class: "unreachable" },
     });
   });
 
   test.each<readonly [string, string, (client: ClusterClient) => Promise<unknown>]>([
-    ["POST", "application/json", (client) => client.create(kind(), object)],
-    ["PUT", "application/json", (client) => client.replace(kind(), object)],
-    ["DELETE", "application/json", (client) => client.delete(kind(), key, { uid: "u1" })],
-    ["PATCH", "application/json-patch+json", (client) => client.patch(kind(), key, [])],
+    ["POST", "application/json", (client) => client.create(kindInfo(), object)],
+    ["PUT", "application/json", (client) => client.replace(kindInfo(), object)],
+    ["DELETE", "application/json", (client) => client.delete(kindInfo(), key, { uid: "u1" })],
+    ["PATCH", "application/json-patch+json", (client) => client.patch(kindInfo(), key, [])],
   ])("%s says that its body is %s", async (method, contentType, send) => {
     const { server, client } = await setUp(() => ({ body: object }));
     await send(client);
@@ -161,13 +152,13 @@ describe("requests", () => {
     const given = (pem: string) => Buffer.from(pem).toString(encoding);
     const credentials = { clientCertificate: { certData: given(cert), keyData: given(secret) } };
     const { server, client } = await setUp(() => ({ body: object }), { credentials });
-    await expect(client.get(kind(), key)).resolves.toMatchObject(object);
+    await expect(client.get(kindInfo(), key)).resolves.toMatchObject(object);
     expect(server.requests[0]?.headers).not.toHaveProperty("authorization");
   });
 
   test("deletes under a uid, in the background", async () => {
     const { server, client } = await setUp(() => ({}));
-    await client.delete(kind(), key, { uid: "u1" });
+    await client.delete(kindInfo(), key, { uid: "u1" });
     expect(JSON.parse(server.requests[0]?.body ?? "")).toEqual({
       apiVersion: "v1",
       kind: "DeleteOptions",
@@ -188,22 +179,22 @@ describe("requests", () => {
       () => server.stop(),
     );
     const user = "system:serviceaccount:payments:starling";
-    await connection.client({ deadlineMs: Date.now() + 5000, impersonate: { user } }).get(kind(), key);
+    await connection.client({ deadlineMs: Date.now() + 5000, impersonate: { user } }).get(kindInfo(), key);
     expect(server.requests[0]?.headers["impersonate-user"]).toBe(user);
   });
 });
 
 describe("names that would lead elsewhere", () => {
   test.each<readonly [string, KindInfo, { readonly namespace: string; readonly name: string }]>([
-    ["a name", kind(), { namespace: "n", name: ".." }],
-    ["a name with slashes", kind(), { namespace: "n", name: "../../secrets/x" }],
-    ["an encoded name", kind(), { namespace: "n", name: "%2e%2e" }],
-    ["half a character", kind(), { namespace: "n", name: "\ud800" }],
-    ["an empty name", kind(), { namespace: "n", name: "" }],
-    ["a namespace", kind(), { namespace: "..", name: "a" }],
-    ["a resource", kind({ plural: "../secrets" }), key],
-    ["a group", kind({ group: ".." }), key],
-    ["a version", kind({ version: "v1/x" }), key],
+    ["a name", kindInfo(), { namespace: "n", name: ".." }],
+    ["a name with slashes", kindInfo(), { namespace: "n", name: "../../secrets/x" }],
+    ["an encoded name", kindInfo(), { namespace: "n", name: "%2e%2e" }],
+    ["half a character", kindInfo(), { namespace: "n", name: "\ud800" }],
+    ["an empty name", kindInfo(), { namespace: "n", name: "" }],
+    ["a namespace", kindInfo(), { namespace: "..", name: "a" }],
+    ["a resource", kindInfo({ plural: "../secrets" }), key],
+    ["a group", kindInfo({ group: ".." }), key],
+    ["a version", kindInfo({ version: "v1/x" }), key],
   ])("%s is in no request", async (_name, info, place) => {
     const { server, client } = await setUp(() => ({ body: object }));
     const manifest = { ...object, metadata: place };
@@ -218,7 +209,7 @@ describe("names that would lead elsewhere", () => {
     const { server, client } = await setUp(({ url }) => ({
       body: { metadata: { name: decodeURIComponent(url.split("/").at(-1) ?? "") } },
     }));
-    await client.get(kind({ namespaced: false }), { namespace: "", name: "a?b#c d:e" });
+    await client.get(kindInfo({ namespaced: false }), { namespace: "", name: "a?b#c d:e" });
     expect(server.requests[0]?.url).toBe("/api/v1/configmaps/a%3Fb%23c%20d%3Ae");
   });
 });
@@ -235,13 +226,13 @@ describe("tokens", () => {
         headers.authorization === "Bearer new" ? { body: object } : status(401, "Unauthorized", "Unauthorized"),
       { credentials: { token } },
     );
-    await expect(client.get(kind(), key)).resolves.toBeDefined();
+    await expect(client.get(kindInfo(), key)).resolves.toBeDefined();
     expect(asked).toEqual([false, true]);
   });
 
   test("and not twice", async () => {
     const { server, client } = await setUp(() => status(401, "Unauthorized", "Unauthorized"));
-    await expect(client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "auth" } });
+    await expect(client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "auth" } });
     expect(server.requests).toHaveLength(2);
   });
 });
@@ -262,7 +253,7 @@ describe("retries", () => {
     ["a conflict without resourceVersion", status(409, "Conflict", "the object has been modified")],
   ])("an apply is sent again after %s", async (_name, first) => {
     const { server, client } = await setUp(inTurn(first, { body: object }));
-    await expect(client.apply(kind(), object)).resolves.toMatchObject({ created: false });
+    await expect(client.apply(kindInfo(), object)).resolves.toMatchObject({ created: false });
     expect(server.requests).toHaveLength(2);
   });
 
@@ -276,26 +267,26 @@ describe("retries", () => {
     ],
   ])("an apply is not sent again after %s", async (_name, reply, kindOfError) => {
     const { server, client } = await setUp(() => reply);
-    await expect(client.apply(kind(), object)).rejects.toMatchObject({ verdict: { class: kindOfError } });
+    await expect(client.apply(kindInfo(), object)).rejects.toMatchObject({ verdict: { class: kindOfError } });
     expect(server.requests).toHaveLength(1);
   });
 
   test("a read is sent again, too", async () => {
     const { server, client } = await setUp(inTurn(status(503, "ServiceUnavailable", "try later"), { body: object }));
-    await expect(client.get(kind(), key)).resolves.toMatchObject(object);
+    await expect(client.get(kindInfo(), key)).resolves.toMatchObject(object);
     expect(server.requests).toHaveLength(2);
   });
 
   test("a conflict of a PUT is decided anew by the caller", async () => {
     const { server, client } = await setUp(() => status(409, "Conflict", "the object has been modified"));
-    await expect(client.replace(kind(), object)).rejects.toMatchObject({ verdict: { class: "conflict" } });
+    await expect(client.replace(kindInfo(), object)).rejects.toMatchObject({ verdict: { class: "conflict" } });
     expect(server.requests).toHaveLength(1);
   });
 
   test("nothing is waited for beyond the deadline", async () => {
     const reply = { ...status(429, "TooManyRequests", "slow down"), headers: { "retry-after": "20" } };
     const { server, client } = await setUp(() => reply, { deadlineMs: 5000 });
-    await expect(client.apply(kind(), object)).rejects.toMatchObject({ verdict: { class: "throttled" } });
+    await expect(client.apply(kindInfo(), object)).rejects.toMatchObject({ verdict: { class: "throttled" } });
     expect(server.requests).toHaveLength(1);
   });
 });
@@ -303,18 +294,18 @@ describe("retries", () => {
 describe("answers", () => {
   test("404 of an object is undefined, 404 of a kind is an error", async () => {
     const missing = await setUp(() => status(404, "NotFound", 'configmaps "a" not found'));
-    await expect(missing.client.get(kind(), key)).resolves.toBeUndefined();
+    await expect(missing.client.get(kindInfo(), key)).resolves.toBeUndefined();
     const unknown = await setUp(() => ({
       status: 404,
       body: "404 page not found",
       headers: { "content-type": "text/plain" },
     }));
-    await expect(unknown.client.get(kind(), key)).rejects.toMatchObject({ verdict: { class: "noMatch" } });
+    await expect(unknown.client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "noMatch" } });
   });
 
   test("an answer about another object is none", async () => {
     const { client } = await setUp(() => ({ body: { ...object, metadata: { name: "b", namespace: "n" } } }));
-    await expect(client.get(kind(), key)).rejects.toMatchObject({
+    await expect(client.get(kindInfo(), key)).rejects.toMatchObject({
       reason: "AnswerMalformed",
       message: expect.stringContaining("it is about another object, b;"),
     });
@@ -323,8 +314,8 @@ describe("answers", () => {
   test("an object is not read that would take more memory than one may, however small its text is", async () => {
     const withValues = (count: number) => `{"metadata":{"name":"a"},"x":[${"0,".repeat(count - 1)}0]}`;
     const { client } = await setUp(inTurn({ body: withValues(600_000) }, { body: withValues(800_000) }));
-    await expect(client.get(kind(), key)).resolves.toMatchObject({ metadata: { name: "a" } });
-    await expect(client.get(kind(), key)).rejects.toMatchObject({
+    await expect(client.get(kindInfo(), key)).resolves.toMatchObject({ metadata: { name: "a" } });
+    await expect(client.get(kindInfo(), key)).rejects.toMatchObject({
       reason: "AnswerTooLarge",
       message: expect.stringContaining("more than 48 MiB of memory"),
     });
@@ -333,7 +324,7 @@ describe("answers", () => {
   test("warnings are collected, each once", async () => {
     const warning = '299 - "v1beta1 is \\"old\\"", 299 - "second", 299 - "second"';
     const { client } = await setUp(() => ({ headers: { warning }, body: object }));
-    expect((await client.apply(kind(), object)).warnings).toEqual(['v1beta1 is "old"', "second"]);
+    expect((await client.apply(kindInfo(), object)).warnings).toEqual(['v1beta1 is "old"', "second"]);
   });
 
   test("an error carries causes, and never the body", async () => {
@@ -343,7 +334,7 @@ describe("answers", () => {
         details: { causes: [{ reason: "FieldValueInvalid", field: "spec.x", message: "bad" }], uid: canary },
       }),
     );
-    const error = await client.apply(kind(), object).catch((thrown: unknown) => thrown);
+    const error = await client.apply(kindInfo(), object).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(KubeError);
     expect(error).toMatchObject({ status: 422, reason: "Invalid", causes: [{ field: "spec.x", message: "bad" }] });
     expect(JSON.stringify(error) + String(error)).not.toContain(canary);
@@ -351,7 +342,10 @@ describe("answers", () => {
 
   test("of a refusal that is too large its status is enough", async () => {
     const { client } = await setUp(() => ({ status: 422, body: "x".repeat(9 * 1024 * 1024) }));
-    await expect(client.apply(kind(), object)).rejects.toMatchObject({ status: 422, verdict: { class: "invalid" } });
+    await expect(client.apply(kindInfo(), object)).rejects.toMatchObject({
+      status: 422,
+      verdict: { class: "invalid" },
+    });
   });
 
   test("an error about a Secret repeats nothing the server said", async () => {
@@ -365,7 +359,7 @@ describe("answers", () => {
 
   test("integers beyond 2^53 come back digit for digit", async () => {
     const { client } = await setUp(() => ({ body: '{"metadata":{"name":"a"},"n":9007199254740993}' }));
-    expect(await client.get(kind(), key)).toMatchObject({ n: 9007199254740993n });
+    expect(await client.get(kindInfo(), key)).toMatchObject({ n: 9007199254740993n });
   });
 });
 
@@ -380,7 +374,7 @@ describe("lists", () => {
     const { server, client } = await setUp(({ url }) =>
       url.includes("continue=t1") ? page(["b"]) : page(["a"], "t1"),
     );
-    const items = await client.list(kind(), { labelSelector: "app in (x,y)", namespace: "n" });
+    const items = await client.list(kindInfo(), { labelSelector: "app in (x,y)", namespace: "n" });
     expect(names(items)).toEqual(["a", "b"]);
     expect(items[0]).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });
     expect(server.requests[0]?.url).toBe("/api/v1/namespaces/n/configmaps?limit=500&labelSelector=app+in+%28x%2Cy%29");
@@ -389,13 +383,13 @@ describe("lists", () => {
   test("starts over when the server has forgotten the page", async () => {
     const expired = status(410, "Expired", "The provided continue parameter is too old");
     const { client } = await setUp(inTurn(page(["a"], "t1"), expired, page(["a"], "t2"), page(["b"])));
-    expect(names(await client.list(kind(), {}))).toEqual(["a", "b"]);
+    expect(names(await client.list(kindInfo(), {}))).toEqual(["a", "b"]);
   });
 
   test("ends when the server forgets each page before the next", async () => {
     const expired = status(410, "Expired", "The provided continue parameter is too old");
     const { server, client } = await setUp(({ url }) => (url.includes("continue=") ? expired : page(["a"], "t1")));
-    await expect(client.list(kind(), {})).rejects.toMatchObject({ verdict: { class: "expired" } });
+    await expect(client.list(kindInfo(), {})).rejects.toMatchObject({ verdict: { class: "expired" } });
     expect(server.requests.filter(({ url }) => !url.includes("continue="))).toHaveLength(4);
   });
 
@@ -406,13 +400,13 @@ describe("lists", () => {
     const { server, client } = await setUp(
       inTurn({ body: large("a", "t1") }, { body: large("b", "t2") }, { body: large("c", "t3") }),
     );
-    await expect(client.list(kind(), {})).rejects.toMatchObject({ reason: "AnswersTooLarge" });
+    await expect(client.list(kindInfo(), {})).rejects.toMatchObject({ reason: "AnswersTooLarge" });
     expect(server.requests).toHaveLength(3);
   });
 
   test("asks for metadata only", async () => {
     const { server, client } = await setUp(() => page(["a"]));
-    await client.list(kind(), { metadataOnly: true });
+    await client.list(kindInfo(), { metadataOnly: true });
     expect(server.requests[0]?.headers.accept).toContain("as=PartialObjectMetadataList");
   });
 
@@ -421,7 +415,7 @@ describe("lists", () => {
     ["when the server says that it is", { status: 413, body: "too large", headers: { "content-type": "text/plain" } }],
   ])("takes smaller pages %s", async (_when, large) => {
     const { server, client } = await setUp(({ url }) => (url.includes("limit=500") ? large : page(["a"])));
-    expect(names(await client.list(kind(), {}))).toEqual(["a"]);
+    expect(names(await client.list(kindInfo(), {}))).toEqual(["a"]);
     expect(server.requests.map(({ url }) => url)).toEqual([
       "/api/v1/configmaps?limit=500",
       "/api/v1/configmaps?limit=125",
@@ -430,7 +424,7 @@ describe("lists", () => {
 
   test("stops at the number asked for", async () => {
     const { server, client } = await setUp(() => page(["a", "b"], "more"));
-    await client.list(kind(), { maxItems: 2 });
+    await client.list(kindInfo(), { maxItems: 2 });
     expect(server.requests).toHaveLength(1);
     expect(server.requests[0]?.url).toContain("limit=2");
   });

@@ -8,6 +8,7 @@ import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-tra
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 import { aggregatedDiscovery } from "#test/support/discovery-documents.ts";
+import { kindInfo } from "#test/support/kind-info.ts";
 import { type RecordedReply, type RecordedRequest, startRecordingServer } from "#test/support/recording-server.ts";
 
 const closers: (() => Promise<void> | void)[] = [];
@@ -42,16 +43,6 @@ async function transportTo(server: Server, caData: string, endpoint: Partial<Kub
     transport.send({ method: "GET", path: "/x", timeoutMs: 20_000, maxBodyBytes: 1_000, ...rest });
 }
 
-const kind = (rest: Partial<KindInfo> = {}): KindInfo => ({
-  group: "",
-  version: "v1",
-  kind: "ConfigMap",
-  plural: "configmaps",
-  namespaced: true,
-  verbs: ["list"],
-  hasStatus: false,
-  ...rest,
-});
 const key = { namespace: "n", name: "a" };
 const object: ManifestObject = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "n" } };
 
@@ -68,7 +59,7 @@ describe("a list", () => {
   // On a machine that is busy with something else a thousand requests take their time.
   test("is not followed over more than a thousand pages", { timeout: 300_000 }, async () => {
     const { server, client } = await connect((_request, index) => page("[]", `t${index}`));
-    await expect(client.list(kind(), {})).rejects.toMatchObject({
+    await expect(client.list(kindInfo(), {})).rejects.toMatchObject({
       reason: "ListTooLong",
       message: expect.stringContaining(
         "the list goes on after 0 items on 1000 pages, and 100000 items on 1000 pages are as much as is read; have fewer",
@@ -81,12 +72,12 @@ describe("a list", () => {
     const items = (count: number) => `[${Array(count).fill('{"metadata":{"name":"a"}}').join(",")}]`;
     const keep = () => false;
     const longer = await connect((_request, index) => page(items(50_001), `t${index}`));
-    await expect(longer.client.list(kind(), { keep })).rejects.toMatchObject({
+    await expect(longer.client.list(kindInfo(), { keep })).rejects.toMatchObject({
       reason: "ListTooLong",
       message: expect.stringContaining("the list goes on after 100002 items on 2 pages"),
     });
     const ended = await connect((_request, index) => page(items(50_000), index < 2 ? `t${index}` : ""));
-    expect(await ended.client.list(kind(), { keep })).toEqual([]);
+    expect(await ended.client.list(kindInfo(), { keep })).toEqual([]);
     expect(ended.server.requests).toHaveLength(3);
   });
 
@@ -94,32 +85,32 @@ describe("a list", () => {
 
   test("keeps no memory for pages of which nothing is wanted", async () => {
     const { client } = await connect((_request, index) => page(large(`a${index}`), index < 3 ? `t${index}` : ""));
-    const found = await client.list(kind(), { keep: (item) => stringAt(item, "metadata", "name") === "a3" });
+    const found = await client.list(kindInfo(), { keep: (item) => stringAt(item, "metadata", "name") === "a3" });
     expect(found).toMatchObject([{ metadata: { name: "a3" } }]);
   });
 
   test("keeps no memory for pages that it has to read again", async () => {
     const replies = [page(large("a"), "t1"), page(large("b"), "t2"), expired, page(large("a"), "t3"), page(large("b"))];
     const { client } = await connect((_request, index) => replies[index] ?? {});
-    expect(await client.list(kind(), {})).toHaveLength(2);
+    expect(await client.list(kindInfo(), {})).toHaveLength(2);
   });
 
   test("of nothing may be null", async () => {
     const { client } = await connect(() => page("null"));
-    expect(await client.list(kind(), {})).toEqual([]);
+    expect(await client.list(kindInfo(), {})).toEqual([]);
   });
 
   test("takes smaller pages down to one of one object", async () => {
     const { server, client } = await connect(() => ({ status: 413, body: "too large" }));
-    await expect(client.list(kind(), { maxItems: 100 })).rejects.toMatchObject({ status: 413 });
+    await expect(client.list(kindInfo(), { maxItems: 100 })).rejects.toMatchObject({ status: 413 });
     expect(server.requests.map(({ url }) => url.split("limit=")[1])).toEqual(["100", "25", "6", "1"]);
   });
 
   test("is of one namespace or of all, and of kinds without any", async () => {
     const { server, client } = await connect(() => page("[]"));
-    await client.list(kind(), { namespace: "n" });
-    await client.list(kind(), {});
-    await client.list(kind({ namespaced: false }), { namespace: "n" });
+    await client.list(kindInfo(), { namespace: "n" });
+    await client.list(kindInfo(), {});
+    await client.list(kindInfo({ namespaced: false }), { namespace: "n" });
     expect(server.requests.map(({ url }) => url.split("?")[0])).toEqual([
       "/api/v1/namespaces/n/configmaps",
       "/api/v1/configmaps",
@@ -130,7 +121,7 @@ describe("a list", () => {
 });
 
 describe("what a server says of a value", () => {
-  const secret = kind({ kind: "Secret", plural: "secrets" });
+  const secret = kindInfo({ kind: "Secret", plural: "secrets" });
   const calls: readonly (readonly [string, (client: ClusterClient, info: KindInfo) => Promise<unknown>])[] = [
     ["get", (client, info) => client.get(info, key)],
     ["list", (client, info) => client.list(info, {})],
@@ -147,7 +138,7 @@ describe("what a server says of a value", () => {
       body: { kind: "Status", code: 400, reason: "BadRequest", message: "illegal value: hunter2" },
     }));
     await expect(call(client, secret)).rejects.toMatchObject({ message: expect.not.stringContaining("hunter2") });
-    for (const shown of [kind(), { ...secret, group: "example.com" }]) {
+    for (const shown of [kindInfo(), { ...secret, group: "example.com" }]) {
       await expect(call(client, shown)).rejects.toMatchObject({ message: "illegal value: hunter2" });
     }
   });
@@ -159,8 +150,8 @@ describe("an answer", () => {
     [300, "Http300"],
   ])("of status %i is what it says, or an error", async (status, reason) => {
     const { client } = await connect(() => ({ status, body: object }));
-    if (reason === undefined) await expect(client.get(kind(), key)).resolves.toMatchObject(object);
-    else await expect(client.get(kind(), key)).rejects.toMatchObject({ status, reason });
+    if (reason === undefined) await expect(client.get(kindInfo(), key)).resolves.toMatchObject(object);
+    else await expect(client.get(kindInfo(), key)).rejects.toMatchObject({ status, reason });
   });
 
   test.each([
@@ -168,7 +159,7 @@ describe("an answer", () => {
     ['{"metadata":{}}', "metadata.name is missing, expected a name"],
   ])("that is %s is none", async (body, problem) => {
     const { client } = await connect(() => ({ body }));
-    await expect(client.apply(kind(), object)).rejects.toMatchObject({
+    await expect(client.apply(kindInfo(), object)).rejects.toMatchObject({
       message: expect.stringContaining(`the answer is not one of an API server: ${problem}; check what answers`),
     });
   });
@@ -184,7 +175,7 @@ test("an apply over a version is not sent again after a conflict", async () => {
   const conflict = { status: 409, body: { kind: "Status", code: 409, reason: "Conflict", message: "modified" } };
   const { server, client } = await connect(() => conflict);
   const metadata = { ...object.metadata, resourceVersion: "5" };
-  await expect(client.apply(kind(), { ...object, metadata })).rejects.toMatchObject({ class: "conflict" });
+  await expect(client.apply(kindInfo(), { ...object, metadata })).rejects.toMatchObject({ class: "conflict" });
   expect(server.requests).toHaveLength(1);
 });
 
@@ -268,7 +259,7 @@ describe("a transport", () => {
     [2, 2],
   ])("has so many connections at once: %s", async (maxSockets, connections) => {
     const { server, client } = await connect(() => ({ body: object }), maxSockets === undefined ? {} : { maxSockets });
-    await Promise.all(Array.from({ length: 30 }, () => client.get(kind(), key)));
+    await Promise.all(Array.from({ length: 30 }, () => client.get(kindInfo(), key)));
     expect(server.connections()).toBe(connections);
   });
 
@@ -286,7 +277,7 @@ describe("a transport", () => {
     const { server, client } = await connect(() => ({ status: 401, body: {} }), {
       credentials: { clientCertificate: { certData: cert, keyData: secret } },
     });
-    await expect(client.get(kind(), key)).rejects.toMatchObject({ class: "auth" });
+    await expect(client.get(kindInfo(), key)).rejects.toMatchObject({ class: "auth" });
     expect(server.requests).toHaveLength(1);
   });
 });

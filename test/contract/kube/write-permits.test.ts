@@ -5,18 +5,10 @@ import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { systemClock } from "#shared/adapters/system.ts";
-import type { KindInfo } from "#shared/kube/cluster-client.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
+import { kindInfo } from "#test/support/kind-info.ts";
 
-const configMaps: KindInfo = {
-  group: "",
-  version: "v1",
-  kind: "ConfigMap",
-  plural: "configmaps",
-  namespaced: true,
-  verbs: ["list"],
-  hasStatus: false,
-};
+const configMaps = kindInfo();
 const named = (name: string): ManifestObject => ({
   apiVersion: "v1",
   kind: "ConfigMap",

@@ -59,11 +59,11 @@ test.each(["", ".fifo"])(
       }),
     );
     const bodies = Array.from({ length: 60 }, (_, index) => `${index}`.padStart(2, "0"));
+    const records = await consume(QueueUrl);
     aws.proxy.setFaults({
       ...hostile,
       sqs: { ...hostile.sqs, lose: 0, maxDelaySeconds: 1, resetBefore: 0.1, resetAfter: 0.1 },
     });
-    const records = await consume(QueueUrl);
     for (let first = 0; first < bodies.length; first += 10) {
       const Entries = bodies.slice(first, first + 10).map((body, index) => ({
         Id: `${index}`,

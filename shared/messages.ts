@@ -21,8 +21,15 @@ export const resolveMessage = z.strictObject({
   lost: z.string().optional(),
 });
 
-/** api, resolve, render, report, tick -> rollout (FIFO, group = subject): something about the subject may have changed. */
-export const rolloutMessage = z.strictObject({ to: z.literal("rollout"), subject: subjectRef });
+/**
+ * api, resolve, render, report, tick -> rollout (FIFO, group = subject): something about the subject may have changed, and on
+ * these clusters; left out, on any.
+ */
+export const rolloutMessage = z.strictObject({
+  to: z.literal("rollout"),
+  subject: subjectRef,
+  clusters: z.array(z.string()).optional(),
+});
 
 /**
  * rollout, apply, tick -> render: this distinct input waits for its rendering; `notify` is who asked, `source` who may have
@@ -39,12 +46,16 @@ export const renderMessage = z.strictObject({
 /** api, rollout, apply, tick -> apply: the cluster has work. */
 const applyMessage = z.strictObject({ to: z.literal("apply"), cluster: z.string() });
 
-/** rollout, apply -> report: the state of a Sync on a cluster, or of a rollout, changed. */
+/** rollout, apply -> report: the state of a Sync on a cluster, or of a content in one stage, changed. */
 export const reportMessage = z.strictObject({
   to: z.literal("report"),
   about: z.discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("Sync"), cluster: z.string(), namespace: z.string(), name: z.string() }),
-    z.strictObject({ kind: z.literal("Rollout"), subject: subjectRef, number: z.number().int() }),
+    z.strictObject({
+      kind: z.literal("Rollout"),
+      subject: subjectRef,
+      leg: z.strictObject({ content: z.number().int(), stage: z.string(), seal: z.number().int() }),
+    }),
   ]),
 });
 

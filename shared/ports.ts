@@ -118,6 +118,18 @@ export interface MessageSender {
   send(messages: readonly Message[]): Promise<void>;
 }
 
+/** A message that was not worked off. */
+export interface UndoneMessage {
+  readonly receiptHandle: string;
+  /** How often it was received, this time included. */
+  readonly receives: number;
+}
+
+/** Says when messages come back that were not worked off; else their queue hides them for all of its visibility timeout. */
+export interface MessageReturns {
+  giveBack(messages: readonly UndoneMessage[]): Promise<void>;
+}
+
 /** Reads secrets by name. Values never appear in errors, logs, rows or events. */
 export interface SecretReader {
   /**

@@ -8,7 +8,11 @@ import type { BlobStore } from "#shared/ports.ts";
  * @param keyOf - the key of a text with this digest.
  * @throws StarlingError `BlobNotFound`, `BlobCorrupt` when it is something else by now.
  */
-export async function storedText(blobs: BlobStore, key: string, keyOf: (digest: string) => string): Promise<string> {
+export async function storedText(
+  blobs: Pick<BlobStore, "get">,
+  key: string,
+  keyOf: (digest: string) => string,
+): Promise<string> {
   try {
     return await readOnce(blobs, key, keyOf);
   } catch (error) {
@@ -17,7 +21,11 @@ export async function storedText(blobs: BlobStore, key: string, keyOf: (digest: 
   }
 }
 
-async function readOnce(blobs: BlobStore, key: string, keyOf: (digest: string) => string): Promise<string> {
+async function readOnce(
+  blobs: Pick<BlobStore, "get">,
+  key: string,
+  keyOf: (digest: string) => string,
+): Promise<string> {
   const bytes = await blobs.get(key);
   if (keyOf(sha256(bytes)) === key) return Buffer.from(bytes).toString("utf8");
   throw new StarlingError(`blob ${key} is not what its name says: it was changed after it was written`, {

@@ -1,11 +1,18 @@
 import middy from "@middy/core";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { type Message, message as messageSchema, type QueueName } from "#shared/messages.ts";
-import type { Log } from "#shared/ports.ts";
+import type { Log, MessageReturns } from "#shared/ports.ts";
 
 /** The part of Lambda's SQS event that Starling reads. */
 export interface SqsEvent {
-  readonly Records: readonly { readonly messageId: string; readonly body: string }[];
+  readonly Records: readonly SqsRecord[];
+}
+
+interface SqsRecord {
+  readonly messageId: string;
+  readonly receiptHandle: string;
+  readonly body: string;
+  readonly attributes: { readonly ApproximateReceiveCount: string };
 }
 
 export interface SqsBatchResponse {
@@ -29,6 +36,8 @@ export interface SqsHandlerOptions<Q extends QueueName> {
    * batch to the queue.
    */
   readonly work: (messages: readonly MessageTo<Q>[], context: InvocationContext) => Promise<readonly Failure[]>;
+  /** Left out: what is to be tried again comes back after the visibility timeout of the queue. */
+  readonly returns?: MessageReturns;
 }
 
 export interface Failure {
@@ -44,29 +53,47 @@ export function sqsHandler<Q extends QueueName>(options: SqsHandlerOptions<Q>): 
   const handle = async (event: SqsEvent, context: InvocationContext): Promise<SqsBatchResponse> => {
     const records = event.Records.flatMap((record) => {
       const message = parse(record.body, options.queue);
-      if (message !== undefined) return [{ id: record.messageId, message }];
+      if (message !== undefined) return [{ record, message }];
       options.log.error("dropped a message that is not one of Starling's", { messageId: record.messageId });
       return [];
     });
     if (records.length === 0) return { batchItemFailures: [] };
     const failures = await options.work(
-      records.map((record) => record.message),
+      records.map(({ message }) => message),
       context,
     );
-    return {
-      batchItemFailures: failures.flatMap((failure) => {
-        const record = records[failure.index];
-        if (record === undefined) return [];
-        options.log.warn("message goes back to the queue", {
-          messageId: record.id,
-          code: errorCode(failure.error),
-          error: errorMessage(failure.error),
-        });
-        return [{ itemIdentifier: record.id }];
-      }),
-    };
+    const failed = failures.flatMap(({ index, error }) => {
+      const record = records[index]?.record;
+      if (record === undefined) return [];
+      options.log.warn("message goes back to the queue", {
+        messageId: record.messageId,
+        code: errorCode(error),
+        error: errorMessage(error),
+      });
+      return [record];
+    });
+    await giveBack(failed, options);
+    return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
   };
   return middy(handle) as unknown as SqsHandler;
+}
+
+/** Where that fails, too, they come back later. */
+async function giveBack(
+  failed: readonly SqsRecord[],
+  { returns, log }: { readonly returns?: MessageReturns; readonly log: Log },
+): Promise<void> {
+  if (returns === undefined || failed.length === 0) return;
+  try {
+    await returns.giveBack(
+      failed.map(({ receiptHandle, attributes }) => ({
+        receiptHandle,
+        receives: Number(attributes.ApproximateReceiveCount),
+      })),
+    );
+  } catch (error) {
+    log.warn("messages come back late", { code: errorCode(error), error: errorMessage(error) });
+  }
 }
 
 /** Works on every message by itself, all at once; those that throw are tried again. */

@@ -4,9 +4,10 @@ import { externalIdOf } from "#shared/base/external-id.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
-import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
+import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
-import { type Freeze, freezeText } from "#shared/fleet/rows/brake-row.ts";
+import type { RolloutPhase } from "#shared/fleet/rollout/content-phase.ts";
+import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import type {
@@ -22,7 +23,7 @@ import type {
   SyncGroupRow,
   UserSyncRow,
 } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutRow, TargetRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ContentRow, LegPhase, LegRow, TargetState, Transition } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import { type Assigned, heldBy, type Observed, type PruneAct, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type OutOfSync, syncState } from "#shared/fleet/sync/sync-state.ts";
@@ -92,38 +93,45 @@ export interface SyncStatus {
 }
 export type SyncObject = ApiObject<"Sync", SyncSpec, SyncStatus>;
 
-export interface RolloutSpec {
+/** What a content takes its clusters to, since when it is known, and what it took the place of. */
+export interface RolloutSpec extends Pick<ContentRow, "trigger" | "plan" | "skipped" | "fromRevision"> {
   readonly subject: Subject;
   readonly number: number;
   readonly revision: string;
-  readonly fromRevision?: string;
-  readonly trigger: RolloutRow["trigger"];
-  readonly plan: RolloutRow["plan"];
-  readonly strategy: RolloutStrategy;
 }
 
-export interface RolloutStatus {
-  readonly phase: RolloutRow["phase"];
-  readonly reason: string;
-  readonly message: string;
-  readonly size: number;
-  /** Clusters the subject selects: what percentages of the strategy are of. */
-  readonly selected: number;
-  readonly planned: number;
-  /** Index of the stage that is moving. */
-  readonly stage: number;
-  readonly stages: readonly (Pick<RolloutRow["stages"][number], "name" | "size" | "counts"> & {
-    readonly startedAt?: string;
-    readonly endedAt?: string;
-  })[];
+/** A content in one stage: its leg, or what it would be of now where it has not come to yet. */
+export interface RolloutStage extends Pick<LegRow, "size" | "counts"> {
+  readonly name: string;
+  /** `Waiting`: it is still to come here; `size` and `counts` are of the clusters that are members now. */
+  readonly phase: LegPhase | "Waiting";
+  /** Its number among all legs of the subject: sealed anew, it has another one. */
+  readonly seal?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly preexistingFailures?: number;
+  readonly startedAt?: string;
   readonly endedAt?: string;
   readonly supersededBy?: number;
-  readonly failures: RolloutRow["failures"];
-  readonly transitions: RolloutRow["transitions"];
+}
+
+/** The way of one content, as its legs have recorded it. */
+export interface RolloutStatus {
+  readonly phase: RolloutPhase;
+  readonly reason: string;
+  readonly message: string;
+  /** Sum of its stages. */
+  readonly size: number;
+  readonly stages: readonly RolloutStage[];
+  readonly endedAt?: string;
+  readonly supersededBy?: number;
+  /** The last of each stage. */
+  readonly failures: readonly (LegRow["failures"][number] & { readonly stage: string })[];
+  readonly transitions: readonly (Transition & { readonly stage: string })[];
 }
 export type RolloutObject = ApiObject<"Rollout", RolloutSpec, RolloutStatus>;
 
-/** One cluster in one rollout. */
+/** One cluster in one leg of a content. */
 export interface TargetItem {
   readonly cluster: string;
   readonly order: number;
@@ -222,69 +230,6 @@ export function groupSyncObject(row: SyncRow, group: SubjectRow | undefined, beh
       apply: row.desired.apply,
     },
     status: { group: row.subject.name, template: templateName, ...statusOf(row, { behind }) },
-  };
-}
-
-function rolloutName(subject: Subject, number: number): string {
-  return `${subject.name}-${number}`;
-}
-
-export function rolloutObject(row: RolloutRow): RolloutObject {
-  return {
-    apiVersion: ourApiVersion,
-    kind: "Rollout",
-    metadata: {
-      name: rolloutName(row.subject, row.number),
-      namespace: row.subject.namespace,
-      uid: `${row.subject.kind}/${row.subject.name}/${row.number}`,
-      resourceVersion: String(row.version),
-      creationTimestamp: row.createdAt,
-    },
-    spec: {
-      subject: row.subject,
-      number: row.number,
-      revision: row.revision,
-      ...defined({ fromRevision: row.fromRevision }),
-      trigger: row.trigger,
-      plan: row.plan,
-      strategy: row.strategy,
-    },
-    status: {
-      phase: row.phase,
-      reason: row.reason,
-      message: row.message,
-      size: row.size,
-      selected: row.selected,
-      planned: row.planned,
-      stage: row.stage,
-      stages: row.stages.map(({ name, size, counts, startedAt, endedAt }) => ({
-        name,
-        size,
-        counts,
-        ...defined({ startedAt, endedAt }),
-      })),
-      ...defined({ endedAt: row.endedAt, supersededBy: row.supersededBy }),
-      failures: row.failures,
-      transitions: row.transitions,
-    },
-  };
-}
-
-/** @param syncs the Syncs of the rollout's subject on this cluster, for what runs there. */
-export function targetItem(row: TargetRow, rollout: RolloutRow, syncs: readonly SyncRow[]): TargetItem {
-  const behind = syncs.find((sync) => sync.observed?.phase !== "Ready") ?? syncs[0];
-  const revision = behind?.observed?.applied?.revision;
-  const assigned = syncs.filter((sync) => row.attempts[sync.name] === sync.desired.attempt);
-  const held = assigned.map(heldBy).find((one) => one !== undefined);
-  const troubled = assigned.find((sync) => sync.observed?.phase !== "Ready") ?? assigned[0];
-  return {
-    cluster: row.cluster,
-    order: row.order,
-    stage: rollout.stages[row.stage]?.name ?? String(row.stage),
-    state: row.state,
-    reason: held === undefined || isDone(row.state) ? row.reason : freezeText(held),
-    ...defined({ revision, assignedAt: row.assignedAt, endedAt: row.endedAt, preexisting: row.preexisting }),
-    ...(troubled === undefined ? {} : { sync: troubled.name }),
   };
 }
 

@@ -40,8 +40,9 @@ export const clusterCountSchema = z.union(
 );
 export type ClusterCount = z.infer<typeof clusterCountSchema>;
 
-/** How many clusters a count means among `total`: percentages round down. */
-export function resolveCount(count: ClusterCount, total: number): number {
+/** How many clusters a count means among `total`; percentages round down, unless they are said to round up. */
+export function resolveCount(count: ClusterCount, total: number, rounding: "down" | "up" = "down"): number {
   if (typeof count === "number") return count;
-  return Math.floor((total * Number(count.slice(0, -1))) / 100);
+  const share = (total * Number(count.slice(0, -1))) / 100;
+  return rounding === "up" ? Math.ceil(share) : Math.floor(share);
 }

@@ -18,15 +18,19 @@ function duplicateNames(items: readonly { readonly name: string }[]): boolean {
 }
 
 export const rolloutStrategy = z.strictObject({
-  /** Clusters of the group that may be changing at once; a percentage rounds down, to at least 1. */
+  /** Clusters of the group that may be changing at once; a percentage rounds down, to at least 1, and 500 are the most. */
   maxConcurrent: clusterCountSchema.default("10%"),
-  /** Failed clusters a rollout bears; one more halts it. A percentage rounds down. */
+  /** Failed clusters that a content bears in one stage; one more halts it there. A percentage rounds down. */
   maxFailures: clusterCountSchema.default(0),
-  /** Unreachable clusters a stage may leave behind; they catch up when they answer. A percentage rounds down. */
+  /** Unreachable clusters that a stage leaves behind; they catch up when they answer. A percentage rounds up. */
   maxUnreachable: clusterCountSchema.default("10%"),
-  /** How long a cluster may take from its assignment to ready. */
+  /** How long a cluster may go without progress, from when its worker begins until it is ready. */
   progressDeadline: durationSchema({ minSeconds: 5, maxSeconds: 86_400 }).default("10m"),
-  stages: boundedList(stageSchema, 50)
+  /** Starts are spread over this time, for those who do not want waves: one stage, 100 % at once. */
+  jitter: durationSchema({ minSeconds: 0, maxSeconds: 900 }).default("0s"),
+  /** Whether a newer content follows while older ones are under way in later stages, or only when these are through. */
+  supersede: z.enum(["pipeline", "finish"], 'must be "pipeline" or "finish"').default("pipeline"),
+  stages: boundedList(stageSchema, 12)
     .min(1, "must have at least one stage; leave it out for a single stage of all clusters")
     .refine((stages) => !duplicateNames(stages), "has two stages of one name")
     .refine(

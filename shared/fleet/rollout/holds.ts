@@ -1,5 +1,3 @@
-import { defined } from "#shared/base/defined.ts";
-import type { Deadlines } from "#shared/fleet/rollout/judge.ts";
 import { type Brake, type Freeze, freezeOver, releasedAt } from "#shared/fleet/rows/brake-row.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 
@@ -19,16 +17,4 @@ export function holdsOf(brake: Brake, fleet: readonly FleetRow[], now: Date): Re
     if (hold.freeze !== undefined || hold.releasedAt !== undefined) holds.set(name, hold);
   }
   return holds;
-}
-
-/** A freeze spends no deadline: none runs while it lasts, and what was assigned before starts its own anew after it. */
-export function deadlinesUnder(rollout: Deadlines, hold: Hold | undefined): Deadlines {
-  if (hold === undefined) return rollout;
-  const resumedAt = [rollout.resumedAt, hold.releasedAt].filter((time) => time !== undefined).sort();
-  const last = resumedAt.at(-1);
-  const pausedAt = rollout.pausedAt ?? hold.freeze?.at;
-  return {
-    strategy: rollout.strategy,
-    ...defined({ pausedAt, resumedAt: last }),
-  };
 }

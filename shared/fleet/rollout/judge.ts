@@ -1,32 +1,40 @@
-/** Observed facts -> the state of a target. The one place that says when a cluster has failed. */
+/** Observed facts -> what became of a cluster that has a slot. The one place that says when a cluster has failed. */
 import { canonicalJson } from "#shared/base/json.ts";
-import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import type { Hold } from "#shared/fleet/rollout/holds.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import type { RolloutRow, TargetRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
-import { isDenied, isOutstanding, isParked, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isDenied, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Verdict {
-  readonly state: TargetState;
+  readonly state: "Waiting" | "Assigned" | "Succeeded" | "Failed" | "Unreachable";
   readonly reason: string;
 }
 
-/** What says until when a target has time. */
-export type Deadlines = Pick<RolloutRow, "strategy" | "pausedAt" | "resumedAt">;
+/** What says until when a cluster has time. */
+export interface Deadlines {
+  /** Without progress. */
+  readonly progressSeconds: number;
+  /** A suspension spends no deadline: the one that goes on, and when the last ended. */
+  readonly pausedAt?: string | undefined;
+  readonly resumedAt?: string | undefined;
+  /** Nor does a freeze. */
+  readonly hold?: Hold | undefined;
+}
 
 /**
- * What an assigned target has come to. Observations about other attempts are ignored: numbers, not clocks, decide what
+ * What an assigned cluster has come to. Observations about other attempts are ignored: numbers, not clocks, decide what
  * an observation is about.
  * - every Sync done with the digest that was assigned: Succeeded;
- * - a Sync Failed, or the deadline passed: Failed; unreachable: Unreachable; else in progress, with the worst reason.
- * - answers again after it was unreachable, or its assignment is gone with a Cluster that was registered anew: Waiting.
- * @param syncs - the target's Syncs, those that were found.
+ * - a Sync Failed, or begun and without progress for too long: Failed; unreachable: Unreachable; else Assigned;
+ * - answers again after it was unreachable, is to have more than fitted, or its assignment is gone with its Cluster: Waiting.
+ * @param syncs - the cluster's Syncs, those that were found.
  */
 export function judge(
-  target: TargetRow,
+  slot: Pick<SlotRow, "attempts" | "unwritten">,
   syncs: readonly SyncRow[],
   clock: Deadlines & { readonly now: Date },
 ): Verdict {
-  const current = Object.entries(target.attempts).map(([name, attempt]) => {
+  const current = Object.entries(slot.attempts).map(([name, attempt]) => {
     const row = syncs.find((sync) => sync.name === name && sync.desired.attempt === attempt);
     return { row, observed: row?.observed?.attempt === attempt ? row.observed : undefined };
   });
@@ -38,14 +46,16 @@ export function judge(
   if (current.some((sync) => sync.observed?.phase === "Reachable"))
     return { state: "Waiting", reason: "answers again" };
   const pending = current.find((sync) => !isDone(sync.row, sync.observed));
+  if (pending === undefined && slot.unwritten === true) return { state: "Waiting", reason: "more is to be assigned" };
   if (pending === undefined) return { state: "Succeeded", reason: "" };
-  const reason = pending.observed === undefined ? "waiting for the cluster's worker" : reasonOf(pending.observed);
-  const late = current.some(({ row, observed }) => !isDone(row, observed) && isPast(target, observed, clock));
-  if (late) return { state: "Failed", reason: `DeadlineExceeded: ${reason}` };
-  if (current.every((sync) => sync.observed === undefined)) return { state: "Assigned", reason };
-  const verifying = current.every((sync) => sync.observed?.phase === "Verifying" || isDone(sync.row, sync.observed));
-  return { state: verifying ? "Verifying" : "Applying", reason };
+  const reason = pending?.observed === undefined ? workerAwaited : reasonOf(pending.observed);
+  const times = current.flatMap(({ row, observed }) => (isDone(row, observed) ? [] : (deadlineOf(row, clock) ?? [])));
+  if (times.some((time) => time <= clock.now.toISOString()))
+    return { state: "Failed", reason: `DeadlineExceeded: ${reason}` };
+  return { state: "Assigned", reason };
 }
+
+const workerAwaited = "waiting for the cluster's worker";
 
 function isDone(row: SyncRow | undefined, observed: SyncRow["observed"]): boolean {
   if (row?.desired.action === "orphan") return true;
@@ -54,26 +64,23 @@ function isDone(row: SyncRow | undefined, observed: SyncRow["observed"]): boolea
   return observed.phase === "Ready" && observed.applied?.renderDigest === row.desired.renderDigest;
 }
 
-function isPast(target: TargetRow, observed: SyncRow["observed"], clock: Deadlines & { readonly now: Date }): boolean {
-  // The store denies what every worker needs: that says nothing of this cluster, and spends no deadline.
-  if (clock.pausedAt !== undefined || isDenied(observed)) return false;
-  const { deniedAt = "" } = observed ?? {};
-  const from = { ...target, ...(deniedAt > (target.assignedAt ?? "") ? { assignedAt: deniedAt } : {}) };
-  const deadline = deadlineOf(from, clock);
-  return deadline !== undefined && deadline <= clock.now.toISOString();
-}
-
-/** True while the worker may be changing the cluster for the newest assignment. */
-export function isChanging(row: SyncRow): boolean {
-  return isOutstanding(row) && !isParked(row);
-}
-
-/** When an assigned target has used up its deadline; a suspension starts it anew. */
-export function deadlineOf(target: Pick<TargetRow, "assignedAt">, clock: Deadlines): string | undefined {
-  if (target.assignedAt === undefined) return undefined;
-  const from =
-    clock.resumedAt !== undefined && clock.resumedAt > target.assignedAt ? clock.resumedAt : target.assignedAt;
-  return later(from, secondsOf(clock.strategy.progressDeadline));
+/**
+ * When a Sync that its worker has begun has used up its time; it has it anew with everything that goes forward. What no
+ * worker has begun has none: that is about whoever works on the cluster. Nor has what stands still, or is denied by the store.
+ */
+export function deadlineOf(row: SyncRow | undefined, clock: Deadlines): string | undefined {
+  const { observed, desired } = row ?? {};
+  if (observed === undefined || observed.attempt !== desired?.attempt) return undefined;
+  if (clock.pausedAt !== undefined || clock.hold?.freeze !== undefined || isDenied(observed)) return undefined;
+  const marks = [
+    observed.startedAt,
+    observed.progress?.at,
+    observed.deniedAt,
+    clock.resumedAt,
+    clock.hold?.releasedAt,
+  ].filter((time) => time !== undefined);
+  const last = marks.sort().at(-1) ?? observed.startedAt;
+  return later(last, clock.progressSeconds);
 }
 
 function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {
@@ -88,18 +95,29 @@ export function isUnchanged(
   sync: SyncRow | undefined,
   wanted: Pick<SyncRow["desired"], "renderDigest" | "apply">,
 ): boolean {
-  if (sync === undefined || sync.desired.action !== "apply" || sync.desired.renderDigest !== wanted.renderDigest)
-    return false;
-  // Not JSON.stringify: DynamoDB gives the members of a map back in an order of its own.
-  if (canonicalJson(sync.desired.apply) !== canonicalJson(wanted.apply)) return false;
+  if (sync === undefined || !isAssigned(sync, wanted)) return false;
   return sync.observed?.attempt === sync.desired.attempt && sync.observed.phase === "Ready";
 }
 
+/** True when this is what the Sync was given last, whatever became of it. */
+export function isAssigned(sync: SyncRow, wanted: Pick<SyncRow["desired"], "renderDigest" | "apply">): boolean {
+  if (sync.desired.action !== "apply" || sync.desired.renderDigest !== wanted.renderDigest) return false;
+  // Not JSON.stringify: DynamoDB gives the members of a map back in an order of its own.
+  return canonicalJson(sync.desired.apply) === canonicalJson(wanted.apply);
+}
+
+/** True when something else may take the place of an attempt: no worker has begun it, or everything of it is applied. */
+export function isReplaceable(sync: SyncRow): boolean {
+  const { desired, observed } = sync;
+  return observed?.attempt !== desired.attempt || observed.phase === "Verifying" || observed.phase === "Ready";
+}
+
 /**
- * True when the cluster was not ready before this rollout for a reason that is not a rollout under way: what the last
- * completed rollout gave it is not ready. A cluster that a halted rollout broke does not count.
+ * True when the cluster was not ready before, on a content that its stage had passed. What a content broke that its stage
+ * has not passed does not count.
+ * @param on - what the stage passed last.
  */
-export function isPreexisting(sync: SyncRow | undefined, completed: number | undefined): boolean {
-  if (sync?.observed === undefined || completed === undefined || sync.desired.rollout > completed) return false;
+export function isPreexisting(sync: SyncRow | undefined, on: number | undefined): boolean {
+  if (sync?.observed === undefined || on === undefined || sync.desired.rollout > on) return false;
   return sync.observed.phase !== "Ready" && sync.observed.phase !== "Gone";
 }

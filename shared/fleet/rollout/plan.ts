@@ -2,13 +2,15 @@
 
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
+import { canonicalJson } from "#shared/base/json.ts";
 import { renderPath } from "#shared/base/path-template.ts";
-import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { compareText } from "#shared/base/text-order.ts";
+import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import type { FleetRow, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { HeadRow, Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
 
 /** Part of every distinct input: a renderer that renders otherwise is a new plan. */
@@ -38,17 +40,11 @@ export type DesiredPlan =
     };
 
 /**
- * The plan a subject asks for now: every template pinned to its Source's artifact, every template that was assigned
- * before and is gone marked for removal. A deleted subject asks for a plan without templates.
+ * The plan a subject asks for now: every template pinned to its Source's artifact. One that is to be deleted asks for a
+ * plan without templates.
  */
-export function desiredPlan(
-  row: SubjectRow,
-  sources: ReadonlyMap<string, SourceRow>,
-  head: HeadRow | undefined,
-): DesiredPlan {
-  const assigned = head?.templates ?? [];
-  const farewell = row.operations.deletion?.cascade;
-  if (farewell !== undefined) return { ok: true, plan: planOf({ templates: [], removed: [...assigned], farewell }) };
+export function desiredPlan(row: SubjectRow, sources: ReadonlyMap<string, SourceRow>): DesiredPlan {
+  if (row.operations.deletion !== undefined) return { ok: true, plan: planOf({ templates: [], farewell: "delete" }) };
   const relation = relationOf(row);
   const templates: PlannedTemplate[] = [];
   for (const template of relation.templates) {
@@ -64,8 +60,7 @@ export function desiredPlan(
     }
     templates.push(pinned(template, artifact));
   }
-  const names = new Set(templates.map((template) => template.name));
-  return { ok: true, plan: planOf({ templates, removed: assigned.filter((name) => !names.has(name)) }) };
+  return { ok: true, plan: planOf({ templates }) };
 }
 
 function pinned(
@@ -83,13 +78,9 @@ function pinned(
   };
 }
 
-/** Removals are no content: they follow from what was assigned before, and are done with when the plan is reached. */
 function planOf(parts: Omit<Plan, "contentHash">): Plan {
-  const { removed: _removed, ...content } = parts;
-  return {
-    ...parts,
-    contentHash: digestOf({ ...content, templates: parts.templates.map(contentOf), engine: renderEngine }),
-  };
+  const contentHash = digestOf({ ...parts, templates: parts.templates.map(contentOf), engine: renderEngine });
+  return { ...parts, contentHash };
 }
 
 /** Only the content counts: a commit that leaves the part alone is no new plan. */
@@ -109,41 +100,96 @@ export function inputDigest(input: RenderingInput): string {
   return digestOf({ ...input, engine: renderEngine });
 }
 
-/** One selected cluster in its place: its stage, and for every template what it is rendered from. */
+/** One selected cluster in its place, with everything that its inputs are made from. */
 export interface Member {
   readonly cluster: string;
   /** Of the Cluster object: registered anew under the same name, it is another one. */
   readonly uid: string;
-  readonly stage: number;
-  /** By template in the plan's order; `problem` when the path cannot be computed for this cluster. */
-  readonly inputs: readonly (RenderingInput | { readonly problem: string })[];
+  /** Name of its stage. */
+  readonly stage: string;
+  readonly labels: FleetRow["labels"];
+  readonly values: FleetRow["values"];
+  /** Version of the list in which it came to this stage. */
+  readonly since: number;
+}
+
+/** The selected clusters, each in exactly one stage (the first that matches), by name. */
+export function membersOf(relation: Relation, fleet: readonly FleetRow[], since: number): readonly Member[] {
+  return fleet
+    .filter((cluster) => selects(relation.clusters, cluster))
+    .map(({ name, uid, labels, values }) => ({
+      cluster: name,
+      uid,
+      stage: stageOf(relation.rollout, { name, labels }),
+      labels,
+      values,
+      since,
+    }))
+    .sort((a, b) => compareText(a.cluster, b.cluster));
+}
+
+/** How a list of members differs from the one before; a member of both that did not move keeps when it came. */
+export interface MemberChanges {
+  readonly members: readonly Member[];
+  readonly joined: readonly string[];
+  readonly left: readonly string[];
+  readonly relabelled: readonly string[];
+  /** The inputs of one that stayed where it was are others: that is new content. */
+  readonly otherInputs: boolean;
 }
 
 /**
- * The selected clusters, each in exactly one stage (the first that matches), ordered by stage and name.
+ * @param before - those without a uid are only known to have been there.
+ * @param plan - of the newest content, which says what labels and values matter.
  */
-export function membersOf(relation: Relation, plan: Plan, fleet: readonly FleetRow[]): Member[] {
-  const members: Member[] = [];
-  for (const cluster of fleet) {
-    if (!selects(relation.clusters, cluster)) continue;
-    members.push({
-      cluster: cluster.name,
-      uid: cluster.uid,
-      stage: stageOf(relation.rollout, cluster),
-      inputs: plan.templates.map((template) => inputOf(template, cluster)),
-    });
-  }
-  return members.sort((a, b) => a.stage - b.stage || (a.cluster < b.cluster ? -1 : 1));
+export function memberChanges(
+  before: readonly Member[],
+  found: readonly Member[],
+  plan: Pick<Plan, "templates"> | undefined,
+): MemberChanges {
+  const known = new Map(before.map((member) => [member.cluster, member]));
+  const [joined, relabelled]: [string[], string[]] = [[], []];
+  let otherInputs = false;
+  const members = found.map((member) => {
+    const old = known.get(member.cluster);
+    if (old?.uid === "") return { ...member, since: old.since };
+    if (old === undefined || old.uid !== member.uid) joined.push(member.cluster);
+    else if (old.stage !== member.stage) relabelled.push(member.cluster);
+    else {
+      otherInputs ||= plan !== undefined && !haveSameInputs(plan, old, member);
+      return { ...member, since: old.since };
+    }
+    return member;
+  });
+  const still = new Map(found.map((member) => [member.cluster, member.uid]));
+  const isGone = ({ cluster, uid }: Member) => (uid === "" ? !still.has(cluster) : still.get(cluster) !== uid);
+  const left = before.filter(isGone).map(({ cluster }) => cluster);
+  return { members, joined, left, relabelled, otherInputs };
+}
+
+function haveSameInputs(plan: Pick<Plan, "templates">, a: Member, b: Member): boolean {
+  if (canonicalJson([a.labels, a.values]) === canonicalJson([b.labels, b.values])) return true;
+  return canonicalJson(inputsOf(plan, a)) === canonicalJson(inputsOf(plan, b));
+}
+
+/** What the templates of a plan are rendered from on a cluster, in their order. */
+export function inputsOf({ templates }: Pick<Plan, "templates">, member: Omit<Member, "stage" | "since" | "uid">) {
+  const { cluster: name, labels, values } = member;
+  return templates.map((template) => inputOf(template, { name, labels, values }));
 }
 
 /** The first stage that takes the cluster; the last one takes every other. */
-export function stageOf(strategy: RolloutStrategy, cluster: FleetRow): number {
-  const index = strategy.stages.findIndex((stage) => stage.clusters === undefined || selects(stage.clusters, cluster));
-  return index === -1 ? strategy.stages.length - 1 : index;
+export function stageOf({ stages }: RolloutStrategy, cluster: SelectableCluster): string {
+  const stage = stages.find(({ clusters }) => clusters === undefined || selects(clusters, cluster)) ?? stages.at(-1);
+  if (stage === undefined) throw new Error("a strategy without stages");
+  return stage.name;
 }
 
 /** What the template is rendered from on this cluster, or why that cannot be said. */
-export function inputOf(template: PlannedTemplate, cluster: FleetRow): RenderingInput | { readonly problem: string } {
+export function inputOf(
+  template: PlannedTemplate,
+  cluster: Pick<FleetRow, "name" | "labels" | "values">,
+): RenderingInput | { readonly problem: string } {
   const rendered = renderPath(template.path, cluster);
   if (!rendered.ok) return { problem: rendered.message };
   return {
@@ -153,7 +199,13 @@ export function inputOf(template: PlannedTemplate, cluster: FleetRow): Rendering
   };
 }
 
-/** Equal for equal sets of clusters with equal inputs: a changed label that moves nothing is no change. */
-export function membershipHash(members: readonly Member[]): string {
-  return digestOf(members.map(({ cluster, uid, inputs }) => ({ cluster, uid, inputs })));
+/**
+ * Equal for what takes every cluster to the same: the plan, what the inputs of members are made from, and whether what the
+ * clusters remember was taken up since.
+ */
+export function identityOf(
+  plan: Plan,
+  seen: { readonly inputsVersion: number; readonly recovered: number | undefined },
+) {
+  return digestOf({ contentHash: plan.contentHash, inputs: seen.inputsVersion, recovered: seen.recovered ?? 0 });
 }

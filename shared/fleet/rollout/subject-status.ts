@@ -1,7 +1,11 @@
 /** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
 import { defined } from "#shared/base/defined.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { isStalled, legKey } from "#shared/fleet/rollout/legs.ts";
 import { type DesiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
+import { type Freeze, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import {
   type Condition,
   newestAct,
@@ -9,18 +13,21 @@ import {
   type SubjectState,
   type SubjectStatus,
 } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRef, LegRow, TargetState, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Clusters named in a message; the rest is counted. */
 const namesShown = 3;
 
 export interface StatusFacts {
   readonly now: Date;
-  /** The rollout that is open, or was closed by this very write. */
-  readonly rollout?: RolloutRow;
+  readonly unit: UnitRow;
+  /** Those that are under way, and those that each stage passed last. */
+  readonly legs: ReadonlyMap<string, LegRow>;
+  /** Of the newest content. */
+  readonly revision?: string;
   /** Why there is nothing to plan, when there is not. */
   readonly waiting?: Extract<DesiredPlan, { ok: false }>;
-  /** Clusters by the state of their Syncs, when no rollout is open. */
+  /** Clusters by the state of their Syncs, when nothing is under way. */
   readonly settled?: SubjectStatus["clusters"];
   /** Clusters that are selected by name and not registered. */
   readonly missing?: readonly string[];
@@ -28,23 +35,30 @@ export interface StatusFacts {
   readonly unreadable?: readonly string[];
   /** The newest `reconcile`, and whether every cluster has been looked at since. */
   readonly reconcile?: { readonly number: number; readonly answered: boolean };
+  /** Holds every cluster. */
+  readonly freeze?: Freeze;
 }
 
 export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatus {
-  const { rollout, now, reconcile } = facts;
-  const clusters = rollout === undefined ? (facts.settled ?? row.status.clusters) : clustersOf(rollout);
+  const { unit, now, reconcile } = facts;
   const state = stateOf(row, facts);
+  const clusters = facts.settled ?? (isUnderWay(facts) ? clustersOf(facts) : row.status.clusters);
   return {
     observedGeneration: row.generation,
     ...pick(newestAct(row.operations), "observedOperation"),
     ...pick(reconcile?.answered === true ? reconcile.number : row.status.reconciled, "reconciled"),
-    ...pick(rollout?.revision ?? row.status.revision, "revision"),
-    ...pick(rollout?.number ?? row.status.rollout, "rollout"),
+    ...pick(facts.revision ?? row.status.revision, "revision"),
+    ...pick(unit.last === 0 ? undefined : unit.last, "rollout"),
+    ...(unit.last === 0 ? {} : { stages: unit.stages.map(stageStatus) }),
     state,
     ...defined({ clusters }),
     asOf: now.toISOString(),
     conditions: [readyCondition(row, facts, { state, clusters, now })],
   };
+}
+
+function stageStatus({ name, on, moving }: UnitStage): NonNullable<SubjectStatus["stages"]>[number] {
+  return { name, ...defined({ on, moving: moving?.content }) };
 }
 
 function pick<K extends string, V>(value: V | undefined, key: K): { readonly [P in K]?: V } {
@@ -54,18 +68,33 @@ function pick<K extends string, V>(value: V | undefined, key: K): { readonly [P 
 /** Why a subject that is being deleted is not ready, when that came to a halt. */
 export const deletionFailed = "DeletionFailed";
 
-/** Complete is said of what was seen of every cluster, and never of a rollout alone: that names those it moved. */
+/** True while a stage takes clusters to something, or single ones are taken to where theirs is. */
+function isUnderWay({ unit, legs }: StatusFacts): boolean {
+  const { waiting, changing } = unit.arrivals;
+  return waiting + changing > 0 || unit.stages.some((stage) => stage.changing > 0 || legOf(stage, legs) !== undefined);
+}
+
+function movingLegs({ unit, legs }: StatusFacts): readonly LegRow[] {
+  return unit.stages.flatMap((stage) => legOf(stage, legs) ?? []);
+}
+
+/** The worst of them decides what is said; of several that stand still, the earliest. */
+function stalledLeg(facts: StatusFacts): LegRow | undefined {
+  const stalled = movingLegs(facts).filter(isStalled);
+  return stalled.find(({ phase }) => phase === "Halted") ?? stalled[0];
+}
+
+/** Complete is said of what was seen of every cluster, and never of a leg alone: that names those it moved. */
 function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
-  const { rollout, settled, missing = [], unreadable = [], reconcile } = facts;
+  const { settled, missing = [], unreadable = [], reconcile, freeze } = facts;
   if (row.operations.suspended !== undefined) return "Suspended";
   if (row.operations.deletion !== undefined) return "Deleting";
   if (facts.waiting !== undefined) return "Waiting";
-  if (rollout !== undefined) {
-    if (rollout.phase === "Halted") return "Halted";
-    if (rollout.phase !== "Complete" && rollout.reason === "Frozen") return "Frozen";
-    return rollout.phase !== "Complete" && rollout.reason === "TooManyUnreachable" ? "Stalled" : "Rolling";
-  }
-  if (settled === undefined) return reconcile === undefined ? "Waiting" : "Reconciling";
+  const stalled = stalledLeg(facts);
+  if (stalled !== undefined) return stalled.phase === "Halted" ? "Halted" : "Stalled";
+  if (isUnderWay(facts)) return freeze === undefined ? "Rolling" : "Frozen";
+  // Nobody has counted yet what everything came to.
+  if (settled === undefined) return facts.unit.last === 0 ? "Waiting" : "Reconciling";
   if (settled.selected === 0) return missing.length > 0 ? "ClusterNotFound" : "NoClusters";
   if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
   if (reconcile?.answered === false || settled.changing > 0) return "Reconciling";
@@ -73,19 +102,30 @@ function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   return settled.ready === settled.selected && lacking === 0 ? "Complete" : "Degraded";
 }
 
-/** A rollout moves a part of the selection; clusters it does not name are where the last one left them. */
-function clustersOf(rollout: RolloutRow): NonNullable<SubjectStatus["clusters"]> {
+/** Of each stage what its leg says, the one that is under way or the one that passed it; and the arrivals. */
+function clustersOf({ unit, legs }: StatusFacts): NonNullable<SubjectStatus["clusters"]> {
   const sum = (...states: readonly TargetState[]) =>
-    rollout.stages.reduce((total, stage) => total + states.reduce((part, state) => part + stage.counts[state], 0), 0);
-  const untouched = Math.max(0, rollout.selected - (rollout.size - sum("Skipped")));
+    unit.stages.reduce((total, { moving, passed }) => {
+      const leg = legs.get(refKey(moving ?? passed));
+      return total + states.reduce((part, state) => part + (leg?.counts[state] ?? 0), 0);
+    }, 0);
+  const selected = membersOfAll(unit);
+  const changing = changingOf(unit);
+  const failed = sum("Failed") + unit.arrivals.failed;
+  const unreachable = sum("Unreachable");
+  const waiting = sum("Waiting", "Rendering") + unit.arrivals.waiting;
   return {
-    selected: rollout.selected,
-    ready: sum("Succeeded", "Unchanged") + untouched,
-    changing: sum("Assigned", "Applying", "Verifying"),
-    failed: sum("Failed"),
-    unreachable: sum("Unreachable"),
-    waiting: sum("Waiting", "Rendering", "Superseded"),
+    selected,
+    ready: Math.max(0, selected - changing - failed - unreachable - waiting),
+    changing,
+    failed,
+    unreachable,
+    waiting,
   };
+}
+
+function refKey(ref: LegRef | undefined): string {
+  return ref === undefined ? "" : legKey(ref);
 }
 
 interface Assessed {
@@ -114,12 +154,12 @@ function degradedReason({ missing = [], unreadable = [] }: StatusFacts): string 
   return unreadable.length > 0 ? "NewerRow" : "Degraded";
 }
 
-function failedDeletion(state: SubjectState, { rollout }: StatusFacts): string | undefined {
-  return state === "Deleting" && rollout?.phase === "Halted" ? deletionFailed : undefined;
+function failedDeletion(state: SubjectState, facts: StatusFacts): string | undefined {
+  return state === "Deleting" && stalledLeg(facts)?.reason === deletionFailed ? deletionFailed : undefined;
 }
 
 function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Assessed): string {
-  const { rollout, missing = [], unreadable = [] } = facts;
+  const { missing = [], unreadable = [], freeze } = facts;
   const counts = clusters === undefined ? "" : `${clusters.ready} of ${clusters.selected} clusters ready`;
   const selection = relationOf(row).clusters;
   switch (state) {
@@ -127,10 +167,11 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
       return facts.waiting?.message ?? "nothing was rolled out yet";
     case "Halted":
     case "Stalled":
+      return stalledLeg(facts)?.message ?? "";
     case "Frozen":
-      return rollout?.message ?? "";
+      return freeze === undefined ? "" : freezeText(freeze);
     case "Deleting":
-      return rollout === undefined ? counts : deletionText(rollout);
+      return deletionText(facts, counts);
     case "NoClusters":
       return `no registered cluster matches ${selectionText(selection)}; nothing is rolled out until one does`;
     case "ClusterNotFound":
@@ -154,15 +195,25 @@ function notFoundText(missing: readonly string[]): string {
   return `${one ? "cluster" : "clusters"} ${named(missing)} ${one ? "is" : "are"} not registered`;
 }
 
-/** What a deletion waits for: who does not answer is named, with the way to go on without it. */
-function deletionText(rollout: RolloutRow): string {
-  if (rollout.phase === "Halted") return rollout.message;
-  const away = rollout.parked.map((ref) => ref.cluster);
-  const [first] = away;
-  const done = `${clustersOf(rollout).ready} of ${rollout.size} clusters done`;
-  if (first === undefined) return done;
-  const word = away.length === 1 ? "does" : "do";
-  return `${done}; ${named(away)} ${word} not answer, and the deletion waits; to go on without: starling delete cluster/${first} --cascade=orphan`;
+/** What a deletion waits for, with the way to go on without. */
+function deletionText(facts: StatusFacts, counts: string): string {
+  const stalled = stalledLeg(facts);
+  if (stalled?.phase === "Halted") {
+    const remedy = "mend that and reconcile, or delete it with --cascade=orphan to leave its objects where they are";
+    return `${stalled.message}; ${remedy}`;
+  }
+  const legs = movingLegs(facts);
+  const [size, done, away] = [
+    legs.reduce((sum, leg) => sum + leg.size, 0),
+    legs.reduce((sum, { counts: { Succeeded, Unchanged, Skipped } }) => sum + Succeeded + Unchanged + Skipped, 0),
+    legs.reduce((sum, leg) => sum + leg.counts.Unreachable, 0),
+  ];
+  if (size === 0) return counts;
+  if (away === 0) return `${done} of ${size} clusters done`;
+  const word = away === 1 ? "does" : "do";
+  const names = legs.flatMap((leg) => leg.away);
+  const without = `to go on without: starling delete cluster/${names[0]} --cascade=orphan`;
+  return `${done} of ${size} clusters done; ${named(names)} ${word} not answer, and the deletion waits; ${without}`;
 }
 
 function named(clusters: readonly string[]): string {

@@ -93,6 +93,7 @@ export function restSeconds(times: number): number {
   return Math.min(300 * 2 ** Math.max(0, Math.min(times - 1, 10)), 6 * 60 * 60);
 }
 
-function hashOf(text: string): number {
+/** Spreads names evenly, always the same way. */
+export function hashOf(text: string): number {
   return createHash("sha256").update(text).digest().readUInt32BE(0);
 }

@@ -1,7 +1,7 @@
 /** What happened, for people: written by `report`, kept for thirty days. */
 import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { type LegRow, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
@@ -94,20 +94,19 @@ export function syncEvents(row: SyncRow): EventRow[] {
   return events;
 }
 
-/** The newest transitions of a rollout; those told before are the same rows. */
-export function rolloutEvents(row: RolloutRow): EventRow[] {
-  const { subject } = row;
+/** The newest transitions of a content in one stage; those told before are the same rows. */
+export function legEvents(row: LegRow): EventRow[] {
+  const { subject, content, stage, seal } = row;
   return row.transitions.slice(-3).map((transition) =>
     eventRow({
       about: { namespace: subject.namespace, kind: subject.kind, name: subject.name },
       at: transition.at,
-      identity: [row.number, transition.phase, transition.reason, transition.message],
+      identity: [content, stage, seal, transition.phase, transition.reason, transition.message],
       said: {
-        severity: transition.phase === "Halted" ? "error" : "info",
+        severity: stalledPhases.some((phase) => phase === transition.phase) ? "error" : "info",
         reason: `Rollout${transition.phase}`,
-        message: `${subject.name}-${row.number}: ${transition.message}`,
-        rollout: row.number,
-        revision: row.revision,
+        message: `${subject.name}-${content}: ${transition.message}`,
+        rollout: content,
       },
     }),
   );

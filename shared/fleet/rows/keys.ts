@@ -16,6 +16,17 @@ interface Named {
   readonly name: string;
 }
 
+/** As in `LegRow`. */
+interface LegRef {
+  readonly content: number;
+  readonly stage: string;
+  readonly seal: number;
+}
+
+/** Arrivals that wait for a slot, and those that failed. */
+export const arrivalStates = ["waiting", "failed"] as const;
+export type ArrivalState = (typeof arrivalStates)[number];
+
 interface About extends Named {
   readonly kind: string;
 }
@@ -42,9 +53,13 @@ const forms = {
   sourceEntry: keyForm("Directory", "SOURCES", ":namespace#:name"),
   uses: keyForm("Directory", "USES#:namespace#:source", ":kind#:name"),
   repository: keyForm("Directory", "REPO#:url", ":namespace#:name"),
-  head: keyForm("Head", "ROLL#:namespace#:kind#:name", "HEAD"),
-  rollout: keyForm("Rollout", "ROLL#:namespace#:kind#:name", ":number"),
-  target: keyForm("Target", "ROLL#:namespace#:kind#:name", ":number#T#:order#:cluster"),
+  fleetVersion: keyForm("FleetVersion", "FLEETVERSION", ":part"),
+  unit: keyForm("Unit", "ROLL#:namespace#:kind#:name", "UNIT"),
+  content: keyForm("Content", "ROLL#:namespace#:kind#:name", "CONTENT#:number"),
+  leg: keyForm("Leg", "ROLL#:namespace#:kind#:name", "LEG#:number#:stage#:seal"),
+  slot: keyForm("Slot", "ROLL#:namespace#:kind#:name", "SLOT#:cluster"),
+  target: keyForm("Target", "ROLL#:namespace#:kind#:name", "TARGET#:number#:stage#:seal#:cluster"),
+  arrival: keyForm("Arrival", "ROLL#:namespace#:kind#:name", "ARRIVAL#:state#:cluster"),
   rendering: keyForm("Rendering", "REND#:input", "META"),
   revision: keyForm("Revision", "REV#:namespace#:name", ":at#:digest"),
   event: keyForm("Event", "EVT#:namespace#:kind#:name", ":at#:id"),
@@ -68,11 +83,12 @@ export const partitions = {
   clusters: forms.cluster.partition,
   brake: forms.brake.partition,
   fleet: forms.fleet.partition,
+  fleetVersion: forms.fleetVersion.partition,
   subjectEntries: forms.subject.partition,
   sourceEntries: forms.sourceEntry.partition,
   uses: forms.uses.partition,
   repositories: forms.repository.partition,
-  rollouts: forms.rollout.partition,
+  rollouts: forms.unit.partition,
   renderings: forms.rendering.partition,
   revisions: forms.revision.partition,
   events: forms.event.partition,
@@ -120,26 +136,51 @@ export const keys = {
       return parts && { url: parts.url, source: { namespace: parts.namespace, name: parts.name } };
     }),
   ),
-  head: Object.assign(
-    (subject: Subject) => forms.head.key(subject),
-    decoder((key) => subjectAmong(forms.head.parse(key))),
+  fleetVersion: (part: number) => forms.fleetVersion.key({ part: padded(part, 2) }),
+  unit: Object.assign(
+    (subject: Subject) => forms.unit.key(subject),
+    decoder((key) => subjectAmong(forms.unit.parse(key))),
   ),
-  rollout: Object.assign(
-    (subject: Subject, number: number) => forms.rollout.key({ ...subject, number: padded(number, 8) }),
+  content: Object.assign(
+    (subject: Subject, number: number) => forms.content.key({ ...subject, number: padded(number, 8) }),
     decoder((key) => {
-      const parts = forms.rollout.parse(key);
+      const parts = forms.content.parse(key);
       const [subject, number] = [subjectAmong(parts), wholeNumber(parts?.number)];
       return subject === undefined || number === undefined ? undefined : { subject, number };
     }),
   ),
+  leg: Object.assign(
+    (subject: Subject, leg: LegRef) => forms.leg.key({ ...subject, ...legParts(leg) }),
+    decoder((key) => {
+      const parts = forms.leg.parse(key);
+      const [subject, leg] = [subjectAmong(parts), legAmong(parts)];
+      return subject === undefined || leg === undefined ? undefined : { subject, leg };
+    }),
+  ),
+  slot: Object.assign(
+    (subject: Subject, cluster: string) => forms.slot.key({ ...subject, cluster }),
+    decoder((key) => {
+      const parts = forms.slot.parse(key);
+      const subject = subjectAmong(parts);
+      return parts === undefined || subject === undefined ? undefined : { subject, cluster: parts.cluster };
+    }),
+  ),
   target: Object.assign(
-    (subject: Subject, number: number, { order, cluster }: { readonly order: number; readonly cluster: string }) =>
-      forms.target.key({ ...subject, number: padded(number, 8), order: padded(order, 6), cluster }),
+    (subject: Subject, leg: LegRef, cluster: string) => forms.target.key({ ...subject, ...legParts(leg), cluster }),
     decoder((key) => {
       const parts = forms.target.parse(key);
-      const [subject, number, order] = [subjectAmong(parts), wholeNumber(parts?.number), wholeNumber(parts?.order)];
-      if (parts === undefined || subject === undefined || number === undefined || order === undefined) return undefined;
-      return { subject, number, order, cluster: parts.cluster };
+      const [subject, leg] = [subjectAmong(parts), legAmong(parts)];
+      if (parts === undefined || subject === undefined || leg === undefined) return undefined;
+      return { subject, leg, cluster: parts.cluster };
+    }),
+  ),
+  arrival: Object.assign(
+    (subject: Subject, state: ArrivalState, cluster: string) => forms.arrival.key({ ...subject, state, cluster }),
+    decoder((key) => {
+      const parts = forms.arrival.parse(key);
+      const subject = subjectAmong(parts);
+      if (parts === undefined || subject === undefined) return undefined;
+      return { subject, state: parts.state as ArrivalState, cluster: parts.cluster };
     }),
   ),
   rendering: Object.assign((input: string) => forms.rendering.key({ input }), decoder(forms.rendering.parse)),
@@ -166,15 +207,17 @@ export const ranges = {
   sources: forms.sourceEntry.range({}),
   uses: ({ namespace, name }: Named) => forms.uses.range({ namespace, source: name }),
   repository: (url: string) => forms.repository.range({ url }),
-  /** The targets of these orders. */
-  targets: (
-    subject: Subject,
-    number: number,
-    orders: { readonly from: number; readonly to: number },
-  ): RowRange<"Target"> => {
-    const { pk, prefix } = forms.target.range({ ...subject, number: padded(number, 8) });
-    return { pk, between: [`${prefix}${padded(orders.from, 6)}`, `${prefix}${padded(orders.to, 6)}#\uffff`] };
+  /** The legs of a content, stage by stage as the names have it. */
+  legs: (subject: Subject, number: number) => forms.leg.range({ ...subject, number: padded(number, 8) }),
+  /** Those of contents one after the other, the oldest first. */
+  legsBetween: (subject: Subject, numbers: { readonly from: number; readonly to: number }): RowRange<"Leg"> => {
+    const { pk, prefix: from = "" } = ranges.legs(subject, numbers.from);
+    return { pk, between: [from, `${ranges.legs(subject, numbers.to).prefix}\uffff`] };
   },
+  slots: (subject: Subject) => forms.slot.range(subject),
+  /** What became of the targets of a leg, by cluster. */
+  targets: (subject: Subject, leg: LegRef) => forms.target.range({ ...subject, ...legParts(leg) }),
+  arrivals: (subject: Subject, state: ArrivalState) => forms.arrival.range({ ...subject, state }),
   events: ({ namespace, kind, name }: About) => forms.event.range({ namespace, kind, name }),
 } as const;
 
@@ -219,6 +262,19 @@ function decoder<Parts>(parse: (key: RowKey) => Parts | undefined) {
 function subjectAmong(parts: About | undefined): Subject | undefined {
   if (parts?.kind !== "SyncGroup" && parts?.kind !== "Sync") return undefined;
   return { namespace: parts.namespace, kind: parts.kind, name: parts.name };
+}
+
+function legParts({ content, stage, seal }: LegRef) {
+  return { number: padded(content, 8), stage, seal: padded(seal, 4) };
+}
+
+function legAmong(
+  parts: { readonly number: string; readonly stage: string; readonly seal: string } | undefined,
+): LegRef | undefined {
+  const [content, seal] = [wholeNumber(parts?.number), wholeNumber(parts?.seal)];
+  return parts === undefined || content === undefined || seal === undefined
+    ? undefined
+    : { content, stage: parts.stage, seal };
 }
 
 /** Wide enough that text order is number order. */

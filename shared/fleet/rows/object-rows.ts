@@ -35,6 +35,8 @@ export interface Operations {
   readonly resumed?: Act;
   /** The newest `reconcile`. */
   readonly reconcile?: Act;
+  /** The newest `rollout restart`: what is under way is sealed anew. */
+  readonly restart?: Act;
   /** The newest `recover` of any of its Syncs: what is open is replaced by what is wanted now. */
   readonly recovered?: Act;
   readonly deletion?: Act & { readonly cascade: "delete" | "orphan" };
@@ -153,6 +155,11 @@ export interface FleetRow extends Row {
   readonly values: Readonly<Record<string, string>>;
 }
 
+/** Grows with every write of an entry in its part of the fleet's directory, in the same transaction. */
+export interface FleetVersionRow extends Row {
+  readonly type: "FleetVersion";
+}
+
 /** Exclusive counts; they sum to `selected`. */
 export interface SubjectStatus {
   readonly observedGeneration?: number;
@@ -161,7 +168,10 @@ export interface SubjectStatus {
   /** Number of the newest `reconcile` after which every cluster has been looked at. */
   readonly reconciled?: number;
   readonly revision?: string;
+  /** Number of the newest content. */
   readonly rollout?: number;
+  /** Each with the content that it is on, and the one that goes through it. */
+  readonly stages?: readonly { readonly name: string; readonly on?: number; readonly moving?: number }[];
   readonly state?: SubjectState;
   readonly clusters?: Readonly<
     Record<"selected" | "ready" | "changing" | "failed" | "unreachable" | "waiting", number>
@@ -195,12 +205,6 @@ export type SyncGroupRow = ObjectRow<"SyncGroup", SyncGroupSpec, SubjectStatus> 
 export type UserSyncRow = ObjectRow<"Sync", SyncSpec, SubjectStatus> & { readonly namespace: string };
 export type SubjectRow = SyncGroupRow | UserSyncRow;
 
-/** Whether a rollout of the subject is open, in which clusters that answer again wait for their turn. */
-export function givesTurns(subject: SubjectRow | undefined): boolean {
-  const state = subject?.status.state;
-  return state === "Rolling" || state === "Halted" || state === "Stalled" || state === "Frozen" || state === "Deleting";
-}
-
 /** A directory entry: its key says all. */
 export interface DirectoryRow extends Row {
   readonly type: "Directory";
@@ -208,8 +212,8 @@ export interface DirectoryRow extends Row {
 
 /** The number of the newest act, which is always kept; a half without acts has none. */
 export function newestAct(operations: Operations): number | undefined {
-  const { suspended, reconcile, deletion, resumed, accepted, recovered } = operations;
-  const acts = [suspended, ...(suspended?.again ?? []), reconcile, deletion, resumed, accepted, recovered];
+  const { suspended, reconcile, restart, deletion, resumed, accepted, recovered } = operations;
+  const acts = [suspended, ...(suspended?.again ?? []), reconcile, restart, deletion, resumed, accepted, recovered];
   // A row of before acts had numbers has acts without one.
   const numbers = acts.flatMap((act) => act?.number ?? []);
   return numbers.length === 0 ? undefined : Math.max(...numbers);

@@ -1,7 +1,5 @@
-/** What the planner writes, and nobody else: heads, rollouts, targets, and the requests for renderings. */
+/** What the planner writes, and nobody else: units, contents, legs, slots, targets, arrivals, and the requests for renderings. */
 
-import type { ClusterCount } from "#shared/fleet/kinds/quantities.ts";
-import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
@@ -18,67 +16,20 @@ export interface PlannedTemplate {
   readonly apply: ApplyOptions;
 }
 
+/** What a content takes its clusters to. */
 export interface Plan {
   readonly templates: readonly PlannedTemplate[];
-  /** Templates of the previous plan that are gone: their Syncs are deleted from their clusters. */
-  readonly removed: readonly string[];
-  /** `delete` or `orphan` when the subject itself goes. */
-  readonly farewell?: "delete" | "orphan";
-  /** `sha256:<hex>` over templates and farewell: what this rollout takes its clusters to, wherever they come from. */
+  /** The subject itself goes: everything of it is deleted. */
+  readonly farewell?: "delete";
+  /** `sha256:<hex>` over both, without what only names a commit. */
   readonly contentHash: string;
 }
 
-export interface HeadRow extends Row {
-  readonly type: "Head";
-  readonly subject: Subject;
-  /** Number of the newest rollout; 0 before the first. */
-  readonly last: number;
-  /** The rollout that is Planning, Sealed, Running or Halted. */
-  readonly open?: number;
-  /** What the newest rollout planned; equal ones need no new rollout. */
-  readonly contentHash?: string;
-  readonly membershipHash?: string;
-  /** Templates that have ever been assigned and not been removed since. */
-  readonly templates: readonly string[];
-  /** The rollout that completed last. */
-  readonly completed?: number;
-  /** When it did. */
-  readonly completedAt?: string;
-  /** Key of the blob with the members of the newest rollout's selection, for finding who left. */
-  readonly members?: string;
-  /** Clusters that completed rollouts left behind, unreachable or deselected: brought up when they answer. */
-  readonly behind: readonly string[];
-  /** Of the deselected, those whose rows could not be read: what is assigned there is still to be forgotten. */
-  readonly unforgotten?: readonly string[];
-  /** Clusters that completed rollouts could assign nothing, because it could not be rendered for them. */
-  readonly unassigned?: readonly string[];
-  /** What was seen for certain when the last rollout or `reconcile` was over: indexes may lag behind it. */
-  readonly lately?: { readonly at: string; readonly failed: number; readonly unreachable: number };
-  /** Number of the newest `reconcile` that was passed on. */
-  readonly handledReconcile?: number;
-  /** Number of the newest one that started a halted rollout over; it is passed on when that is complete. */
-  readonly restartedFor?: number;
-  /** Number of the newest `recover` that a rollout was begun for. */
-  readonly recoveredFor?: number;
-  /** That `reconcile`, while not every cluster has been looked at since. */
-  readonly looking?: Looking;
-}
-
-/** How far a `reconcile` has been answered. */
-export interface Looking {
-  readonly number: number;
-  /** When it was passed on, or could go on. */
-  readonly since: string;
-  /** Members, in their order, that have been looked at; how these were is counted. */
-  readonly looked: number;
-  readonly counts: Readonly<Record<"ready" | "changing" | "failed" | "unreachable" | "waiting", number>>;
-}
-
 /**
- * The states of a target; exactly one at a time, and their counts sum to the clusters selected.
- * `Waiting`: its turn has not come; `Rendering`: its rendering was asked for; `Assigned`: the worker was told;
- * `Applying`, `Verifying`: the worker said so; `Succeeded`, `Unchanged`, `Failed`: done;
- * `Unreachable`: holds no slot, and waits again; `Superseded`: a newer rollout took over; `Skipped`: left the fleet.
+ * The states of a target; exactly one at a time, and their counts sum to what was sealed.
+ * `Waiting`: its turn has not come; `Rendering`: its rendering was asked for; `Assigned`: it has a slot, `Applying` and
+ * `Verifying` are what its worker says meanwhile, and never counted; `Succeeded`, `Unchanged`, `Failed`: done;
+ * `Unreachable`: has no slot, and waits again; `Superseded`: a newer content took over; `Skipped`: left the stage.
  */
 export const targetStates = [
   "Waiting",
@@ -98,102 +49,216 @@ export type TargetState = (typeof targetStates)[number];
 /** What one template is rendered from on one cluster, or why that cannot be said. */
 export type TargetInput = { readonly digest: string; readonly path: string } | { readonly problem: string };
 
-export interface TargetRow extends Row {
-  readonly type: "Target";
-  readonly order: number;
-  readonly cluster: string;
-  readonly stage: number;
-  readonly state: TargetState;
+/** A content going through one stage. Sealed anew, it is another leg with the same content and stage. */
+export interface LegRef {
+  readonly content: number;
+  readonly stage: string;
+  readonly seal: number;
+}
+
+export interface UnitStage {
+  readonly name: string;
+  /** The content that passed it last: what its clusters want. */
+  readonly on?: number;
+  /** The leg that is going through it. */
+  readonly moving?: LegRef;
+  /** The one that passed it last. */
+  readonly passed?: LegRef;
+  /** Clusters that are its members now. */
+  readonly members: number;
+  /** Slots of its legs, also of those that another one took the place of. */
+  readonly changing: number;
+  /** Clusters that failed as arrivals since it passed a content last. */
+  readonly failedArrivals: number;
+}
+
+/** One content as far as stages are told of it. */
+export interface LedgerEntry {
+  readonly number: number;
+  /** Equal ones need no new content; see `identityOf`. */
+  readonly identity: string;
+  readonly revision: string;
+  readonly at: string;
+}
+
+/**
+ * Work on many clusters that is done in pages, one transaction each:
+ * `arrive`: clusters that joined or moved to another stage; `leave`: those that are no longer selected;
+ * `retry`: targets of a leg that failed, or arrivals, get another turn;
+ * `clear`: a stage passed a content, and those that failed as arrivals before were judged with it; `look`: every Sync of the members is looked at.
+ */
+export type Job =
+  | { readonly do: "arrive" | "leave"; readonly clusters: string; readonly at: number }
+  | { readonly do: "retry"; readonly leg?: LegRef; readonly after?: string }
+  | { readonly do: "clear"; readonly stage: string; readonly after?: string }
+  | { readonly do: "look"; readonly number: number; readonly at: number };
+
+/** How far a `reconcile` has been answered. */
+export interface Looking {
+  readonly number: number;
+  /** When it was passed on, or could go on. */
+  readonly since: string;
+  /** Members, in their order, that have been looked at; how these were is counted. */
+  readonly looked: number;
+  readonly counts: Readonly<Record<"ready" | "changing" | "failed" | "unreachable" | "waiting", number>>;
+}
+
+/** A subject's one row: its version is a condition of every transaction of the planner. */
+export interface UnitRow extends Row {
+  readonly type: "Unit";
+  readonly subject: Subject;
+  /** Of the object: one of the same name that comes later goes on with its numbers, and with nothing else. */
+  readonly uid: string;
+  /** Number of the newest content; 0 before the first. */
+  readonly last: number;
+  /** Legs that were ever sealed. */
+  readonly seals: number;
+  /** As the spec that was seen last has them, in order. */
+  readonly stages: readonly UnitStage[];
+  readonly arrivals: { readonly waiting: number; readonly changing: number; readonly failed: number };
+  /** Every content that a stage is on or moves to, and some more, the newest first. */
+  readonly ledger: readonly LedgerEntry[];
+  /** Contents that were wanted since the newest was taken, and that no stage took. */
+  readonly skipped?: { readonly count: number; readonly identity: string; readonly from: string; readonly to: string };
+  /** Templates that were ever assigned and may be on a cluster still. */
+  readonly templates: readonly string[];
+  /** What `members` was computed from. */
+  readonly selected?: { readonly by: string; readonly fleet: string };
+  /** Key of the blob with the clusters that are selected, each in its stage. */
+  readonly members?: string;
+  /** Some of those that stay as they were, because only a newer version can read their rows. */
+  readonly unreadable?: readonly string[];
+  /** Grows with every list of members. */
+  readonly membersVersion: number;
+  /** Grows when the inputs of a member change: that is a new content. */
+  readonly inputsVersion: number;
+  readonly jobs: readonly Job[];
+  /** Who gives slots next: an index into the legs and arrivals that want some. */
+  readonly turn: number;
+  readonly pausedAt?: string;
+  /** Deadlines count from here for what was assigned before: the end of the last suspension. */
+  readonly resumedAt?: string;
+  /** No slot has used up its deadline before. */
+  readonly deadline?: string;
+  /** Number of the newest `reconcile` and `restart` that were taken up. */
+  readonly handledReconcile?: number;
+  readonly handledRestart?: number;
+  readonly looking?: Looking;
+  /** When there was nothing to do any more. */
+  readonly settledAt?: string;
+  /** What was seen for certain then: indexes may lag behind it. */
+  readonly lately?: {
+    readonly at: string;
+    readonly failed: number;
+    readonly unreachable: number;
+    readonly changing?: number;
+  };
+}
+
+export interface ContentRow extends Row {
+  readonly type: "Content";
+  readonly subject: Subject;
+  readonly number: number;
+  readonly identity: string;
+  readonly plan: Plan;
+  readonly revision: string;
+  /** What the first stage was on when it took this. */
+  readonly fromRevision?: string;
+  readonly trigger: "plan" | "inputs" | "deletion" | "recover";
+  readonly createdAt: string;
+  /** Contents that were wanted before it and that no stage took. */
+  readonly skipped?: { readonly count: number; readonly from: string; readonly to: string };
+}
+
+export const stalledPhases = ["Halted", "NothingVerified", "TooManyUnreachable"] as const;
+export type LegPhase = "Moving" | (typeof stalledPhases)[number] | "Passed" | "Superseded";
+
+export interface Transition {
+  readonly at: string;
+  readonly phase: LegPhase;
   readonly reason: string;
-  /** Of each template, in the plan's order. */
-  readonly inputs: readonly TargetInput[];
-  /** No longer selected: its Syncs are forgotten, its objects stay. */
-  readonly leaving?: true;
+  readonly message: string;
+}
+
+export interface LegRow extends Row, LegRef {
+  readonly type: "Leg";
+  readonly subject: Subject;
+  readonly phase: LegPhase;
+  readonly reason: string;
+  readonly message: string;
+  /** What was sealed: its targets in their order, in blobs, each with the order of its first. */
+  readonly size: number;
+  readonly pages: readonly { readonly key: string; readonly first: number }[];
+  /** `membersVersion` of the unit when it was sealed. */
+  readonly membersVersion: number;
+  /** Order of the first target that was never looked at. */
+  readonly next: number;
+  /** Orders of those that were, and wait: for their renderings; for a freeze, or an attempt that goes on; had a turn before. */
+  readonly rendering: readonly number[];
+  readonly aside: readonly number[];
+  readonly returned: readonly number[];
+  /** Of those that failed, the ones that could not be rendered. */
+  readonly unrendered: readonly number[];
+  readonly counts: Readonly<Record<TargetState, number>>;
+  /** Failed targets that were not ready before: against no budget, and no evidence. */
+  readonly preexistingFailures: number;
+  /** The last ten. */
+  readonly failures: readonly { readonly cluster: string; readonly reason: string }[];
+  /** Targets that do not answer: the last ten by name. */
+  readonly away: readonly string[];
+  /** A `reconcile` asked then for what failed. */
+  readonly retriedAt?: string;
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  /** The content that took its place. */
+  readonly supersededBy?: number;
+  readonly transitions: readonly Transition[];
+}
+
+/** The right to be changing: from the assignment until the attempt is settled and no worker writes for it any more. */
+export interface SlotRow extends Row {
+  readonly type: "Slot";
+  readonly cluster: string;
+  /** What it was given for; absent for an arrival, and for one whose assignment was taken back. */
+  readonly leg?: LegRef;
+  readonly order?: number;
+  readonly stage: string;
+  readonly content: number;
   /** Attempt number of each Sync that was assigned, by the Sync's name. */
   readonly attempts: Readonly<Record<string, number>>;
+  /** Assignments of the same target that are still to be written. */
+  readonly unwritten?: true;
+  readonly since: string;
+  readonly preexisting?: true;
+  /** Settled. A worker that took the lease with this fence, or before, may still be writing. */
+  readonly parking?: { readonly fence: number };
+}
+
+/** What became of a target. */
+export interface TargetRow extends Row {
+  readonly type: "Target";
+  readonly leg: LegRef;
+  readonly order: number;
+  readonly cluster: string;
+  readonly state: TargetState;
+  readonly reason: string;
+  readonly attempts: Readonly<Record<string, number>>;
   readonly assignedAt?: string;
-  readonly endedAt?: string;
-  /** Name of the freeze that it waits for. */
-  readonly frozen?: string;
+  readonly endedAt: string;
   /** Not ready before it was assigned: shown, against no budget. */
   readonly preexisting?: true;
 }
 
-export interface RolloutStage {
-  readonly name: string;
-  readonly maxConcurrent?: ClusterCount;
-  readonly size: number;
-  /** Orders of its targets: first and last; an empty stage has first > last. */
-  readonly first: number;
-  readonly last: number;
-  /** The next order that was never looked at. */
-  readonly cursor: number;
-  readonly counts: Readonly<Record<TargetState, number>>;
-  readonly startedAt?: string;
-  readonly endedAt?: string;
-}
-
-export interface TargetRef {
-  readonly order: number;
+/** A cluster that is to be brought to what its stage is on, outside the legs. */
+export interface ArrivalRow extends Row {
+  readonly type: "Arrival";
   readonly cluster: string;
-}
-
-export type RolloutPhase = "Planning" | "Sealed" | "Running" | "Complete" | "Halted" | "Superseded";
-
-export interface Transition {
-  readonly at: string;
-  readonly phase: RolloutPhase;
+  readonly why: "joined" | "returned" | "relabelled";
+  /** In which it failed. */
+  readonly stage?: string;
+  readonly since: string;
+  /** Why it waits, or failed. */
   readonly reason: string;
-  readonly message: string;
-}
-
-export interface RolloutRow extends Row {
-  readonly type: "Rollout";
-  readonly subject: Subject;
-  readonly number: number;
-  readonly phase: RolloutPhase;
-  readonly reason: string;
-  readonly message: string;
-  readonly plan: Plan;
-  readonly strategy: RolloutStrategy;
-  readonly membershipHash: string;
-  /** Key of the blob with the ordered clusters. */
-  readonly members: string;
-  readonly size: number;
-  /** While Planning: targets written so far. */
-  readonly planned: number;
-  readonly stages: readonly RolloutStage[];
-  /** Index of the stage that is moving. */
-  readonly stage: number;
-  /** Targets that hold a slot: Assigned, Applying or Verifying. */
-  readonly outstanding: readonly TargetRef[];
-  /** Targets that are Unreachable and wait to come back. */
-  readonly parked: readonly TargetRef[];
-  /** Targets that had their turn and wait for another one: they come before those whose turn never came. */
-  readonly returned: readonly TargetRef[];
-  /** Clusters that left the selection while it ran: looked at again when it is over. */
-  readonly left: readonly string[];
-  /** Since when the subject is suspended: no deadline runs meanwhile. */
-  readonly pausedAt?: string;
-  /** Deadlines count from here for targets assigned earlier: the end of the last suspension. */
-  readonly resumedAt?: string;
-  /** Clusters an earlier rollout left changing: each holds a slot until it settles, or until this time. */
-  readonly carried: readonly { readonly cluster: string; readonly until: string }[];
-  /** Clusters the subject selects, whether this rollout moves them or not: what percentages are of. */
-  readonly selected: number;
-  readonly trigger: "plan" | "membership" | "deletion" | "reconcile";
-  readonly revision: string;
-  readonly fromRevision?: string;
-  readonly createdAt: string;
-  readonly endedAt?: string;
-  readonly supersededBy?: number;
-  /** Failed targets, first come first, at most ten. */
-  readonly failures: readonly { readonly cluster: string; readonly reason: string }[];
-  /** Failed targets that nothing was assigned to: what runs there is what ran before. */
-  readonly unassigned?: readonly string[];
-  /** Failed targets that were not ready before: against no budget. */
-  readonly preexistingFailures: number;
-  readonly transitions: readonly Transition[];
 }
 
 export interface SourceRef {
@@ -213,6 +278,8 @@ export interface RenderingRow extends Row {
   /** Of what failed for a reason that may not be the input's: when it is tried again. */
   readonly restsUntil?: string;
   readonly requestedAt: string;
+  /** When a renderer began with it first. */
+  readonly begunAt?: string;
   /** Who is at it, and until when nobody else needs to be. */
   readonly claim?: { readonly by: string; readonly until: string };
   /** Subjects to tell when it is no longer Pending, or no longer Failed. */

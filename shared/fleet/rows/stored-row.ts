@@ -6,12 +6,21 @@ import type {
   ClusterRow,
   DirectoryRow,
   FleetRow,
+  FleetVersionRow,
   SourceRow,
   SyncGroupRow,
   UserSyncRow,
 } from "#shared/fleet/rows/object-rows.ts";
 import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
-import type { HeadRow, RenderingRow, RolloutRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  ArrivalRow,
+  ContentRow,
+  LegRow,
+  RenderingRow,
+  SlotRow,
+  TargetRow,
+  UnitRow,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import type { NewerRow, Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
@@ -25,9 +34,13 @@ export type StoredRow =
   | BrakeRow
   | FleetRow
   | DirectoryRow
-  | HeadRow
-  | RolloutRow
+  | FleetVersionRow
+  | UnitRow
+  | ContentRow
+  | LegRow
+  | SlotRow
   | TargetRow
+  | ArrivalRow
   | RenderingRow
   | RevisionRow
   | EventRow;

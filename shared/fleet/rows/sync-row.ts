@@ -27,8 +27,13 @@ export interface Assigned {
   readonly input?: string;
   readonly source?: string;
   readonly apply: ApplyOptions;
+  /** Number of the content that this is of. */
   readonly rollout: number;
   readonly assignedAt: string;
+  /** Nobody begins before. */
+  readonly startAt?: string;
+  /** Of a deletion: what was wanted before, for when it is taken back. */
+  readonly instead?: Pick<Assigned, "revision" | "renderDigest" | "input" | "source" | "rollout">;
 }
 
 /** An assignment as the row holds it; see `lineage.ts`. */
@@ -95,6 +100,8 @@ export interface Observed {
   readonly message: string;
   /** When this attempt was first worked on. */
   readonly startedAt: string;
+  /** When this attempt was first seen ready: from then on no turn is needed to put back what changes. */
+  readonly readyAt?: string;
   /** When this phase was entered with this reason. */
   readonly since: string;
   /** When the cluster was last looked at. */
@@ -105,6 +112,8 @@ export interface Observed {
   readonly tries: number;
   /** Since when kstatus says Failed without interruption. */
   readonly failedSince?: string;
+  /** The most that this attempt had applied, and found ready, and when either grew last. */
+  readonly progress?: { readonly at: string; readonly applied: number; readonly ready: number };
   /** When the store last denied what this attempt needs: its deadline begins anew then. */
   readonly deniedAt?: string;
   /** uid of `kube-system` of the cluster that the rest is about, once that was asked. */
@@ -170,6 +179,8 @@ export interface SyncRow extends Row {
   readonly subjectUid: string;
   readonly desired: Desired;
   readonly observed?: Observed;
+  /** It lost its slot before it was done: looked at, and not written to until the planner assigns anew. The planner's. */
+  readonly hold?: Hold;
   /** Number of the newest `reconcile` of the subject that the planner passed on. */
   readonly reconcile?: number;
   /** What people asked of this Sync on this cluster; written by `api`. */
@@ -183,6 +194,12 @@ export interface SyncRow extends Row {
   };
   readonly held?: Held;
   readonly deaths?: Deaths;
+}
+
+/** Why the newest assignment is parked, and since when. */
+export interface Hold {
+  readonly reason: string;
+  readonly at: string;
 }
 
 /** Written by the worker that finds the lease of one that died at this Sync. */
@@ -218,9 +235,6 @@ export interface Held extends Pick<Freeze, "name" | "by" | "reason" | "until"> {
   /** When the worker found it so last. */
   readonly at: string;
 }
-
-/** How often is looked whether a freeze still holds, for messages that were lost. */
-const heldSeconds = 300;
 
 /** What holds the newest assignment, as far as the worker knows. */
 export function heldBy({ held, desired }: Pick<SyncRow, "held" | "desired">): Held | undefined {
@@ -266,17 +280,9 @@ function isSettled(phase: Phase): boolean {
  * True while the newest assignment waits for its turn, because the cluster did not answer. What was observed about an
  * earlier one says nothing: a cluster that did not answer then may answer now.
  */
-export function isParked({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
+export function isAway({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
   if (observed?.attempt !== desired.attempt) return false;
   return observed.phase === "Unreachable" || observed.phase === "Reachable";
-}
-
-/**
- * True when a deletion was interrupted because its cluster did not answer. While a rollout of its subject is open it
- * waits for its turn there, like an attempt to apply; when none is, nobody gives turns, and the worker goes on by itself.
- */
-export function isParkedDeletion(row: Pick<SyncRow, "desired" | "observed">): boolean {
-  return row.desired.action === "delete" && isParked(row);
 }
 
 /** True while somebody has asked for a look that was not had yet. */
@@ -311,45 +317,4 @@ export function isInspectionDue(row: Pick<SyncRow, "desired" | "observed" | "uid
 /** Seconds between two looks at what is settled. */
 export function intervalOf({ apply }: Pick<Desired, "apply">): number {
   return secondsOf(apply.interval);
-}
-
-/**
- * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
- * A new assignment is due at once; a settled one after its interval, for drift and health. What a freeze holds is due when
- * that ends; who is told of a thaw looks at once.
- */
-export function nextWork(
-  row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations" | "held">,
-): string | undefined {
-  const held = heldBy(row);
-  if (held === undefined) return isLeftToResume(row) ? row.observed?.at : nextLook(row);
-  const look = isLookedAt(row) ? nextLook(row) : undefined;
-  const times = [later(held.at, heldSeconds), held.until, look];
-  return times.filter((time) => time !== undefined).sort()[0];
-}
-
-/** Looks that write nothing go on under a freeze; what is only begun waits. */
-function isLookedAt({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
-  if (observed?.attempt !== desired.attempt) return false;
-  return observed.phase !== "Applying" && observed.phase !== "Retrying";
-}
-
-/** Due all the time, so that a resume does at once what a suspend kept from being done. */
-function isLeftToResume({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
-  return observed?.withheld !== undefined && observed.attempt === desired.attempt && desired.action !== "orphan";
-}
-
-/** Whatever a freeze or a suspend says. */
-export function nextLook(
-  row: Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations">,
-): string | undefined {
-  const { desired, observed } = row;
-  if (desired.action === "orphan") return undefined;
-  if (observed === undefined || observed.attempt !== desired.attempt) return desired.assignedAt;
-  if (observed.phase === "Gone") return undefined;
-  if (observed.phase === "Reachable" && desired.action !== "delete") return undefined;
-  if (isAsked(row)) return desired.assignedAt;
-  if (observed.nextAt !== undefined) return observed.nextAt;
-  if (isPruneAsked(row)) return desired.assignedAt;
-  return later(observed.at, jittered(intervalOf(desired), `${row.uid}${observed.at}`));
 }

@@ -44,6 +44,8 @@ export interface Finding {
   readonly message: string;
   readonly troubles?: readonly ObjectTrouble[];
   readonly objects?: Observed["objects"];
+  /** Objects that this attempt has applied so far, or taken away. */
+  readonly done?: number;
   readonly applied?: Observed["applied"];
   readonly inventory?: string;
   readonly drift?: Observed["drift"];
@@ -112,6 +114,8 @@ export function observe(
     ...base,
     ...(next === undefined ? {} : { nextAt: later(at.now, next) }),
     ...defined({
+      readyAt: (sameAttempt ? before.readyAt : undefined) ?? (finding.phase === "Ready" ? now : undefined),
+      progress: progressAfter(sameAttempt ? before.progress : undefined, finding, now),
       clusterUid: finding.clusterUid ?? before?.clusterUid,
       claimed: finding.phase === "Gone" ? undefined : (finding.claimed ?? before?.claimed),
       remembered: finding.remembered,
@@ -131,6 +135,18 @@ export function observe(
       owesReconcile: owesReconcile(row, finding) ? (true as const) : undefined,
     }),
   };
+}
+
+/** Only what goes beyond all that was seen of the attempt before is progress: what comes and goes is none. */
+function progressAfter(
+  before: Observed["progress"],
+  { done = 0, objects }: Finding,
+  at: string,
+): Observed["progress"] | undefined {
+  const applied = Math.max(before?.applied ?? 0, done);
+  const ready = Math.max(before?.ready ?? 0, objects?.ready ?? 0);
+  const isMore = applied > (before?.applied ?? 0) || ready > (before?.ready ?? 0);
+  return isMore ? { at, applied, ready } : before;
 }
 
 /** A freeze, a suspend or a silent cluster may keep a look from what was asked of it. */
@@ -203,8 +219,7 @@ function nextLookSeconds(
   if (phase === "Applying") return Math.min(2 ** tries, 10);
   if (phase === "Verifying") return Math.min(2 ** tries, longestPollSeconds, intervalOf(desired));
   if (phase === "Retrying") return backoffSeconds(tries + 1);
-  const probes = phase === "Unreachable" || (phase === "Reachable" && desired.action === "delete");
-  if (probes) return Math.min(backoffSeconds(tries + 1), longestProbeSeconds);
+  if (phase === "Unreachable") return Math.min(backoffSeconds(tries + 1), longestProbeSeconds);
   return undefined;
 }
 

@@ -2,14 +2,16 @@
 import { canonicalJson } from "#shared/base/json.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { SubjectState, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutPhase } from "#shared/fleet/rows/rollout-rows.ts";
+import { type LegPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import { heldBy, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-/** What the newest rollout of the subject wants on the cluster. */
+/** What the cluster's stage moves to, or else is on. */
 export interface WantedRendering {
   readonly revision: string;
   readonly rollout: number;
-  readonly phase: RolloutPhase;
+  /** Where the leg stands that goes through the stage; or the cluster is to be brought to where its stage is. */
+  readonly place: LegPhase | "arrival" | undefined;
   readonly apply: ApplyOptions;
   /** Absent while it is not rendered yet. */
   readonly renderDigest?: string;
@@ -39,10 +41,11 @@ export function outOfSync(row: SyncRow, wanted: WantedRendering | undefined): Ou
   return { revision: wanted.revision, rollout: wanted.rollout, reason: reasonOf(wanted) };
 }
 
-function reasonOf({ phase, problem }: WantedRendering): string {
+function reasonOf({ place, problem }: WantedRendering): string {
   if (problem !== undefined) return `cannot be rendered: ${problem}`;
-  if (phase === "Halted") return "the rollout is halted";
-  return phase === "Complete" ? "the rollout left it out" : "waits for its turn";
+  if (place === undefined) return "its stage went on without it";
+  if (place === "Halted") return "the rollout is halted";
+  return stalledPhases.some((phase) => phase === place) ? "the rollout stands still" : "waits for its turn";
 }
 
 /**
@@ -56,10 +59,10 @@ export function syncState(
 ): string {
   const planned = about.plan?.state;
   if (row === undefined) return planned === undefined || planned === "Complete" ? "Pending" : planned;
-  if (row.desired.action === "orphan") return "Orphaned";
+  const state = stateOf(row);
+  if (state === "Failed" && row.hold !== undefined) return state;
   if (heldBy(row) !== undefined) return "Frozen";
-  if (row.observed?.attempt !== row.desired.attempt) return "Assigned";
-  if (!isReady(row)) return row.observed.phase;
+  if (state !== "Ready") return state;
   if (planned !== undefined && stuck.has(planned)) return planned;
   return about.behind === undefined ? "Ready" : "OutOfSync";
 }

@@ -1,6 +1,7 @@
 import { type Brake, type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
+import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Hold, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** What decides whether a cluster may be written to for a Sync. */
 export interface Standing {
@@ -13,7 +14,10 @@ export interface Standing {
 
 /** Why nothing is written to the cluster for a Sync, in words for people. */
 export type Withheld =
-  | { readonly reason: "Superseded" | "Suspended" | "Unreadable"; readonly message: string }
+  | {
+      readonly reason: "Superseded" | "Parked" | "Suspended" | "Withdrawn" | "Unreadable";
+      readonly message: string;
+    }
   | { readonly reason: "Frozen"; readonly message: string; readonly freeze: Freeze };
 
 /**
@@ -26,8 +30,24 @@ export function withheldFrom(attempt: number, standing: Standing, now: Date): Wi
     return { reason: "Superseded", message: "it was forgotten meanwhile" };
   }
   if (row.desired.attempt !== attempt) return { reason: "Superseded", message: "a newer assignment has come" };
+  if (row.hold !== undefined) return parkedBy(row, row.hold);
   const suspended = subject?.operations.suspended;
   if (suspended !== undefined) return { reason: "Suspended", message: `suspended by ${suspended.by}` };
+  if (isWithdrawn(row, subject)) return { reason: "Withdrawn", message: "it is wanted again" };
   const freeze = freezeOver(brake, cluster.labels, now);
   return freeze === undefined ? undefined : { reason: "Frozen", message: freezeText(freeze), freeze };
+}
+
+/** Only another assignment lets it go on, and only the planner gives one. */
+export function parkedBy({ subject: { namespace, kind, name } }: Pick<SyncRow, "subject">, { reason }: Hold): Withheld {
+  const verb = `starling reconcile ${kind.toLowerCase()}/${name} -n ${namespace}`;
+  return { reason: "Parked", message: `parked (${reason}); it has another turn by newer content, or by: ${verb}` };
+}
+
+/** A deletion of what the spec wants by now: that is never deleted, whatever an older content says. */
+function isWithdrawn({ desired, name }: SyncRow, subject: SubjectRow | undefined): boolean {
+  if (desired.action !== "delete" || subject === undefined || subject.operations.deletion !== undefined) return false;
+  if (subject.type === "Sync") return subject.name === name;
+  const of = { namespace: subject.namespace, kind: subject.type, name: subject.name };
+  return subject.spec.templates.some((template) => syncName(of, template.name) === name);
 }

@@ -1,35 +1,23 @@
 import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
-import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
-import { deadlineOf, isChanging, isPreexisting, isUnchanged, judge } from "#shared/fleet/rollout/judge.ts";
+import {
+  type Deadlines,
+  deadlineOf,
+  isAssigned,
+  isPreexisting,
+  isReplaceable,
+  isUnchanged,
+  judge,
+} from "#shared/fleet/rollout/judge.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Desired, Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
-const strategy = rolloutStrategy.parse({ progressDeadline: "10m" });
+const progressSeconds = 600;
 const digest = "sha256:new";
 const applied = { renderDigest: digest, revision: "r", attempt: 2, at };
-
-function target(attempts: Readonly<Record<string, number>>): TargetRow {
-  return {
-    pk: "p",
-    sk: "s",
-    type: "Target",
-    schema: 1,
-    version: 1,
-    order: 0,
-    cluster: "c1",
-    stage: 0,
-    state: "Assigned",
-    reason: "",
-    inputs: [],
-    attempts,
-    assignedAt: at,
-  };
-}
 
 interface Seen {
   readonly template?: string;
@@ -43,44 +31,47 @@ const sync = ({ template = "app", desired, observed }: Seen): SyncRow =>
     ...defined({ observed }),
   });
 
-/** @param seconds - since the assignment. */
-function verdict(seen: readonly Seen[], seconds = 0, clock: { pausedAt?: string; resumedAt?: string } = {}) {
+type Clock = Partial<Deadlines> & { readonly unwritten?: true };
+
+/** @param seconds - since the assignment, which its worker began at once. */
+function verdict(seen: readonly Seen[], seconds = 0, { unwritten, ...clock }: Clock = {}) {
   const attempts = Object.fromEntries(seen.map((one) => [`web.${one.template ?? "app"}`, 2]));
-  return judge(target(attempts), seen.map(sync), { strategy, now: new Date(later(at, seconds)), ...clock });
+  const now = new Date(later(at, seconds));
+  return judge({ attempts, ...defined({ unwritten }) }, seen.map(sync), { progressSeconds, now, ...clock });
 }
 
 const ready = { phase: "Ready", applied } as const;
 
-describe("a target", () => {
+describe("a cluster that has a slot", () => {
   test.each<[string, readonly Seen[], string, string?]>([
     ["nobody has worked on", [{}], "Assigned", "waiting for the cluster's worker"],
     ["observed before it was assigned", [{ observed: { ...ready, attempt: 1 } }], "Assigned"],
-    ["being applied", [{ observed: { phase: "Applying", reason: "Applying" } }], "Applying", "Applying"],
+    ["being applied", [{ observed: { phase: "Applying", reason: "Applying" } }], "Assigned", "Applying"],
     [
       "tried again",
       [{ observed: { phase: "Retrying", reason: "Timeout", message: "slow" } }],
-      "Applying",
+      "Assigned",
       "Timeout: slow",
     ],
-    ["applied and not ready", [{ observed: { phase: "Verifying", applied } }], "Verifying"],
+    ["applied and not ready", [{ observed: { phase: "Verifying", applied } }], "Assigned"],
     ["ready", [{ observed: ready }], "Succeeded"],
     [
       "ready with another rendering",
       [{ observed: { phase: "Ready", applied: { ...applied, renderDigest: "x" } } }],
-      "Applying",
+      "Assigned",
     ],
-    ["ready with nothing applied", [{ observed: { phase: "Ready" } }], "Applying"],
+    ["ready with nothing applied", [{ observed: { phase: "Ready" } }], "Assigned"],
     ["failed", [{ observed: { phase: "Failed", reason: "Invalid" } }], "Failed", "Invalid"],
     ["that does not answer", [{ observed: { phase: "Unreachable", reason: "Unreachable" } }], "Unreachable"],
     ["that answers again", [{ observed: { phase: "Reachable" } }], "Waiting", "answers again"],
-    ["to be deleted, and not gone", [{ desired: { action: "delete" }, observed: ready }], "Applying"],
+    ["to be deleted, and not gone", [{ desired: { action: "delete" }, observed: ready }], "Assigned"],
     ["that is gone as it should", [{ desired: { action: "delete" }, observed: { phase: "Gone" } }], "Succeeded"],
     ["to be forgotten", [{ desired: { action: "orphan" } }], "Succeeded"],
-    ["of which one part is begun", [{ observed: ready }, { template: "b" }], "Applying"],
+    ["of which one part is begun", [{ observed: ready }, { template: "b" }], "Assigned"],
     [
       "of which one part is verified",
       [{ observed: ready }, { template: "b", observed: { phase: "Verifying" } }],
-      "Verifying",
+      "Assigned",
     ],
     ["whose parts are all ready", [{ observed: ready }, { template: "b", observed: ready }], "Succeeded"],
     ["with one failed part", [{ observed: ready }, { template: "b", observed: { phase: "Failed" } }], "Failed"],
@@ -100,34 +91,94 @@ describe("a target", () => {
   });
 
   test("whose assignment is gone waits for another one", () => {
-    const clock = { strategy, now: new Date(at) };
-    expect(judge(target({ "web.app": 2 }), [], clock).state).toBe("Waiting");
-    expect(judge(target({ "web.app": 2 }), [sync({ desired: { attempt: 3 } })], clock).state).toBe("Waiting");
+    const clock = { progressSeconds, now: new Date(at) };
+    const slot = { attempts: { "web.app": 2 } };
+    expect(judge(slot, [], clock).state).toBe("Waiting");
+    expect(judge(slot, [sync({ desired: { attempt: 3 } })], clock).state).toBe("Waiting");
+  });
+
+  test("that is to have more than fitted waits for the rest when it has what did", () => {
+    expect(verdict([{ observed: ready }], 0, { unwritten: true }).state).toBe("Waiting");
+    expect(verdict([{ observed: { phase: "Applying" } }], 0, { unwritten: true }).state).toBe("Assigned");
+    expect(verdict([{ observed: { phase: "Failed" } }], 0, { unwritten: true }).state).toBe("Failed");
   });
 });
 
 describe("the deadline", () => {
   const moving: readonly Seen[] = [{ observed: { phase: "Verifying", reason: "NotReady", applied } }];
-  test.each<[string, readonly Seen[], number, object, string]>([
-    ["is not over before it", moving, 599, {}, "Verifying"],
+  const grown = (seconds: number): readonly Seen[] => [
+    {
+      observed: {
+        phase: "Verifying",
+        reason: "NotReady",
+        applied,
+        progress: { at: later(at, seconds), applied: 1, ready: 0 },
+      },
+    },
+  ];
+  const freeze = { name: "inc", by: "ana", at, reason: "" };
+
+  test.each<[string, readonly Seen[], number, Clock, string]>([
+    ["is not over before it", moving, 599, {}, "Assigned"],
     ["fails what is not done", moving, 600, {}, "Failed"],
-    ["fails what nobody began", [{}], 600, {}, "Failed"],
+    ["does not run for what nobody has begun", [{}], 600_000, {}, "Assigned"],
+    [
+      "nor for what was begun of an attempt before",
+      [{ observed: { phase: "Applying", attempt: 1 } }],
+      600_000,
+      {},
+      "Assigned",
+    ],
+    [
+      "runs from when the worker began, whenever it was assigned",
+      [{ observed: { phase: "Applying", startedAt: later(at, 500) } }],
+      1099,
+      {},
+      "Assigned",
+    ],
+    ["and ends from there", [{ observed: { phase: "Applying", startedAt: later(at, 500) } }], 1100, {}, "Failed"],
+    ["begins anew with everything that goes forward", grown(500), 1099, {}, "Assigned"],
+    ["and ends from the last of it", grown(500), 1100, {}, "Failed"],
     ["does not undo what is done", [{ observed: ready }], 6000, {}, "Succeeded"],
     ["does not run for who does not answer", [{ observed: { phase: "Unreachable" } }], 6000, {}, "Unreachable"],
-    ["does not run while suspended", moving, 6000, { pausedAt: later(at, 5) }, "Verifying"],
-    ["starts anew after a suspension", moving, 1100, { resumedAt: later(at, 501) }, "Verifying"],
+    [
+      "runs while it is tried again and again",
+      [{ observed: { phase: "Retrying", reason: "Timeout" } }],
+      600,
+      {},
+      "Failed",
+    ],
+    ["does not run while suspended", moving, 6000, { pausedAt: later(at, 5) }, "Assigned"],
+    ["starts anew after a suspension", moving, 1100, { resumedAt: later(at, 501) }, "Assigned"],
     ["and ends then", moving, 1101, { resumedAt: later(at, 501) }, "Failed"],
     ["does not start anew by a suspension before it", moving, 600, { resumedAt: later(at, -5) }, "Failed"],
+    ["does not run under a freeze", moving, 6000, { hold: { freeze } }, "Assigned"],
+    ["starts anew when a freeze lets go", moving, 1100, { hold: { releasedAt: later(at, 501) } }, "Assigned"],
+    [
+      "is over when one of several parts has used its own up",
+      [{ observed: ready }, { ...moving[0], template: "b" }],
+      600,
+      {},
+      "Failed",
+    ],
+    [
+      "is not over while the one that is begun has time, and the other has none",
+      [{ template: "b" }, ...moving],
+      599,
+      {},
+      "Assigned",
+    ],
+    ["is over for the one that is begun", [{ template: "b" }, ...moving], 600, {}, "Failed"],
   ])("%s", (_name, seen, seconds, clock, state) => {
     expect(verdict(seen, seconds, clock).state).toBe(state);
   });
 
-  test("fails no target for what the store denies, and the others all the same", () => {
+  test("fails no cluster for what the store denies, and the others all the same", () => {
     const denied = { observed: { phase: "Retrying", reason: "BlobDenied", message: "S3 denied a" } } as const;
-    expect(verdict([denied], 6000)).toEqual({ state: "Applying", reason: "BlobDenied: S3 denied a" });
+    expect(verdict([denied], 6000)).toEqual({ state: "Assigned", reason: "BlobDenied: S3 denied a" });
     expect(verdict([denied, { ...moving[0], template: "b" }], 6000).state).toBe("Failed");
     const goesOn = { observed: { phase: "Verifying", reason: "NotReady", deniedAt: later(at, 5400) } } as const;
-    expect(verdict([goesOn], 5999).state).toBe("Verifying");
+    expect(verdict([goesOn], 5999).state).toBe("Assigned");
     expect(verdict([goesOn], 6000).state).toBe("Failed");
   });
 
@@ -135,21 +186,32 @@ describe("the deadline", () => {
     expect(verdict(moving, 600).reason).toBe("DeadlineExceeded: NotReady");
   });
 
-  test("of what was never assigned is none", () => {
-    expect(deadlineOf({}, { strategy })).toBeUndefined();
+  test("of what was never assigned, or never begun, is none", () => {
+    expect(deadlineOf(undefined, { progressSeconds })).toBeUndefined();
+    expect(deadlineOf(sync({}), { progressSeconds })).toBeUndefined();
+    expect(deadlineOf(sync({ observed: { phase: "Applying" } }), { progressSeconds })).toBe(later(at, 600));
   });
 });
 
 test.each<[Phase, number, boolean]>([
-  ["Applying", 2, true],
-  ["Ready", 2, false],
+  ["Applying", 2, false],
+  ["Retrying", 2, false],
   ["Failed", 2, false],
-  ["Unreachable", 2, false],
-  ["Reachable", 2, false],
-  ["Unreachable", 1, true],
-  ["Ready", 1, true],
-])("observed %s of attempt %i, the cluster may be changing for attempt 2: %s", (phase, attempt, changing) => {
-  expect(isChanging(sync({ observed: { phase, attempt } }))).toBe(changing);
+  ["Verifying", 2, true],
+  ["Ready", 2, true],
+  ["Applying", 1, true],
+])("observed %s of attempt %i, something else may take the place of attempt 2: %s", (phase, attempt, replaceable) => {
+  expect(isReplaceable(sync({ observed: { phase, attempt } }))).toBe(replaceable);
+});
+
+test("what was never begun may be replaced", () => {
+  expect(isReplaceable(sync({}))).toBe(true);
+});
+
+test("what is assigned is so whatever became of it", () => {
+  const wanted = { renderDigest: digest, apply: applyOptions.parse({}) };
+  expect(isAssigned(sync({ observed: { phase: "Failed" } }), wanted)).toBe(true);
+  expect(isAssigned(sync({ desired: { action: "delete" } }), wanted)).toBe(false);
 });
 
 describe("nothing needs to be sent", () => {
@@ -172,22 +234,25 @@ describe("nothing needs to be sent", () => {
 });
 
 test.each<[string, SyncRow | undefined, number | undefined, boolean]>([
-  [
-    "not ready after the last complete rollout",
-    sync({ desired: { rollout: 3 }, observed: { phase: "Failed" } }),
-    3,
-    true,
-  ],
+  ["not ready on what its stage is on", sync({ desired: { rollout: 3 }, observed: { phase: "Failed" } }), 3, true],
   ["ready after it", sync({ desired: { rollout: 3 }, observed: ready }), 3, false],
   [
-    "broken by a rollout that did not complete",
+    "broken by what its stage has not passed",
     sync({ desired: { rollout: 4 }, observed: { phase: "Failed" } }),
     3,
     false,
   ],
   ["never looked at", sync({ desired: { rollout: 3 } }), 3, false],
-  ["not ready, and no rollout ever completed", sync({ observed: { phase: "Failed" } }), undefined, false],
+  ["not ready, in a stage that has passed nothing", sync({ observed: { phase: "Failed" } }), undefined, false],
   ["new", undefined, 3, false],
-])("a cluster %s counts as broken before: rollout %s, %s, %s", (_name, row, completed, preexisting) => {
-  expect(isPreexisting(row, completed)).toBe(preexisting);
+  [
+    "older than what its stage is on, and not ready",
+    sync({ desired: { rollout: 2 }, observed: { phase: "Failed" } }),
+    3,
+    true,
+  ],
+  ["gone", sync({ desired: { rollout: 3 }, observed: { phase: "Gone" } }), 3, false],
+  ["away", sync({ desired: { rollout: 3 }, observed: { phase: "Unreachable" } }), 3, true],
+])("a cluster %s: its stage on %s, was it not ready before: %s", (_name, row, on, preexisting) => {
+  expect(isPreexisting(row, on)).toBe(preexisting);
 });

@@ -4,15 +4,17 @@ import { rolloutStrategy, syncGroupSpec } from "#shared/fleet/kinds/sync-group.t
 import { syncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import {
   desiredPlan,
+  identityOf,
   inputDigest,
-  membershipHash,
+  inputsOf,
+  type Member,
+  memberChanges,
   membersOf,
   relationOf,
   stageOf,
 } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { HeadRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
 const parts = {
@@ -60,13 +62,8 @@ function sources(...commits: readonly [string, string | undefined][]): ReadonlyM
   );
 }
 
-function head(templates: readonly string[]): HeadRow {
-  const subject = { namespace: "shop", kind: "SyncGroup" as const, name: "web" };
-  return { ...keys.head(subject), type: "Head", schema: 1, version: 1, subject, last: 1, templates, behind: [] };
-}
-
-function planned(row: SubjectRow, from = sources(["app", "aaa"]), before?: HeadRow) {
-  const desired = desiredPlan(row, from, before);
+function planned(row: SubjectRow, from = sources(["app", "aaa"])) {
+  const desired = desiredPlan(row, from);
   if (!desired.ok) throw new Error(desired.message);
   return desired.plan;
 }
@@ -98,30 +95,25 @@ describe("what is planned", () => {
   });
 
   test("waits for a Source that is not there, or has nothing yet, and says what to do", () => {
-    expect(desiredPlan(group(), sources(), undefined)).toEqual({
+    expect(desiredPlan(group(), sources())).toEqual({
       ok: false,
       reason: "SourceNotFound",
       message: "template app: there is no Source app in namespace shop; apply one, or name another",
     });
-    expect(desiredPlan(group(), sources(["app", undefined]), undefined)).toMatchObject({
+    expect(desiredPlan(group(), sources(["app", undefined]))).toMatchObject({
       ok: false,
       reason: "SourceNotReady",
       message: expect.stringContaining("starling describe source/app -n shop"),
     });
   });
 
-  test("removes what was assigned and is no template any more", () => {
-    expect(planned(group(), undefined, head(["app", "old", "older"])).removed).toEqual(["old", "older"]);
-  });
-
-  test("of a deleted subject is only a farewell, whatever its Sources are", () => {
-    const deletion = { by: "ana", at, number: 1, cascade: "orphan" as const };
-    expect(planned(group({}, { deletion }), sources(), head(["app", "old"]))).toMatchObject({
-      templates: [],
-      removed: ["app", "old"],
-      farewell: "orphan",
-    });
-  });
+  test.each(["delete", "orphan"] as const)(
+    "of a subject that is deleted with %s is only a farewell, whatever its Sources are",
+    (cascade) => {
+      const deletion = { by: "ana", at, number: 1, cascade };
+      expect(planned(group({}, { deletion }), sources())).toMatchObject({ templates: [], farewell: "delete" });
+    },
+  );
 
   test("of a Sync that a user wrote is one template on one cluster", () => {
     const spec = syncSpec.parse({ cluster: "c1", source: "app", path: "deploy" });
@@ -139,7 +131,6 @@ describe("the content hash", () => {
     ["another commit of the same content", () => hash(group(), sources(["app", "abc"]))],
     ["another strategy", () => hash(group({ rollout: { maxConcurrent: 5 } }))],
     ["another selection", () => hash(group({ clusters: { names: ["c1"] } }))],
-    ["templates that are still to be removed", () => hash(group(), undefined, head(["app", "old"]))],
     [
       "a Source of another name with the same content",
       () => hash(group({ templates: [{ name: "app", source: "b" }] }), sources(["b", "aaa"])),
@@ -175,46 +166,117 @@ describe("the members", () => {
     clusterRow("a", { ring: "canary" }),
   ];
 
-  test("are the selected clusters, each in the first stage that takes it, by stage and name", () => {
-    const members = membersOf(relationOf(row), planned(row), fleet);
-    expect(members.map(({ cluster, stage }) => [cluster, stage])).toEqual([
-      ["a", 0],
-      ["c", 0],
-      ["b", 1],
-      ["z", 2],
+  test("are the selected clusters by name, each in the first stage that takes it", () => {
+    const members = membersOf(relationOf(row), fleet, 7);
+    expect(members.map(({ cluster, stage, since }) => [cluster, stage, since])).toEqual([
+      ["a", "canary", 7],
+      ["b", "eu", 7],
+      ["c", "canary", 7],
+      ["z", "rest", 7],
     ]);
   });
 
   test("of no cluster are none", () => {
-    expect(membersOf(relationOf(row), planned(row), [])).toEqual([]);
+    expect(membersOf(relationOf(row), [], 1)).toEqual([]);
   });
 
   test("are in the last stage when no other takes them", () => {
-    expect(stageOf(rolloutStrategy.parse({ stages }), clusterRow("new"))).toBe(2);
+    expect(stageOf(rolloutStrategy.parse({ stages }), clusterRow("new"))).toBe("rest");
   });
 
   test("have their own inputs, or the reason why not", () => {
     const templates = [{ name: "app", source: "app", path: "{{ cluster.values.tenant }}", render: { kustomize: {} } }];
-    const own = group({ templates });
-    const [a, b] = membersOf(relationOf(own), planned(own), [
-      clusterRow("a", {}, { values: { tenant: "x" } }),
-      clusterRow("b"),
-    ]);
-    expect(a?.inputs).toEqual([{ artifactDigest: "sha256:a", path: "x", render: { kustomize: {} } }]);
-    expect(b?.inputs).toEqual([{ problem: "path: cluster b has no cluster.values.tenant; set it on the Cluster" }]);
+    const plan = planned(group({ templates }));
+    const inputs = (values: Member["values"]) => inputsOf(plan, { cluster: "b", labels: {}, values });
+    expect(inputs({ tenant: "x" })).toEqual([{ artifactDigest: "sha256:a", path: "x", render: { kustomize: {} } }]);
+    const problem = "path: cluster b has no cluster.values.tenant; set it on the Cluster";
+    expect(inputs({})).toEqual([{ problem }]);
+  });
+});
+
+describe("members that are others", () => {
+  const member = (cluster: string, more: Partial<Member> = {}): Member => ({
+    cluster,
+    uid: cluster,
+    stage: "rest",
+    labels: {},
+    values: {},
+    since: 1,
+    ...more,
+  });
+  const ofLabel = planned(group({ templates: [{ name: "app", source: "app", path: "{{ cluster.labels.tier }}" }] }));
+  const nothing = { joined: [], left: [], relabelled: [], otherInputs: false };
+
+  test.each<[string, readonly Member[], readonly Member[], object]>([
+    ["none", [member("a")], [member("a")], nothing],
+    ["one that joins", [member("a")], [member("a"), member("b")], { ...nothing, joined: ["b"] }],
+    ["one that leaves", [member("a"), member("b")], [member("a")], { ...nothing, left: ["b"] }],
+    ["one that moves up", [member("a")], [member("a", { stage: "canary" })], { ...nothing, relabelled: ["a"] }],
+    ["one that moves down", [member("a", { stage: "canary" })], [member("a")], { ...nothing, relabelled: ["a"] }],
+    [
+      "one that is registered anew",
+      [member("a")],
+      [member("a", { uid: "another" })],
+      { ...nothing, joined: ["a"], left: ["a"] },
+    ],
+    [
+      "one whose label is none of the templates' concern",
+      [member("a")],
+      [member("a", { labels: { team: "x" } })],
+      nothing,
+    ],
+    [
+      "one whose label is what it is rendered from",
+      [member("a", { labels: { tier: "x" } })],
+      [member("a", { labels: { tier: "y" } })],
+      { ...nothing, otherInputs: true },
+    ],
+    [
+      "one that moves to another stage with another label",
+      [member("a", { labels: { tier: "x" } })],
+      [member("a", { labels: { tier: "y" }, stage: "canary" })],
+      { ...nothing, relabelled: ["a"] },
+    ],
+    [
+      "one that a list made anew from its Syncs names, of which nothing else is known",
+      [member("a", { uid: "", stage: "" })],
+      [member("a", { labels: { tier: "y" } })],
+      nothing,
+    ],
+  ])("%s", (_name, before, found, changes) => {
+    const { members, ...others } = memberChanges(before, found, ofLabel);
+    expect(others).toEqual(changes);
+    expect(members.map(({ cluster }) => cluster)).toEqual(found.map(({ cluster }) => cluster));
   });
 
-  test("hash the same until a cluster comes, goes, is another one, or gets something else", () => {
-    const hash = (clusters: readonly FleetRow[], of = row) =>
-      membershipHash(membersOf(relationOf(of), planned(of), clusters));
-    const same = hash(fleet);
-    expect(hash(fleet.toReversed())).toBe(same);
-    expect(hash(fleet.map((one) => (one.name === "z" ? clusterRow("z", { team: "x" }) : one)))).toBe(same);
-    expect(hash(fleet.slice(1))).not.toBe(same);
-    expect(hash([...fleet, clusterRow("new")])).not.toBe(same);
-    expect(hash(fleet.map((one) => (one.name === "z" ? clusterRow("z", {}, { uid: "another" }) : one)))).not.toBe(same);
-    expect(hash(fleet, group({ templates: [{ name: "app", source: "app", path: "x" }] }))).not.toBe(same);
+  test("keep since when they are where they are, and those that came have it from now", () => {
+    const found = [member("a"), member("b", { stage: "canary" }), member("c"), member("d", { uid: "another" })];
+    const now = found.map((one) => ({ ...one, since: 5 }));
+    const { members } = memberChanges([member("a"), member("b"), member("d")], now, ofLabel);
+    expect(members.map(({ cluster, since }) => [cluster, since])).toEqual([
+      ["a", 1],
+      ["b", 5],
+      ["c", 5],
+      ["d", 5],
+    ]);
   });
+
+  test("have no other inputs before anything was planned", () => {
+    const [before, found] = [[member("a")], [member("a", { labels: { tier: "y" } })]];
+    expect(memberChanges(before, found, undefined).otherInputs).toBe(false);
+  });
+});
+
+test("a content is another one when its plan is, or an input of a member, or when rows were recovered", () => {
+  const plan = planned(group());
+  const same = identityOf(plan, { inputsVersion: 1, recovered: undefined });
+  expect(identityOf(planned(group(), sources(["app", "abc"])), { inputsVersion: 1, recovered: undefined })).toBe(same);
+  const others = [
+    identityOf(planned(group(), sources(["app", "bbb"])), { inputsVersion: 1, recovered: undefined }),
+    identityOf(plan, { inputsVersion: 2, recovered: undefined }),
+    identityOf(plan, { inputsVersion: 1, recovered: 4 }),
+  ];
+  expect(new Set([same, ...others]).size).toBe(4);
 });
 
 test("a rendering's input is what it is made from, and nothing else", () => {

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
+import { legKey, refOf } from "#shared/fleet/rollout/legs.ts";
+import { type StatusFacts, subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
 import type { SubjectState, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
-import { PlannerWorld } from "#test/support/planner-world.ts";
+import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { groupRow, leg, stage } from "#test/unit/cli/format/overview-fixture.ts";
+import { unitRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-21T09:00:00.000Z");
 const act = { by: "ana", at: "2026-11-21T08:30:00.000Z", number: 3 };
@@ -9,28 +12,31 @@ const asked = { number: 2, answered: false };
 const none = { selected: 0, ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
 const counts = { selected: 3, ready: 3, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
 
+const row = groupRow({ status: { conditions: [] } });
+/** Nothing was ever taken by a stage. */
+const nothing: StatusFacts = { now, unit: unitRow([]), legs: new Map() };
+/** Everything is on content 12. */
+const over = through(leg(12, "all", { phase: "Passed", counts: { Succeeded: 3 } }));
 /** Three clusters: one ready, one changing, one waiting. */
-async function world(): Promise<PlannerWorld> {
-  const made = new PlannerWorld();
-  for (const name of ["a", "b", "c"]) await made.addCluster(name, "all");
-  await made.setSource("aaa");
-  await made.setGroup({ maxConcurrent: 1 });
-  await made.plan();
-  await made.renderAll();
-  await made.plan();
-  await made.observe("a", "Ready");
-  await made.plan();
-  return made;
+const rolling = through(leg(12, "all", { counts: { Succeeded: 1, Assigned: 1, Waiting: 1 } }));
+
+/** One stage, with a leg that goes through it, or has passed. */
+function through(one: LegRow, members = one.size): StatusFacts {
+  return {
+    now,
+    unit: unitRow([unitStage(one, { members })]),
+    legs: new Map([[legKey(one), one]]),
+    revision: "main@sha1:aaa",
+  };
 }
 
 describe("the status of a subject", () => {
-  test("counts every selected cluster once while a rollout is open", async () => {
-    const made = await world();
-    const row = await made.group();
-    expect(subjectStatus(row, { now, rollout: made.newest() })).toEqual({
+  test("counts every selected cluster once while something is under way", () => {
+    expect(subjectStatus(row, rolling)).toEqual({
       observedGeneration: 1,
       revision: "main@sha1:aaa",
-      rollout: 1,
+      rollout: 12,
+      stages: [{ name: "all", moving: 12 }],
       state: "Rolling",
       clusters: { selected: 3, ready: 1, changing: 1, failed: 0, unreachable: 0, waiting: 1 },
       asOf: now.toISOString(),
@@ -46,66 +52,75 @@ describe("the status of a subject", () => {
     });
   });
 
-  test("counts clusters that the rollout does not move as ready", async () => {
-    const made = await world();
-    const rollout = { ...made.newest(), selected: 10 };
-    expect(subjectStatus(await made.group(), { now, rollout }).clusters).toMatchObject({ selected: 10, ready: 8 });
+  test("counts clusters that the leg does not move as ready", () => {
+    const more = through(leg(12, "all", { counts: { Succeeded: 1, Assigned: 1, Waiting: 1 } }), 10);
+    expect(subjectStatus(row, more).clusters).toMatchObject({ selected: 10, ready: 8 });
   });
 
-  test.each<[string, Parameters<typeof subjectStatus>[1], object, SubjectState, string]>([
-    ["nothing is left to do", { now, settled: counts }, {}, "Complete", "AllClustersReady"],
-    ["a cluster is not ready", { now, settled: { ...counts, ready: 2, failed: 1 } }, {}, "Degraded", "Degraded"],
-    ["a cluster changes", { now, settled: { ...counts, ready: 2, changing: 1 } }, {}, "Reconciling", "Reconciling"],
-    [
-      "one of those named is not registered",
-      { now, settled: counts, missing: ["x"] },
-      {},
-      "Degraded",
-      "ClusterNotFound",
-    ],
-    ["nothing matches", { now, settled: none }, {}, "NoClusters", "NoClusters"],
-    [
-      "nothing that is named is there",
-      { now, settled: none, missing: ["x"] },
-      {},
-      "ClusterNotFound",
-      "ClusterNotFound",
-    ],
-    ["nothing was ever rolled out", { now }, {}, "Waiting", "NothingRolledOut"],
-    ["a look was asked for", { now, settled: counts, reconcile: asked }, {}, "Reconciling", "Reconciling"],
+  test("counts of each stage what goes through it, else what passed it last, and the arrivals", () => {
+    const canary = leg(13, "canary", { phase: "Passed", counts: { Succeeded: 2, Failed: 1 } });
+    const early = leg(12, "early", { counts: { Assigned: 2, Unreachable: 1, Rendering: 2, Waiting: 1 } });
+    const facts: StatusFacts = {
+      now,
+      unit: unitRow([unitStage(canary), { ...unitStage(early), on: 11 }, stage("rest", { members: 10, on: 11 })], {
+        arrivals: { waiting: 2, changing: 1, failed: 1 },
+      }),
+      legs: new Map([canary, early].map((one) => [legKey(one), one])),
+    };
+    expect(subjectStatus(row, facts)).toMatchObject({
+      state: "Rolling",
+      rollout: 13,
+      stages: [
+        { name: "canary", on: 13 },
+        { name: "early", on: 11, moving: 12 },
+        { name: "rest", on: 11 },
+      ],
+      clusters: { selected: 19, changing: 3, failed: 2, unreachable: 1, waiting: 5, ready: 8 },
+    });
+  });
+
+  test.each<[string, Partial<StatusFacts["unit"]["arrivals"]>]>([
+    ["waits", { waiting: 1 }],
+    ["changes", { changing: 1 }],
+  ])("is under way while a cluster that came %s", (_what, arrivals) => {
+    const unit = { ...over.unit, arrivals: { ...over.unit.arrivals, ...arrivals } };
+    expect(subjectStatus(row, { ...over, unit, settled: counts }).state).toBe("Rolling");
+  });
+
+  test.each<[string, Partial<StatusFacts>, object, SubjectState, string]>([
+    ["nothing is left to do", { settled: counts }, {}, "Complete", "AllClustersReady"],
+    ["a cluster is not ready", { settled: { ...counts, ready: 2, failed: 1 } }, {}, "Degraded", "Degraded"],
+    ["a cluster changes", { settled: { ...counts, ready: 2, changing: 1 } }, {}, "Reconciling", "Reconciling"],
+    ["one of those named is not registered", { settled: counts, missing: ["x"] }, {}, "Degraded", "ClusterNotFound"],
+    ["nothing matches", { settled: none }, {}, "NoClusters", "NoClusters"],
+    ["nothing that is named is there", { settled: none, missing: ["x"] }, {}, "ClusterNotFound", "ClusterNotFound"],
+    ["nothing was ever rolled out", nothing, {}, "Waiting", "NothingRolledOut"],
+    ["a look was asked for", { settled: counts, reconcile: asked }, {}, "Reconciling", "Reconciling"],
     [
       "it was answered",
-      { now, settled: counts, reconcile: { ...asked, answered: true } },
+      { settled: counts, reconcile: { ...asked, answered: true } },
       {},
       "Complete",
       "AllClustersReady",
     ],
     [
       "a Source is missing",
-      { now, waiting: { ok: false, reason: "SourceNotFound", message: "no Source" } },
+      { waiting: { ok: false, reason: "SourceNotFound", message: "no Source" } },
       {},
       "Waiting",
       "SourceNotFound",
     ],
-    ["it is suspended", { now, settled: counts }, { suspended: act }, "Suspended", "Suspended"],
-    [
-      "it is being deleted",
-      { now, settled: counts },
-      { deletion: { ...act, cascade: "delete" } },
-      "Deleting",
-      "Deleting",
-    ],
+    ["it is suspended", { settled: counts }, { suspended: act }, "Suspended", "Suspended"],
+    ["it is being deleted", { settled: counts }, { deletion: { ...act, cascade: "delete" } }, "Deleting", "Deleting"],
     [
       "it is suspended while it is being deleted",
-      { now },
+      {},
       { suspended: act, deletion: { ...act, cascade: "delete" } },
       "Suspended",
       "Suspended",
     ],
-  ])("when %s", async (_name, facts, operations, state, reason) => {
-    const made = await world();
-    const row = { ...(await made.group()), operations, status: { conditions: [] } };
-    const status = subjectStatus(row, facts);
+  ])("when %s", (_name, facts, operations, state, reason) => {
+    const status = subjectStatus({ ...row, operations }, { ...over, ...facts });
     expect(status.state).toBe(state);
     expect(status.conditions).toMatchObject([
       { type: "Ready", reason, status: reason === "AllClustersReady" ? "True" : "False" },
@@ -113,66 +128,67 @@ describe("the status of a subject", () => {
     expect(status.observedOperation).toBe(Object.keys(operations).length === 0 ? undefined : 3);
   });
 
-  test("says why a rollout has halted, and for what it stalls", async () => {
-    const made = await world();
-    const row = await made.group();
-    const halted = { ...made.newest(), phase: "Halted" as const, message: "1 cluster failed" };
-    expect(subjectStatus(row, { now, rollout: halted })).toMatchObject({
-      state: "Halted",
-      conditions: [{ reason: "Halted", message: "1 cluster failed" }],
+  test.each<[LegRow["phase"], SubjectState]>([
+    ["Halted", "Halted"],
+    ["NothingVerified", "Stalled"],
+    ["TooManyUnreachable", "Stalled"],
+  ])("says why something stands still: %s", (phase, state) => {
+    const standing = through(leg(12, "all", { phase, message: "1 cluster failed", counts: { Failed: 1, Waiting: 2 } }));
+    expect(subjectStatus(row, standing)).toMatchObject({
+      state,
+      conditions: [{ status: "False", reason: state, message: "1 cluster failed" }],
     });
-    const stalled = { ...made.newest(), reason: "TooManyUnreachable" };
-    expect(subjectStatus(row, { now, rollout: stalled }).state).toBe("Stalled");
   });
 
-  test("keeps what it knew when it is told nothing new, and since when", async () => {
-    const made = await world();
+  test("says of several that stand still the worst, whatever else goes on", () => {
+    const legs = [
+      leg(14, "canary", { counts: { Assigned: 1 } }),
+      leg(13, "early", { phase: "NothingVerified", message: "no evidence", counts: { Unreachable: 1 } }),
+      leg(12, "rest", { phase: "Halted", message: "failed", counts: { Failed: 1 } }),
+    ];
+    const facts = {
+      now,
+      unit: unitRow(legs.map((one) => stage(one.stage, { members: 1, moving: refOf(one) }))),
+      legs: new Map(legs.map((one) => [legKey(one), one])),
+    };
+    expect(subjectStatus(row, facts)).toMatchObject({ state: "Halted", conditions: [{ message: "failed" }] });
+  });
+
+  test("keeps what it knew when it is told nothing new, and since when", () => {
     const since = "2026-11-20T00:00:00.000Z";
     const before: SubjectStatus = {
       revision: "r",
-      rollout: 7,
       clusters: counts,
       conditions: [{ type: "Ready", status: "True", reason: "AllClustersReady", message: "", since }],
     };
-    const row = { ...(await made.group()), status: before };
-    expect(subjectStatus(row, { now, settled: counts })).toMatchObject({
+    const known = { ...row, status: before };
+    expect(subjectStatus(known, { ...nothing, settled: counts })).toMatchObject({
       revision: "r",
-      rollout: 7,
       clusters: counts,
       conditions: [{ since }],
     });
-    const worse = subjectStatus(row, { now, settled: { ...counts, ready: 0 } });
+    const worse = subjectStatus(known, { ...nothing, settled: { ...counts, ready: 0 } });
     expect(worse.conditions).toMatchObject([{ status: "False", since: now.toISOString() }]);
   });
 });
 
 describe("what is said of", () => {
-  const parked = (...names: readonly string[]) => names.map((cluster, order) => ({ order, cluster }));
-  const group = { selector: { matchLabels: { ring: "canary" } } };
-
-  test("a rollout that is over is not that all is well: it names those it moved", async () => {
-    const made = await world();
-    const rollout = { ...made.newest(), phase: "Complete" as const };
-    expect(subjectStatus(await made.group(), { now, rollout })).toMatchObject({
-      state: "Rolling",
-      conditions: [{ status: "False" }],
-    });
+  test("a leg that has passed is not that all is well: it names those it moved", () => {
+    expect(subjectStatus(row, over)).toMatchObject({ conditions: [{ status: "False" }] });
+    expect(subjectStatus(row, over).state).not.toBe("Complete");
   });
 
-  test("an empty selection names it", async () => {
-    const made = await world();
-    await made.setGroup({}, undefined, group);
-    const { conditions } = subjectStatus(await made.group(), { now, settled: none });
+  test("an empty selection names it", () => {
+    const clusters = { selector: { matchLabels: { ring: "canary" } } };
+    const { conditions } = subjectStatus({ ...row, spec: { ...row.spec, clusters } }, { ...over, settled: none });
     expect(conditions[0]?.message).toBe(
       "no registered cluster matches ring=canary; nothing is rolled out until one does",
     );
   });
 
-  test("clusters that are not registered names them", async () => {
-    const made = await world();
-    const row = await made.group();
+  test("clusters that are not registered names them", () => {
     const message = (missing: readonly string[], settled = none) =>
-      subjectStatus(row, { now, settled, missing }).conditions[0]?.message;
+      subjectStatus(row, { ...over, settled, missing }).conditions[0]?.message;
     expect(message(["x"])).toBe("cluster x is not registered; nothing is rolled out until it is");
     expect(message(["x", "y"])).toBe("clusters x, y are not registered; nothing is rolled out until one is");
     expect(message(["d", "e", "f", "g"], counts)).toBe(
@@ -180,11 +196,11 @@ describe("what is said of", () => {
     );
   });
 
-  test("a deletion that waits names for whom, and how to go on without", async () => {
-    const made = await world();
-    const row = { ...(await made.group()), operations: { deletion: { ...act, cascade: "delete" as const } } };
-    const rollout = { ...made.newest(), parked: parked("b", "c") };
-    expect(subjectStatus(row, { now, rollout })).toMatchObject({
+  const deleting = { ...row, operations: { deletion: { ...act, cascade: "delete" as const } } };
+
+  test("a deletion that waits names for whom, and how to go on without", () => {
+    const away = leg(12, "all", { counts: { Succeeded: 1, Unreachable: 2 }, away: ["b", "c"] });
+    expect(subjectStatus(deleting, through(away))).toMatchObject({
       state: "Deleting",
       conditions: [
         {
@@ -195,16 +211,30 @@ describe("what is said of", () => {
     });
   });
 
-  test("a reconcile that was answered is remembered", async () => {
-    const made = await world();
-    const answered = subjectStatus(await made.group(), {
-      now,
+  test("a deletion that failed says what to do", () => {
+    const halted = leg(12, "all", {
+      phase: "Halted",
+      reason: "DeletionFailed",
+      message: "1 cluster failed",
+      counts: { Failed: 1 },
+    });
+    const [condition] = subjectStatus(deleting, through(halted)).conditions;
+    expect(condition).toMatchObject({ reason: "DeletionFailed" });
+    expect(condition?.message).toBe(
+      "1 cluster failed; mend that and reconcile, or delete it with --cascade=orphan to leave its objects where they are",
+    );
+  });
+
+  test("a reconcile that was answered is remembered", () => {
+    const answered = subjectStatus(row, {
+      ...over,
       settled: counts,
       reconcile: { number: 4, answered: true },
     });
     expect(answered.reconciled).toBe(4);
-    const row = { ...(await made.group()), status: answered };
-    expect(subjectStatus(row, { now, settled: counts }).reconciled).toBe(4);
-    expect(subjectStatus(row, { now, settled: counts, reconcile: { number: 5, answered: false } }).reconciled).toBe(4);
+    const known = { ...row, status: answered };
+    expect(subjectStatus(known, { ...over, settled: counts }).reconciled).toBe(4);
+    const reconcile = { number: 5, answered: false };
+    expect(subjectStatus(known, { ...over, settled: counts, reconcile }).reconciled).toBe(4);
   });
 });

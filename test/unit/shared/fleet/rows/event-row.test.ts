@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { rolloutEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
+import { legEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
+import type { LegPhase, LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
-import { PlannerWorld } from "#test/support/planner-world.ts";
 import { type observedOf, syncRowOf } from "#test/support/sync-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
@@ -101,39 +101,40 @@ describe("what a Sync tells of", () => {
   });
 });
 
-test("a rollout tells of its newest transitions, each once", async () => {
-  const world = new PlannerWorld();
-  await world.addCluster("a", "all");
-  await world.setSource("aaa");
-  await world.setGroup({});
-  await world.plan();
-  await world.renderAll("no kind");
-  await world.plan();
-  const rollout = world.newest();
-  const events = rolloutEvents(rollout);
-  expect(events.map((event) => [event.severity, event.reason])).toEqual([
-    ["info", "RolloutSealed"],
-    ["info", "RolloutRunning"],
-    ["error", "RolloutHalted"],
-  ]);
-  expect(events.at(-1)?.message).toBe("web-1: 1 cluster failed in stage all: a: RenderFailed: no kind");
-  expect(new Set(events.map(keyText)).size).toBe(3);
-  expect(rolloutEvents({ ...rollout, version: 99 }).map(keyText)).toEqual(events.map(keyText));
-});
+describe("what a content in a stage tells of", () => {
+  const leg = (transitions: LegRow["transitions"]): LegRow =>
+    ({ subject: { namespace: "shop", kind: "SyncGroup", name: "web" }, ...ref, transitions }) as LegRow;
+  const ref = { content: 4, stage: "canary", seal: 1 };
+  const transition = (phase: LegPhase, message: string) => ({ at, phase, reason: "Now", message });
+  const way = [transition("Moving", "begins"), transition("Halted", "1 cluster failed")];
 
-test("of a long rollout the three newest transitions are told", async () => {
-  const world = new PlannerWorld();
-  await world.addCluster("a", "all");
-  await world.setSource("aaa");
-  await world.setGroup({});
-  await world.plan();
-  const rollout = world.newest();
-  const transitions = ["1", "2", "3", "4"].map((message) => ({
-    at,
-    phase: "Running" as const,
-    reason: "Now",
-    message,
-  }));
-  const events = rolloutEvents({ ...rollout, transitions });
-  expect(events.map(({ message }) => message)).toEqual(["web-1: 2", "web-1: 3", "web-1: 4"]);
+  test("is its newest transitions, each once", () => {
+    const events = legEvents(leg(way));
+    expect(events.map(({ severity, reason, message, rollout }) => [severity, reason, message, rollout])).toEqual([
+      ["info", "RolloutMoving", "web-4: begins", 4],
+      ["error", "RolloutHalted", "web-4: 1 cluster failed", 4],
+    ]);
+    expect(legEvents({ ...leg(way), version: 99 }).map(keyText)).toEqual(events.map(keyText));
+  });
+
+  test("is another event for another stage, and when it was sealed anew", () => {
+    const legs = [leg(way), { ...leg(way), stage: "rest" }, { ...leg(way), seal: 2 }];
+    expect(new Set(legs.flatMap(legEvents).map(keyText)).size).toBe(6);
+  });
+
+  test("is of a long one the three newest", () => {
+    const events = legEvents(leg(["1", "2", "3", "4"].map((message) => transition("Moving", message))));
+    expect(events.map(({ message }) => message)).toEqual(["web-4: 2", "web-4: 3", "web-4: 4"]);
+  });
+
+  test.each<[LegPhase, string]>([
+    ["Moving", "info"],
+    ["Passed", "info"],
+    ["Superseded", "info"],
+    ["Halted", "error"],
+    ["NothingVerified", "error"],
+    ["TooManyUnreachable", "error"],
+  ])("that is %s is %s", (phase, severity) => {
+    expect(legEvents(leg([transition(phase, "")]))).toMatchObject([{ severity }]);
+  });
 });

@@ -14,6 +14,7 @@ import { keyText, type RowKey, type RowRange } from "#shared/fleet/rows/row.ts";
 const group: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
 const sync: Subject = { namespace: "shop", kind: "Sync", name: "tool" };
 const source = { namespace: "shop", name: "app" };
+const leg = { content: 17, stage: "canary", seal: 2 };
 const at = "2026-11-21T08:00:00.000Z";
 
 /** As docs/architecture.md has them: whoever reads a table by hand, or restores one, finds rows by these. */
@@ -27,9 +28,13 @@ test.each<[RowKey, string]>([
   [keys.sourceEntry(source), "SOURCES|shop#app"],
   [keys.uses(source, sync), "USES#shop#app|Sync#tool"],
   [keys.repository("git.example.com/app", source), "REPO#git.example.com/app|shop#app"],
-  [keys.head(group), "ROLL#shop#SyncGroup#web|HEAD"],
-  [keys.rollout(group, 17), "ROLL#shop#SyncGroup#web|00000017"],
-  [keys.target(sync, 17, { order: 4, cluster: "c1" }), "ROLL#shop#Sync#tool|00000017#T#000004#c1"],
+  [keys.fleetVersion(7), "FLEETVERSION|07"],
+  [keys.unit(group), "ROLL#shop#SyncGroup#web|UNIT"],
+  [keys.content(group, 17), "ROLL#shop#SyncGroup#web|CONTENT#00000017"],
+  [keys.leg(group, leg), "ROLL#shop#SyncGroup#web|LEG#00000017#canary#0002"],
+  [keys.slot(group, "c1"), "ROLL#shop#SyncGroup#web|SLOT#c1"],
+  [keys.target(sync, leg, "c1"), "ROLL#shop#Sync#tool|TARGET#00000017#canary#0002#c1"],
+  [keys.arrival(sync, "waiting", "c1"), "ROLL#shop#Sync#tool|ARRIVAL#waiting#c1"],
   [keys.rendering("sha256:aa"), "REND#sha256:aa|META"],
   [keys.revision(source, at, "sha256:aa"), `REV#shop#app|${at}#sha256:aa`],
   [keys.event(sync, at, "0a1b"), `EVT#shop#Sync#tool|${at}#0a1b`],
@@ -78,13 +83,21 @@ describe.each(["app", ...hostile])("with the name %s", (name) => {
     ...subjects.flatMap((subject) => [
       ["subject", keys.subject(subject), subject, keys.subject.parse] as const,
       ["uses", keys.uses(named, subject), { source: named, subject }, keys.uses.parse] as const,
-      ["head", keys.head(subject), subject, keys.head.parse] as const,
-      ["rollout", keys.rollout(subject, 17), { subject, number: 17 }, keys.rollout.parse] as const,
+      ["unit", keys.unit(subject), subject, keys.unit.parse] as const,
+      ["content", keys.content(subject, 17), { subject, number: 17 }, keys.content.parse] as const,
       [
-        "target",
-        keys.target(subject, 17, { order: 4, cluster: name }),
-        { subject, number: 17, order: 4, cluster: name },
-        keys.target.parse,
+        "leg",
+        keys.leg(subject, { ...leg, stage: name }),
+        { subject, leg: { ...leg, stage: name } },
+        keys.leg.parse,
+      ] as const,
+      ["slot", keys.slot(subject, name), { subject, cluster: name }, keys.slot.parse] as const,
+      ["target", keys.target(subject, leg, name), { subject, leg, cluster: name }, keys.target.parse] as const,
+      [
+        "arrival",
+        keys.arrival(subject, "failed", name),
+        { subject, state: "failed", cluster: name },
+        keys.arrival.parse,
       ] as const,
       ["event", keys.event(subject, at, name), { ...subject, at, id: name }, keys.event.parse] as const,
     ]),
@@ -109,19 +122,20 @@ test.each<[string, RowKey]>([
   ["a Sync's namespace", keys.sync("c1", "a#b", "c")],
   ["a Sync's name", keys.sync("c1", "a", "b#c")],
   ["a cluster", keys.sync("c#1", "a", "b")],
-  ["a target's cluster", keys.target(sync, 1, { order: 1, cluster: "a#b" })],
+  ["a target's cluster", keys.target(sync, leg, "a#b")],
+  ["a slot's cluster", keys.slot(sync, "a#b")],
+  ["a leg's stage", keys.leg(sync, { ...leg, stage: "a#b" })],
 ])("%s with a # is not read at all", (_what, key) => {
-  const parsers = [keys.object, keys.sync, keys.target, keys.rollout, keys.head, keys.cluster].map(
-    ({ parse }) => parse,
-  );
+  const kinds = [keys.object, keys.sync, keys.target, keys.leg, keys.slot, keys.arrival, keys.unit, keys.cluster];
+  const parsers = kinds.map(({ parse }) => parse);
   expect(parsers.map((parse) => parse(key))).toEqual(parsers.map(() => undefined));
 });
 
 test.each<[string, RowKey, (key: RowKey) => unknown]>([
-  ["a rollout without a number", { ...keys.head(group), sk: "-1" }, keys.rollout.parse],
-  ["a target without an order", { ...keys.head(group), sk: "00000017#T#x#c1" }, keys.target.parse],
-  ["a target without a number", { ...keys.head(group), sk: "x#T#000001#c1" }, keys.target.parse],
-  ["a rollout of no subject", { pk: "ROLL#shop#Source#app", sk: "00000017" }, keys.rollout.parse],
+  ["a content without a number", { ...keys.unit(group), sk: "CONTENT#-1" }, keys.content.parse],
+  ["a leg without a seal", { ...keys.unit(group), sk: "LEG#00000017#canary#x" }, keys.leg.parse],
+  ["a target without a number", { ...keys.unit(group), sk: "TARGET#x#canary#0002#c1" }, keys.target.parse],
+  ["a unit of no subject", { pk: "ROLL#shop#Source#app", sk: "UNIT" }, keys.unit.parse],
   ["an entry of no subject", { pk: "SUBJECTS", sk: "shop#Source#app" }, keys.subject.parse],
   ["a use by no subject", { pk: "USES#shop#app", sk: "Source#app" }, keys.uses.parse],
   ["an object of no kind", { pk: "NS#shop#Cluster", sk: "c1" }, keys.object.parse],
@@ -151,9 +165,13 @@ test.each<[RowKey, string | undefined]>([
   [keys.sourceEntry(source), "Directory"],
   [keys.uses(source, sync), "Directory"],
   [keys.repository("git.example.com/app", source), "Directory"],
-  [keys.head(group), "Head"],
-  [keys.rollout(group, 17), "Rollout"],
-  [keys.target(sync, 17, { order: 4, cluster: "c1" }), "Target"],
+  [keys.fleetVersion(7), "FleetVersion"],
+  [keys.unit(group), "Unit"],
+  [keys.content(group, 17), "Content"],
+  [keys.leg(group, leg), "Leg"],
+  [keys.slot(group, "c1"), "Slot"],
+  [keys.target(sync, leg, "c1"), "Target"],
+  [keys.arrival(sync, "failed", "c1"), "Arrival"],
   [keys.rendering("sha256:aa"), "Rendering"],
   [keys.revision(source, at, "sha256:aa"), "Revision"],
   [keys.event(sync, at, "0a1b"), "Event"],
@@ -217,19 +235,34 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
     [keys.repository("git.example.com/app2", source)],
   ],
   [
-    "targets, every cluster of the last order too",
-    ranges.targets(group, 2, { from: 3, to: 11 }),
-    [[3, "a"] as const, [10, "a"] as const, [11, "zz-9"] as const].map(([order, cluster]) =>
-      keys.target(group, 2, { order, cluster }),
-    ),
+    "the legs of a content",
+    ranges.legs(group, 17),
+    [keys.leg(group, leg), keys.leg(group, { ...leg, stage: "a" }), keys.leg(group, { ...leg, seal: 1 })],
+    [keys.leg(group, { ...leg, content: 18 }), keys.content(group, 17), keys.target(group, leg, "a")],
+  ],
+  [
+    "slots",
+    ranges.slots(group),
+    [keys.slot(group, "a"), keys.slot(group, "zz-9")],
+    [keys.unit(group), keys.slot(sync, "a"), keys.arrival(group, "waiting", "a")],
+  ],
+  [
+    "targets of a leg",
+    ranges.targets(group, leg),
+    [keys.target(group, leg, "a"), keys.target(group, leg, "zz-9")],
     [
-      keys.target(group, 2, { order: 2, cluster: "zz-9" }),
-      keys.target(group, 2, { order: 12, cluster: "a" }),
-      keys.target(group, 1, { order: 5, cluster: "a" }),
-      keys.target(group, 3, { order: 5, cluster: "a" }),
-      keys.target(sync, 2, { order: 5, cluster: "a" }),
-      keys.rollout(group, 2),
+      keys.target(group, { ...leg, content: 1 }, "a"),
+      keys.target(group, { ...leg, stage: "canary-2" }, "a"),
+      keys.target(group, { ...leg, seal: 1 }, "a"),
+      keys.target(sync, leg, "a"),
+      keys.leg(group, leg),
     ],
+  ],
+  [
+    "arrivals in one state",
+    ranges.arrivals(group, "waiting"),
+    [keys.arrival(group, "waiting", "a")],
+    [keys.arrival(group, "failed", "a"), keys.arrival(sync, "waiting", "a")],
   ],
   ["events", ranges.events(sync), [keys.event(sync, at, "1")], [keys.event({ ...sync, name: "tool2" }, at, "1")]],
 ])(
@@ -250,6 +283,7 @@ test("partitions are granted by the names in them", () => {
     clusters: "CL#*",
     brake: "BRAKE",
     fleet: "FLEET",
+    fleetVersion: "FLEETVERSION",
     subjectEntries: "SUBJECTS",
     sourceEntries: "SOURCES",
     uses: "USES#*",

@@ -2,14 +2,11 @@ import { describe, expect, test } from "vitest";
 import {
   type Act,
   type ClusterRow,
-  givesTurns,
   identityOf,
   incarnationOf,
   isUnplanned,
   newestAct,
   type Operations,
-  type SubjectRow,
-  type SubjectState,
 } from "#shared/fleet/rows/object-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
@@ -34,28 +31,6 @@ describe("a Cluster's identity", () => {
   ])("as the planner knows it %s", (_name, operations, expected) => {
     expect(incarnationOf({ uid: "u", operations })).toBe(expected);
   });
-});
-
-test.each<[SubjectState | undefined, boolean]>([
-  [undefined, false],
-  ["Complete", false],
-  ["Degraded", false],
-  ["Reconciling", false],
-  ["NoClusters", false],
-  ["ClusterNotFound", false],
-  ["Rolling", true],
-  ["Waiting", false],
-  ["Halted", true],
-  ["Suspended", false],
-  ["Stalled", true],
-  ["Deleting", true],
-])("a subject that is %s gives turns: %s", (state, expected) => {
-  const status = state === undefined ? { conditions: [] } : { state, conditions: [] };
-  expect(givesTurns({ status } as unknown as SubjectRow)).toBe(expected);
-});
-
-test("no subject gives no turns", () => {
-  expect(givesTurns(undefined)).toBe(false);
 });
 
 describe("the newest act", () => {

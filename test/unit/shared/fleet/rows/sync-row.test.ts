@@ -3,13 +3,11 @@ import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import {
   isAsked,
+  isAway,
   isDenied,
   isInspectionDue,
   isOfAnother,
   isOutstanding,
-  isParked,
-  isParkedDeletion,
-  nextWork,
   orphaning,
   type Phase,
 } from "#shared/fleet/rows/sync-row.ts";
@@ -20,77 +18,6 @@ const row = (more: Parameters<typeof observedOf>[0] | undefined, desired = desir
   uid: "u",
   desired,
   ...(more === undefined ? {} : { observed: observedOf({ attempt: 2, at, ...more }) }),
-});
-
-describe("a worker's next look", () => {
-  test.each<{
-    readonly name: string;
-    readonly row: Parameters<typeof nextWork>[0];
-    readonly expected: string | undefined;
-  }>([
-    { name: "at a new assignment is at once", row: row(undefined), expected: desiredOf({}).assignedAt },
-    { name: "at one whose observation is older, too", row: row({ attempt: 1 }), expected: desiredOf({}).assignedAt },
-    {
-      name: "at what is forgotten is never",
-      row: row({}, desiredOf({ attempt: 2, action: "orphan" })),
-      expected: undefined,
-    },
-    { name: "at what is gone is never", row: row({ phase: "Gone" }), expected: undefined },
-    { name: "at one that answers again waits for the planner", row: row({ phase: "Reachable" }), expected: undefined },
-    {
-      name: "at a deletion that may go on is when it said, for there may be no rollout to give it a turn",
-      row: row({ phase: "Reachable", nextAt: later(at, 5) }, desiredOf({ attempt: 2, action: "delete" })),
-      expected: later(at, 5),
-    },
-    {
-      name: "at what is moving is when it said",
-      row: row({ phase: "Verifying", nextAt: later(at, 4) }),
-      expected: later(at, 4),
-    },
-    {
-      name: "at what somebody asked for is at once",
-      row: { ...row({ phase: "Ready" }), reconcile: 2 },
-      expected: desiredOf({}).assignedAt,
-    },
-    {
-      name: "at what was asked for is never put off by what it said before",
-      row: { ...row({ phase: "Verifying", nextAt: later(at, 4), handledReconcile: 1 }), reconcile: 2 },
-      expected: desiredOf({}).assignedAt,
-    },
-    {
-      name: "at what was asked for and is done, is after its interval",
-      row: {
-        ...row({ phase: "Ready", handledReconcile: 2 }, desiredOf({ attempt: 2, apply: applyOptions.parse({}) })),
-        reconcile: 2,
-      },
-      expected: "within 5% of 600 seconds",
-    },
-    {
-      name: "at a settled one is after its interval",
-      row: row({ phase: "Failed" }, desiredOf({ attempt: 2, apply: applyOptions.parse({ interval: "1h" }) })),
-      expected: "within 5% of 3600 seconds",
-    },
-  ])("$name", ({ row, expected }) => {
-    const next = nextWork(row);
-    const interval = /within 5% of (\d+)/.exec(expected ?? "");
-    if (interval === null) {
-      expect(next).toBe(expected);
-      return;
-    }
-    const seconds = Number(interval[1]);
-    expect(next).toBeDefined();
-    expect(next && next >= later(at, seconds * 0.95) && next <= later(at, seconds * 1.05)).toBe(true);
-  });
-
-  test("is spread: Syncs that were looked at together are not looked at together again", () => {
-    const looks = Array.from({ length: 50 }, (_, index) => nextWork({ ...row({ phase: "Ready" }), uid: `u${index}` }));
-    expect(new Set(looks).size).toBeGreaterThan(40);
-    const again = Array.from({ length: 50 }, (_, index) => {
-      const looked = later(at, index);
-      return Date.parse(nextWork(row({ phase: "Ready", at: looked })) ?? "") - Date.parse(looked);
-    });
-    expect(new Set(again).size).toBeGreaterThan(40);
-  });
 });
 
 describe("drift is looked for while an object is not ready", () => {
@@ -193,14 +120,12 @@ test.each<[Phase, boolean]>([
   ["Reachable", true],
   ["Gone", false],
 ])("a Sync that is %s waits for its turn: %s", (phase, parked) => {
-  expect(isParked(row({ phase }))).toBe(parked);
-  expect(isParked(row({ phase, attempt: 1 }))).toBe(false);
-  expect(isParkedDeletion(row({ phase }, desiredOf({ attempt: 2, action: "delete" })))).toBe(parked);
-  expect(isParkedDeletion(row({ phase }))).toBe(false);
+  expect(isAway(row({ phase }))).toBe(parked);
+  expect(isAway(row({ phase, attempt: 1 }))).toBe(false);
 });
 
 test("a Sync that nobody has seen waits for nobody's turn", () => {
-  expect(isParked(row(undefined))).toBe(false);
+  expect(isAway(row(undefined))).toBe(false);
 });
 
 test.each<[string, string | undefined, string | undefined, boolean]>([

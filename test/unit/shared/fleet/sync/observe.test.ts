@@ -48,6 +48,37 @@ describe("what is written about a look", () => {
     expect(seen({ attempt: 1, deniedAt: at }, finding("Applying"), 9)).not.toHaveProperty("deniedAt");
   });
 
+  describe("of progress", () => {
+    const objects = (ready: number) => ({ total: 9, ready, failed: 0, foreign: 0 });
+    const progress = { at, applied: 4, ready: 2 };
+
+    test.each<[string, Partial<Finding>, Observed["progress"]]>([
+      ["more that was applied counts", { done: 5 }, { at: later(at, 9), applied: 5, ready: 2 }],
+      ["more that is ready counts", { objects: objects(3) }, { at: later(at, 9), applied: 4, ready: 3 }],
+      ["as much as before does not", { done: 4, objects: objects(2) }, progress],
+      ["what was lost and comes back does not", { done: 1, objects: objects(2) }, progress],
+      ["a look that counted nothing does not", {}, progress],
+    ])("%s", (_name, found, expected) => {
+      expect(seen({ progress }, finding("Applying", found), 9).progress).toEqual(expected);
+    });
+
+    test("an attempt begins with none", () => {
+      expect(seen(undefined, finding("Applying"))).not.toHaveProperty("progress");
+      expect(seen(undefined, finding("Applying", { done: 1 })).progress).toEqual({ at, applied: 1, ready: 0 });
+      expect(seen({ attempt: 1, progress }, finding("Applying"), 9)).not.toHaveProperty("progress");
+      const anew = seen({ attempt: 1, progress }, finding("Verifying", { done: 1, objects: objects(1) }), 9);
+      expect(anew.progress).toEqual({ at: later(at, 9), applied: 1, ready: 1 });
+    });
+  });
+
+  test("remembers that the attempt was ready once", () => {
+    expect(seen(undefined, finding("Verifying"))).not.toHaveProperty("readyAt");
+    expect(seen(undefined, finding("Ready"))).toHaveProperty("readyAt", at);
+    expect(seen({ readyAt: at }, finding("Ready"), 9)).toHaveProperty("readyAt", at);
+    expect(seen({ readyAt: at }, finding("Unreachable"), 9)).toHaveProperty("readyAt", at);
+    expect(seen({ attempt: 1, readyAt: at }, finding("Applying"), 9)).not.toHaveProperty("readyAt");
+  });
+
   test("begins anew with a new attempt, keeps what the cluster holds, and counts nothing of it", () => {
     const applied = { renderDigest: "sha256:old", revision: "r", attempt: 1, at };
     const objects = { total: 4, ready: 3, failed: 0, foreign: 1 };
@@ -148,12 +179,6 @@ test("when drift was looked for is kept while the attempt is", () => {
   expect(inspected.inspectedAt).toBe(at);
   expect(seen(inspected, finding("Verifying"), 9).inspectedAt).toBe(at);
   expect(seen({ ...inspected, attempt: 1 }, finding("Applying"), 9)).not.toHaveProperty("inspectedAt");
-});
-
-test("a deletion that may go on is looked at again, though its cluster waits for a turn", () => {
-  const deleting = { ...desired, action: "delete" as const };
-  const seen = observe({ desired: deleting }, finding("Reachable"), { now: new Date(at), fence: 1 });
-  expect(seen.nextAt).toBe(later(at, 5));
 });
 
 describe("its conditions", () => {

@@ -1,0 +1,47 @@
+import { ChangeMessageVisibilityBatchCommand, type SQSClient } from "@aws-sdk/client-sqs";
+import { StarlingError } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
+import type { MessageReturns, UndoneMessage } from "#shared/ports.ts";
+
+/** SQS takes so many messages in one call. */
+const batch = 10;
+const firstSeconds = 2;
+const longestSeconds = 30;
+
+/** Soon, and ever later: what fails for long is not to be a dead letter before somebody can mend it. */
+export class SqsReturns implements MessageReturns {
+  readonly #client: SQSClient;
+  readonly #queueUrl: string;
+
+  constructor(client: SQSClient, queueUrl: string) {
+    this.#client = client;
+    this.#queueUrl = queueUrl;
+  }
+
+  /** @throws StarlingError when one of them stays hidden as long as its queue has it. */
+  async giveBack(messages: readonly UndoneMessage[]): Promise<void> {
+    for (const part of inParts(messages, batch)) {
+      const { Failed = [] } = await this.#client.send(
+        new ChangeMessageVisibilityBatchCommand({
+          QueueUrl: this.#queueUrl,
+          Entries: part.map(({ receiptHandle, receives }, index) => ({
+            Id: String(index),
+            ReceiptHandle: receiptHandle,
+            VisibilityTimeout: secondsAfter(receives),
+          })),
+        }),
+      );
+      const [first] = Failed;
+      if (first === undefined) continue;
+      const { Code = "Unknown", Message = "" } = first;
+      throw new StarlingError(`SQS did not give back ${Failed.length} messages: ${Code} ${Message}`, {
+        code: "ReturnRefused",
+        retry: "transient",
+      });
+    }
+  }
+}
+
+function secondsAfter(receives: number): number {
+  return Math.min(firstSeconds * 2 ** Math.max(0, Math.min(receives - 1, 10)), longestSeconds);
+}

@@ -1,0 +1,160 @@
+/** What a cluster is given, so that it comes to a content: pure, from its Syncs and what was rendered for it. */
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import { isAssigned, isUnchanged } from "#shared/fleet/rollout/judge.ts";
+import type { Relation } from "#shared/fleet/rollout/plan.ts";
+import { hashOf, later } from "#shared/fleet/rows/due.ts";
+import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
+import type { ContentRow, RenderingRow, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { RenderOptions } from "#shared/source/render-options.ts";
+
+export interface Assignment {
+  readonly cluster: string;
+  readonly name: string;
+  readonly desired: Assigned;
+}
+
+export interface RenderingRequest {
+  readonly input: string;
+  /** Name of the Source that has the artifact. */
+  readonly source: string;
+  readonly artifactDigest: string;
+  readonly path: string;
+  readonly render?: RenderOptions;
+}
+
+export type Rendered =
+  | { readonly kind: "ready"; readonly digests: readonly string[] }
+  /** Of the inputs, those whose rendering this subject has not asked for: it would not be told. */
+  | { readonly kind: "pending"; readonly unasked: readonly number[] }
+  /** `rests`: it may be rendered yet. */
+  | { readonly kind: "failed"; readonly reason: string };
+
+export interface RenderingClock {
+  readonly subject: Subject;
+  readonly now: Date;
+  readonly progressSeconds: number;
+  /** What rests since before is asked for once more. */
+  readonly retriedAt?: string | undefined;
+}
+
+/** How far the renderings of a target are: a renderer that began, and is not through in time, has failed. */
+export function renderingsOf(
+  inputs: readonly TargetInput[],
+  renderings: ReadonlyMap<string, RenderingRow>,
+  clock: RenderingClock,
+): Rendered {
+  const digests: string[] = [];
+  const unasked: number[] = [];
+  let isPending = false;
+  for (const [index, input] of inputs.entries()) {
+    if ("problem" in input) return { kind: "failed", reason: `RenderFailed: ${input.problem}` };
+    const row = renderings.get(input.digest);
+    const isAgain = row?.restsUntil !== undefined && row.requestedAt < (clock.retriedAt ?? "");
+    if (row?.state === "Failed" && !isAgain)
+      return { kind: "failed", reason: `RenderFailed: ${row.failure?.message ?? "no reason given"}` };
+    if (row?.state === "Done" && row.digest !== undefined) {
+      digests.push(row.digest);
+      continue;
+    }
+    if (row?.begunAt !== undefined && later(row.begunAt, clock.progressSeconds) <= clock.now.toISOString())
+      return { kind: "failed", reason: `RenderFailed: not rendered since ${row.begunAt}` };
+    isPending = true;
+    if (row?.state !== "Pending" || !waitsFor(row, clock.subject)) unasked.push(index);
+  }
+  return isPending ? { kind: "pending", unasked } : { kind: "ready", digests };
+}
+
+function waitsFor({ waiting = [] }: RenderingRow, { namespace, kind, name }: Subject): boolean {
+  return waiting.some((one) => one.namespace === namespace && one.kind === kind && one.name === name);
+}
+
+export interface Assigning {
+  readonly subject: Subject;
+  readonly cluster: string;
+  readonly content: ContentRow;
+  /** What the spec wants now: that is deleted by no content, however old. Undefined when the subject itself goes. */
+  readonly relation: Pick<Relation, "templates" | "rollout"> | undefined;
+  /** By template of the content, in its order. */
+  readonly inputs: readonly TargetInput[];
+  readonly digests: readonly string[];
+  /** Every Sync of the subject on the cluster. */
+  readonly syncs: readonly SyncRow[];
+  readonly now: Date;
+}
+
+/** The assignments that take a cluster to a content; none when it is there already. */
+export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
+  const { subject, cluster, content, relation, inputs, digests, syncs, now } = assigning;
+  const previous = (name: string) => syncs.find((sync) => sync.name === name);
+  const common = (name: string) => ({
+    attempt: (previous(name)?.desired.attempt ?? 0) + 1,
+    rollout: content.number,
+    assignedAt: now.toISOString(),
+    ...startOf(assigning, relation?.rollout.jitter ?? "0s"),
+  });
+  const assignments: Assignment[] = [];
+  for (const [index, template] of content.plan.templates.entries()) {
+    const name = syncName(subject, template.name);
+    const [renderDigest, input] = [digests[index], inputs[index]];
+    if (renderDigest === undefined || input === undefined)
+      throw new Error("a target was taken for rendered and is not");
+    if (isUnchanged(previous(name), { renderDigest, apply: template.apply })) continue;
+    const { revision, apply, source } = template;
+    const made = "problem" in input ? {} : { input: input.digest, source };
+    assignments.push({
+      cluster,
+      name,
+      desired: { action: "apply", revision, renderDigest, ...made, apply, ...common(name) },
+    });
+  }
+  for (const row of removalsOf(assigning)) {
+    const { revision, apply } = row.desired;
+    const desired: Assigned = { action: "delete", revision, apply, instead: insteadOf(row), ...common(row.name) };
+    assignments.push({ cluster, name: row.name, desired });
+  }
+  return assignments;
+}
+
+/** Its Syncs, less the content's, less what the spec wants now. */
+function removalsOf({ subject, content, relation, syncs }: Assigning): readonly SyncRow[] {
+  const templates = [...content.plan.templates, ...(relation?.templates ?? [])];
+  const kept = new Set(templates.map(({ name }) => syncName(subject, name)));
+  return syncs.filter(({ name, desired }) => !kept.has(name) && desired.action !== "orphan");
+}
+
+function insteadOf({ desired }: SyncRow): NonNullable<Assigned["instead"]> {
+  const { action, instead, revision, renderDigest, input, source, rollout } = desired;
+  if (action !== "apply" && instead !== undefined) return instead;
+  return {
+    revision,
+    rollout,
+    ...(renderDigest === undefined ? {} : { renderDigest }),
+    ...(input === undefined ? {} : { input }),
+    ...(source === undefined ? {} : { source }),
+  };
+}
+
+/** Spread over the time that the group gives to starts; the same cluster always at the same moment of it. */
+function startOf({ cluster, now }: Pick<Assigning, "cluster" | "now">, jitter: string): Pick<Assigned, "startAt"> {
+  const seconds = secondsOf(jitter);
+  return seconds === 0 ? {} : { startAt: later(now, (hashOf(cluster) % seconds) + 1) };
+}
+
+/** What a deletion that is no longer wanted gives way to: what was there before. */
+export function takenBack(row: SyncRow, now: Date): Assigned | undefined {
+  const { instead, attempt, apply } = row.desired;
+  if (row.desired.action !== "delete" || instead?.renderDigest === undefined) return undefined;
+  return { action: "apply", ...instead, attempt: attempt + 1, apply, assignedAt: now.toISOString() };
+}
+
+/** True when everything of a content was given to the cluster already, and nothing that it has not. */
+export function isGiven(assigning: Assigning): boolean {
+  const { subject, content, digests, syncs } = assigning;
+  if (removalsOf(assigning).some(({ desired }) => desired.action !== "delete")) return false;
+  return content.plan.templates.every(({ name, apply }, index) => {
+    const sync = syncs.find((one) => one.name === syncName(subject, name));
+    const renderDigest = digests[index];
+    return sync !== undefined && renderDigest !== undefined && isAssigned(sync, { renderDigest, apply });
+  });
+}

@@ -1,0 +1,85 @@
+/** What stages take next. */
+import { isStalled, isUnbegun, legKey } from "#shared/fleet/rollout/legs.ts";
+import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+
+export interface Feed {
+  /** Index of the stage. */
+  readonly stage: number;
+  /** Number of the content, or `newest` for the one that is wanted and has none yet. */
+  readonly content: number | "newest";
+}
+
+export interface Feeding {
+  readonly legs: ReadonlyMap<string, LegRow>;
+  /** Something is wanted that no stage has taken: the first stage may. */
+  readonly isNew: boolean;
+  readonly supersede: "pipeline" | "finish";
+  /** What is wanted is that nothing is left: it takes over from anything. */
+  readonly farewell: boolean;
+}
+
+/**
+ * The first stage that takes something: an idle one takes the newest content that the stage before it passed, the first
+ * one the newest that is wanted. A stage with a leg keeps it until it has passed; only one that is stalled, or that had
+ * assigned nothing when it was suspended, lets another in.
+ */
+export function nextFeed(unit: UnitRow, feeding: Feeding): Feed | undefined {
+  for (const [index, stage] of unit.stages.entries()) {
+    const leg = legOf(stage, feeding.legs);
+    const isFree = leg === undefined || letsIn(leg, unit) || feeding.farewell;
+    const before = unit.stages[index - 1];
+    if (before === undefined && feeding.isNew) {
+      const waits = feeding.supersede === "finish" && !feeding.farewell && isInFlight(unit, feeding.legs);
+      if (isFree && !waits) return { stage: index, content: "newest" };
+      continue;
+    }
+    // What the first one is behind was given to one before it that is gone.
+    const offered = (before === undefined ? unit.ledger[0]?.number : before.on) ?? 0;
+    if (feeding.farewell && (feeding.isNew || offered !== unit.last)) continue;
+    const has = Math.max(stage.on ?? 0, leg?.content ?? 0);
+    if (offered > has && isFree) return { stage: index, content: offered };
+  }
+  return undefined;
+}
+
+export function legOf({ moving }: UnitStage, legs: ReadonlyMap<string, LegRow>): LegRow | undefined {
+  return moving === undefined ? undefined : legs.get(legKey(moving));
+}
+
+function letsIn(leg: LegRow, { resumedAt = "" }: UnitRow): boolean {
+  return isStalled(leg) || (isUnbegun(leg) && leg.startedAt < resumedAt);
+}
+
+/** Whether a content is on its way that nothing keeps from arriving. */
+function isInFlight(unit: UnitRow, legs: ReadonlyMap<string, LegRow>): boolean {
+  return unit.stages.some((stage, index) => {
+    const leg = legOf(stage, legs);
+    if (leg !== undefined && !isStalled(leg)) return true;
+    return index > 0 && (unit.stages[index - 1]?.on ?? 0) > Math.max(stage.on ?? 0, leg?.content ?? 0);
+  });
+}
+
+/** True when every stage is on the newest content, and nothing goes through any. */
+export function isThrough(unit: UnitRow): boolean {
+  return unit.stages.every(({ on, moving }) => moving === undefined && on === unit.last);
+}
+
+/**
+ * The unit's stages under the names that the spec has now. They are known by name: a new one inherits what the one after
+ * it is on, the last one what the last one was, and what a removed one had under way ends.
+ * @param members - how many each has now, by name.
+ */
+export function stagesNamed(
+  before: readonly UnitStage[],
+  names: readonly string[],
+  members: ReadonlyMap<string, number>,
+): readonly UnitStage[] {
+  const known = new Map(before.map((stage) => [stage.name, stage]));
+  const stages: UnitStage[] = [];
+  for (const name of names.toReversed()) {
+    const { on } = stages[0] ?? before.at(-1) ?? {};
+    const fresh = { name, changing: 0, failedArrivals: 0, ...(on === undefined ? {} : { on }) };
+    stages.unshift({ ...(known.get(name) ?? fresh), members: members.get(name) ?? 0 });
+  }
+  return stages;
+}

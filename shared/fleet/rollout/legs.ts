@@ -1,0 +1,144 @@
+/** A content going through one stage: how far it is, whether it may go on, and when it has passed. Pure. */
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import {
+  type LegPhase,
+  type LegRef,
+  type LegRow,
+  stalledPhases,
+  type TargetState,
+  targetStates,
+} from "#shared/fleet/rows/rollout-rows.ts";
+
+/** Read live: changing it helps at once. */
+export type Pace = Pick<RolloutStrategy, "maxConcurrent" | "maxFailures" | "maxUnreachable">;
+
+export interface LegVerdict {
+  readonly phase: Exclude<LegPhase, "Superseded">;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A leg keeps so many transitions and failures in its row. */
+const keptTransitions = 20;
+export const keptFailures = 10;
+/** What one planner looks after at once. */
+const mostSlots = 500;
+
+export const noTargets = Object.fromEntries(targetStates.map((state) => [state, 0])) as Record<TargetState, number>;
+
+export function legKey({ content, stage, seal }: LegRef): string {
+  return `${content}#${stage}#${seal}`;
+}
+
+export function refOf({ content, stage, seal }: LegRef): LegRef {
+  return { content, stage, seal };
+}
+
+export function isSameLeg(a: LegRef | undefined, b: LegRef | undefined): boolean {
+  return a !== undefined && b !== undefined && legKey(a) === legKey(b);
+}
+
+export function isStalled({ phase }: Pick<LegRow, "phase">): boolean {
+  return stalledPhases.some((stalled) => stalled === phase);
+}
+
+/** Targets that were sealed and are not where they are to be for another reason than this content. */
+export function changedSize({ size, counts }: Pick<LegRow, "size" | "counts">): number {
+  return size - counts.Unchanged - counts.Skipped;
+}
+
+/** Failed targets that count. */
+export function failuresOf({ counts, preexistingFailures }: Pick<LegRow, "counts" | "preexistingFailures">): number {
+  return counts.Failed - preexistingFailures;
+}
+
+/** Targets that wait, for a slot or for whatever comes before that. */
+export function waitingOf({ counts }: Pick<LegRow, "counts">): number {
+  return counts.Waiting + counts.Rendering;
+}
+
+/** True when nothing was assigned for it yet. */
+export function isUnbegun({ counts }: Pick<LegRow, "counts">): boolean {
+  return counts.Assigned + counts.Succeeded + counts.Failed + counts.Unreachable === 0;
+}
+
+/** Clusters of the group that may be changing at once. */
+export function boundOf({ maxConcurrent }: Pace, members: number): number {
+  return Math.min(mostSlots, Math.max(1, resolveCount(maxConcurrent, members)));
+}
+
+/**
+ * Where a leg stands. Percentages are of what it changes; while not all of that is known, of what it may change.
+ * A deletion needs no evidence, and leaves nobody behind.
+ */
+export function verdictOf(leg: LegRow, pace: Pace, farewell = false): LegVerdict {
+  const changed = changedSize(leg);
+  const failures = failuresOf(leg);
+  const isOver = waitingOf(leg) + leg.counts.Assigned === 0;
+  const budget = farewell ? 0 : resolveCount(pace.maxFailures, changed);
+  if (failures > budget && (isOver || !farewell)) {
+    const word = failures === 1 ? "cluster" : "clusters";
+    const worst = leg.failures.at(-1);
+    const why = worst === undefined ? "" : `: ${worst.cluster}: ${worst.reason}`;
+    const message = `${failures} ${word} failed of ${changed} in stage ${leg.stage} (allows ${budget})${why}`;
+    return { phase: "Halted", reason: farewell ? "DeletionFailed" : "TooManyFailures", message };
+  }
+  if (!isOver) return { phase: "Moving", reason: "Moving", message: `stage ${leg.stage} goes on` };
+  const away = leg.counts.Unreachable;
+  const allowed = farewell ? 0 : resolveCount(pace.maxUnreachable, changed, "up");
+  if (away > allowed) {
+    const message = `${away} of ${changed} unreachable in stage ${leg.stage} (allows ${allowed})`;
+    return { phase: "TooManyUnreachable", reason: "TooManyUnreachable", message };
+  }
+  if (changed > 0 && leg.counts.Succeeded === 0 && !farewell)
+    return { phase: "NothingVerified", reason: "NothingVerified", message: nothingVerified(leg) };
+  return { phase: "Passed", reason: "Passed", message: passedText(leg) };
+}
+
+function nothingVerified({ stage, counts, preexistingFailures }: LegRow): string {
+  const parts = [
+    counts.Unreachable === 0 ? "" : `${counts.Unreachable} Unreachable`,
+    counts.Failed === 0 ? "" : `${counts.Failed} Failed`,
+    preexistingFailures === 0 ? "" : `${preexistingFailures} of them not ready before`,
+  ];
+  return `nothing verified in stage ${stage}: ${parts.filter((part) => part !== "").join(", ")}`;
+}
+
+function passedText({ size, stage, counts }: LegRow): string {
+  if (size === 0) return `stage ${stage} is empty: passed at once`;
+  const parts = (["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped"] as const)
+    .filter((state) => counts[state] > 0)
+    .map((state) => `${counts[state]} ${state.toLowerCase()}`);
+  return `stage ${stage} passed: ${parts.join(", ")}`;
+}
+
+/** The leg with another standing, told once. */
+export function withVerdict(leg: LegRow, verdict: Omit<LegVerdict, "phase"> & { phase: LegPhase }, at: string): LegRow {
+  const { phase, reason, message } = verdict;
+  if (leg.phase === phase && leg.reason === reason && (phase === "Moving" || leg.message === message)) return leg;
+  const isEnd = phase === "Passed" || phase === "Superseded";
+  return {
+    ...leg,
+    phase,
+    reason,
+    message,
+    ...(isEnd ? { endedAt: at } : {}),
+    transitions: [...leg.transitions, { at, phase, reason, message }].slice(-keptTransitions),
+  };
+}
+
+/** Another one took its place: what waited never gets a turn, and what is changing is counted by the other. */
+export function superseded(leg: LegRow, by: number, at: string): LegRow {
+  const { Waiting, Rendering, Assigned, Superseded } = leg.counts;
+  const counts = {
+    ...leg.counts,
+    Waiting: 0,
+    Rendering: 0,
+    Assigned: 0,
+    Superseded: Superseded + Waiting + Rendering + Assigned,
+  };
+  const message = by === leg.content ? "sealed anew" : `content ${by} took over`;
+  const ended = withVerdict({ ...leg, counts }, { phase: "Superseded", reason: "Newer", message }, at);
+  return { ...ended, rendering: [], aside: [], returned: [], unrendered: [], supersededBy: by };
+}

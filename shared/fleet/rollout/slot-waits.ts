@@ -1,0 +1,87 @@
+/** Who waits for a slot, and who has one and waits for the cluster's worker. */
+import { defined } from "#shared/base/defined.ts";
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import { boundOf, waitingOf } from "#shared/fleet/rollout/legs.ts";
+import { moversOf } from "#shared/fleet/rollout/movers.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { assignedIn, slotState } from "#shared/fleet/rollout/slot-state.ts";
+import { changingOf, membersOfAll, turnsOf } from "#shared/fleet/rollout/slots.ts";
+import { namesShown, namesText, type Wait, type WaitFacts } from "#shared/fleet/rollout/wait.ts";
+import { isInForce } from "#shared/fleet/rows/brake-row.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import { heldBy } from "#shared/fleet/rows/sync-row.ts";
+
+/** A worker that has not begun for so long is late; before that it is on its way. */
+const lateSeconds = 60;
+
+/** Those who would go on, and for whom there is no slot. */
+export function slotWaits(facts: WaitFacts): readonly Wait[] {
+  const { unit, legs, row, slots, syncs } = facts;
+  const { suspended, deletion } = row.operations;
+  if (suspended !== undefined || (facts.brake.ok && isAllFrozen(facts))) return [];
+  const { rollout } = relationOf(row);
+  const movers = moversOf({ unit, legs, rollout, isGoing: deletion !== undefined });
+  const [oldest] = slots;
+  const [used, bound] = [changingOf(unit), boundOf(rollout, membersOfAll(unit))];
+  return turnsOf(unit, movers, rollout).flatMap(({ mover, slots: given }): readonly Wait[] => {
+    if (given > 0) return [];
+    const { leg } = mover;
+    const own =
+      leg === undefined || mover.maxConcurrent === undefined
+        ? undefined
+        : Math.max(1, resolveCount(mover.maxConcurrent, leg.size));
+    const name = leg === undefined ? undefined : leg.stage;
+    const changing = unit.stages.find((stage) => stage.name === name)?.changing ?? 0;
+    const isOwn = own !== undefined && changing >= own && used < bound;
+    const held = isOwn
+      ? `${changing} of ${own} changing in ${name}`
+      : `${used} of ${bound} changing${used < bound ? ", and the last is kept for the first stage" : ""}`;
+    const who =
+      oldest === undefined ? "" : `, oldest ${oldest.cluster} ${slotState(oldest, syncs.get(oldest.cluster) ?? [])}`;
+    const count = leg === undefined ? unit.arrivals.waiting : waitingOf(leg);
+    return [
+      {
+        on: "slots",
+        ...defined({
+          stage: name,
+          content: leg?.content,
+          blocker: oldest?.cluster,
+          since: oldest?.since,
+          until: unit.deadline,
+        }),
+        clusters: { count, names: [] },
+        message: `${count} ${leg === undefined ? "that came " : ""}wait: ${held}${who}`,
+        clear: [{ verb: "pace", field: "maxConcurrent" }],
+      },
+    ];
+  });
+}
+
+function isAllFrozen({ brake, now }: WaitFacts): boolean {
+  return brake.ok && brake.brake.freezes.some((freeze) => freeze.clusters === undefined && isInForce(freeze, now));
+}
+
+/** Assigned for a while, and their workers have not begun: that counts against nothing, and ends when they do. */
+export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): readonly Wait[] {
+  if (row.operations.suspended !== undefined) return [];
+  const late = slots.filter((slot) => {
+    const given = assignedIn(slot, syncs.get(slot.cluster) ?? []);
+    if (slot.parking !== undefined || given.length === 0 || given.some((sync) => heldBy(sync) !== undefined))
+      return false;
+    const starts = [slot.since, ...given.flatMap(({ desired }) => desired.startAt ?? [])].sort().at(-1) ?? slot.since;
+    return slotState(slot, given) === "Assigned" && later(starts, lateSeconds) <= now.toISOString();
+  });
+  const [first] = late;
+  if (first === undefined) return [];
+  const busy = late.find(({ cluster }) => othersWork(leases.get(cluster), now) !== undefined);
+  const sync = busy === undefined ? undefined : othersWork(leases.get(busy.cluster), now);
+  const clusters = { count: late.length, names: late.slice(0, namesShown).map(({ cluster }) => cluster) };
+  const why = busy === undefined ? namesText(clusters) : `: ${busy.cluster} worked on by ${sync}`;
+  const message = `${late.length} assigned, not begun${why}`;
+  return [{ on: "worker", clusters, ...defined({ blocker: sync }), message, since: first.since, clear: [] }];
+}
+
+function othersWork(lease: LeaseRow | undefined, now: Date): string | undefined {
+  return lease?.owner !== undefined && (lease.leaseUntil ?? "") > now.toISOString() ? lease.begun?.sync : undefined;
+}

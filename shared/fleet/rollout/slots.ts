@@ -1,0 +1,64 @@
+/** Who gets slots: never more than the bound over all legs, one of them kept so that a cure never waits for the sick. */
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import { boundOf, type Pace } from "#shared/fleet/rollout/legs.ts";
+import type { LegRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** Whoever wants slots: a leg, or the arrivals. */
+export interface Mover {
+  /** Index of the leg's stage; undefined for the arrivals. */
+  readonly stage?: number;
+  readonly leg?: LegRow;
+  /** A stage's own bound. */
+  readonly maxConcurrent?: Pace["maxConcurrent"] | undefined;
+}
+
+export interface Turn {
+  readonly mover: Mover;
+  /** New slots that it may have; with none it may still go on in those that its clusters have. */
+  readonly slots: number;
+}
+
+export function changingOf(unit: Pick<UnitRow, "stages" | "arrivals">): number {
+  return unit.stages.reduce((sum, { changing }) => sum + changing, unit.arrivals.changing);
+}
+
+export function membersOfAll({ stages }: Pick<UnitRow, "stages">): number {
+  return stages.reduce((sum, { members }) => sum + members, 0);
+}
+
+/**
+ * Everybody's turn, beginning where the last one ended; each may have an even share of what is free. With a bound of two or
+ * more all but the first stage that has clusters leave one slot to it, which the earliest that has something to do and
+ * holds none may have meanwhile; with one, the earliest comes first.
+ */
+export function turnsOf(unit: UnitRow, movers: readonly Mover[], pace: Pace): readonly Turn[] {
+  const bound = boundOf(pace, membersOfAll(unit));
+  const first = Math.max(
+    0,
+    unit.stages.findIndex(({ members }) => members > 0),
+  );
+  const firstChanging = unit.stages.slice(0, first + 1).reduce((sum, { changing }) => sum + changing, 0);
+  const free = Math.max(0, bound - changingOf(unit));
+  const freeOfOthers = bound === 1 ? free : Math.max(0, Math.min(free, bound - 1 - (changingOf(unit) - firstChanging)));
+  const isFirst = ({ stage }: Mover) => stage !== undefined && stage <= first;
+  const start = movers.length === 0 ? 0 : unit.turn % movers.length;
+  const rotated = [...movers.slice(start), ...movers.slice(0, start)];
+  const ordered = bound === 1 ? rotated.toSorted((a, b) => placeOf(a) - placeOf(b)) : rotated;
+  const earliest = Math.min(...movers.map(placeOf));
+  const isCure = (mover: Mover) => mover.stage === earliest && unit.stages[earliest]?.changing === 0;
+  return ordered.map((mover) => {
+    const share = Math.ceil((isFirst(mover) ? free : freeOfOthers) / Math.max(1, movers.length));
+    const slots = isCure(mover) ? Math.max(share, Math.min(free, 1)) : share;
+    return { mover, slots: Math.max(0, Math.min(slots, ownRoom(mover, unit))) };
+  });
+}
+
+/** Arrivals come after every stage. */
+function placeOf({ stage }: Mover): number {
+  return stage ?? Number.MAX_SAFE_INTEGER;
+}
+
+function ownRoom({ maxConcurrent, leg, stage }: Mover, { stages }: UnitRow): number {
+  if (maxConcurrent === undefined || leg === undefined || stage === undefined) return Number.MAX_SAFE_INTEGER;
+  return Math.max(1, resolveCount(maxConcurrent, leg.size)) - (stages[stage]?.changing ?? 0);
+}

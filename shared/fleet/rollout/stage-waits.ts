@@ -1,0 +1,111 @@
+/** What a stage waits for: its leg stands still, or something of it is not ready, or an earlier stage has what comes next. */
+import { defined } from "#shared/base/defined.ts";
+import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { changedSize, isStalled } from "#shared/fleet/rollout/legs.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { namesText, type Wait, type WaitFacts } from "#shared/fleet/rollout/wait.ts";
+import { isInForce } from "#shared/fleet/rows/brake-row.ts";
+import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+
+const [reconcile, restart] = [{ verb: "reconcile" }, { verb: "restart" }] as const;
+
+export function stageWaits(facts: WaitFacts, stage: UnitStage, index: number): readonly Wait[] {
+  const leg = legOf(stage, facts.legs);
+  if (leg === undefined) return idleWait(facts, stage, index);
+  if (isStalled(leg)) return [stalledWait(facts, leg)];
+  const { content } = leg;
+  const waits: Wait[] = [];
+  const about = { stage: stage.name, content };
+  if (leg.rendering.length > 0) {
+    const message = `${leg.rendering.length} wait for their renderings`;
+    waits.push({ on: "rendering", ...about, clusters: { count: leg.rendering.length, names: [] }, message, clear: [] });
+  }
+  const isFreezing = facts.brake.ok && facts.brake.brake.freezes.some((freeze) => isInForce(freeze, facts.now));
+  if (leg.aside.length > 0 && !isFreezing) {
+    const message = `${leg.aside.length} wait until what was begun there before is settled`;
+    waits.push({ on: "worker", ...about, clusters: { count: leg.aside.length, names: [] }, message, clear: [] });
+  }
+  const next = index === 0 ? facts.wanted : offeredTo(facts.unit, index, content);
+  if (next === undefined) return waits;
+  const message = `${next} waits until ${content} has passed ${stage.name}`;
+  const number = typeof next === "number" ? next : undefined;
+  return [
+    ...waits,
+    {
+      on: "stage",
+      stage: stage.name,
+      ...defined({ content: number }),
+      blocker: stage.name,
+      message,
+      since: leg.startedAt,
+      clear: [],
+    },
+  ];
+}
+
+/** The content that the stage before is on, where this one has nothing as new. */
+function offeredTo({ stages }: UnitRow, index: number, has: number): number | undefined {
+  const offered = stages[index - 1]?.on;
+  return offered !== undefined && offered > has ? offered : undefined;
+}
+
+/** A stage through which nothing goes waits for the nearest one before it that has something newer. */
+function idleWait({ unit, legs, wanted, row }: WaitFacts, stage: UnitStage, index: number): readonly Wait[] {
+  const about = { on: "stage", stage: stage.name, clear: [] } as const;
+  if (index === 0) {
+    if (wanted === undefined || relationOf(row).rollout.supersede !== "finish") return [];
+    const busy = unit.stages.find((one) => legOf(one, legs) !== undefined);
+    const leg = busy === undefined ? undefined : legOf(busy, legs);
+    if (busy === undefined || leg === undefined) return [];
+    const message = `${wanted} waits until ${leg.content} is through: ${progressText(leg)} in ${busy.name}`;
+    return [{ ...about, blocker: busy.name, message, since: leg.startedAt }];
+  }
+  const { on = 0 } = stage;
+  const ahead = unit.stages.slice(0, index).findLast((one) => (legOf(one, legs)?.content ?? 0) > on);
+  const leg = ahead === undefined ? undefined : legOf(ahead, legs);
+  if (ahead === undefined || leg === undefined) return [];
+  const how = isStalled(leg) ? "stands still" : "goes on";
+  const message = `waits for ${ahead.name}: ${leg.content} ${how} there, ${progressText(leg)}`;
+  return [{ ...about, content: leg.content, blocker: ahead.name, message, since: leg.startedAt }];
+}
+
+function progressText({ counts, size }: LegRow): string {
+  return `${counts.Succeeded + counts.Unchanged} of ${size} done`;
+}
+
+/** A newer content gets past each of them; what else does is said. */
+function stalledWait({ row }: WaitFacts, leg: LegRow): Wait {
+  const { stage, content, message, transitions, startedAt } = leg;
+  const about = { stage, content, since: transitions.at(-1)?.at ?? startedAt };
+  if (row.operations.deletion !== undefined)
+    return { on: "budget", ...about, clusters: failedOf(leg), message, clear: [reconcile, { verb: "orphan" }] };
+  if (leg.phase === "Halted")
+    return {
+      on: "budget",
+      ...about,
+      clusters: failedOf(leg),
+      message,
+      clear: [reconcile, restart, { verb: "pace", field: "maxFailures" }],
+    };
+  if (leg.phase === "NothingVerified")
+    return {
+      on: "evidence",
+      ...about,
+      clusters: { count: changedSize(leg), names: [] },
+      message,
+      clear: [reconcile, restart],
+    };
+  const clusters = { count: leg.counts.Unreachable, names: leg.away };
+  const text = `${message}${namesText(clusters)}`;
+  return {
+    on: "unreachable",
+    ...about,
+    clusters,
+    message: text,
+    clear: [{ verb: "pace", field: "maxUnreachable" }, reconcile, restart],
+  };
+}
+
+function failedOf({ counts, failures }: LegRow): NonNullable<Wait["clusters"]> {
+  return { count: counts.Failed, names: failures.map(({ cluster }) => cluster) };
+}

@@ -1,0 +1,68 @@
+/** What a subject's clusters may wait for, and what says so. */
+import type { BrakeReading } from "#shared/fleet/rows/brake-row.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ArrivalRow, LegRow, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/** What is waited for, in the order in which it is told. */
+export const waitReasons = [
+  "suspended",
+  "frozen",
+  "budget",
+  "evidence",
+  "unreachable",
+  "arrivals",
+  "slots",
+  "worker",
+  "rendering",
+  "stage",
+] as const;
+export type WaitReason = (typeof waitReasons)[number];
+
+/** What somebody can do about it; what has none ends by itself. */
+export type Clearing =
+  | { readonly verb: "resume" | "reconcile" | "restart" | "orphan" }
+  | { readonly verb: "thaw"; readonly freeze: string }
+  | { readonly verb: "pace"; readonly field: "maxConcurrent" | "maxFailures" | "maxUnreachable" };
+
+export interface Wait {
+  readonly on: WaitReason;
+  /** Absent: every stage. */
+  readonly stage?: string;
+  readonly content?: number;
+  readonly clusters?: { readonly count: number; readonly names: readonly string[] };
+  /** Who or what is in the way, by name. */
+  readonly blocker?: string;
+  /** For people, in one line. */
+  readonly message: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly clear: readonly Clearing[];
+}
+
+export interface WaitFacts {
+  readonly now: Date;
+  readonly row: SubjectRow;
+  readonly unit: UnitRow;
+  /** At least those that are under way. */
+  readonly legs: ReadonlyMap<string, LegRow>;
+  /** What is wanted and was not taken by the first stage, by its revision. */
+  readonly wanted?: string | undefined;
+  readonly brake: BrakeReading;
+  /** The oldest first; of those that come first, Syncs and leases were read. */
+  readonly slots: readonly SlotRow[];
+  readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
+  readonly leases: ReadonlyMap<string, LeaseRow>;
+  /** Some of those that failed. */
+  readonly failedArrivals: readonly ArrivalRow[];
+}
+
+/** Named in a message; the rest is counted. */
+export const namesShown = 3;
+
+export function namesText({ count, names }: NonNullable<Wait["clusters"]>): string {
+  const shown = names.slice(0, namesShown);
+  if (shown.length === 0) return "";
+  return `: ${shown.join(", ")}${count > shown.length ? ` and ${count - shown.length} more` : ""}`;
+}

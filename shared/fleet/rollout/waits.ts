@@ -1,0 +1,98 @@
+/** What a subject's clusters wait for, and what clears it: one line each, the worst first. Pure. */
+import { defined } from "#shared/base/defined.ts";
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { slotWaits, workerWaits } from "#shared/fleet/rollout/slot-waits.ts";
+import { stageWaits } from "#shared/fleet/rollout/stage-waits.ts";
+import { type Wait, type WaitFacts, waitReasons } from "#shared/fleet/rollout/wait.ts";
+import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
+
+const reconcile = { verb: "reconcile" } as const;
+
+export function waitsOf(facts: WaitFacts): readonly Wait[] {
+  const waits = [
+    ...suspension(facts),
+    ...freezes(facts),
+    ...facts.unit.stages.flatMap((stage, index) => stageWaits(facts, stage, index)),
+    ...slotWaits(facts),
+    ...workerWaits(facts),
+    ...arrivalWaits(facts),
+  ];
+  // A user's Sync has a pace that nobody can change.
+  const told = facts.row.type === "Sync" ? waits.map(withoutPace) : waits;
+  return told.toSorted((a, b) => waitReasons.indexOf(a.on) - waitReasons.indexOf(b.on));
+}
+
+function withoutPace(wait: Wait): Wait {
+  return { ...wait, clear: wait.clear.filter(({ verb }) => verb !== "pace") };
+}
+
+function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {
+  const { suspended } = operations;
+  if (suspended === undefined) return [];
+  const { by, reason, at } = suspended;
+  const message = `suspended by ${by}${reason === undefined ? "" : `: ${reason}`}`;
+  return [{ on: "suspended", blocker: by, message, since: at, clear: [{ verb: "resume" }] }];
+}
+
+function freezes({ brake, now, legs, unit }: WaitFacts): readonly Wait[] {
+  if (!brake.ok) return [{ on: "frozen", message: brake.message, clear: [] }];
+  const inForce = brake.brake.freezes.filter((freeze) => isInForce(freeze, now));
+  const all = inForce.filter(({ clusters }) => clusters === undefined);
+  if (all.length > 0) return all.map((freeze) => frozen(freeze, {}));
+  const aside = unit.stages.flatMap((stage) => {
+    const leg = legOf(stage, legs);
+    return leg === undefined || leg.aside.length === 0 ? [] : [leg];
+  });
+  return aside.flatMap(({ stage, content, aside: { length } }) =>
+    inForce.map((freeze) => frozen(freeze, { stage, content, clusters: { count: length, names: [] } })),
+  );
+}
+
+function frozen(
+  { name, by, reason, clusters, at, until }: Freeze,
+  where: Pick<Wait, "stage" | "content" | "clusters">,
+): Wait {
+  const covered = clusters === undefined ? "every cluster" : `clusters ${clusters.text}`;
+  const count = where.clusters === undefined ? "" : `${where.clusters.count} wait: `;
+  const message = `${count}${name} freezes ${covered}, by ${by}: ${reason}`;
+  return {
+    on: "frozen",
+    ...where,
+    blocker: name,
+    message,
+    since: at,
+    ...defined({ until }),
+    clear: [{ verb: "thaw", freeze: name }],
+  };
+}
+
+/** Clusters that came outside the legs and failed: they are not tried again before somebody asks, or their stage passes something. */
+function arrivalWaits({ unit, row, failedArrivals }: WaitFacts): readonly Wait[] {
+  const { rollout } = relationOf(row);
+  const pace = { verb: "pace", field: "maxFailures" } as const;
+  const names = failedArrivals.map(({ cluster }) => cluster);
+  const [worst] = failedArrivals;
+  const why = worst === undefined ? "" : `: ${worst.cluster}: ${worst.reason}`;
+  const since = failedArrivals.map((arrival) => arrival.since).sort()[0];
+  const stopped = unit.stages.flatMap(({ name, failedArrivals: failed, members }): readonly Wait[] => {
+    const allowed = resolveCount(rollout.maxFailures, members);
+    if (failed <= allowed) return [];
+    const message = `no more that come are tried: ${failed} failed (allows ${allowed})${why}`;
+    return [
+      {
+        on: "arrivals",
+        stage: name,
+        clusters: { count: failed, names },
+        message,
+        ...defined({ since }),
+        clear: [reconcile, pace],
+      },
+    ];
+  });
+  const { failed } = unit.arrivals;
+  if (stopped.length > 0 || failed === 0) return stopped;
+  const message = `${failed} that came failed${why}`;
+  return [{ on: "arrivals", clusters: { count: failed, names }, message, ...defined({ since }), clear: [reconcile] }];
+}

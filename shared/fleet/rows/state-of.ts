@@ -1,0 +1,15 @@
+import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/** The state that the index has of a Sync: the worker's word, where it has one about the newest assignment. */
+export type SyncStateWord = Phase | "Assigned" | "Orphaned";
+
+/**
+ * The one word for what planner and worker wrote. What lost its slot is `Failed`, begun or not, until everything turns out
+ * well all the same.
+ */
+export function stateOf({ desired, observed, hold }: Pick<SyncRow, "desired" | "observed" | "hold">): SyncStateWord {
+  if (desired.action === "orphan") return "Orphaned";
+  const phase = observed?.attempt === desired.attempt ? observed.phase : "Assigned";
+  const isWell = phase === "Ready" || phase === "Gone";
+  return hold === undefined || isWell ? phase : "Failed";
+}

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { contentPhase, type RolloutPhase } from "#shared/fleet/rollout/content-phase.ts";
+import type { LegPhase, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { legRow } from "#test/unit/functions/api/row-fixture.ts";
+
+/** `canary:119 early:117>118`: what each stage is on, and moves to. */
+function stagesOf(text: string): readonly UnitStage[] {
+  return text.split(" ").map((word) => {
+    const [name = "", place = ""] = word.split(":");
+    const [on = "", moving = ""] = place.split(">");
+    return {
+      name,
+      members: 1,
+      changing: 0,
+      failedArrivals: 0,
+      ...(on === "" ? {} : { on: Number(on) }),
+      ...(moving === "" ? {} : { moving: { content: Number(moving), stage: name, seal: 0 } }),
+    };
+  });
+}
+
+/** `canary:Passed early:Moving`: the content's own legs. */
+function legsOf(text: string) {
+  const words = text === "" ? [] : text.split(" ");
+  return words.map((word) => {
+    const [stage = "", phase = ""] = word.split(":");
+    return legRow({ content: 118, stage }, [], {
+      phase: phase as LegPhase,
+      reason: phase,
+      message: `${stage} is ${phase}`,
+    });
+  });
+}
+
+test.each<[string, string, RolloutPhase, string]>([
+  // It goes through a stage.
+  ["canary:117>118 early:117 rest:117", "canary:Moving", "Rolling", "canary is Moving"],
+  ["canary:118 early:117>118 rest:117", "canary:Passed early:Moving", "Rolling", "early is Moving"],
+  ["canary:119 early:117>118 rest:117", "canary:Passed early:Moving", "Rolling", "early is Moving"],
+  // It stands still in one.
+  ["canary:117>118 early:117 rest:117", "canary:Halted", "Halted", "canary is Halted"],
+  ["canary:117>118 early:117 rest:117", "canary:NothingVerified", "Stalled", "canary is NothingVerified"],
+  [
+    "canary:118 early:118 rest:117>118",
+    "canary:Passed rest:TooManyUnreachable",
+    "Stalled",
+    "rest is TooManyUnreachable",
+  ],
+  // The worst is said of two that stand still.
+  ["canary:117>118 early:117>118 rest:117", "canary:NothingVerified early:Halted", "Halted", "early is Halted"],
+  // A stage is still to take it.
+  ["canary:118 early:117 rest:117", "canary:Passed", "Waiting", "stage early takes it next"],
+  [
+    "canary:118 early:116>117 rest:116",
+    "canary:Passed",
+    "Waiting",
+    "stage early takes it when it is through with content 117",
+  ],
+  ["canary:119>120 early:118 rest:117", "canary:Passed early:Passed", "Waiting", "stage rest takes it next"],
+  ["canary:118 rest:", "canary:Passed", "Waiting", "stage rest takes it next"],
+  // The last stage passed it, however long ago.
+  ["canary:118 early:118 rest:118", "canary:Passed early:Passed rest:Passed", "Complete", "rest is Passed"],
+  ["canary:120 early:120 rest:120", "canary:Passed early:Passed rest:Passed", "Complete", "rest is Passed"],
+  ["all:118", "all:Passed", "Complete", "all is Passed"],
+  // No stage may take it any more.
+  ["canary:117>119 early:117 rest:117", "canary:Superseded", "Superseded", "canary is Superseded"],
+  ["canary:119 early:117 rest:117", "canary:Passed", "Superseded", "stage canary took content 119 instead"],
+  ["canary:119 early:117>119 rest:117", "canary:Passed early:Superseded", "Superseded", "early is Superseded"],
+  [
+    "canary:120 early:119 rest:117>119",
+    "canary:Passed early:Passed rest:Superseded",
+    "Superseded",
+    "rest is Superseded",
+  ],
+  // A leg that no stage names any more moves nothing.
+  ["canary:118 rest:119", "canary:Passed early:Moving", "Superseded", "stage rest took content 119 instead"],
+])("%s, with %s, is %s", (stages, legs, phase, message) => {
+  expect(contentPhase(118, stagesOf(stages), legsOf(legs))).toMatchObject({ phase, message });
+});

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import { changingOf, type Mover, membersOfAll, turnsOf } from "#shared/fleet/rollout/slots.ts";
+import type { UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { legOfUnit, stageOfUnit, unitOf } from "#test/support/unit-rows.ts";
+
+const arrivals: Mover = {};
+const mover = (stage: number, more: Omit<Mover, "stage"> = {}): Mover => ({
+  stage,
+  leg: legOfUnit({ size: 50 }),
+  ...more,
+});
+
+interface Situation {
+  readonly stages: readonly (Partial<UnitStage> | undefined)[];
+  readonly movers: readonly Mover[];
+  readonly maxConcurrent: number;
+  readonly unit?: Partial<UnitRow>;
+}
+
+/** Who may have how many, in their order; the arrivals are `a`. */
+function turns({ stages, movers, maxConcurrent, unit }: Situation) {
+  const row = unitOf(
+    stages.map((stage, index) => stageOfUnit(`s${index}`, { members: 100, ...stage })),
+    unit,
+  );
+  const pace = { maxConcurrent, maxFailures: 0, maxUnreachable: 0 };
+  return turnsOf(row, movers, pace).map((turn) => [turn.mover.stage ?? "a", turn.slots]);
+}
+
+const idle = { changing: 0 };
+
+describe("the bound", () => {
+  test("is what all legs and arrivals hold together", () => {
+    const unit = unitOf(
+      [stageOfUnit("a", { changing: 2, members: 3 }), stageOfUnit("b", { changing: 3, members: 4 })],
+      {
+        arrivals: { waiting: 9, changing: 4, failed: 9 },
+      },
+    );
+    expect([changingOf(unit), membersOfAll(unit)]).toEqual([9, 7]);
+  });
+
+  test.each<[string, number, readonly number[], number]>([
+    ["all of it, while nobody changes", 5, [0], 5],
+    ["what is left of it", 5, [3], 2],
+    ["nothing, when it is used up", 5, [5], 0],
+    ["nothing, when more are changing since it was lowered", 2, [5], 0],
+  ])("the only stage may have %s", (_name, maxConcurrent, changing, slots) => {
+    const stages = changing.map((count) => ({ changing: count }));
+    expect(turns({ stages, movers: [mover(0)], maxConcurrent })).toEqual([[0, slots]]);
+  });
+
+  test("is at most 500, however many clusters there are", () => {
+    expect(turns({ stages: [{ members: 10_000 }], movers: [mover(0)], maxConcurrent: 9_999 })).toEqual([[0, 500]]);
+  });
+});
+
+describe("one slot is kept, so that a cure never waits for the sick", () => {
+  test("later stages and arrivals hold at most the bound less one", () => {
+    expect(turns({ stages: [idle, { changing: 38 }], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 1]]);
+    expect(turns({ stages: [idle, { changing: 39 }], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 0]]);
+    const unit = { arrivals: { waiting: 5, changing: 1, failed: 0 } };
+    expect(turns({ stages: [idle, idle], movers: [arrivals], maxConcurrent: 2, unit })).toEqual([["a", 0]]);
+  });
+
+  test("the first stage has it", () => {
+    expect(turns({ stages: [idle, { changing: 39 }], movers: [mover(0)], maxConcurrent: 40 })).toEqual([[0, 1]]);
+  });
+
+  test("meanwhile the earliest that has something to do may have it, for one cluster", () => {
+    const sick = { changing: 39 };
+    expect(turns({ stages: [idle, idle, sick], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 1]]);
+    expect(turns({ stages: [idle, idle, sick], movers: [mover(2)], maxConcurrent: 40 })).toEqual([[2, 0]]);
+    expect(turns({ stages: [idle, { changing: 1 }, { changing: 38 }], movers: [mover(1)], maxConcurrent: 40 })).toEqual(
+      [[1, 0]],
+    );
+    const both = { stages: [idle, idle, sick], movers: [mover(0), mover(1)], maxConcurrent: 40 };
+    expect(turns(both)).toEqual([
+      [0, 1],
+      [1, 0],
+    ]);
+    expect(turns({ stages: [idle, idle, sick], movers: [arrivals], maxConcurrent: 40 })).toEqual([["a", 0]]);
+  });
+
+  test("a stage without clusters needs none", () => {
+    const stages = [{ members: 0 }, { changing: 1 }, idle];
+    expect(turns({ stages, movers: [mover(1)], maxConcurrent: 2 })).toEqual([[1, 1]]);
+    expect(turns({ stages, movers: [mover(2)], maxConcurrent: 2 })).toEqual([[2, 1]]);
+  });
+
+  test("where the first stage uses all, the others get none, and nobody exceeds the bound", () => {
+    expect(turns({ stages: [{ changing: 3 }, idle], movers: [mover(1)], maxConcurrent: 3 })).toEqual([[1, 0]]);
+  });
+});
+
+describe("with a bound of one", () => {
+  test("nothing is kept, and the earliest comes first, whoever had the last turn", () => {
+    const movers = [mover(0), mover(1), arrivals];
+    for (const turn of [0, 1, 2])
+      expect(turns({ stages: [idle, idle], movers, maxConcurrent: 1, unit: { turn } })[0]).toEqual([0, 1]);
+  });
+
+  test("a later one has it when no earlier one wants it", () => {
+    expect(turns({ stages: [idle, idle], movers: [mover(1)], maxConcurrent: 1 })).toEqual([[1, 1]]);
+    const three = [mover(1), mover(2), arrivals];
+    expect(turns({ stages: [idle, idle, idle], movers: three, maxConcurrent: 1, unit: { turn: 1 } })[0]).toEqual([
+      1, 1,
+    ]);
+  });
+});
+
+describe("turns", () => {
+  test("begin where the last one ended", () => {
+    const movers = [mover(0), mover(1), arrivals];
+    const order = (turn: number) =>
+      turns({ stages: [idle, idle], movers, maxConcurrent: 30, unit: { turn } }).map(([who]) => who);
+    expect([order(0), order(1), order(2), order(3)]).toEqual([
+      [0, 1, "a"],
+      [1, "a", 0],
+      ["a", 0, 1],
+      [0, 1, "a"],
+    ]);
+  });
+
+  test("give everybody an even share of what is free", () => {
+    const movers = [mover(0), mover(1), arrivals];
+    expect(turns({ stages: [idle, idle], movers, maxConcurrent: 31 })).toEqual([
+      [0, 11],
+      [1, 10],
+      ["a", 10],
+    ]);
+  });
+
+  test("of nobody are none", () => {
+    expect(turns({ stages: [idle], movers: [], maxConcurrent: 3 })).toEqual([]);
+  });
+});
+
+describe("a stage's own bound", () => {
+  test.each<[string, number | `${number}%`, number, number]>([
+    ["holds within the group's", 2, 0, 2],
+    ["counts what its clusters hold", 2, 1, 1],
+    ["is never less than one", "1%", 0, 1],
+    ["is a share of its leg", "10%", 2, 3],
+    ["gives nothing when it is used up", 2, 2, 0],
+    ["nor when it was lowered since", 2, 7, 0],
+    ["is never more than the group's", 90, 0, 20],
+  ])("%s", (_name, maxConcurrent, changing, slots) => {
+    const own = mover(0, { maxConcurrent });
+    expect(turns({ stages: [{ changing }], movers: [own], maxConcurrent: 20 })).toEqual([[0, slots]]);
+  });
+});

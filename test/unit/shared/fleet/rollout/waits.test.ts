@@ -1,0 +1,472 @@
+import { describe, expect, test } from "vitest";
+import { refOf } from "#shared/fleet/rollout/legs.ts";
+import type { Wait, WaitFacts } from "#shared/fleet/rollout/wait.ts";
+import { waitsOf } from "#shared/fleet/rollout/waits.ts";
+import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ArrivalRow, LegRow, SlotRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { factsOf, groupRow, leg, stage } from "#test/unit/cli/format/overview-fixture.ts";
+import { shop, slotRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const by = "arn:aws:sts::111122223333:assumed-role/sre/ana";
+const passed = { phase: "Passed", endedAt: "2026-11-20T07:51:00.000Z" } as const;
+
+/** Stages after each other, each with the leg that goes through it. */
+function going(...legs: readonly LegRow[]): {
+  readonly legs: readonly LegRow[];
+  readonly stages: readonly UnitStage[];
+} {
+  return {
+    legs,
+    stages: legs.map((one) =>
+      one.phase === "Passed"
+        ? stage(one.stage, { members: one.size, on: one.content, passed: refOf(one) })
+        : stage(one.stage, {
+            members: one.size,
+            on: one.content - 1,
+            moving: refOf(one),
+            changing: one.counts.Assigned,
+          }),
+    ),
+  };
+}
+
+function freeze(name: string, clusters?: string): Freeze {
+  const selection = clusters === undefined ? {} : { clusters: { text: clusters, selector: { matchLabels: {} } } };
+  return { name, by, at: "2026-11-20T08:00:00.000Z", reason: "INC-1", until: "2026-11-20T09:00:00.000Z", ...selection };
+}
+
+function brakeWith(...freezes: readonly Freeze[]): Pick<WaitFacts, "brake"> {
+  return { brake: { ok: true, brake: { freezes, lifted: [] } } };
+}
+
+function unbegun(cluster: string): SyncRow {
+  const { observed: _observed, ...row } = syncRow(cluster, "shop.web");
+  return row;
+}
+
+function lease(cluster: string, change: Partial<LeaseRow> = {}): LeaseRow {
+  return {
+    ...keys.lease(cluster),
+    type: "Lease",
+    schema: 1,
+    version: 1,
+    fence: 3,
+    wanted: 1,
+    owner: "worker-1",
+    leaseUntil: "2026-11-20T08:07:30.000Z",
+    begun: { sync: "search/geo", wants: "sha256:1", alone: false },
+    ...change,
+  };
+}
+
+function arrival(cluster: string): ArrivalRow {
+  const row = {
+    type: "Arrival",
+    schema: 1,
+    version: 1,
+    cluster,
+    why: "joined",
+    since: "2026-11-20T08:01:00.000Z",
+  } as const;
+  return { ...keys.arrival(shop, "failed", cluster), ...row, reason: "ApplyFailed: 1 of 4 objects failed" };
+}
+
+function slotsOf(one: LegRow, ...clusters: readonly string[]): readonly SlotRow[] {
+  return clusters.map((cluster, order) => slotRow(one, { order, cluster }));
+}
+
+function syncsOf(...rows: readonly SyncRow[]): ReadonlyMap<string, readonly SyncRow[]> {
+  return Map.groupBy(rows, ({ cluster }) => cluster);
+}
+
+const canary = leg(119, "canary", { counts: { Assigned: 2, Waiting: 3 } });
+const quiet = leg(119, "canary", { counts: { Assigned: 1 } });
+
+describe("nothing is waited for", () => {
+  test.each<[string, Parameters<typeof factsOf>[0]]>([
+    ["when all stages are on the same", going(leg(118, "canary", passed), leg(118, "rest", passed))],
+    ["when everybody has a slot", going(quiet)],
+    ["before the first content", { legs: [], stages: [] }],
+    [
+      "when a freeze is over",
+      { ...going(quiet), facts: brakeWith({ ...freeze("old"), until: "2026-11-20T08:06:00.000Z" }) },
+    ],
+    [
+      "when a worker was told a moment ago",
+      {
+        ...going(quiet),
+        facts: {
+          slots: slotsOf(quiet, "c1").map((slot) => ({ ...slot, since: "2026-11-20T08:06:30.000Z" })),
+          syncs: syncsOf(unbegun("c1")),
+        },
+      },
+    ],
+    [
+      "when a start is spread",
+      {
+        ...going(quiet),
+        facts: {
+          slots: slotsOf(quiet, "c1"),
+          syncs: syncsOf({
+            ...unbegun("c1"),
+            desired: { ...unbegun("c1").desired, startAt: "2026-11-20T08:07:00.000Z" },
+          }),
+        },
+      },
+    ],
+  ])("%s", (_what, given) => {
+    expect(waitsOf(factsOf(given))).toEqual([]);
+  });
+});
+
+describe("a stage", () => {
+  test.each<[string, Parameters<typeof factsOf>[0], readonly Partial<Wait>[]]>([
+    [
+      "waits for the one before it",
+      going(quiet, leg(118, "rest", passed)),
+      [
+        {
+          on: "stage",
+          stage: "rest",
+          content: 119,
+          blocker: "canary",
+          message: "waits for canary: 119 goes on there, 0 of 1 done",
+          clear: [],
+        },
+      ],
+    ],
+    [
+      "waits for the nearest that has something",
+      going(quiet, leg(118, "early", { counts: { Assigned: 1 } }), leg(117, "rest", passed)),
+      [{ on: "stage", stage: "rest", content: 118, blocker: "early" }],
+    ],
+    [
+      "keeps what comes next waiting until it is through",
+      {
+        ...going(leg(119, "canary", passed), leg(118, "rest", { counts: { Assigned: 1, Succeeded: 1 } })),
+      },
+      [{ on: "stage", stage: "rest", content: 119, blocker: "rest", message: "119 waits until 118 has passed rest" }],
+    ],
+    [
+      "keeps what is wanted waiting",
+      { ...going(quiet), facts: { wanted: "main@sha1:abc" } },
+      [{ on: "stage", stage: "canary", blocker: "canary", message: "main@sha1:abc waits until 119 has passed canary" }],
+    ],
+    [
+      "waits for renderings",
+      going(leg(119, "canary", { counts: { Assigned: 1, Rendering: 2 }, rendering: [3, 4] })),
+      [
+        {
+          on: "rendering",
+          stage: "canary",
+          clusters: { count: 2, names: [] },
+          message: "2 wait for their renderings",
+          clear: [],
+        },
+      ],
+    ],
+    [
+      "waits until what was begun is settled",
+      going(leg(119, "canary", { counts: { Assigned: 1, Waiting: 1 }, aside: [1] })),
+      [{ on: "worker", stage: "canary", message: "1 wait until what was begun there before is settled", clear: [] }],
+    ],
+  ])("%s", (_what, given, expected) => {
+    expect(waitsOf(factsOf(given))).toMatchObject(expected);
+    expect(waitsOf(factsOf(given))).toHaveLength(expected.length);
+  });
+
+  test("waits for nothing behind it, and for nobody while what is offered is its own", () => {
+    const facts = factsOf(going(leg(119, "canary", passed), leg(119, "rest", { counts: { Assigned: 1 } })));
+    expect(waitsOf(facts)).toEqual([]);
+  });
+
+  test("that finishes first says what is not through", () => {
+    const spec = { ...groupRow().spec, rollout: { ...groupRow().spec.rollout, supersede: "finish" as const } };
+    const given = going(leg(119, "canary", passed), leg(119, "rest", { counts: { Assigned: 1, Succeeded: 3 } }));
+    const finish = factsOf({ ...given, row: groupRow({ spec }), facts: { wanted: "main@sha1:abc" } });
+    expect(waitsOf(finish)).toMatchObject([
+      {
+        on: "stage",
+        stage: "canary",
+        blocker: "rest",
+        message: "main@sha1:abc waits until 119 is through: 3 of 4 done in rest",
+      },
+    ]);
+    // Else it is taken at once.
+    expect(waitsOf(factsOf({ ...given, facts: { wanted: "main@sha1:abc" } }))).toEqual([]);
+  });
+});
+
+describe("what stands still names what clears it", () => {
+  const at = { transitions: [{ at: "2026-11-20T08:02:00.000Z", phase: "Halted", reason: "", message: "" }] } as const;
+
+  test.each<[string, LegRow, Partial<Wait>]>([
+    [
+      "a budget that is spent",
+      leg(119, "canary", {
+        ...at,
+        phase: "Halted",
+        message: "2 clusters failed of 6 in stage canary (allows 0): c7: ImagePullBackOff",
+        counts: { Failed: 2, Waiting: 4 },
+        failures: [
+          { cluster: "c5", reason: "x" },
+          { cluster: "c7", reason: "ImagePullBackOff" },
+        ],
+      }),
+      {
+        on: "budget",
+        stage: "canary",
+        content: 119,
+        clusters: { count: 2, names: ["c5", "c7"] },
+        message: "2 clusters failed of 6 in stage canary (allows 0): c7: ImagePullBackOff",
+        since: "2026-11-20T08:02:00.000Z",
+        clear: [{ verb: "reconcile" }, { verb: "restart" }, { verb: "pace", field: "maxFailures" }],
+      },
+    ],
+    [
+      "no evidence",
+      leg(119, "canary", {
+        ...at,
+        phase: "NothingVerified",
+        message: "nothing verified",
+        counts: { Unreachable: 2, Unchanged: 1 },
+      }),
+      { on: "evidence", clusters: { count: 2, names: [] }, clear: [{ verb: "reconcile" }, { verb: "restart" }] },
+    ],
+    [
+      "too many that do not answer",
+      leg(119, "canary", {
+        ...at,
+        phase: "TooManyUnreachable",
+        message: "4 of 5 unreachable in stage canary (allows 1)",
+        counts: { Unreachable: 4, Succeeded: 1 },
+        away: ["c1", "c2", "c3", "c4"],
+      }),
+      {
+        on: "unreachable",
+        message: "4 of 5 unreachable in stage canary (allows 1): c1, c2, c3 and 1 more",
+        clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "reconcile" }, { verb: "restart" }],
+      },
+    ],
+  ])("%s", (_what, stalled, expected) => {
+    expect(waitsOf(factsOf(going(stalled)))).toMatchObject([expected]);
+  });
+
+  test("a deletion that failed, with the way to go on without", () => {
+    const deletion = { by, at: "2026-11-20T08:00:00.000Z", number: 3, cascade: "delete" } as const;
+    const halted = leg(119, "canary", { ...at, phase: "Halted", reason: "DeletionFailed", counts: { Failed: 1 } });
+    const facts = factsOf({ ...going(halted), row: groupRow({ operations: { deletion } }) });
+    expect(waitsOf(facts)).toMatchObject([{ on: "budget", clear: [{ verb: "reconcile" }, { verb: "orphan" }] }]);
+  });
+
+  test("a user's Sync has no pace that could be changed", () => {
+    const halted = leg(119, "all", { ...at, phase: "Halted", counts: { Failed: 1 } });
+    const { spec: _spec, ...common } = groupRow();
+    const spec = { cluster: "c1", source: "app", path: ".", apply: syncRow("c1", "own").desired.apply };
+    const row: UserSyncRow = { ...common, ...keys.object("payments", "Sync", "own"), type: "Sync", name: "own", spec };
+    expect(waitsOf({ ...factsOf(going(halted)), row })).toMatchObject([
+      { on: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] },
+    ]);
+  });
+});
+
+describe("slots", () => {
+  test("are waited for, with the oldest", () => {
+    const facts = factsOf({
+      ...going(canary),
+      unit: { deadline: "2026-11-20T08:16:00.000Z" },
+      facts: { slots: slotsOf(canary, "c1", "c2"), syncs: syncsOf(syncRow("c1", "shop.web", { phase: "Verifying" })) },
+    });
+    expect(waitsOf(facts)).toEqual([
+      {
+        on: "slots",
+        stage: "canary",
+        content: 119,
+        blocker: "c1",
+        since: "2026-11-20T07:50:00.000Z",
+        until: "2026-11-20T08:16:00.000Z",
+        clusters: { count: 3, names: [] },
+        message: "3 wait: 2 of 2 changing, oldest c1 Verifying",
+        clear: [{ verb: "pace", field: "maxConcurrent" }],
+      },
+    ]);
+  });
+
+  test("of which the last is kept for the first stage are waited for by the others", () => {
+    const first = leg(119, "canary", { ...passed, counts: { Succeeded: 1 } });
+    const second = leg(119, "rest", { counts: { Assigned: 1, Waiting: 2 } });
+    expect(waitsOf(factsOf(going(first, second)))).toMatchObject([
+      { on: "slots", stage: "rest", message: "2 wait: 1 of 2 changing, and the last is kept for the first stage" },
+    ]);
+  });
+
+  test("of a stage that has a bound of its own are waited for there", () => {
+    const { rollout } = groupRow().spec;
+    const stages = rollout.stages.map((one) => (one.name === "canary" ? { ...one, maxConcurrent: 1 } : one));
+    const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: 10, stages } } });
+    const own = leg(119, "canary", { counts: { Assigned: 1, Waiting: 3 } });
+    expect(waitsOf(factsOf({ ...going(own), row }))).toMatchObject([
+      { on: "slots", stage: "canary", message: "3 wait: 1 of 1 changing in canary" },
+    ]);
+  });
+
+  test("are waited for by those that came outside the legs", () => {
+    const full = leg(119, "canary", { counts: { Assigned: 2 } });
+    const facts = factsOf({ ...going(full), unit: { arrivals: { waiting: 4, changing: 0, failed: 0 } } });
+    const [wait, ...others] = waitsOf(facts);
+    expect(wait).toMatchObject({ on: "slots", message: "4 that came wait: 2 of 2 changing" });
+    expect(wait).not.toHaveProperty("stage");
+    expect(others).toEqual([]);
+  });
+});
+
+describe("workers that have not begun", () => {
+  const slots = slotsOf(quiet, "c1", "c2", "c3");
+
+  test("are told, with what they are at", () => {
+    const facts = factsOf({
+      ...going(quiet),
+      facts: {
+        slots,
+        syncs: syncsOf(unbegun("c1"), unbegun("c2"), syncRow("c3", "shop.web", { phase: "Applying" })),
+        leases: new Map([["c2", lease("c2")]]),
+      },
+    });
+    expect(waitsOf(facts)).toEqual([
+      {
+        on: "worker",
+        clusters: { count: 2, names: ["c1", "c2"] },
+        blocker: "search/geo",
+        message: "2 assigned, not begun: c2 worked on by search/geo",
+        since: "2026-11-20T07:50:00.000Z",
+        clear: [],
+      },
+    ]);
+  });
+
+  test.each<[string, Partial<LeaseRow>]>([
+    ["gave its lease back", { leaseUntil: "2026-11-20T08:06:00.000Z" }],
+    ["is at nothing yet", { begun: undefined } as unknown as Partial<LeaseRow>],
+  ])("are named where nobody else is: one %s", (_what, change) => {
+    const leases = new Map([["c1", lease("c1", change)]]);
+    const facts = factsOf({
+      ...going(quiet),
+      facts: { slots: slotsOf(quiet, "c1"), syncs: syncsOf(unbegun("c1")), leases },
+    });
+    const [wait] = waitsOf(facts);
+    expect(wait).toMatchObject({ on: "worker", message: "1 assigned, not begun: c1" });
+    expect(wait).not.toHaveProperty("blocker");
+  });
+
+  test("are not told of what is parked, or frozen", () => {
+    const held = { ...freeze("us"), since: "2026-11-20T08:00:00.000Z", attempt: 2, at: "2026-11-20T08:01:00.000Z" };
+    const parked = slotRow(quiet, { order: 0, cluster: "c1" }, { parking: { fence: 3 } });
+    const [frozen] = slotsOf(quiet, "c2");
+    const facts = factsOf({
+      ...going(quiet),
+      facts: {
+        slots: [parked, ...(frozen === undefined ? [] : [frozen])],
+        syncs: syncsOf(unbegun("c1"), { ...unbegun("c2"), held }),
+      },
+    });
+    expect(waitsOf(facts)).toEqual([]);
+  });
+});
+
+describe("people's hands", () => {
+  test("a suspension is told first, with who did it, and slots are not waited for", () => {
+    const suspended = { by, at: "2026-11-20T08:04:00.000Z", reason: "INC-4711", number: 2 };
+    const waits = waitsOf(factsOf({ ...going(canary), row: groupRow({ operations: { suspended } }) }));
+    expect(waits).toEqual([
+      {
+        on: "suspended",
+        blocker: by,
+        message: `suspended by ${by}: INC-4711`,
+        since: "2026-11-20T08:04:00.000Z",
+        clear: [{ verb: "resume" }],
+      },
+    ]);
+  });
+
+  test("a freeze of everything is told, with its end", () => {
+    expect(waitsOf(factsOf({ ...going(canary), facts: brakeWith(freeze("all")) }))).toEqual([
+      {
+        on: "frozen",
+        blocker: "all",
+        message: `all freezes every cluster, by ${by}: INC-1`,
+        since: "2026-11-20T08:00:00.000Z",
+        until: "2026-11-20T09:00:00.000Z",
+        clear: [{ verb: "thaw", freeze: "all" }],
+      },
+    ]);
+  });
+
+  test("a freeze of some is told where clusters stand aside", () => {
+    const aside = leg(119, "canary", { counts: { Assigned: 1, Waiting: 2 }, aside: [1, 2] });
+    expect(waitsOf(factsOf({ ...going(aside), facts: brakeWith(freeze("us", "region=us")) }))).toMatchObject([
+      {
+        on: "frozen",
+        stage: "canary",
+        clusters: { count: 2, names: [] },
+        message: `2 wait: us freezes clusters region=us, by ${by}: INC-1`,
+      },
+    ]);
+    expect(waitsOf(factsOf({ ...going(quiet), facts: brakeWith(freeze("us", "region=us")) }))).toEqual([]);
+  });
+
+  test("freezes that nobody can read are told", () => {
+    const facts = factsOf({ ...going(quiet), facts: { brake: { ok: false, message: "the freezes cannot be read" } } });
+    expect(waitsOf(facts)).toEqual([{ on: "frozen", message: "the freezes cannot be read", clear: [] }]);
+  });
+});
+
+describe("clusters that came outside the legs and failed", () => {
+  const arrivals = { waiting: 1, changing: 0, failed: 1 };
+
+  test("stop those of their stage", () => {
+    const { legs, stages } = going(leg(119, "canary", { ...passed, counts: { Succeeded: 4 } }));
+    const facts = factsOf({
+      legs,
+      stages: stages.map((one) => ({ ...one, failedArrivals: 1 })),
+      unit: { arrivals },
+      facts: { failedArrivals: [arrival("c9")] },
+    });
+    expect(waitsOf(facts)).toEqual([
+      {
+        on: "arrivals",
+        stage: "canary",
+        clusters: { count: 1, names: ["c9"] },
+        message: "no more that come are tried: 1 failed (allows 0): c9: ApplyFailed: 1 of 4 objects failed",
+        since: "2026-11-20T08:01:00.000Z",
+        clear: [{ verb: "reconcile" }, { verb: "pace", field: "maxFailures" }],
+      },
+    ]);
+  });
+
+  test("are told where they stop nobody", () => {
+    const { rollout } = groupRow().spec;
+    const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxFailures: 1 } } });
+    const { legs, stages } = going(leg(119, "canary", { ...passed, counts: { Succeeded: 4 } }));
+    const given = { legs, row, stages: stages.map((one) => ({ ...one, failedArrivals: 1 })), unit: { arrivals } };
+    expect(waitsOf(factsOf({ ...given, facts: { failedArrivals: [arrival("c9")] } }))).toMatchObject([
+      {
+        on: "arrivals",
+        message: "1 that came failed: c9: ApplyFailed: 1 of 4 objects failed",
+        clear: [{ verb: "reconcile" }],
+      },
+    ]);
+  });
+});
+
+test("the worst is told first", () => {
+  const halted = leg(120, "canary", { phase: "Halted", counts: { Failed: 1 } });
+  const rest = leg(119, "rest", { counts: { Assigned: 2, Waiting: 3, Rendering: 1 }, rendering: [5] });
+  const waits = waitsOf(
+    factsOf({ ...going(halted, rest), unit: { arrivals: { waiting: 0, changing: 0, failed: 1 } } }),
+  );
+  expect(waits.map(({ on }) => on)).toEqual(["budget", "arrivals", "slots", "rendering"]);
+});

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import type { Phase } from "#shared/fleet/rows/sync-row.ts";
+import { desiredOf, observedOf } from "#test/support/sync-rows.ts";
+
+const hold = { reason: "DeadlineExceeded", at: "2026-11-21T08:00:00.000Z" };
+const desired = desiredOf({ attempt: 2 });
+
+test.each<[Phase, string]>([
+  ["Applying", "Failed"],
+  ["Verifying", "Failed"],
+  ["Retrying", "Failed"],
+  ["Failed", "Failed"],
+  ["Unreachable", "Failed"],
+  ["Reachable", "Failed"],
+  ["Ready", "Ready"],
+  ["Gone", "Gone"],
+])("a Sync is what its worker says, and one that is %s and parked is %s", (phase, parked) => {
+  const observed = observedOf({ attempt: 2, phase });
+  expect(stateOf({ desired, observed })).toBe(phase);
+  expect(stateOf({ desired, observed, hold })).toBe(parked);
+});
+
+test("what was said of an attempt before is no word about the newest", () => {
+  const observed = observedOf({ attempt: 1, phase: "Ready" });
+  expect(stateOf({ desired, observed })).toBe("Assigned");
+  expect(stateOf({ desired, observed, hold })).toBe("Failed");
+  expect(stateOf({ desired })).toBe("Assigned");
+  expect(stateOf({ desired, hold })).toBe("Failed");
+});
+
+test("what is forgotten has no state of its own", () => {
+  const observed = observedOf({ attempt: 2, phase: "Ready" });
+  expect(stateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, hold })).toBe("Orphaned");
+});

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Operations, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { type Standing, withheldFrom } from "#shared/fleet/sync/withheld.ts";
+import { clusterRow } from "#test/support/cluster-row.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+const now = new Date(at);
+const hold = { reason: "DeadlineExceeded", at };
+const act = { by: "ana", at, number: 1 };
+const deletion = { ...act, cascade: "delete" as const };
+const freeze = { name: "inc-1", by: "ana", at, reason: "INC-1" };
+
+function group(templates: readonly string[], operations: Operations = {}): SubjectRow {
+  return {
+    ...keys.object("shop", "SyncGroup", "web"),
+    type: "SyncGroup",
+    schema: rowSchema,
+    version: 1,
+    uid: "uid-of-the-subject",
+    namespace: "shop",
+    name: "web",
+    spec: { templates: templates.map((name) => ({ name })) },
+    operations,
+    status: { conditions: [] },
+  } as unknown as SubjectRow;
+}
+
+const standing = (more: Partial<Standing>): Standing => ({
+  row: syncRowOf("c1"),
+  subject: group(["app"]),
+  cluster: clusterRow(),
+  brake: { freezes: [], lifted: [] },
+  ...more,
+});
+const parked = { ...syncRowOf("c1"), hold };
+const deleting = syncRowOf("c1", { desired: { action: "delete" } });
+const frozen = { freezes: [freeze], lifted: [] };
+const suspended = group(["app"], { suspended: act });
+
+test.each<[string, Partial<Standing>, string | undefined]>([
+  ["what is assigned is written", {}, undefined],
+  ["what is parked is not", { row: parked }, "Parked"],
+  ["what is parked stays so, whatever else holds it", { row: parked, subject: suspended, brake: frozen }, "Parked"],
+  ["what is suspended is not", { subject: suspended }, "Suspended"],
+  ["what is frozen is not", { brake: frozen }, "Frozen"],
+  ["what is to go and no template wants is deleted", { row: deleting, subject: group(["other"]) }, undefined],
+  ["what a template wants again is not", { row: deleting, subject: group(["other", "app"]) }, "Withdrawn"],
+  ["what a suspended one wants waits for that", { row: deleting, subject: suspended }, "Suspended"],
+  ["what goes with its group is deleted", { row: deleting, subject: group(["app"], { deletion }) }, undefined],
+  ["what nobody wants any more is deleted", { row: deleting, subject: undefined }, undefined],
+  ["a parked deletion stays", { row: { ...deleting, hold }, subject: group([]) }, "Parked"],
+])("%s", (_name, more, reason) => {
+  expect(withheldFrom(1, standing(more), now)?.reason).toBe(reason);
+});
+
+test("what a user wrote is not deleted while it is there", () => {
+  const own = { namespace: "shop", kind: "Sync" as const, name: "blog" };
+  const row = { ...deleting, ...keys.sync("c1", "shop", "blog"), name: "blog", subject: own };
+  const subject = { ...group([]), ...keys.object("shop", "Sync", "blog"), type: "Sync", name: "blog" } as SubjectRow;
+  expect(withheldFrom(1, standing({ row, subject }), now)?.reason).toBe("Withdrawn");
+  const going = { ...subject, operations: { deletion } } as SubjectRow;
+  expect(withheldFrom(1, standing({ row, subject: going }), now)).toBeUndefined();
+});
+
+test("who reads that it is parked reads why, and what gives it another turn", () => {
+  expect(withheldFrom(1, standing({ row: parked }), now)?.message).toBe(
+    "parked (DeadlineExceeded); it has another turn by newer content, or by: starling reconcile syncgroup/web -n shop",
+  );
+});

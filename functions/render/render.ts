@@ -72,6 +72,8 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
         waiting,
         sources,
         claim: { by: ports.ids.unique(), until },
+        // A deadline runs from here over all tries; what was through before begins anew.
+        begunAt: (row.state === "Pending" ? row.begunAt : undefined) ?? now.toISOString(),
         tries: row.state === "Done" ? 1 : row.tries + 1,
         ...(died ? { strikes: (row.strikes ?? 0) + 1 } : {}),
         version: row.version + 1,
@@ -168,7 +170,7 @@ function withSource(sources: readonly SourceRef[], source: SourceRef | undefined
 
 async function tell(subjects: readonly Subject[], ports: RenderPorts): Promise<void> {
   if (subjects.length === 0) return;
-  await ports.sender.send(subjects.map((subject) => ({ to: "rollout", subject })));
+  await ports.sender.send(subjects.map((subject) => ({ to: "rollout", subject, clusters: [] })));
 }
 
 async function askForArtifact({ sources = [], artifactDigest }: RenderingRow, ports: RenderPorts): Promise<void> {

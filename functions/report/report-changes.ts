@@ -1,6 +1,7 @@
 import { inParts } from "#shared/base/in-parts.ts";
-import { type EventRow, rolloutEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
+import { type EventRow, legEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, type ReportMessage, subjectKey } from "#shared/messages.ts";
 import type { MessageSender, Metrics, Table } from "#shared/ports.ts";
 
@@ -23,21 +24,27 @@ export async function reportChanges(messages: readonly ReportMessage[], ports: R
     { newer: "kept" },
   );
   const syncs = rows.filter((row) => row.type === "SyncOnCluster");
-  const rollouts = rows.filter((row) => row.type === "Rollout");
-  const events = [...syncs.flatMap(syncEvents), ...rollouts.flatMap(rolloutEvents)];
+  const legs = rows.filter((row) => row.type === "Leg");
+  const events = [...syncs.flatMap(syncEvents), ...legs.flatMap(legEvents)];
   await writeEvents(events, ports.table);
   for (const sync of syncs) {
     if (sync.observed !== undefined) ports.metrics.count("SyncPhase", 1, { phase: sync.observed.phase });
   }
-  for (const rollout of rollouts) ports.metrics.count("RolloutPhase", 1, { phase: rollout.phase });
-  const subjects = new Map(syncs.map((sync) => [subjectKey(sync.subject), sync.subject]));
-  await ports.sender.send([...subjects.values()].map((subject): Message => ({ to: "rollout", subject })));
+  for (const leg of legs) ports.metrics.count("RolloutPhase", 1, { phase: leg.phase });
+  const bySubject = Map.groupBy(syncs, (sync) => subjectKey(sync.subject));
+  await ports.sender.send([...bySubject.values()].flatMap(tellPlanner));
 }
 
 function keyOf(about: ReportMessage["about"]) {
   return about.kind === "Sync"
     ? keys.sync(about.cluster, about.namespace, about.name)
-    : keys.rollout(about.subject, about.number);
+    : keys.leg(about.subject, about.leg);
+}
+
+function tellPlanner(syncs: readonly SyncRow[]): readonly Message[] {
+  const [first] = syncs;
+  if (first === undefined) return [];
+  return [{ to: "rollout", subject: first.subject, clusters: [...new Set(syncs.map(({ cluster }) => cluster))] }];
 }
 
 async function writeEvents(events: readonly EventRow[], table: Table): Promise<void> {

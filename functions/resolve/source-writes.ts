@@ -138,6 +138,6 @@ async function subjectsOf(row: SourceRow, table: Table): Promise<Message[]> {
   const entries = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
   return entries.flatMap((entry): Message[] => {
     const use = keys.uses.parse(entry);
-    return use === undefined ? [] : [{ to: "rollout", subject: use.subject }];
+    return use === undefined ? [] : [{ to: "rollout", subject: use.subject, clusters: [] }];
   });
 }

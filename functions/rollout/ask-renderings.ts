@@ -1,6 +1,6 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import type { RenderingRequest } from "#shared/fleet/rollout/decision.ts";
+import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { renderEngine } from "#shared/fleet/rollout/plan.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";

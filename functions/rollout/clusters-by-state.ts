@@ -1,8 +1,11 @@
-import type { StoredMember } from "#functions/rollout/fleet.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
-import { stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
+import { ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 export type ClusterCounts = NonNullable<SubjectStatus["clusters"]>;
@@ -11,8 +14,8 @@ type ClusterState = Exclude<keyof ClusterCounts, "selected">;
 /** From best to worst: a cluster is what its worst Sync is. */
 const severity: readonly ClusterState[] = ["ready", "changing", "waiting", "unreachable", "failed"];
 
-const stateOfPhase: Readonly<Record<string, ClusterState>> = {
-  Ready: "ready",
+/** What the index says of Syncs that are not as they are to be. */
+const stateOfPhase: Readonly<Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned", ClusterState>> = {
   Assigned: "changing",
   Applying: "changing",
   Verifying: "changing",
@@ -22,60 +25,59 @@ const stateOfPhase: Readonly<Record<string, ClusterState>> = {
   Failed: "failed",
 };
 
-/** What a phase of a Sync makes of its cluster; undefined for those that are gone or forgotten. */
+/** What a phase of a Sync makes of its cluster; undefined for those that are ready, gone or forgotten. */
 export function clusterStateOf(phase: string): ClusterState | undefined {
-  return stateOfPhase[phase];
+  return Object.entries(stateOfPhase).find(([name]) => name === phase)?.[1];
 }
 
 export function worseOf(a: ClusterState, b: ClusterState): ClusterState {
   return severity.indexOf(a) > severity.indexOf(b) ? a : b;
 }
 
-export const noClusters: ClusterCounts = { selected: 0, ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
-
 /** Names of the Syncs that a cluster of the subject is to have. */
-export function syncNames({ subject, desired, head }: Known): readonly string[] {
-  const templates = desired.ok ? desired.plan.templates.map((template) => template.name) : (head?.templates ?? []);
-  return templates.map((template) => syncName(subject, template));
+export function syncNames({ subject, row }: Pick<Known, "subject" | "row">): readonly string[] {
+  if (row.operations.deletion !== undefined) return [];
+  return relationOf(row).templates.map(({ name }) => syncName(subject, name));
 }
 
 /** Those, and those of templates that are gone and may not be deleted everywhere yet. */
-export function everySyncName(known: Known): readonly string[] {
-  const gone = (known.head?.templates ?? []).map((template) => syncName(known.subject, template));
-  return [...new Set([...syncNames(known), ...gone])];
-}
-
-export interface CountedClusters {
-  readonly members: readonly StoredMember[];
-  /** Those of them of which a row cannot be read: they may be in any state. */
-  readonly unreadable: ReadonlySet<string>;
+export function everySyncName(known: Pick<Known, "subject" | "row" | "unit">): readonly string[] {
+  const given = known.unit.templates.map((name) => syncName(known.subject, name));
+  return [...new Set([...syncNames(known), ...given])];
 }
 
 /**
- * Counts of the selected clusters by their worst Sync, from the state index: a moment behind, put right by the next
- * look. A cluster that lacks a Sync waits for it, and one that the last rollout could assign nothing has failed.
+ * Counts of the members by their worst Sync. Only those that are not ready are read, from the state index: a moment behind,
+ * put right by the next look.
  */
-export async function clustersByState(
-  known: Known,
-  { members, unreadable }: CountedClusters,
-  table: Table,
-): Promise<ClusterCounts> {
-  const names = new Set(syncNames(known));
-  const worst = new Map<string, ClusterState>();
-  const found = new Map<string, number>();
-  for (const { sort } of await stateEntries(known.subject, table)) {
-    const { state: phase = "", cluster = "", sync = "" } = stateIndex.parse(sort) ?? {};
+export async function clustersByState({ subject, unit, legs }: Known, table: Table): Promise<ClusterCounts> {
+  const [entries, arrivals] = await Promise.all([
+    Promise.all(Object.keys(stateOfPhase).map((phase) => stateEntries(subject, table, phase))),
+    unit.arrivals.failed === 0
+      ? []
+      : Array.fromAsync(allItems((start) => table.query({ ...ranges.arrivals(subject, "failed"), ...start }))),
+  ]);
+  const worst = new Map<string, ClusterState>(arrivals.map(({ cluster }) => [cluster, "failed"]));
+  for (const { sort } of entries.flat()) {
+    const { state: phase = "", cluster = "" } = stateIndex.parse(sort) ?? {};
     const state = clusterStateOf(phase);
-    if (state === undefined) continue;
-    worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
-    if (names.has(sync)) found.set(cluster, (found.get(cluster) ?? 0) + 1);
+    if (state !== undefined) worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   }
-  const unassigned = new Set(known.head?.unassigned);
-  const counts = { ...noClusters, selected: members.length };
-  for (const { cluster } of members) {
-    const missing = (found.get(cluster) ?? 0) < names.size ? "waiting" : "ready";
-    const seen = unassigned.has(cluster) ? "failed" : worseOf(worst.get(cluster) ?? "ready", missing);
-    counts[unreadable.has(cluster) ? "unreachable" : seen]++;
-  }
-  return counts;
+  const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
+  for (const state of worst.values()) counts[state]++;
+  const unreadable = unit.unreadable?.length ?? 0;
+  // Nothing was ever assigned for these, so that the index has nothing of them.
+  const unrendered = [...legs.values()].reduce(
+    (sum, leg) => sum + (leg.endedAt === undefined ? 0 : leg.unrendered.length),
+    0,
+  );
+  const selected = membersOfAll(unit);
+  const others = counts.changing + counts.failed + counts.unreachable + counts.waiting + unreadable + unrendered;
+  return {
+    ...counts,
+    selected,
+    failed: counts.failed + unrendered,
+    unreachable: counts.unreachable + unreadable,
+    ready: Math.max(0, selected - others),
+  };
 }

@@ -5,6 +5,8 @@ export const rolloutEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_BUCKET: z.string().min(1),
   STARLING_INSTALLATION: z.string().min(1),
+  /** Its own: it goes on in another call, and says when what failed comes back. */
+  STARLING_QUEUE_ROLLOUT: z.url(),
   STARLING_QUEUE_RENDER: z.url(),
   STARLING_QUEUE_APPLY: z.url(),
   STARLING_QUEUE_REPORT: z.url(),

@@ -3,10 +3,11 @@ import { allItems } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import type { Member } from "#shared/fleet/rollout/plan.ts";
-import { clusterOf, ranges } from "#shared/fleet/rows/keys.ts";
+import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
+import { fleetParts } from "#shared/fleet/rows/fleet-version.ts";
+import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import { isNewer } from "#shared/fleet/rows/row.ts";
+import { isNewer, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
 
 export interface Fleet {
@@ -16,18 +17,39 @@ export interface Fleet {
   readonly unreadable: ReadonlySet<string>;
 }
 
-/** Every registered cluster. */
-export async function readFleet(table: Table): Promise<Fleet> {
-  const clusters: FleetRow[] = [];
-  const unreadable = new Set<string>();
-  for await (const row of allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
-    if (isNewer(row)) unreadable.add(clusterOf(row));
-    else clusters.push(row);
-  }
-  return { clusters, unreadable };
+/** The registered clusters that a selection may take: those that it names, or every one. */
+export async function readFleet({ names }: ClusterSelection, table: Table): Promise<Fleet> {
+  const rows =
+    names === undefined
+      ? await Array.fromAsync(allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start })))
+      : await table.getMany(names.map(keys.fleet), { newer: "kept" });
+  const clusters = rows.filter((row) => row.type === "Fleet");
+  return { clusters, unreadable: new Set(rows.filter(isNewer).map(clusterOf)) };
 }
 
-/** The same blobs, each that is there read once: a rollout is planned in pages, and every page needs the whole list. */
+export interface FleetVersion {
+  /** Another one, and `readFleet` may find something else. */
+  readonly version: string;
+  /** Clusters that are named, and not registered. */
+  readonly missing: readonly string[];
+}
+
+/** What is to be read for it, whatever the size of the fleet: the versions of its parts, or the rows that are named. */
+export function fleetVersionKeys({ names }: ClusterSelection): readonly RowKeyOf<"Fleet" | "FleetVersion">[] {
+  return names === undefined ? fleetParts.map(keys.fleetVersion) : names.map(keys.fleet);
+}
+
+/** @param rows - those of these keys among others. */
+export function fleetVersionOf({ names = [], notNames = [] }: ClusterSelection, rows: readonly Row[]): FleetVersion {
+  const known = rows.filter((row) => keys.fleet.parse(row) !== undefined || row.type === "FleetVersion");
+  const found = new Set(known.flatMap((row) => keys.fleet.parse(row)?.cluster ?? []));
+  return {
+    version: digestOf(known.map((row) => [row.sk, row.version, "uid" in row ? row.uid : ""]).sort()),
+    missing: names.filter((name) => !found.has(name) && !notNames.includes(name)),
+  };
+}
+
+/** The same blobs, each that is there read once: every page of work on a list needs the whole of it. */
 export function rememberingBlobs(blobs: BlobStore): BlobStore {
   const known = new Map<string, Promise<Uint8Array>>();
   return {
@@ -52,19 +74,15 @@ export function rememberingBlobs(blobs: BlobStore): BlobStore {
   };
 }
 
-/** A list of members as a rollout was planned with: a crash while planning resumes with the same list. */
-export interface StoredMember extends Member {
-  readonly leaving?: true;
-}
-
-export async function storeMembers(blobs: BlobStore, members: readonly StoredMember[]): Promise<string> {
-  const key = blobKeys.members(digestOf(members));
+/** Keeps a list of clusters, or of what belongs to them, for as long as a row names its key. */
+export async function storeList(blobs: BlobStore, list: readonly unknown[]): Promise<string> {
+  const key = blobKeys.members(digestOf(list));
   // Over whatever is there: a list that was changed is mended by it.
-  await blobs.overwrite(key, Buffer.from(canonicalJson(members)));
+  await blobs.overwrite(key, Buffer.from(canonicalJson(list)));
   return key;
 }
 
-/** @throws StarlingError `BlobNotFound`, `BlobCorrupt`; see recall-members.ts */
-export async function readMembers(blobs: BlobStore, key: string): Promise<readonly StoredMember[]> {
+/** @throws StarlingError `BlobNotFound`, `BlobCorrupt` */
+export async function readList<Item>(blobs: BlobStore, key: string): Promise<readonly Item[]> {
   return JSON.parse(await storedText(blobs, key, blobKeys.members));
 }

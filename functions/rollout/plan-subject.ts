@@ -1,46 +1,119 @@
 /**
- * The planner's story: read everything, decide purely, write everything, then send. It is the only writer of heads,
- * rollouts, targets and assignments, and works on one subject until there is nothing more to decide for now.
+ * The planner's story: read what is known, decide, write, then send; again, until there is nothing more to decide for now.
+ * It is the only writer of units, contents, legs, slots, targets, arrivals and assignments.
  */
 
-import { advanceRollout } from "#functions/rollout/advance-rollout.ts";
+import { letComeBack, thoseToAsk } from "#functions/rollout/come-back.ts";
+import { farewell, forgetSubject, isGoing } from "#functions/rollout/delete-subject.ts";
+import { endLegs } from "#functions/rollout/end-legs.ts";
+import { fillSlots, type Waiting } from "#functions/rollout/fill-slots.ts";
 import { rememberingBlobs } from "#functions/rollout/fleet.ts";
-import { passOnReconcile } from "#functions/rollout/pass-on-reconcile.ts";
-import type { PlannerPorts, Step } from "#functions/rollout/planner-ports.ts";
-import { type Known, readSubject } from "#functions/rollout/read-subject.ts";
-import { isMended } from "#functions/rollout/rendered-since.ts";
-import { sealRollout } from "#functions/rollout/seal-rollout.ts";
-import { farewell, idle } from "#functions/rollout/settle-subject.ts";
-import { isSuperseded, startRollout, supersede } from "#functions/rollout/start-rollout.ts";
+import { followReconcile, takeUpReconcile } from "#functions/rollout/follow-reconcile.ts";
+import { refreshMembers, remakeMembers } from "#functions/rollout/members.ts";
+import { pause } from "#functions/rollout/pause.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { type Known, readSubject, unitFor } from "#functions/rollout/read-subject.ts";
+import { rest } from "#functions/rollout/rest.ts";
+import { retryRendered } from "#functions/rollout/retry-rendered.ts";
+import { runJob } from "#functions/rollout/run-job.ts";
+import { sealLostLeg, sealNextLeg } from "#functions/rollout/seal-leg.ts";
+import { type Round, settleSlots, slotsToLookAt } from "#functions/rollout/settle-slots.ts";
+import { statusFacts } from "#functions/rollout/status-facts.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
-/** A subject that needs more steps than this in one go is looked at again by its next message or its watchdog. */
-const maxSteps = 500;
 const maxConflicts = 20;
 /** Until a subject that lacks a row is looked at again. */
 const newerSeconds = 600;
 
-export async function planSubject(subject: Subject, ports: PlannerPorts): Promise<void> {
-  const steady = { ...ports, blobs: rememberingBlobs(ports.blobs) };
+/** What a call of the planner is about. */
+export interface Call {
+  /** Clusters of which something was told; undefined: of any. */
+  readonly clusters?: ReadonlySet<string>;
+  /** It stops then, and asks for another call. */
+  readonly until: Date;
+}
+
+/** What is to be looked at in this call, and what of it was. */
+interface Look {
+  round: Round;
+  answering: string[];
+  waiting: Waiting;
+}
+
+export async function planSubject(subject: Subject, call: Call, given: PlannerPorts): Promise<void> {
+  const ports = { ...given, blobs: rememberingBlobs(given.blobs) };
   let conflicts = 0;
-  for (let step = 0; step < maxSteps; step++) {
+  let known: Known | undefined;
+  let look: Look | undefined;
+  for (;;) {
+    if (ports.clock.now() >= call.until) {
+      await ports.sender.send([{ to: "rollout", subject }]);
+      return;
+    }
     try {
-      const { messages, again } = await planOnce(subject, steady);
-      await ports.sender.send(messages);
-      if (!again) return;
+      known ??= await readSubject(subject, ports);
+      if (known === undefined) return;
+      look ??= await beginLook(known, call, ports);
+      const transaction = await nextStep(known, look, ports);
+      if (transaction === "done") return;
+      if (transaction === undefined) {
+        const { all, deadline } = look.round;
+        await rest(known, { all, deadline }, ports);
+        return;
+      }
+      if (transaction.hasChanged()) known = await transaction.commit(ports.table);
+      await ports.sender.send(transaction.messages);
     } catch (error) {
-      if (isRowTooLarge(error) || isNewerRow(error)) return tell(subject, error, steady);
+      if (isRowTooLarge(error) || isNewerRow(error)) return tell(subject, error, ports);
       if (!isConflict(error) || ++conflicts > maxConflicts) throw error;
+      [known, look] = [undefined, undefined];
     }
   }
-  ports.log.warn("a subject needs more steps than one invocation gives", { ...subject });
+}
+
+async function beginLook(known: Known, { clusters }: Call, { table }: PlannerPorts): Promise<Look> {
+  const round = await slotsToLookAt(known, clusters, table);
+  // What has a slot says by it whether it answers.
+  const others = clusters?.difference(new Set(round.slots.map(({ cluster }) => cluster)));
+  return { round, answering: await thoseToAsk(known, others, table), waiting: new Set() };
+}
+
+/** @returns undefined when there is nothing more to decide for now; `done` when the subject is gone. */
+async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | undefined | "done"> {
+  if (isGoing(known, "orphan")) return forgetSubject(known, ports);
+  const settled = (await pause(known, ports)) ?? (await settleSlots(known, look.round, ports));
+  if (settled !== undefined) return settled;
+  const back = await letComeBack(known, look.answering, ports);
+  if (back !== undefined) return back;
+  try {
+    const found =
+      (await refreshed(known, ports)) ??
+      (await endLegs(known, ports)) ??
+      (await retryRendered(known, look.waiting, ports)) ??
+      (await sealNextLeg(known, ports)) ??
+      takeUpReconcile(known, ports) ??
+      (await fillSlots(known, look.waiting, ports)) ??
+      (await followReconcile(known, ports));
+    if (found !== undefined) return found;
+  } catch (error) {
+    // A list is gone: it is made, or sealed, anew, and what was assigned is found again.
+    if (!isBlobLost(error)) throw error;
+    return (await remakeMembers(known, ports)) ?? sealLostLeg(known, ports);
+  }
+  return isGoing(known, "delete") ? farewell(known, ports) : undefined;
+}
+
+/** Jobs first: a list of members that is computed while they run would add to them. */
+async function refreshed(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const job = await runJob(known, ports);
+  return job ?? refreshMembers(known, ports);
 }
 
 /**
@@ -50,42 +123,17 @@ export async function planSubject(subject: Subject, ports: PlannerPorts): Promis
 async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts): Promise<void> {
   const { code, message } = error;
   ports.log.error("a subject cannot be planned", { ...subject, code, error: message });
-  const key = keys.object(subject.namespace, subject.kind, subject.name);
-  const row = await readRow(ports.table, key);
+  const row = await readRow(ports.table, keys.object(subject.namespace, subject.kind, subject.name));
   if (row === undefined || isNewer(row)) return;
   const now = ports.clock.now();
-  const reason = isNewerRow(error) ? "NewerRow" : "RowTooLarge";
-  const write = subjectWrite(row, { now, waiting: { ok: false, reason, message } });
+  const reason = isNewerRow(error) ? ("NewerRow" as const) : ("RowTooLarge" as const);
+  const desired = { ok: false as const, reason, message };
+  const nothing = { unit: unitFor(row, subject, undefined), legs: new Map(), contents: new Map(), missing: [] };
+  const write = subjectWrite(row, statusFacts({ ...nothing, desired, row }, now));
   await ports.table.write([isNewerRow(error) && "put" in write ? again(write, now) : write]);
 }
 
 /** Nobody may be there to wake it when the stack is updated. */
 function again(write: Extract<Write, { put: Row }>, now: Date): Write {
   return { ...write, put: due(write.put, later(now, newerSeconds)) };
-}
-
-/** What is lost while it is planned is planned anew: nothing of it was assigned. */
-async function sealOrBegin(known: Known, rollout: RolloutRow, ports: PlannerPorts): Promise<Step> {
-  try {
-    return await sealRollout(known, rollout, ports);
-  } catch (error) {
-    if (!isBlobLost(error) || !known.desired.ok) throw error;
-    return supersede(known, rollout, ports);
-  }
-}
-
-async function planOnce(subject: Subject, ports: PlannerPorts): Promise<Step> {
-  const known = await readSubject(subject, ports);
-  if (known === undefined) return { messages: [], again: false };
-  const { rollout } = known;
-  if (rollout !== undefined && (isSuperseded(known, rollout) || (await isMended(known, rollout, ports))))
-    return supersede(known, rollout, ports);
-  if (rollout?.phase === "Planning") return sealOrBegin(known, rollout, ports);
-  if (rollout !== undefined) return advanceRollout(known, rollout, ports);
-  if (known.row.operations.deletion !== undefined && (known.head?.templates ?? []).length === 0)
-    return farewell(known, ports);
-  const started = await startRollout(known, ports);
-  if ("messages" in started) return started;
-  const passed = await passOnReconcile(known, ports);
-  return passed ?? idle(known, started.unreadable, ports);
 }

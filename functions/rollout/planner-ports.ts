@@ -14,7 +14,7 @@ export interface PlannerPorts {
 }
 
 /** What one step came to: messages to send now that it is written, and whether to look again at once. */
-export interface Step {
+interface Step {
   readonly messages: readonly Message[];
   readonly again: boolean;
 }

@@ -108,7 +108,7 @@ function messageFor(key: RowKey): Message[] {
 /** Whom a row is of that people write, or for whom it is planned. */
 function subjectOf(key: RowKey): Subject | undefined {
   const object = keys.object.parse(key);
-  if (object === undefined) return keys.head.parse(key) ?? (keys.rollout.parse(key) ?? keys.target.parse(key))?.subject;
+  if (object === undefined) return keys.unit.parse(key);
   return object.kind === "Source" ? undefined : { ...object, kind: object.kind };
 }
 

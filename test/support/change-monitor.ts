@@ -1,7 +1,7 @@
 import type { RequestRecord } from "@starling/embedded-apiserver";
 import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
-import { isOutstanding, isParked, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { isAway, isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 
 export interface ChangeMonitor {
@@ -90,7 +90,7 @@ function plainValue(value: AttributeJson): unknown {
   return value.S ?? value.BOOL ?? null;
 }
 
-/** A cluster that answers again is left alone until its turn comes, in which it gets another attempt. */
+/** A cluster that answers again, or is parked, is left alone until its turn comes, in which it gets another attempt. */
 function isLeftAlone(row: SyncRow): boolean {
-  return !isOutstanding(row) || isParked(row);
+  return !isOutstanding(row) || isAway(row) || row.hold !== undefined;
 }

@@ -311,7 +311,10 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
   Source: ["status.artifact.revision", "status.conditions"],
   SyncGroup: ["status.state", "status.revision", "status.rollout", "status.clusters", "status.conditions"],
   Sync: ["status.state", "status.revision", "status.conditions"],
-  Rollout: ["phase", "reason", "message", "outstanding", "parked", "returned", "carried", "stage"],
+  Unit: ["last", "stages", "arrivals", "jobs", "looking", "skipped"],
+  Leg: ["phase", "reason", "message", "counts", "next", "rendering", "aside", "returned"],
+  Slot: ["leg", "content", "attempts", "parking"],
+  Arrival: ["why", "reason"],
   Target: ["state", "reason", "attempts"],
   SyncOnCluster: [
     "desired.attempt",
@@ -327,5 +330,4 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
   ],
   Rendering: ["state", "failure", "tries", "claim"],
   Lease: ["owner", "leaseUntil", "wanted", "fence", "begun"],
-  Head: ["last", "open", "completed", "behind"],
 };

@@ -18,6 +18,7 @@ import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Log } from "#shared/ports.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 
 const key = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
@@ -52,7 +53,8 @@ export async function startFrontDoors(): Promise<FrontDoors> {
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => lines.push({ message, ...fields });
   const log: Log = { info: write, warn: write, error: write };
   const secrets = { read: async () => JSON.stringify([webhookSecret]) };
-  const api = apiHandler({ table, sender, clock: systemClock, ids: randomIds, log, installation: "test" });
+  const blobs = new MemoryBlobStore();
+  const api = apiHandler({ table, blobs, sender, clock: systemClock, ids: randomIds, log, installation: "test" });
   const webhook = webhookHandler({ table, sender, secrets, log, secretName: "webhook" });
   const lambda = (functionName: string, handler: typeof api) =>
     lambdaFunction({ functionName, timeoutSeconds: 29, newSandbox: () => sharedSandbox(handler) });

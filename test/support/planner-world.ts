@@ -2,14 +2,25 @@ import { planSubject } from "#functions/rollout/plan-subject.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
+import { compareText } from "#shared/base/text-order.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
+import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, Operations, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
-import type { HeadRow, RenderingRow, RolloutRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type {
+  ContentRow,
+  LegRow,
+  RenderingRow,
+  SlotRow,
+  TargetRow,
+  UnitRow,
+  UnitStage,
+} from "#shared/fleet/rows/rollout-rows.ts";
+import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Log, Metrics, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -42,9 +53,16 @@ export class PlannerWorld {
     this.blobs = stores.blobs;
   }
 
-  /** @param table - as the planner sees it. */
-  async plan(table: Table = this.table): Promise<void> {
-    await planSubject(subject, {
+  /**
+   * @param table - as the planner sees it.
+   * @param clusters - of which something was told; left out: of any.
+   */
+  async plan(table: Table = this.table, clusters?: readonly string[]): Promise<void> {
+    const call = {
+      until: new Date(this.now.getTime() + 60_000),
+      ...(clusters === undefined ? {} : { clusters: new Set(clusters) }),
+    };
+    await planSubject(subject, call, {
       table: decidedTable(table, this.table, keys.object(subject.namespace, subject.kind, subject.name)),
       blobs: this.blobs,
       sender: this.sender,
@@ -74,11 +92,11 @@ export class PlannerWorld {
       labels: { ring, ...more.labels },
       values: {},
     };
-    await this.table.write([{ put: row }]);
+    await this.table.write([{ put: row }, fleetVersionUpdate(name)]);
   }
 
   async removeCluster(name: string): Promise<void> {
-    await this.table.write([{ delete: keys.fleet(name) }]);
+    await this.table.write([{ delete: keys.fleet(name) }, fleetVersionUpdate(name)]);
   }
 
   async setSource(commit: string, content = commit): Promise<void> {
@@ -136,18 +154,33 @@ export class PlannerWorld {
     return { ...row, dispatches: 1, ...dueAttributes(row, watchdogAt(this.now, 0)) };
   }
 
-  /** Plays everybody, all well, until the rollout is complete. */
+  /** Plays everybody, all well, until nothing is under way. */
   async rollOut(): Promise<void> {
     for (let round = 0; round < 60; round++) {
       await this.plan();
       await this.renderAll();
       await this.plan();
-      for (const target of this.targets()) {
-        if (target.state === "Assigned") await this.observe(target.cluster, "Ready");
-      }
-      if (this.newest().phase === "Complete") return;
+      for (const slot of this.slots()) await this.finish(slot.cluster);
+      if (this.isThrough()) return;
     }
-    throw new Error(`the rollout does not complete: ${this.newest().message}`);
+    throw new Error(`the rollout does not complete: ${JSON.stringify(this.legs().at(-1))}`);
+  }
+
+  /** Every Sync that a cluster has a slot for is ready, or gone. */
+  async finish(cluster: string, phase: Phase = "Ready"): Promise<void> {
+    const slot = this.slots().find((one) => one.cluster === cluster);
+    for (const name of Object.keys(slot?.attempts ?? {})) {
+      const row = await this.sync(cluster, name);
+      const isDeletion = row?.desired.action === "delete" && phase === "Ready";
+      await this.observe(cluster, isDeletion ? "Gone" : phase, { name });
+    }
+  }
+
+  /** Every stage is on the newest content, and nothing waits. */
+  isThrough(): boolean {
+    const unit = this.unit();
+    const { waiting, changing } = unit.arrivals;
+    return waiting + changing + unit.jobs.length + this.slots().length === 0 && isThrough(unit);
   }
 
   /** Plays the renderer: every rendering asked for is done, or fails; what fails may be said to rest. */
@@ -220,32 +253,56 @@ export class PlannerWorld {
     return row;
   }
 
-  async head(): Promise<HeadRow | undefined> {
-    return this.table.get(keys.head(subject));
+  unit(): UnitRow {
+    const [unit] = this.rows<UnitRow>("Unit");
+    if (unit === undefined) throw new Error("nothing was planned yet");
+    return unit;
   }
 
-  rollouts(): readonly RolloutRow[] {
-    return this.rows<RolloutRow>("Rollout");
+  /** Stage -> the content that it is on, and in brackets the one that goes through it. */
+  stages(): Readonly<Record<string, string>> {
+    const text = ({ on, moving }: UnitStage) => `${on ?? "-"}${moving === undefined ? "" : ` (${moving.content})`}`;
+    return Object.fromEntries(this.unit().stages.map((stage) => [stage.name, text(stage)]));
   }
 
-  newest(): RolloutRow {
-    const rollout = this.rollouts().at(-1);
-    if (rollout === undefined) throw new Error("there is no rollout");
-    return rollout;
+  contents(): readonly ContentRow[] {
+    return this.rows<ContentRow>("Content");
   }
 
-  targets(number = this.newest().number): readonly TargetRow[] {
-    const prefix = keys.rollout(subject, number).sk;
-    return this.rows<TargetRow>("Target").filter((row) => row.sk.startsWith(`${prefix}#`));
+  legs(): readonly LegRow[] {
+    return this.rows<LegRow>("Leg");
   }
 
-  /** Cluster -> state, of the newest rollout. */
+  /** The newest of a stage. */
+  leg(stage: string): LegRow {
+    const legs = this.legs().filter((one) => one.stage === stage);
+    const leg = legs.sort((a, b) => a.seal - b.seal).at(-1);
+    if (leg === undefined) throw new Error(`nothing goes through ${stage}`);
+    return leg;
+  }
+
+  slots(): readonly SlotRow[] {
+    return this.rows<SlotRow>("Slot");
+  }
+
+  targets(content = this.unit().last): readonly TargetRow[] {
+    return this.rows<TargetRow>("Target").filter((row) => row.leg.content === content);
+  }
+
+  /** Cluster -> state, of the newest content: those that wait have no row, and those that have a slot are Assigned. */
   states(): Readonly<Record<string, string>> {
-    return Object.fromEntries(this.targets().map((target) => [target.cluster, target.state]));
+    const { last } = this.unit();
+    const slots = this.slots().filter(({ leg, parking }) => leg?.content === last && parking === undefined);
+    return Object.fromEntries([
+      ...slots.map(({ cluster }) => [cluster, "Assigned"]),
+      ...this.targets().map(({ cluster, state }) => [cluster, state]),
+    ]);
   }
 
+  /** By their keys. */
   rows<R>(type: string): readonly R[] {
-    return this.table.all().filter((row) => row.type === type) as unknown as readonly R[];
+    const rows = this.table.all().filter((row) => row.type === type);
+    return rows.sort((a, b) => compareText(keyText(a), keyText(b))) as unknown as readonly R[];
   }
 }
 

@@ -4,11 +4,11 @@ import type { Table, Write } from "#shared/ports.ts";
 /** Rows that several write. The others, of directories, go with one of these in every transaction. */
 export const sharedRows: ReadonlySet<string> = new Set([
   ...["Source", "SyncGroup", "Sync", "Cluster", "SyncOnCluster"],
-  ...["Head", "Rollout", "Target", "Rendering", "Brake", "Lease"],
+  ...["Unit", "Content", "Leg", "Slot", "Target", "Arrival", "Rendering", "Brake", "Lease"],
 ]);
 
 /** What the planner decides for a subject, as that was when it was read. */
-const decisions: ReadonlySet<string> = new Set(["SyncOnCluster", "Head", "Rollout"]);
+const decisions: ReadonlySet<string> = new Set(["SyncOnCluster", "Unit", "Leg"]);
 
 /**
  * The table as one writer sees it, who is refused whatever could undo another's write: a row that is there is put, and

@@ -5,10 +5,11 @@ import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { BlobStore, Log, Table } from "#shared/ports.ts";
@@ -28,6 +29,8 @@ interface WorkOptions {
   readonly remainingMs?: number;
   readonly log?: Log;
 }
+
+const deletion = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 9, cascade: "delete" as const };
 
 /** The planner's part is the test's: it assigns. Syncs are of the namespace `tests`, the cluster is `c1`. */
 export class WorkerWorld {
@@ -53,12 +56,14 @@ export class WorkerWorld {
     name: string,
     objects: readonly ManifestObject[],
     apply: Partial<SyncRow["desired"]["apply"]> = {},
+    more: Pick<SyncRow["desired"], "startAt"> = {},
   ): Promise<void> {
     const { digest, bytes } = encodeRendering(objects);
     await this.blobs.putOnce(blobKeys.rendering(digest), bytes);
     const before = await this.sync(name);
+    const { hold: _hold, ...kept } = before ?? {};
     const row: SyncRow = {
-      ...before,
+      ...kept,
       ...keys.sync("c1", "tests", name),
       type: "SyncOnCluster",
       schema: rowSchema,
@@ -78,6 +83,7 @@ export class WorkerWorld {
           apply: { prune: true, drift: "correct", interval: "10m", ...apply },
           rollout: 1,
           assignedAt: this.clock.now().toISOString(),
+          ...more,
         },
         before,
         randomIds.unique(),
@@ -86,18 +92,35 @@ export class WorkerWorld {
     await this.table.write([{ put: row }]);
   }
 
-  /** Asks for everything of a Sync to be deleted. */
+  /** It loses its slot before it is done. */
+  async park(name: string, reason = "DeadlineExceeded"): Promise<void> {
+    const before = await this.sync(name);
+    if (before === undefined) throw new Error(`there is no Sync ${name}`);
+    const held: SyncRow = {
+      ...before,
+      hold: { reason, at: this.clock.now().toISOString() },
+      version: before.version + 1,
+    };
+    await this.table.write([{ put: { ...held, stateSk: stateIndex.sk(stateOf(held), held) } }]);
+  }
+
+  /** Asks for everything of a Sync to be deleted; its subject, where there is one, goes. */
   async assignDelete(name: string): Promise<void> {
     const before = await this.sync(name);
     if (before === undefined) throw new Error(`there is no Sync ${name}`);
     const { renderDigest: _, token: _token, earlier: _earlier, anew: _anew, ...desired } = before.desired;
     const assigned = { ...desired, action: "delete" as const, attempt: desired.attempt + 1 };
     const next = nextDesired(assigned, before, randomIds.unique());
-    await this.table.write([{ put: { ...before, version: before.version + 1, desired: next } as SyncRow }]);
+    const { hold: _hold, ...kept } = before;
+    await this.table.write([{ put: { ...kept, version: before.version + 1, desired: next } as SyncRow }]);
+    const subject = await this.table.get(keys.object("tests", "Sync", name));
+    if (subject !== undefined)
+      await this.setSubject(name, { status: subject.status, operations: { ...subject.operations, deletion } });
   }
 
-  /** The Sync that a user wrote, as the api and the planner leave it. */
+  /** The Sync that a user wrote, as the api and the planner leave it; one of which everything is to be deleted, going. */
   async setSubject(name: string, half: Partial<Pick<UserSyncRow, "status" | "operations">>): Promise<void> {
+    const isGoing = (await this.sync(name))?.desired.action === "delete";
     const subject: UserSyncRow = {
       ...keys.object("tests", "Sync", name),
       type: "Sync",
@@ -111,11 +134,20 @@ export class WorkerWorld {
       generation: 1,
       createdAt: "2026-11-20T08:00:00.000Z",
       spec: { cluster: "c1", source: "app", path: "deploy", apply: { prune: true, drift: "correct", interval: "10m" } },
-      operations: {},
       status: { conditions: [] },
       ...half,
+      operations: { ...(isGoing ? { deletion } : {}), ...half.operations },
     };
     await this.table.write([{ put: subject }]);
+  }
+
+  /** Its subject is there, and nobody asks for it to go. */
+  async wantAgain(name: string): Promise<void> {
+    await this.setSubject(name, {});
+    const subject = await this.table.get(keys.object("tests", "Sync", name));
+    if (subject === undefined) throw new Error(`there is no subject ${name}`);
+    const next: UserSyncRow = { ...(subject as UserSyncRow), operations: {}, version: subject.version + 1 };
+    await this.table.write([{ put: next }]);
   }
 
   async suspend(name: string): Promise<void> {

@@ -2,6 +2,9 @@ import { createRandom } from "#local/base/random.ts";
 import type { Message } from "#shared/messages.ts";
 import type { IndexEntry, IndexQuery, MessageSender, Page, Table, Write } from "#shared/ports.ts";
 
+/** Of one run of the planner: small fleets need far fewer. */
+const mostCalls = 3000;
+
 /** The process is gone: nothing it does after this has an effect. */
 export class Crash extends Error {}
 
@@ -41,6 +44,7 @@ export class DisturbedPorts {
   async #call<T>(work: () => Promise<T>): Promise<T> {
     const { crash, midst } = this.#disturbance;
     const call = ++this.#calls;
+    if (call > mostCalls) throw new Error("the planner goes on for ever");
     await this.#wait();
     if (midst?.at === call) await midst.act();
     if (crash !== undefined && (call > crash.at || (call === crash.at && crash.when === "before"))) throw new Crash();

@@ -1,14 +1,17 @@
-import { expect } from "vitest";
 import { isConflict } from "#shared/base/errors.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { dueAttributes, later } from "#shared/fleet/rows/due.ts";
-import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
-import { givesTurns, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import { isParkedDeletion, nextWork, type Observed, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { keys, ranges, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import { nextWork } from "#shared/fleet/rows/next-work.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 import { everyRow } from "#test/support/every-row.ts";
-import type { PlannerWatch } from "#test/support/planner-model/planner-watch.ts";
+import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 
 /** What a look at a cluster comes to, when the cluster answers. */
 export type Outcome = Extract<Phase, "Applying" | "Verifying" | "Ready" | "Retrying" | "Failed">;
@@ -16,11 +19,11 @@ export type Outcome = Extract<Phase, "Applying" | "Verifying" | "Ready" | "Retry
 const leaseSeconds = 60;
 const watchdogSeconds = 30;
 
-/** A worker between its work in the cluster and its write to the table. */
+/** A worker between its first requests to the cluster and its write to the table. */
 interface Flight {
   readonly cluster: string;
   readonly fence: number;
-  readonly looks: readonly { readonly row: SyncRow; readonly observed: Observed }[];
+  readonly looks: readonly { readonly row: SyncRow; readonly observed: Observed; readonly wrote: boolean }[];
 }
 
 interface Look {
@@ -29,15 +32,10 @@ interface Look {
   readonly subject: SubjectRow | undefined;
 }
 
-interface Lease {
-  readonly fence: number;
-  readonly until: string;
-}
-
 interface World {
   readonly subject: Subject;
   readonly table: Table;
-  readonly watch: PlannerWatch;
+  readonly servers: ModelServers;
   readonly now: () => Date;
   readonly send: (messages: readonly Message[]) => void;
 }
@@ -49,10 +47,9 @@ interface World {
 export class ModelWorkers {
   readonly flights: Flight[] = [];
   readonly away = new Set<string>();
+  /** Whose workers are at something of somebody else, and begin nothing. */
+  readonly busy = new Set<string>();
   readonly #world: World;
-  readonly #leases = new Map<string, Lease>();
-  /** What each cluster was last seen to be at: `<cluster> <sync>` -> the attempt that is under way there. */
-  readonly #touched = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
@@ -61,52 +58,76 @@ export class ModelWorkers {
   /** Works on what is due; what was seen waits as a flight to be landed. */
   async begin(cluster: string, outcome: Outcome): Promise<void> {
     const { table, now } = this.#world;
-    const held = this.#leases.get(cluster);
-    if (held !== undefined && held.until > now().toISOString()) {
+    const held = await table.get(keys.lease(cluster));
+    if (this.busy.has(cluster) || (held?.leaseUntil ?? "") > now().toISOString()) {
       this.#world.send([{ to: "apply", cluster, delaySeconds: watchdogSeconds }]);
       return;
     }
-    const fence = (held?.fence ?? 0) + 1;
-    this.#leases.set(cluster, { fence, until: later(now(), leaseSeconds) });
+    const lease = await this.#putLease(held, cluster, { owner: "worker", leaseUntil: later(now(), leaseSeconds) });
     const rows = await everyRow(table, ranges.syncsOn(cluster));
     const registered = (await table.get(keys.fleet(cluster))) !== undefined;
     const due = rows.filter((row) => this.#isDue(row));
-    const { namespace, kind, name } = this.#world.subject;
-    const subject = await table.get(keys.object(namespace, kind, name));
+    const subject = await this.#subject();
     const looks = registered && subject?.operations.suspended === undefined ? due : [];
+    const { fence } = lease;
     this.flights.push({
       cluster,
       fence,
-      looks: looks.map((row) => ({ row, observed: this.#look(row, { outcome, fence, subject }) })),
+      looks: looks.map((row) => {
+        const before = this.#world.servers.requests;
+        const observed = this.#look(row, { outcome, fence, subject });
+        return { row, observed, wrote: this.#world.servers.requests > before };
+      }),
     });
-    const { clusters, bound } = this.#world.watch.changing(
-      (row) => this.#touched.get(`${row.cluster} ${row.name}`) === row.desired.attempt,
-    );
-    expect(clusters.size, `${[...clusters].join(", ")} are changing at their API servers`).toBeLessThanOrEqual(bound);
   }
 
-  /** Writes what a worker saw, unless its lease has gone to another one. */
+  async #subject(): Promise<SubjectRow | undefined> {
+    const { namespace, kind, name } = this.#world.subject;
+    return this.#world.table.get(keys.object(namespace, kind, name));
+  }
+
+  async #putLease(
+    held: LeaseRow | undefined,
+    cluster: string,
+    holder: Pick<LeaseRow, "owner" | "leaseUntil">,
+  ): Promise<LeaseRow> {
+    const isTaken = holder.owner !== undefined;
+    const lease: LeaseRow = {
+      ...keys.lease(cluster),
+      type: "Lease",
+      schema: rowSchema,
+      version: (held?.version ?? 0) + 1,
+      wanted: 0,
+      fence: (held?.fence ?? 0) + (isTaken ? 1 : 0),
+      ...holder,
+    };
+    const when = held === undefined ? ("absent" as const) : { version: held.version };
+    await this.#world.table.write([{ put: lease, when }]);
+    return lease;
+  }
+
+  /**
+   * Writes what a worker saw, unless its lease has gone to another one. Before it, the rest of its requests to the cluster,
+   * for which everything is read once more.
+   */
   async land(index: number): Promise<void> {
     const [flight] = this.flights.splice(index % Math.max(1, this.flights.length), 1);
-    if (flight === undefined || this.#leases.get(flight.cluster)?.fence !== flight.fence) return;
-    for (const { row, observed } of flight.looks) {
-      const written = await this.#write(row, observed);
-      const key = `${row.cluster} ${row.name}`;
-      const goes = observed.phase === "Applying" || observed.phase === "Verifying" || observed.phase === "Retrying";
-      if (!goes && this.#touched.get(key) === observed.attempt) this.#touched.delete(key);
+    if (flight === undefined) return;
+    const lease = await this.#world.table.get(keys.lease(flight.cluster));
+    if (lease?.fence !== flight.fence || lease.owner === undefined) return;
+    const subject = await this.#subject();
+    for (const { row, observed, wrote } of flight.looks) {
+      const fresh = await this.#world.table.get(row);
+      if (wrote && fresh !== undefined && this.#mayWrite(fresh, row.desired.attempt, subject)) this.#write(fresh);
+      const written = await this.#report(row, observed);
       if (written) this.#tell(row, observed);
     }
-    this.#leases.set(flight.cluster, { fence: flight.fence, until: "" });
+    await this.#putLease(lease, flight.cluster, {});
   }
 
-  /** The worker dies before it has written anything. */
+  /** The worker dies before it has written anything; its lease runs out. */
   crash(index: number): void {
     this.flights.splice(index % Math.max(1, this.flights.length), 1);
-  }
-
-  /** The cluster is not one of ours any more. */
-  forget(cluster: string): void {
-    for (const key of this.#touched.keys()) if (key.startsWith(`${cluster} `)) this.#touched.delete(key);
   }
 
   #isDue(row: SyncRow): boolean {
@@ -120,17 +141,18 @@ export class ModelWorkers {
   }
 
   #finding(row: SyncRow, look: Look): Finding {
-    const { outcome } = look;
+    const { outcome, subject } = look;
     const { desired, observed, cluster } = row;
     const say = (phase: Phase): Finding => ({ phase, reason: phase, message: "" });
     if (this.away.has(cluster)) return say("Unreachable");
     const current = observed?.attempt === desired.attempt ? observed : undefined;
     const renderDigest = desired.renderDigest ?? "";
     const holds = current?.applied?.renderDigest === renderDigest;
-    if (isParkedDeletion(row) && givesTurns(look.subject)) return say("Reachable");
-    if (desired.action === "apply" && current?.phase === "Unreachable" && !holds) return say("Reachable");
+    if (current?.phase === "Unreachable" || current?.phase === "Reachable") if (!holds) return say("Reachable");
     const writes = desired.action === "delete" || current === undefined || !holds;
-    if (writes) this.#touched.set(`${cluster} ${row.name}`, desired.attempt);
+    if (writes && !this.#mayWrite(row, desired.attempt, subject))
+      return say(row.hold === undefined ? "Applying" : "Failed");
+    if (writes) this.#write(row);
     if (desired.action === "delete") return say(outcome === "Ready" || outcome === "Verifying" ? "Gone" : outcome);
     const { attempt, revision } = desired;
     const applied = { renderDigest, revision, attempt, at: this.#world.now().toISOString() };
@@ -138,8 +160,20 @@ export class ModelWorkers {
     return { ...say(outcome), ...whole };
   }
 
+  /** What the gate of the real worker asks. */
+  #mayWrite({ desired, hold, name }: SyncRow, attempt: number, subject: SubjectRow | undefined): boolean {
+    if (desired.attempt !== attempt || desired.action === "orphan" || hold !== undefined) return false;
+    if (subject?.operations.suspended !== undefined) return false;
+    if (desired.action !== "delete" || subject === undefined || subject.operations.deletion !== undefined) return true;
+    return !relationOf(subject).templates.some((template) => syncName(this.#world.subject, template.name) === name);
+  }
+
+  #write({ cluster, name, desired }: SyncRow): void {
+    this.#world.servers.written(cluster, `${name} ${desired.attempt}`);
+  }
+
   /** @returns false when another worker has been there since. */
-  async #write(row: SyncRow, observed: Observed): Promise<boolean> {
+  async #report(row: SyncRow, observed: Observed): Promise<boolean> {
     let base = row;
     for (;;) {
       const { dueShard: _shard, dueKey: _key, ...kept } = base;
@@ -147,7 +181,7 @@ export class ModelWorkers {
         ...kept,
         observed,
         version: base.version + 1,
-        ...(base === row ? { dispatches: 0, stateSk: `${observed.phase}#${row.cluster}#${row.name}` } : {}),
+        ...(base === row ? { dispatches: 0, stateSk: `${stateText(row, observed)}#${row.cluster}#${row.name}` } : {}),
       };
       const at =
         base === row && observed.nextAt !== undefined ? later(observed.nextAt, watchdogSeconds) : nextWork(next);
@@ -177,4 +211,9 @@ export class ModelWorkers {
     const wait = Math.ceil((Date.parse(observed.nextAt) - this.#world.now().getTime()) / 1000);
     this.#world.send([{ to: "apply", cluster, delaySeconds: Math.max(0, wait) }]);
   }
+}
+
+/** What was parked is told as failed, until it turns out ready. */
+function stateText({ hold }: SyncRow, { phase }: Observed): string {
+  return hold === undefined || phase === "Ready" || phase === "Gone" ? phase : "Failed";
 }

@@ -4,17 +4,19 @@ import { claimDue } from "#functions/tick/claim-due.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { isStalled, legKey } from "#shared/fleet/rollout/legs.ts";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
-import type { HeadRow, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRef, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
+import { ModelServers } from "#test/support/planner-model/model-servers.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
 import { PlannerWatch, WatchedTable } from "#test/support/planner-model/planner-watch.ts";
 import { PlannerWorld, silentLog, silentMetrics, subject, type Told } from "#test/support/planner-world.ts";
@@ -25,7 +27,8 @@ export interface Delivery {
   readonly outcome: Outcome;
   /** When it writes what it found; never: it dies. */
   readonly lands: "now" | "later" | "never";
-  readonly rendering: "done" | "failed";
+  /** A renderer may also begin and never answer. */
+  readonly rendering: "done" | "failed" | "never";
   readonly planner: Disturbance;
 }
 
@@ -42,6 +45,7 @@ interface Queued {
  */
 export class PlannerModel {
   readonly world: PlannerWorld;
+  readonly servers = new ModelServers();
   readonly watch: PlannerWatch;
   readonly table: WatchedTable;
   readonly workers: ModelWorkers;
@@ -49,13 +53,13 @@ export class PlannerModel {
   #older = new MemoryTable();
 
   constructor() {
-    this.watch = new PlannerWatch(subject, () => this.world.now);
+    this.watch = new PlannerWatch(subject, this.servers);
     this.table = new WatchedTable(this.watch);
     this.world = new PlannerWorld({ table: this.table, blobs: new MemoryBlobStore() });
     this.workers = new ModelWorkers({
       subject,
       table: this.table,
-      watch: this.watch,
+      servers: this.servers,
       now: () => this.world.now,
       send: (messages) => this.send(messages),
     });
@@ -78,7 +82,7 @@ export class PlannerModel {
   async deliver(delivery: Delivery): Promise<boolean> {
     const message = this.take(delivery.pick);
     if (message === undefined) return false;
-    if (message.to === "rollout") await this.plan(delivery.planner);
+    if (message.to === "rollout") await this.plan(delivery.planner, message.clusters);
     if (message.to === "render") await this.render(message.input, delivery.rendering);
     if (message.to === "report") await reportChanges([message], { ...this.#ports({}), metrics: silentMetrics });
     if (message.to === "apply") {
@@ -90,9 +94,11 @@ export class PlannerModel {
   }
 
   /** One run of the planner. A run that breaks off leaves its message in the queue. */
-  async plan(disturbance: Disturbance): Promise<void> {
+  async plan(disturbance: Disturbance, clusters?: readonly string[]): Promise<void> {
+    const until = new Date(this.world.now.getTime() + 60_000);
+    const call = clusters === undefined ? { until } : { until, clusters: new Set(clusters) };
     try {
-      await planSubject(subject, {
+      await planSubject(subject, call, {
         ...this.#ports(disturbance),
         blobs: this.world.blobs,
         ids: randomIds,
@@ -101,13 +107,19 @@ export class PlannerModel {
       });
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
-      this.send([{ to: "rollout", subject }]);
+      this.send([{ to: "rollout", subject, ...(clusters === undefined ? {} : { clusters: [...clusters] }) }]);
     }
   }
 
-  async render(input: string, outcome: "done" | "failed"): Promise<void> {
+  async render(input: string, outcome: Delivery["rendering"]): Promise<void> {
     const row = await this.table.get(keys.rendering(input));
     if (row === undefined) return;
+    if (row.state === "Pending" && outcome === "never") {
+      const begunAt = row.begunAt ?? this.world.now.toISOString();
+      const begun: RenderingRow = { ...row, begunAt, version: row.version + 1 };
+      await this.table.write([{ put: begun, when: { version: row.version } }]);
+      return;
+    }
     if (row.state === "Pending") {
       const { dueShard: _shard, dueKey: _key, waiting: _waiting, ...rest } = row;
       const failure = { code: "RenderFailed", message: "no kind", permanent: true };
@@ -120,7 +132,7 @@ export class PlannerModel {
       };
       await this.table.write([{ put: next, when: { version: row.version } }]);
     }
-    this.send((row.waiting ?? []).map((waiting) => ({ to: "rollout", subject: waiting })));
+    this.send((row.waiting ?? []).map((waiting) => ({ to: "rollout", subject: waiting, clusters: [] })));
   }
 
   /** @param index - whether the index shows the table as it is, or as it was at the tick before. */
@@ -139,7 +151,7 @@ export class PlannerModel {
 
   async revise(commit: string, content: string): Promise<void> {
     await this.world.setSource(commit, content);
-    this.send([{ to: "rollout", subject }]);
+    this.send([{ to: "rollout", subject, clusters: [] }]);
   }
 
   async operate(act: (operations: Operations, at: string) => Told): Promise<void> {
@@ -175,7 +187,6 @@ export class PlannerModel {
       };
       await this.table.write([{ put: next, when: { version: row.version } }]);
     }
-    this.workers.forget(name);
     this.send([{ to: "rollout", subject }]);
   }
 
@@ -183,28 +194,30 @@ export class PlannerModel {
     return this.world.rows("SyncGroup").length === 0;
   }
 
-  /** Everything that was asked for is done, or a rollout has halted and says why. */
+  /** Everything that was asked for is done, or a stage stands still and says why. */
   isAtRest(): boolean {
-    const open = this.world.rollouts().find((rollout) => rollout.endedAt === undefined);
-    if (open !== undefined && open.phase !== "Halted") return false;
-    const [group] = this.watch.rowsOf("SyncGroup");
+    const [unit, group] = [this.watch.unit(), this.watch.group()];
     if (group?.dueKey !== undefined) return false;
-    const syncs = this.watch.rowsOf<SyncRow>("SyncOnCluster");
-    const [head] = this.watch.rowsOf<HeadRow>("Head");
-    const isDue = head?.dueKey !== undefined && dueAtOf(head.dueKey) <= this.world.now.toISOString();
-    // One that answers again waits for the planner, which a halt or a rendering that failed for it keeps from it.
-    const newest = this.world.rollouts().at(-1)?.number ?? 0;
-    const failed = this.watch.targets(newest).filter((target) => target.state === "Failed");
-    const isKept = ({ cluster, observed }: SyncRow) =>
-      observed?.phase === "Reachable" && (open !== undefined || failed.some((target) => target.cluster === cluster));
-    const waiting = syncs.filter((row) => isOutstanding(row) && !isKept(row));
-    return !isDue && waiting.length === 0 && (open !== undefined || (head?.behind ?? []).length === 0);
+    if (unit === undefined || group === undefined) return group === undefined && unit?.dueKey === undefined;
+    if (unit.jobs.length + this.watch.slots().length > 0 || unit.looking !== undefined) return false;
+    if (unit.dueKey !== undefined && dueAtOf(unit.dueKey) <= this.world.now.toISOString()) return false;
+    const isStill = unit.stages.every(({ moving }) => moving === undefined || this.#isStalled(moving));
+    const stopped = unit.stages.some(({ failedArrivals }) => failedArrivals > 0);
+    const isServed = unit.arrivals.waiting === 0 || stopped || group.operations.deletion !== undefined;
+    if (!isStill || !isServed) return false;
+    return this.watch.rowsOf<SyncRow>("SyncOnCluster").every((row) => !isOutstanding(row) || isParked(row));
+  }
+
+  #isStalled(moving: LegRef): boolean {
+    const leg = this.world.legs().find((one) => legKey(one) === legKey(moving));
+    return leg !== undefined && isStalled(leg);
   }
 
   /** No more disturbances: messages arrive, clusters answer, time passes. @returns whether it came to rest. */
   async calm(): Promise<boolean> {
     this.workers.flights.length = 0;
     this.workers.away.clear();
+    this.workers.busy.clear();
     await this.operate(({ suspended, ...others }, at) =>
       suspended === undefined ? others : { ...others, resumed: { by: "ana", at } },
     );
@@ -241,4 +254,9 @@ export class PlannerModel {
     const { table, sender: disturbed } = new DisturbedPorts({ table: this.table, sender }, disturbance);
     return { table, sender: disturbed, clock: { now: () => this.world.now } };
   }
+}
+
+/** It waits for the planner's word, which a stage that stands still keeps from it. */
+function isParked({ hold, observed, desired }: SyncRow): boolean {
+  return hold !== undefined || (observed?.attempt === desired.attempt && observed.phase === "Reachable");
 }

@@ -8,10 +8,10 @@ import type { Delivery, PlannerModel } from "#test/support/planner-model/planner
 /** Something that people and clusters do. */
 export type Act =
   | { readonly do: "revise"; readonly content: number }
-  | { readonly do: "suspend" | "resume" | "reconcile" | "delete" | "orphan" }
+  | { readonly do: "suspend" | "resume" | "reconcile" | "restart" | "delete" | "orphan" }
   | { readonly do: "strategy"; readonly strategy: Partial<RolloutStrategy> }
   | { readonly do: "templates"; readonly count: number }
-  | { readonly do: "join" | "leave" | "deselect" | "away" | "back"; readonly cluster: number };
+  | { readonly do: "join" | "leave" | "deselect" | "move" | "away" | "back" | "busy"; readonly cluster: number };
 
 /** A run of the planner that breaks off, or during which somebody does something. */
 export interface Run {
@@ -69,6 +69,7 @@ const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
     ),
     maxFailures: count(2),
     maxUnreachable: count(3),
+    supersede: fc.constantFrom("pipeline" as const, "pipeline" as const, "finish" as const),
     stages: fc.array(fc.option(count(3), { nil: undefined }), { minLength: 1, maxLength: 3 }),
   })
   .map(({ stages, ...rest }) => ({
@@ -98,17 +99,25 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant("revise" as const), content: fc.nat({ max: 3 }) }) },
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constantFrom("suspend" as const, "resume" as const, "reconcile" as const) }),
+    arbitrary: fc.record({
+      do: fc.constantFrom("suspend" as const, "resume" as const, "reconcile" as const, "restart" as const),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("strategy" as const), strategy }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("templates" as const), count: fc.integer({ min: 1, max: 3 }) }) },
   {
     weight: 4,
-    arbitrary: fc.record({ do: fc.constantFrom("join" as const, "leave" as const, "deselect" as const), cluster }),
+    arbitrary: fc.record({
+      do: fc.constantFrom("join" as const, "leave" as const, "deselect" as const, "move" as const),
+      cluster,
+    }),
   },
   {
     weight: 6,
-    arbitrary: fc.record({ do: fc.constantFrom("away" as const, "away" as const, "back" as const), cluster }),
+    arbitrary: fc.record({
+      do: fc.constantFrom("away" as const, "away" as const, "back" as const, "busy" as const),
+      cluster,
+    }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("delete" as const, "orphan" as const) }) },
 );
@@ -133,6 +142,7 @@ const delivery: fc.Arbitrary<ScriptedDelivery> = fc.record({
   rendering: fc.oneof(
     { weight: 40, arbitrary: fc.constant("done" as const) },
     { weight: 1, arbitrary: fc.constant("failed" as const) },
+    { weight: 1, arbitrary: fc.constant("never" as const) },
   ),
   planner,
 });
@@ -285,6 +295,7 @@ export class Play {
         ...defined({ suspended, resumed }),
       };
       if (act.do === "reconcile") return { ...held, reconcile: said };
+      if (act.do === "restart") return { ...held, restart: said };
       return { ...held, deletion: { ...said, cascade: act.do } };
     });
   }
@@ -301,6 +312,12 @@ export class Play {
     const known = fleet.get(name);
     if (what === "away") model.workers.away.add(name);
     if (what === "back") model.workers.away.delete(name);
+    if (what === "back") model.workers.busy.delete(name);
+    if (what === "busy") model.workers.busy.add(name);
+    if (what === "move" && known !== undefined) {
+      const ring = `r${this.#rings[(number + 1) % this.#rings.length] ?? 0}`;
+      await this.#setCluster(name, { ...known, ring });
+    }
     if (what === "join" && known?.fleet !== "web") {
       const ring = `r${this.#rings[number % this.#rings.length] ?? 0}`;
       await this.#setCluster(name, { ring, fleet: "web", uid: known?.uid ?? `life${++this.#lives}` });

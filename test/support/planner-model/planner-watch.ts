@@ -1,17 +1,22 @@
 import { expect } from "vitest";
-import { durationSeconds, resolveCount } from "#shared/fleet/kinds/quantities.ts";
-import { later } from "#shared/fleet/rows/due.ts";
-import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutRow, TargetRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
-import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { keys, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
+import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import {
+  type LegRow,
+  type SlotRow,
+  type TargetRow,
+  type TargetState,
+  targetStates,
+  type UnitRow,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-
-const changingStates: readonly TargetState[] = ["Assigned", "Applying", "Verifying"];
-const unfinishedStates: readonly TargetState[] = ["Waiting", "Rendering", ...changingStates];
+import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 
 interface Change {
   readonly before: Row | undefined;
@@ -19,36 +24,33 @@ interface Change {
 }
 
 /**
- * Sees every write in the order in which it took effect, and holds what the design promises against it. It keeps a copy
- * of its own and believes nothing that the planner writes about itself.
+ * Sees every write in the order in which it took effect, and holds what the design promises against it. It keeps a copy of
+ * its own, and counts rows where the planner keeps numbers; who is changing is counted by the API servers.
  */
 export class PlannerWatch {
   readonly #subject: Subject;
-  readonly #now: () => Date;
+  readonly #servers: ModelServers;
   readonly #rows = new Map<string, Row>();
-  /** Attempts that came to an end: ready, failed or unreachable as observed, failed as judged. */
-  readonly #ended = new Set<string>();
   /** What was observed last of those that were forgotten with their Cluster: a planner that read it before may say so. */
   readonly #forgotten = new Map<string, Observed>();
-  /** Suspensions that the planner has seen, from look to look. */
-  readonly #pauses: { readonly from: string; readonly to: string }[] = [];
 
-  constructor(subject: Subject, now: () => Date) {
+  constructor(subject: Subject, servers: ModelServers) {
     this.#subject = subject;
-    this.#now = now;
+    this.#servers = servers;
   }
 
   written(writes: readonly Write[]): void {
     const changes = writes.flatMap((write) => this.#apply(write));
-    for (const { after } of changes) this.#noteEnds(after);
-    const rollouts = changes.filter((change) => change.after?.type === "Rollout");
-    for (const { before, after } of rollouts) this.#checkRollout(before as RolloutRow | undefined, after as RolloutRow);
+    this.#noteBound();
+    const unit = this.unit();
     for (const { before, after } of changes) {
-      if (after?.type === "Target") this.#checkTarget(before as TargetRow | undefined, after as TargetRow);
+      if (after?.type === "Target") this.#checkTarget(after as TargetRow);
+      if (after?.type === "Leg") this.#checkLeg(after as LegRow);
+      if (after?.type === "Unit") this.#checkUnit(before as UnitRow | undefined, after as UnitRow);
       if (after?.type !== "SyncOnCluster") continue;
       const sync = after as SyncRow;
       if ((before as SyncRow | undefined)?.desired.attempt === sync.desired.attempt) continue;
-      this.#checkAssignment(before as SyncRow | undefined, sync, rollouts);
+      this.#checkAssignment(before as SyncRow | undefined, sync, { unit, changes });
     }
   }
 
@@ -56,25 +58,17 @@ export class PlannerWatch {
     return [...this.#rows.values()].filter((row): row is R => row.type === type);
   }
 
-  /** Clusters whose workers may be changing them, and the loosest bound among the rollouts they are changing for. */
-  changing(started: (row: SyncRow) => boolean = () => true): {
-    readonly clusters: Set<string>;
-    readonly bound: number;
-  } {
-    const moving = this.rowsOf<SyncRow>("SyncOnCluster").filter((row) => this.#mayChange(row) && started(row));
-    const rollouts = [...new Set(moving.map((row) => row.desired.rollout))].flatMap(
-      (number) => this.rollout(number) ?? [],
-    );
-    return { clusters: new Set(moving.map((row) => row.cluster)), bound: Math.max(1, ...rollouts.map(boundOf)) };
+  unit(): UnitRow | undefined {
+    return this.rowsOf<UnitRow>("Unit")[0];
   }
 
-  rollout(number: number): RolloutRow | undefined {
-    return this.#rows.get(keyText(keys.rollout(this.#subject, number))) as RolloutRow | undefined;
+  group(): SubjectRow | undefined {
+    const { namespace, kind, name } = this.#subject;
+    return this.#rows.get(keyText(keys.object(namespace, kind, name))) as SubjectRow | undefined;
   }
 
-  targets(number: number): TargetRow[] {
-    const prefix = `${keys.rollout(this.#subject, number).sk}#`;
-    return this.rowsOf<TargetRow>("Target").filter((row) => row.sk.startsWith(prefix));
+  slots(): SlotRow[] {
+    return this.rowsOf<SlotRow>("Slot");
   }
 
   #apply(write: Write): Change[] {
@@ -92,26 +86,12 @@ export class PlannerWatch {
     return [{ before, after }];
   }
 
-  #noteEnds(after: Row | undefined): void {
-    if (after?.type === "SyncOnCluster") {
-      const { observed, cluster, name } = after as SyncRow;
-      const ends = ["Ready", "Failed", "Unreachable", "Reachable", "Gone"];
-      if (observed !== undefined && ends.includes(observed.phase)) this.#end(cluster, name, observed.attempt);
-    }
-    if (after?.type === "Target" && (after as TargetRow).state === "Failed") {
-      const { cluster, attempts } = after as TargetRow;
-      for (const [name, attempt] of Object.entries(attempts)) this.#end(cluster, name, attempt);
-    }
-  }
-
-  #end(cluster: string, name: string, attempt: number): void {
-    this.#ended.add(`${cluster} ${name} ${attempt} ${this.#life(cluster)}`);
-  }
-
-  /** Attempts begin again at 1 when a Cluster is registered anew. */
-  #life(cluster: string): string {
-    const fleet = this.#rows.get(keyText(keys.fleet(cluster)));
-    return fleet === undefined ? "" : String((fleet as Row & { uid: string }).uid);
+  /** What the spec says, of the clusters that the planner knows to be members. */
+  #noteBound(): void {
+    const [group, unit] = [this.group(), this.unit()];
+    if (group === undefined || unit === undefined) return;
+    const members = unit.stages.reduce((sum, stage) => sum + stage.members, 0);
+    this.#servers.allow(Math.max(1, resolveCount(relationOf(group).rollout.maxConcurrent, members)));
   }
 
   /** The API's own doing, when a Cluster is deleted. */
@@ -119,81 +99,62 @@ export class PlannerWatch {
     return desired.action === "orphan" && !this.#rows.has(keyText(keys.fleet(cluster)));
   }
 
-  #mayChange(row: SyncRow): boolean {
-    const { desired, cluster, name } = row;
-    if (desired.action === "orphan") return false;
-    if (this.#ended.has(`${cluster} ${name} ${desired.attempt} ${this.#life(cluster)}`)) return false;
-    return !this.#isGivenUp(this.rollout(desired.rollout));
+  /** What was decided before a suspend or a halt is never written after it, and nothing without a slot. */
+  #checkAssignment(
+    before: SyncRow | undefined,
+    sync: SyncRow,
+    { unit, changes }: { readonly unit: UnitRow | undefined; readonly changes: readonly Change[] },
+  ): void {
+    const { cluster, name, desired } = sync;
+    const what = `${name} on ${cluster}, attempt ${desired.attempt} of content ${desired.rollout}`;
+    expect(desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
+    if (desired.action === "orphan") return;
+    const group = this.group();
+    const isSuspended = group?.operations.suspended !== undefined && group.operations.deletion === undefined;
+    expect(isSuspended, `${what}: suspended`).toBe(false);
+    const slot = this.#rows.get(keyText(keys.slot(this.#subject, cluster))) as SlotRow | undefined;
+    expect(slot?.attempts[name], `${what}: without a slot`).toBe(desired.attempt);
+    if (desired.action === "delete") this.#checkRemoval(what, sync);
+    if (slot?.leg === undefined || unit === undefined) return;
+    const leg = this.#rows.get(keyText(keys.leg(this.#subject, slot.leg))) as LegRow;
+    const old = changes.find(({ after }) => after === leg)?.before as LegRow | undefined;
+    expect((old ?? leg).phase, `${what}: ${legKey(leg)}`).toBe("Moving");
+    this.#checkOrder(what, leg, unit);
   }
 
-  /** A superseded rollout's attempts have one deadline more; a suspension before it is over starts it anew. */
-  #isGivenUp(rollout: RolloutRow | undefined): boolean {
-    if (rollout?.phase !== "Superseded" || rollout.endedAt === undefined) return false;
-    const seconds = durationSeconds(rollout.strategy.progressDeadline) ?? 0;
-    let until = later(rollout.endedAt, seconds);
-    for (const { from, to } of this.#pauses) if (from < until && to > rollout.endedAt) until = later(to, seconds);
-    const open = this.rowsOf<RolloutRow>("Rollout").find((other) => other.endedAt === undefined);
-    if (open?.pausedAt !== undefined && open.pausedAt < until) return false;
-    return until <= this.#now().toISOString();
+  /** What the present spec wants is never deleted, whatever an older content says. */
+  #checkRemoval(what: string, { name }: SyncRow): void {
+    const group = this.group();
+    if (group === undefined || group.operations.deletion !== undefined) return;
+    const wanted = relationOf(group).templates.map((template) => syncName(this.#subject, template.name));
+    expect(wanted, `${what}: is deleted, and wanted`).not.toContain(name);
   }
 
-  /** What was decided before a suspend, a halt or a newer rollout is never written after it. */
-  #checkAssignment(before: SyncRow | undefined, sync: SyncRow, rollouts: readonly Change[]): void {
-    const what = `${sync.name} on ${sync.cluster}, attempt ${sync.desired.attempt} of rollout ${sync.desired.rollout}`;
-    expect(sync.desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
-    if (this.#isForgotten(sync)) return;
-    const group = this.#rows.get(keyText(keys.object(this.#subject.namespace, this.#subject.kind, this.#subject.name)));
-    expect((group as SyncGroupRow | undefined)?.operations.suspended, `${what}: suspended`).toBeUndefined();
-    const change = rollouts.find(({ after }) => (after as RolloutRow).number === sync.desired.rollout);
-    const [old, rollout] = [change?.before as RolloutRow | undefined, change?.after as RolloutRow | undefined];
-    if (old === undefined || rollout === undefined) throw new Error(`${what}: not with its rollout`);
-    expect(["Sealed", "Running"], what).toContain(old.phase);
-    expect(["Running", "Complete"], what).toContain(rollout.phase);
-    const target = this.targets(rollout.number).find((other) => other.cluster === sync.cluster);
-    expect(target?.stage, `${what}: stage has not begun`).toBeLessThanOrEqual(rollout.stage);
-    if (sync.desired.action === "orphan") return;
-    expect(failuresOf(old), `${what}: after ${failuresOf(old)} failures`).toBeLessThanOrEqual(
-      resolveCount(rollout.strategy.maxFailures, rollout.selected),
-    );
-    const stage = rollout.stages[rollout.stage];
-    const ofStage = stage?.maxConcurrent === undefined ? undefined : resolveCount(stage.maxConcurrent, stage.size);
-    const { clusters } = this.changing();
-    const names = [...clusters].join(", ");
-    expect(clusters.size, `${what}: ${names} are changing`).toBeLessThanOrEqual(boundOf(rollout));
-    if (ofStage !== undefined) expect(rollout.outstanding.length, what).toBeLessThanOrEqual(Math.max(1, ofStage));
+  /** A stage starts a content only after the one before it passed that content, or a newer one. */
+  #checkOrder(what: string, { content, stage }: LegRow, unit: UnitRow): void {
+    const index = unit.stages.findIndex(({ name }) => name === stage);
+    for (const earlier of unit.stages.slice(0, Math.max(0, index)))
+      expect(earlier.on ?? 0, `${what}: ${stage} before ${earlier.name}`).toBeGreaterThanOrEqual(content);
   }
 
-  #checkTarget(before: TargetRow | undefined, target: TargetRow): void {
-    if (before?.state === target.state) return;
-    const isSaid = ["Applying", "Verifying", "Failed", "Unreachable"].includes(target.state);
-    if (isSaid && !/^(DeadlineExceeded|RenderFailed)/.test(target.reason)) {
-      const seen = this.#observationsOf(target);
-      expect(
-        seen.length,
-        `${target.cluster} is ${target.state}, and nobody said so about its attempts`,
-      ).toBeGreaterThan(0);
-      if (target.state === "Failed" || target.state === "Unreachable") expect(seen).toContain(target.state);
-    }
-    if (target.state !== "Succeeded" || Object.keys(target.attempts).length === 0) return;
-    for (const [name, attempt] of Object.entries(target.attempts)) {
-      const row = this.rowsOf<SyncRow>("SyncOnCluster").find(
-        (sync) => sync.cluster === target.cluster && sync.name === name,
-      );
+  #checkTarget(target: TargetRow): void {
+    const { state, cluster, attempts, reason } = target;
+    const isJudged = /^(DeadlineExceeded|RenderFailed|NewerRow)/.test(reason);
+    if ((state === "Failed" || state === "Unreachable") && !isJudged)
+      expect(this.#observationsOf(target), `${cluster} is ${state}, and nobody said so`).toContain(state);
+    if (state !== "Succeeded") return;
+    expect(Object.keys(attempts).length, `${cluster} succeeded without anything`).toBeGreaterThan(0);
+    for (const [name, attempt] of Object.entries(attempts)) {
+      const row = this.rowsOf<SyncRow>("SyncOnCluster").find((sync) => sync.cluster === cluster && sync.name === name);
       if (row === undefined || row.desired.action !== "apply") continue;
-      const facts = {
-        attempt: row.observed?.attempt,
-        phase: row.observed?.phase,
-        digest: row.observed?.applied?.renderDigest,
-      };
-      expect(facts, `${name} on ${target.cluster} succeeded`).toEqual({
-        attempt,
-        phase: "Ready",
-        digest: row.desired.renderDigest,
-      });
+      const { observed, desired } = row;
+      const facts = { attempt: observed?.attempt, phase: observed?.phase, digest: observed?.applied?.renderDigest };
+      const expected = { attempt, phase: "Ready", digest: desired.renderDigest };
+      expect(facts, `${name} on ${cluster} succeeded`).toEqual(expected);
     }
   }
 
-  /** The phases that were observed of the attempts this target is about. */
+  /** The phases that were observed of the attempts that this target is about. */
   #observationsOf({ cluster, attempts }: TargetRow): Phase[] {
     const rows = this.rowsOf<SyncRow>("SyncOnCluster").filter((row) => row.cluster === cluster);
     return rows.flatMap((row) => {
@@ -202,54 +163,61 @@ export class PlannerWatch {
     });
   }
 
-  #checkRollout(before: RolloutRow | undefined, rollout: RolloutRow): void {
-    const what = `rollout ${rollout.number} ${rollout.phase}`;
-    if (before?.pausedAt !== undefined && rollout.pausedAt === undefined) {
-      this.#pauses.push({ from: before.pausedAt, to: this.#now().toISOString() });
-    }
-    const sizes = rollout.stages.map((stage) => targetStates.reduce((sum, state) => sum + stage.counts[state], 0));
-    expect(sizes, what).toEqual(rollout.stages.map((stage) => stage.size));
+  /** Its counts are those of its rows, and sum to what was sealed. */
+  #checkLeg(leg: LegRow): void {
+    const what = `leg ${legKey(leg)} ${leg.phase}`;
     expect(
-      sizes.reduce((sum, size) => sum + size, 0),
+      targetStates.reduce((sum, state) => sum + leg.counts[state], 0),
       what,
-    ).toBe(rollout.size);
-    if (rollout.phase === "Planning" || rollout.phase === "Superseded") return;
-    const targets = this.targets(rollout.number);
-    expect(new Set(targets.map((target) => target.cluster)).size, what).toBe(rollout.size);
-    for (const [index, stage] of rollout.stages.entries()) {
-      const counts = Object.fromEntries(
-        targetStates.map((state) => [state, targets.filter((t) => t.stage === index && t.state === state).length]),
-      );
-      expect(counts, `${what}, stage ${stage.name}`).toEqual(stage.counts);
+    ).toBe(leg.size);
+    if (leg.phase === "Superseded") return;
+    const targets = this.rowsOf<TargetRow>("Target").filter((row) => legKey(row.leg) === legKey(leg));
+    const count = (state: TargetState) => targets.filter((target) => target.state === state).length;
+    for (const state of ["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped", "Superseded"] as const)
+      expect(leg.counts[state], `${what}: ${state}`).toBe(count(state));
+    const slots = this.slots().filter((slot) => slot.parking === undefined && legKey(slot.leg ?? none) === legKey(leg));
+    expect(leg.counts.Assigned, `${what}: slots`).toBe(slots.length);
+    expect(leg.counts.Rendering, `${what}: rendering`).toBe(leg.rendering.length);
+    const waiting = leg.size - leg.next + leg.aside.length + leg.returned.length;
+    expect(leg.counts.Waiting, `${what}: waiting`).toBe(waiting);
+    if (leg.phase === "Passed") this.#checkPassed(what, { leg, count });
+  }
+
+  /** Evidence: somebody has it, and was seen to; and no more failed or stayed away than it may. */
+  #checkPassed(
+    what: string,
+    { leg, count }: { readonly leg: LegRow; readonly count: (state: TargetState) => number },
+  ): void {
+    const group = this.group();
+    const farewell = group?.operations.deletion !== undefined;
+    expect(leg.counts.Waiting + leg.counts.Rendering + leg.counts.Assigned, `${what}: left behind`).toBe(0);
+    const changed = leg.size - count("Unchanged") - count("Skipped");
+    if (changed === 0 || group === undefined) return;
+    const { maxFailures, maxUnreachable } = relationOf(group).rollout;
+    if (!farewell) expect(count("Succeeded"), `${what}: without evidence`).toBeGreaterThan(0);
+    const failures = count("Failed") - leg.preexistingFailures;
+    expect(failures, `${what}: failures`).toBeLessThanOrEqual(farewell ? 0 : resolveCount(maxFailures, changed));
+    const most = farewell ? 0 : resolveCount(maxUnreachable, changed, "up");
+    expect(count("Unreachable"), `${what}: unreachable`).toBeLessThanOrEqual(most);
+  }
+
+  /** A stage never goes back, and the slots that are counted are those that are there. */
+  #checkUnit(before: UnitRow | undefined, unit: UnitRow): void {
+    const counted = unit.stages.reduce((sum, { changing }) => sum + changing, unit.arrivals.changing);
+    expect(counted, "slots of the unit").toBe(this.slots().length);
+    const clusters = new Set(this.slots().map(({ cluster }) => cluster));
+    expect(clusters.size, "clusters with a slot").toBe(this.slots().length);
+    if (before?.uid !== unit.uid) return;
+    for (const { name, on = 0 } of before.stages) {
+      const after = unit.stages.find((stage) => stage.name === name);
+      if (after !== undefined) expect(after.on ?? 0, `stage ${name} goes back`).toBeGreaterThanOrEqual(on);
     }
-    const among = (states: readonly TargetState[]) =>
-      targets
-        .filter((target) => states.includes(target.state))
-        .map((target) => target.order)
-        .sort(byNumber);
-    expect(rollout.outstanding.map((ref) => ref.order).sort(byNumber), what).toEqual(among(changingStates));
-    expect(rollout.parked.map((ref) => ref.order).sort(byNumber), what).toEqual(among(["Unreachable"]));
-    if (before === undefined || (before.stage === rollout.stage && rollout.phase !== "Complete")) return;
-    const past = rollout.stages.slice(0, rollout.phase === "Complete" ? undefined : rollout.stage);
-    const count = (state: TargetState) => past.reduce((sum, stage) => sum + stage.counts[state], 0);
-    for (const state of unfinishedStates) expect(count(state), `${what}: ${state} left behind`).toBe(0);
-    const { maxFailures, maxUnreachable } = rollout.strategy;
-    expect(failuresOf(rollout), what).toBeLessThanOrEqual(resolveCount(maxFailures, rollout.selected));
-    expect(count("Unreachable"), what).toBeLessThanOrEqual(resolveCount(maxUnreachable, rollout.selected));
+    const arrivals = this.rowsOf("Arrival").filter((row) => row.sk.startsWith("ARRIVAL#waiting#"));
+    expect(unit.arrivals.waiting, "arrivals of the unit").toBe(arrivals.length);
   }
 }
 
-function byNumber(a: number, b: number): number {
-  return a - b;
-}
-
-function boundOf(rollout: RolloutRow): number {
-  return Math.max(1, resolveCount(rollout.strategy.maxConcurrent, rollout.selected));
-}
-
-function failuresOf(rollout: RolloutRow): number {
-  return rollout.stages.reduce((sum, stage) => sum + stage.counts.Failed, 0) - rollout.preexistingFailures;
-}
+const none = { content: 0, stage: "", seal: 0 };
 
 /** A memory table whose every write the watch sees. */
 export class WatchedTable extends MemoryTable {

@@ -13,10 +13,12 @@ export async function playScenario({ steps, begins, ...fleet }: Scenario): Promi
   for (const step of steps) await story.step(step);
 
   expect(await model.calm(), describe(model)).toBe(true);
+  expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
   await looksTwice(model);
   await story.act({ do: "revise", content: 9 });
   await story.act({ do: "reconcile" });
   expect(await model.calm(), describe(model)).toBe(true);
+  expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
   await looksTwice(model);
   if (model.isGone() || isDeleting(model)) {
     expect(model.summary()).toEqual({ syncs: [], status: {} });
@@ -55,6 +57,10 @@ function isDeleting(model: PlannerModel): boolean {
 }
 
 function describe(model: PlannerModel): string {
-  const rollout = model.world.rollouts().at(-1);
-  return `came to rest; rollout ${rollout?.number} is ${rollout?.phase}: ${rollout?.message}`;
+  const unit = model.watch.unit();
+  const legs = model.world
+    .legs()
+    .slice(-3)
+    .map(({ content, stage, phase, counts }) => ({ content, stage, phase, counts }));
+  return `came to rest: ${JSON.stringify({ stages: unit?.stages, arrivals: unit?.arrivals, jobs: unit?.jobs, legs })}`;
 }

@@ -415,6 +415,27 @@ describe("single flight", () => {
     expect(world.told()).toEqual(["web"]);
   });
 
+  test("when it was begun first is kept over its tries, and begins anew when it is made again", async () => {
+    const later = (seconds: number) => {
+      world.now = new Date(world.now.getTime() + seconds * 1000);
+    };
+    const began = world.now.toISOString();
+    world.beforeBuild = async () => {
+      throw new StarlingError("too slow", { code: "KustomizeFailed", retry: "transient" });
+    };
+    expect(await world.row()).not.toHaveProperty("begunAt");
+    await world.render();
+    expect(await world.row()).toMatchObject({ state: "Pending", begunAt: began });
+    later(60);
+    await world.render();
+    expect(await world.row()).toMatchObject({ state: "Done", begunAt: began });
+    const { digest = "" } = await world.row();
+    world.blobs.lose(blobKeys.rendering(digest));
+    later(60);
+    await render({ to: "render", input: "sha256:in", lost: digest }, world.ports());
+    expect(await world.row()).toMatchObject({ state: "Done", begunAt: world.now.toISOString() });
+  });
+
   test("what may pass is tried again later, and its reason is in the row", async () => {
     world.beforeBuild = async () => {
       throw new StarlingError("too slow", { code: "KustomizeFailed", retry: "transient" });

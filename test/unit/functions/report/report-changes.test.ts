@@ -1,10 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
 import { reportChanges } from "#functions/report/report-changes.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { ReportMessage } from "#shared/messages.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { subject } from "#test/support/planner-world.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
 let table: MemoryTable;
@@ -44,7 +46,7 @@ test("Syncs that changed are told as events and counted, and the planner is woke
     ["SyncPhase", 1, { phase: "Failed" }],
     ["SyncPhase", 1, { phase: "Verifying" }],
   ]);
-  expect(sender.take()).toEqual([{ to: "rollout", subject }]);
+  expect(sender.take()).toEqual([{ to: "rollout", subject, clusters: ["c1", "c2", "c3"] }]);
 });
 
 test("told twice, there is nothing new to read", async () => {
@@ -56,22 +58,26 @@ test("told twice, there is nothing new to read", async () => {
 });
 
 test("what is gone meanwhile is nothing to tell", async () => {
-  await report([aboutSync("gone"), { to: "report", about: { kind: "Rollout", subject, number: 9 } }]);
+  await report([
+    aboutSync("gone"),
+    { to: "report", about: { kind: "Rollout", subject, leg: { content: 9, stage: "all", seal: 1 } } },
+  ]);
   expect(table.all()).toEqual([]);
   expect(sender.take()).toEqual([]);
 });
 
-test("a rollout is told about, and does not wake its own planner", async () => {
-  const world = new PlannerWorld();
-  await world.addCluster("a", "all");
-  await world.setSource("aaa");
-  await world.setGroup({});
-  await world.plan();
-  await report([{ to: "report", about: { kind: "Rollout", subject, number: 1 } }], world.table);
-  expect(new Set(events(world.table).map((event) => event.reason))).toEqual(
-    new Set(["RolloutSealed", "RolloutRunning"]),
-  );
-  expect(counted).toEqual([["RolloutPhase", 1, { phase: "Running" }]]);
+test("a content in a stage is told about, and does not wake its own planner", async () => {
+  const leg = { content: 4, stage: "canary", seal: 1 };
+  const at = "2026-11-21T08:00:00.000Z";
+  const transitions = [{ at, phase: "Halted", reason: "TooManyFailures", message: "1 cluster failed" }];
+  const common = { schema: rowSchema, version: 1, type: "Leg", phase: "Halted" } as const;
+  const row = { ...keys.leg(subject, leg), ...common, ...leg, subject, transitions };
+  await table.write([{ put: row }]);
+  await report([{ to: "report", about: { kind: "Rollout", subject, leg } }]);
+  expect(events().map(({ reason, message }) => [reason, message])).toEqual([
+    ["RolloutHalted", "web-4: 1 cluster failed"],
+  ]);
+  expect(counted).toEqual([["RolloutPhase", 1, { phase: "Halted" }]]);
   expect(sender.take()).toEqual([]);
 });
 

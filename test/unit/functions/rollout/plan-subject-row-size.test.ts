@@ -9,8 +9,8 @@ test("a plan whose rows are too large is told to the subject, not tried for ever
   await world.setSource("aaa");
   await world.setGroup({});
   const group = await world.group();
-  // Each stage is in the rollout twice, with its counts.
-  const stages = Array.from({ length: 1_200 }, (_, index) => ({ name: `${"s".repeat(50)}${index}` }));
+  // Each stage is in the unit, with its counts.
+  const stages = Array.from({ length: 4_000 }, (_, index) => ({ name: `${"s".repeat(50)}${index}` }));
   const large: SyncGroupRow = { ...group, spec: { ...group.spec, rollout: { ...group.spec.rollout, stages } } };
   await world.table.write([{ put: large }]);
 
@@ -28,7 +28,7 @@ test("a plan whose rows are too large is told to the subject, not tried for ever
       },
     ],
   });
-  expect(world.rows("Rollout")).toEqual([]);
+  expect(world.rows("Unit")).toEqual([]);
   expect(world.sender.take()).toEqual([]);
 
   const before = world.table.all();
@@ -37,5 +37,5 @@ test("a plan whose rows are too large is told to the subject, not tried for ever
 
   await world.setGroup({});
   await world.plan();
-  expect(world.rows("Rollout")).toHaveLength(1);
+  expect(world.rows("Unit")).toHaveLength(1);
 });

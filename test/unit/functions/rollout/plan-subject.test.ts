@@ -13,18 +13,6 @@ async function world(clusters: Readonly<Record<string, string>>): Promise<Planne
   return made;
 }
 
-async function rollOut(made: PlannerWorld): Promise<void> {
-  for (let round = 0; round < 30; round++) {
-    await made.plan();
-    await made.renderAll();
-    await made.plan();
-    for (const target of made.targets()) {
-      if (target.state === "Assigned") await made.observe(target.cluster, "Ready");
-    }
-    if (made.newest().phase === "Complete") return;
-  }
-}
-
 describe("a first rollout", () => {
   let made: PlannerWorld;
   beforeEach(async () => {
@@ -35,7 +23,8 @@ describe("a first rollout", () => {
   test("asks for the rendering once and assigns nothing before it is there", async () => {
     await made.plan();
     await made.plan();
-    expect(made.states()).toEqual({ c1: "Rendering", r1: "Waiting", r2: "Waiting", r3: "Waiting" });
+    expect(made.leg("canary").counts).toMatchObject({ Rendering: 1, Waiting: 0 });
+    expect(made.states()).toEqual({});
     expect(made.rows("Rendering")).toHaveLength(1);
     expect(await made.sync("c1")).toBeUndefined();
   });
@@ -60,20 +49,24 @@ describe("a first rollout", () => {
     await made.plan();
     await made.renderAll();
     await made.plan();
-    expect(made.states()).toEqual({ c1: "Assigned", r1: "Waiting", r2: "Waiting", r3: "Waiting" });
+    expect(made.states()).toEqual({ c1: "Assigned" });
+    expect(made.stages()).toEqual({ canary: "- (1)", rest: "-" });
     await made.observe("c1", "Verifying");
     await made.plan();
-    expect(made.states()).toEqual({ c1: "Verifying", r1: "Waiting", r2: "Waiting", r3: "Waiting" });
+    expect(made.states()).toEqual({ c1: "Assigned" });
     await made.observe("c1", "Ready");
     await made.plan();
-    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Assigned", r2: "Assigned", r3: "Waiting" });
+    expect(made.stages()).toEqual({ canary: "1", rest: "- (1)" });
+    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Assigned" });
+    await made.observe("r1", "Ready");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Succeeded", r2: "Assigned" });
     await made.observe("r2", "Ready");
     await made.plan();
-    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Assigned", r2: "Succeeded", r3: "Assigned" });
-    await made.observe("r1", "Ready");
     await made.observe("r3", "Ready");
     await made.plan();
-    expect(made.newest()).toMatchObject({ phase: "Complete", number: 1 });
+    expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+    expect(made.leg("rest")).toMatchObject({ phase: "Passed", message: "stage rest passed: 3 succeeded" });
     expect((await made.group()).status).toMatchObject({
       state: "Complete",
       revision: "main@sha1:aaa",
@@ -104,8 +97,8 @@ describe("a first rollout", () => {
     await made.plan();
     await made.renderAll("deploy/app.yaml: document 2: no kind");
     await made.plan();
-    expect(made.newest()).toMatchObject({ phase: "Halted" });
-    expect(made.newest().message).toContain("deploy/app.yaml: document 2: no kind");
+    expect(made.leg("canary")).toMatchObject({ phase: "Halted" });
+    expect(made.leg("canary").message).toContain("deploy/app.yaml: document 2: no kind");
     expect(await made.sync("r1")).toBeUndefined();
   });
 });
@@ -115,7 +108,7 @@ describe("what halts and what goes on", () => {
   beforeEach(async () => {
     made = await world({ c1: "canary", r1: "rest", r2: "rest" });
     await made.setGroup({ ...rings, maxConcurrent: 2, progressDeadline: "60s" });
-    await rollOut(made);
+    await made.rollOut();
     await made.setSource("bbb");
     await made.plan();
     await made.renderAll();
@@ -127,21 +120,24 @@ describe("what halts and what goes on", () => {
     await made.plan();
     made.advanceClock(61);
     await made.plan();
-    expect(made.newest()).toMatchObject({ number: 2, phase: "Halted", reason: "TooManyFailures" });
-    expect(made.newest().message).toContain("DeadlineExceeded: NotReady");
-    expect(made.states()).toEqual({ c1: "Failed", r1: "Waiting", r2: "Waiting" });
+    expect(made.leg("canary")).toMatchObject({ content: 2, phase: "Halted", reason: "TooManyFailures" });
+    expect(made.leg("canary").message).toContain("DeadlineExceeded: NotReady");
+    expect(made.states()).toEqual({ c1: "Failed" });
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
   });
 
   test("a newer revision takes over from a halted rollout, and the old one says so", async () => {
     await made.observe("c1", "Failed");
     await made.plan();
-    expect(made.newest().phase).toBe("Halted");
+    expect(made.leg("canary").phase).toBe("Halted");
     await made.setSource("ccc");
-    await rollOut(made);
-    expect(made.rollouts().map((rollout) => [rollout.number, rollout.phase])).toEqual([
-      [1, "Complete"],
-      [2, "Superseded"],
-      [3, "Complete"],
+    await made.rollOut();
+    expect(made.legs().map(({ content, stage, phase }) => [content, stage, phase])).toEqual([
+      [1, "canary", "Passed"],
+      [1, "rest", "Passed"],
+      [2, "canary", "Superseded"],
+      [3, "canary", "Passed"],
+      [3, "rest", "Passed"],
     ]);
     expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:ccc");
   });
@@ -155,7 +151,7 @@ describe("what halts and what goes on", () => {
     await made.plan();
     await made.observe("c1", "Failed");
     await made.plan();
-    expect(made.newest()).toMatchObject({ number: 3, phase: "Halted" });
+    expect(made.leg("canary")).toMatchObject({ content: 3, phase: "Halted" });
     expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:aaa");
   });
 
@@ -165,14 +161,15 @@ describe("what halts and what goes on", () => {
     await made.setSource("aaa");
     await made.plan();
     await made.plan();
-    expect(made.states()).toEqual({ c1: "Assigned", r1: "Waiting", r2: "Waiting" });
+    expect(made.states()).toEqual({ c1: "Assigned" });
     await made.observe("c1", "Ready");
     await made.plan();
     expect(made.states()).toEqual({ c1: "Succeeded", r1: "Unchanged", r2: "Unchanged" });
-    expect(made.newest().phase).toBe("Complete");
+    expect(made.stages()).toEqual({ canary: "3", rest: "3" });
   });
 
   test("suspended: nothing is assigned and no deadline runs; resumed: the deadline starts anew", async () => {
+    await made.observe("c1", "Applying");
     await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
     await made.plan();
     made.advanceClock(3600);
@@ -196,15 +193,15 @@ describe("what halts and what goes on", () => {
     expect(made.states()).toEqual({ c1: "Succeeded", r1: "Unreachable", r2: "Assigned" });
     await made.observe("r1", "Reachable");
     await made.plan();
-    expect(made.states()).toEqual({ c1: "Succeeded", r1: "Rendering", r2: "Assigned" });
+    expect(made.states()).toEqual({ c1: "Succeeded", r2: "Assigned" });
     await made.observe("r2", "Ready");
     await made.plan();
-    expect(made.newest().phase).toBe("Running");
+    expect(made.leg("rest").phase).toBe("Moving");
     expect(made.states()).toEqual({ c1: "Succeeded", r1: "Assigned", r2: "Succeeded" });
     await made.observe("r1", "Ready");
     await made.plan();
     expect(made.states()).toEqual({ c1: "Succeeded", r1: "Succeeded", r2: "Succeeded" });
-    expect(made.newest().phase).toBe("Complete");
+    expect(made.leg("rest").phase).toBe("Passed");
   });
 });
 
@@ -213,29 +210,29 @@ describe("after a rollout", () => {
   beforeEach(async () => {
     made = await world({ c1: "canary", r1: "rest" });
     await made.setGroup({ ...rings, maxUnreachable: 1 });
-    await rollOut(made);
+    await made.rollOut();
   });
 
   test("a commit that leaves the content alone rolls nothing", async () => {
     await made.setSource("bbb", "aaa");
     await made.plan();
-    expect(made.rollouts()).toHaveLength(1);
+    expect(made.contents()).toHaveLength(1);
   });
 
   test("a cluster that joins gets the plan, and nobody else is touched", async () => {
     await made.addCluster("r2", "rest");
-    await rollOut(made);
-    expect(made.newest()).toMatchObject({ number: 2, trigger: "membership", size: 1, selected: 3, phase: "Complete" });
+    await made.rollOut();
+    expect(made.contents()).toHaveLength(1);
     expect((await made.sync("r1"))?.desired.attempt).toBe(1);
     expect((await made.group()).status.clusters).toMatchObject({ selected: 3, ready: 3 });
   });
 
   test("a cluster that leaves is forgotten, and taken in again when it returns", async () => {
     await made.removeCluster("r1");
-    await rollOut(made);
+    await made.rollOut();
     expect((await made.sync("r1"))?.desired).toMatchObject({ action: "orphan", attempt: 2 });
     await made.addCluster("r1", "rest");
-    await rollOut(made);
+    await made.rollOut();
     expect((await made.sync("r1"))?.desired).toMatchObject({ action: "apply", attempt: 3 });
   });
 
@@ -252,9 +249,9 @@ describe("after a rollout", () => {
     await made.operate({ deletion: { by: "ana", at: made.now.toISOString(), cascade: "delete" } });
     for (let round = 0; round < 6; round++) {
       await made.plan();
-      for (const target of made.targets()) if (target.state === "Assigned") await made.observe(target.cluster, "Gone");
+      for (const { cluster } of made.slots()) await made.observe(cluster, "Gone");
     }
-    expect(made.newest()).toMatchObject({ trigger: "deletion", phase: "Complete" });
+    expect(made.contents().at(-1)).toMatchObject({ trigger: "deletion" });
     expect(made.rows("SyncOnCluster")).toEqual([]);
     expect(made.rows("SyncGroup")).toEqual([]);
   });

@@ -61,7 +61,7 @@ describe("a tick", () => {
   test("sends what each row that is due waits for, and leaves the others", async () => {
     await due(keys.sync("c1", "shop", "web.app"), -1);
     await due(keys.rendering("sha256:aa"), 0);
-    await due(keys.rollout(subject, 1), 1);
+    await due(keys.unit(subject), 1);
     expect(await tick()).toBe(2);
     expect(sender.take()).toEqual(
       expect.arrayContaining([
@@ -167,8 +167,7 @@ describe("rows of a newer version", () => {
     Cluster: keys.cluster("c1"),
     SyncOnCluster: keys.sync("c1", "shop", "web.app"),
     Lease: keys.lease("c1"),
-    Head: keys.head(subject),
-    Rollout: keys.rollout(subject, 1),
+    Unit: keys.unit(subject),
     Rendering: keys.rendering("sha256:aa"),
   };
 
@@ -268,8 +267,7 @@ test.each<[string, RowKey, Message]>([
     keys.object("shop", "Sync", "x"),
     { to: "rollout", subject: { ...subject, kind: "Sync", name: "x" } },
   ],
-  ["head", keys.head(subject), { to: "rollout", subject }],
-  ["rollout", keys.rollout(subject, 3), { to: "rollout", subject }],
+  ["unit", keys.unit(subject), { to: "rollout", subject }],
   ["rendering", keys.rendering("sha256:aa"), { to: "render", input: "sha256:aa" }],
   ["Sync on a cluster", keys.sync("c1", "shop", "web.app"), { to: "apply", cluster: "c1" }],
 ])("a %s that is due waits for its function", async (_name, key, message) => {

@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { PlannerWorld } from "#test/support/planner-world.ts";
+import { allSay, ana, begin, lease, names, ownPaths, revise, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-const ana = (made: PlannerWorld) => ({ by: "ana", at: made.now.toISOString() });
+const group = { maxConcurrent: 10, maxFailures: 10 } as const;
 
 async function settled(...clusters: readonly string[]): Promise<PlannerWorld> {
-  const made = new PlannerWorld();
-  for (const name of clusters) await made.addCluster(name, "all");
-  await made.setSource("aaa");
-  await made.setGroup({ maxConcurrent: 10, maxFailures: 10 });
+  const made = await worldOf(clusters, group);
   await made.rollOut();
   await made.plan();
   return made;
@@ -19,7 +17,7 @@ async function status(made: PlannerWorld) {
 }
 
 async function asked(made: PlannerWorld, number: number) {
-  await made.operate({ reconcile: { ...ana(made), number } });
+  await made.operate({ reconcile: { ...ana(made.now), number } });
   await made.plan();
 }
 
@@ -35,7 +33,7 @@ describe("a reconcile", () => {
     await made.observe("a", "Ready");
     await made.plan();
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 4 });
-    expect(await made.head()).not.toHaveProperty("looking");
+    expect(made.unit()).not.toHaveProperty("looking");
   });
 
   test("is not answered by a look of before it, whatever the clocks say", async () => {
@@ -74,11 +72,7 @@ describe("a reconcile", () => {
   });
 
   test("counts who could be assigned nothing as failed, in the look that ends it, too", async () => {
-    const made = new PlannerWorld();
-    for (const name of ["a", "b"]) await made.addCluster(name, "all");
-    await made.setSource("aaa");
-    const template = { name: "app", source: "app", path: "clusters/{{ cluster.name }}" };
-    await made.setGroup({ maxConcurrent: 10, maxFailures: 10 }, [template]);
+    const made = await worldOf(["a", "b"], group, ownPaths);
     await made.plan();
     await made.renderAll("no kind", (row) => row.path === "clusters/a");
     await made.rollOut();
@@ -111,11 +105,7 @@ describe("a reconcile", () => {
     await made.observe("a", "Ready");
     made.advanceClock(601);
     await made.plan();
-    expect(await status(made)).toMatchObject({
-      state: "Reconciling",
-      reconciled: 1,
-      clusters: { ready: 1, changing: 1 },
-    });
+    expect(await status(made)).toMatchObject({ reconciled: 1, clusters: { ready: 1, changing: 1 } });
   });
 
   test("gives every cluster the whole deadline, however many there are", async () => {
@@ -138,54 +128,24 @@ describe("a reconcile", () => {
     await asked(made, 1);
     const { reconcile } = (await made.group()).operations;
     if (reconcile === undefined) throw new Error("it was asked");
-    await made.operate({ reconcile, suspended: { ...ana(made), number: 2 } });
+    await made.operate({ reconcile, suspended: { ...ana(made.now), number: 2 } });
     await made.plan();
     made.advanceClock(900);
     await made.plan();
-    await made.operate({ reconcile, resumed: { ...ana(made), number: 3 } });
+    await made.operate({ reconcile, resumed: { ...ana(made.now), number: 3 } });
     await made.plan();
     expect(await status(made)).toMatchObject({ state: "Reconciling", reconciled: undefined });
   });
 
-  test("of a group that has to roll something out is answered after it, by all its clusters", async () => {
+  test("of a group that has something to roll out is answered by all its clusters", async () => {
     const made = await settled("a", "b");
-    await made.setSource("bbb", "aaa");
     await made.setSource("ccc");
     await asked(made, 1);
+    expect(await status(made)).toMatchObject({ state: "Rolling", reconciled: undefined });
     await made.rollOut();
-    await made.plan();
-    expect(made.newest()).toMatchObject({ number: 2, phase: "Complete" });
-    expect(await status(made)).toMatchObject({ state: "Reconciling", reconciled: undefined });
     for (const name of ["a", "b"]) await made.observe(name, "Ready");
     await made.plan();
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1 });
-  });
-
-  test("that restarts a halted rollout does so once, and is answered when that is complete", async () => {
-    const made = new PlannerWorld();
-    await made.addCluster("a", "all");
-    await made.setSource("aaa");
-    await made.setGroup({});
-    for (let step = 0; step < 2; step++) {
-      await made.plan();
-      await made.renderAll();
-    }
-    await made.plan();
-    await made.observe("a", "Failed");
-    await made.plan();
-    expect(await status(made)).toMatchObject({ state: "Halted" });
-    await asked(made, 1);
-    expect(made.newest()).toMatchObject({ number: 2, trigger: "reconcile" });
-    await made.observe("a", "Failed");
-    for (let look = 0; look < 3; look++) await made.plan();
-    expect(made.newest()).toMatchObject({ number: 2, phase: "Halted" });
-    expect(await status(made)).toMatchObject({ state: "Halted", reconciled: undefined });
-    await asked(made, 2);
-    await made.rollOut();
-    await made.plan();
-    await made.observe("a", "Ready");
-    await made.plan();
-    expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 2 });
   });
 
   test("of a group without clusters is answered at once, and all is not well", async () => {
@@ -193,17 +153,131 @@ describe("a reconcile", () => {
     await asked(made, 1);
     expect(await status(made)).toMatchObject({ state: "NoClusters", reconciled: 1 });
   });
+
+  test("asks everybody, of many too, and is told of once", async () => {
+    const made = await worldOf(names(120), { maxConcurrent: "100%" });
+    await made.rollOut();
+    made.sender.take();
+    await asked(made, 1);
+    const told = made.sender.take().filter(({ to }) => to === "apply");
+    expect(new Set(told.map((message) => "cluster" in message && message.cluster)).size).toBe(120);
+    await made.plan();
+    expect(made.sender.take().filter(({ to }) => to === "apply")).toEqual([]);
+  });
+
+  test("of people whose clock is behind is taken up all the same", async () => {
+    const made = await worldOf(["a"], {});
+    await begin(made);
+    await allSay(made, "Failed");
+    await made.operate({ reconcile: ana(new Date(made.now.getTime() - 5000)) });
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Assigned" });
+  });
+});
+
+describe("a reconcile of a leg that stands still", () => {
+  test("gives what failed another turn, once, with counts anew, and is answered when that is through", async () => {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
+    await begin(made);
+    await allSay(made, "Failed");
+    expect(await status(made)).toMatchObject({ state: "Halted" });
+    await asked(made, 1);
+    expect(made.states()).toEqual({ a: "Assigned" });
+    expect(made.leg("all")).toMatchObject({ phase: "Moving", counts: { Failed: 0, Assigned: 1 }, failures: [] });
+    expect(await made.sync("a")).not.toHaveProperty("hold");
+    await allSay(made, "Failed");
+    for (let look = 0; look < 3; look++) await made.plan();
+    expect(made.leg("all").phase).toBe("Halted");
+    expect(await status(made)).toMatchObject({ state: "Halted", reconciled: 1 });
+    await asked(made, 2);
+    await made.rollOut();
+    for (const name of ["a", "b", "c"]) await made.observe(name, "Ready");
+    await made.plan();
+    expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 2 });
+    expect(made.legs()).toHaveLength(1);
+  });
+
+  test("skips neither the bound nor evidence", async () => {
+    const made = await worldOf(names(6), { maxConcurrent: 2, maxFailures: 6 });
+    await begin(made);
+    for (let round = 0; round < 4; round++) await allSay(made, "Failed");
+    expect(made.leg("all").phase).toBe("NothingVerified");
+    await asked(made, 1);
+    expect(made.slots()).toHaveLength(2);
+    for (let round = 0; round < 4; round++) await allSay(made, "Failed");
+    expect(made.leg("all").phase).toBe("NothingVerified");
+  });
+
+  test("waits for a slot that is still kept for a worker, and takes the cluster then", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1, progressDeadline: "60s" });
+    await begin(made);
+    await made.observe("a", "Applying");
+    await lease(made, "a", { fence: 1, seconds: 120 });
+    made.advanceClock(61);
+    await made.plan();
+    expect(made.leg("all").phase).toBe("Halted");
+    await asked(made, 1);
+    expect(made.slots()).toMatchObject([{ cluster: "a", parking: { fence: 1 } }]);
+    expect((await made.sync("a"))?.desired.attempt).toBe(1);
+    made.advanceClock(60);
+    await made.plan();
+    expect(made.slots()).toHaveLength(1);
+    await made.rollOut();
+    expect((await made.sync("a"))?.desired.attempt).toBe(2);
+    expect(made.leg("all").counts).toMatchObject({ Succeeded: 2, Failed: 0 });
+  });
+
+  test("brings those up, too, that a stage bore", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 4, maxFailures: 1 });
+    await begin(made);
+    await made.finish("a", "Failed");
+    await made.finish("b");
+    await made.plan();
+    expect(made.stages()).toEqual({ all: "1" });
+    expect((await made.sync("a"))?.hold).toBeDefined();
+    await asked(made, 1);
+    expect((await made.sync("a"))?.desired.attempt).toBe(2);
+    await allSay(made, "Ready");
+    made.advanceClock(60);
+    for (const name of ["a", "b"]) await made.observe(name, "Ready");
+    await made.plan();
+    expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1 });
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  });
+
+  test("of arrivals that failed tries these again, too", async () => {
+    const made = await worldOf(["a"], { maxConcurrent: 4 });
+    await made.rollOut();
+    await made.addCluster("b", "all");
+    await made.addCluster("c", "all");
+    await made.plan();
+    await allSay(made, "Failed");
+    expect(made.unit()).toMatchObject({ arrivals: { failed: 2 }, stages: [{ failedArrivals: 2 }] });
+    await asked(made, 1);
+    expect(made.unit()).toMatchObject({ arrivals: { failed: 0, changing: 2 }, stages: [{ failedArrivals: 0 }] });
+    await allSay(made, "Ready");
+    for (const name of ["a", "b", "c"]) await made.observe(name, "Ready");
+    await made.plan();
+    expect(await status(made)).toMatchObject({ reconciled: 1 });
+  });
+
+  test("which is many pages long reaches the last", async () => {
+    const made = await worldOf(names(90), { maxConcurrent: "100%", maxFailures: "100%" });
+    await begin(made);
+    await allSay(made, "Failed");
+    expect(made.leg("all").counts.Failed).toBe(90);
+    await asked(made, 1);
+    expect(made.leg("all").counts).toMatchObject({ Failed: 0, Assigned: 90 });
+  });
 });
 
 describe("all is not well with a group", () => {
   test("one of whose clusters the revision could not be rendered for, within its budget", async () => {
     const made = await settled("a", "b");
-    await made.setGroup({ maxConcurrent: 10, maxFailures: 10 }, [
-      { name: "app", source: "app", path: "{{ cluster.values.dir }}" },
-    ]);
+    await made.setGroup(group, [{ name: "app", source: "app", path: "{{ cluster.values.dir }}" }]);
     for (let look = 0; look < 3; look++) await made.plan();
-    expect(made.newest()).toMatchObject({ phase: "Complete", message: "2 failed" });
-    expect(await status(made)).toMatchObject({ state: "Degraded", clusters: { selected: 2, ready: 0, failed: 2 } });
+    expect(made.leg("all")).toMatchObject({ phase: "NothingVerified", counts: { Failed: 2 } });
+    expect(await status(made)).toMatchObject({ state: "Stalled", clusters: { selected: 2, ready: 0, failed: 2 } });
   });
 
   test("that names a cluster nobody registered, until somebody does", async () => {
@@ -216,5 +290,13 @@ describe("all is not well with a group", () => {
     await made.rollOut();
     await made.plan();
     expect(await status(made)).toMatchObject({ state: "Complete", clusters: { selected: 2, ready: 2 } });
+  });
+
+  test("while a leg goes through one of its stages, whoever is ready", async () => {
+    const made = await settled("a", "b");
+    await revise(made, "bbb");
+    await made.finish("a");
+    await made.plan();
+    expect(await status(made)).toMatchObject({ state: "Rolling", clusters: { selected: 2, ready: 1, changing: 1 } });
   });
 });

@@ -1,23 +1,19 @@
 /** Renderings that failed for a reason that may not be the input's: what becomes of those who wanted them. */
 import { describe, expect, test } from "vitest";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+import { ana, ownPaths, worldOf } from "#test/support/planner-story.ts";
+import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 const struck = { message: "tried 5 times", restsUntil: "2026-11-21T12:00:00.000Z" };
 const ofA = (row: RenderingRow) => row.path === "clusters/a";
 
+type Failure = Parameters<PlannerWorld["renderAll"]>[0];
+
 async function asked(maxFailures: number): Promise<PlannerWorld> {
-  const made = new PlannerWorld();
-  for (const name of ["a", "b"]) await made.addCluster(name, "all");
-  await made.setSource("aaa");
-  await made.setGroup({ maxConcurrent: 2, maxFailures }, [
-    { name: "app", source: "app", path: "clusters/{{ cluster.name }}" },
-  ]);
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures }, ownPaths);
   await made.plan();
   return made;
 }
-
-type Failure = Parameters<PlannerWorld["renderAll"]>[0];
 
 /** `a` cannot be rendered for. */
 async function failed(maxFailures: number, failure: Failure): Promise<PlannerWorld> {
@@ -31,47 +27,45 @@ async function failed(maxFailures: number, failure: Failure): Promise<PlannerWor
 
 async function reconcile(made: PlannerWorld): Promise<void> {
   made.advanceClock(5);
-  await made.operate({ reconcile: { by: "ana", at: made.now.toISOString() } });
+  await made.operate({ reconcile: ana(made.now) });
   await made.plan();
 }
 
-function renderingOfA(made: PlannerWorld): RenderingRow | undefined {
-  return made.rows<RenderingRow>("Rendering").find(ofA);
-}
+const renderingOfA = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering").find(ofA);
 
-describe("a halted rollout", () => {
+describe("a leg that has halted", () => {
   test("asks by a reconcile for what rests, once", async () => {
     const made = await failed(0, struck);
-    expect(made.newest()).toMatchObject({ number: 1, phase: "Halted", unassigned: ["a"] });
+    expect(made.leg("all")).toMatchObject({ phase: "Halted", unrendered: [0] });
     await reconcile(made);
-    expect(made.newest()).toMatchObject({ number: 2, phase: "Running", trigger: "reconcile" });
+    expect(made.leg("all").phase).toBe("Moving");
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", tries: 0, waiting: [{ name: "web" }] });
     for (const gone of ["failure", "restsUntil", "strikes"]) expect(renderingOfA(made)).not.toHaveProperty(gone);
-    const asked = made.sender.take().filter((message) => message.to === "render");
+    const told = made.sender.take().filter((message) => message.to === "render");
     const source = { namespace: "shop", name: "app" };
-    expect(asked).toEqual([{ to: "render", input: renderingOfA(made)?.input, notify: subject, source }]);
+    expect(told).toEqual([{ to: "render", input: renderingOfA(made)?.input, notify: subject, source }]);
 
     await made.renderAll(struck);
     await made.plan();
     await made.plan();
-    expect(made.newest()).toMatchObject({ number: 2, phase: "Halted" });
+    expect(made.leg("all").phase).toBe("Halted");
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
   });
 
   test("asks nothing again that the input itself is wrong about", async () => {
     const made = await failed(0, "no kind");
     await reconcile(made);
-    expect(made.newest()).toMatchObject({ number: 2, phase: "Halted" });
+    expect(made.leg("all").phase).toBe("Halted");
     expect(renderingOfA(made)).toMatchObject({ state: "Failed", failure: { message: "no kind" } });
   });
 
   test("goes on by itself when what rested has been rendered", async () => {
     const made = await failed(0, struck);
     await made.plan();
-    expect(made.newest()).toMatchObject({ number: 1, phase: "Halted" });
+    expect(made.leg("all").phase).toBe("Halted");
     await made.renderRested();
     await made.plan();
-    expect(made.newest()).toMatchObject({ number: 2, phase: "Running" });
+    expect(made.leg("all").phase).toBe("Moving");
     await made.rollOut();
     expect(made.states()).toMatchObject({ a: "Succeeded" });
   });
@@ -82,59 +76,71 @@ describe("a halted rollout", () => {
     await made.plan();
     await made.renderAll(struck);
     await made.plan();
-    await made.observe("b", "Failed");
+    await made.finish("b", "Failed");
     await made.plan();
     expect(made.states()).toEqual({ a: "Failed", b: "Failed" });
     await made.renderRested();
     await made.plan();
-    expect(made.newest()).toMatchObject({ number: 1, phase: "Halted" });
+    expect(made.leg("all")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
+    expect(await made.sync("a")).toBeUndefined();
   });
 
-  test("stays halted while the group is suspended", async () => {
+  test("assigns nothing while the group is suspended", async () => {
     const made = await failed(0, struck);
-    await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
+    await made.operate({ suspended: ana(made.now) });
     await made.renderRested();
     await made.plan();
-    expect(made.newest()).toMatchObject({ number: 1, phase: "Halted" });
+    expect(await made.sync("a")).toBeUndefined();
+    expect((await made.group()).status.state).toBe("Suspended");
+  });
+
+  test("within one step assigns nothing after the rendering that fails", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
+    await made.plan();
+    await made.renderAll("no kind", ofA);
+    await made.renderAll();
+    await made.plan();
+    expect(made.leg("all").phase).toBe("Halted");
+    expect(await made.sync("b")).toBeUndefined();
   });
 });
 
-describe("a rollout that bore the failure", () => {
-  async function complete(failure: Failure): Promise<PlannerWorld> {
+describe("a stage that bore the failure", () => {
+  async function passed(failure: Failure): Promise<PlannerWorld> {
     const made = await failed(1, failure);
-    await made.observe("b", "Ready");
+    await made.finish("b");
     await made.plan();
-    expect(made.newest()).toMatchObject({ number: 1, phase: "Complete" });
+    expect(made.stages()).toEqual({ all: "1" });
     expect((await made.group()).status.clusters).toMatchObject({ ready: 1, failed: 1 });
     return made;
   }
 
   test("brings the cluster up when what rested has been rendered", async () => {
-    const made = await complete(struck);
+    const made = await passed(struck);
     await made.renderRested();
     await made.plan();
-    expect(made.newest()).toMatchObject({ number: 2, size: 1 });
     await made.rollOut();
+    made.advanceClock(60);
     await made.plan();
-    expect((await made.head())?.unassigned).toEqual([]);
+    expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
     expect((await made.group()).status).toMatchObject({ clusters: { ready: 2, failed: 0 } });
   });
 
   test("asks by a reconcile for what rests, and for nothing else", async () => {
-    const made = await complete(struck);
+    const made = await passed(struck);
     await reconcile(made);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
     const other = made.rows<RenderingRow>("Rendering").filter((row) => !ofA(row));
     expect(other).toMatchObject([{ state: "Done", version: 2 }]);
     await made.renderAll();
     await made.rollOut();
-    expect(made.newest()).toMatchObject({ number: 2, size: 1, phase: "Complete" });
+    expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
   });
 
   test("leaves alone what the input itself is wrong about", async () => {
-    const made = await complete("no kind");
+    const made = await passed("no kind");
     await reconcile(made);
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
-    expect(made.rollouts()).toHaveLength(1);
+    expect(made.contents()).toHaveLength(1);
   });
 });

@@ -1,0 +1,60 @@
+import { storeList } from "#functions/rollout/fleet.ts";
+import { readMembers } from "#functions/rollout/members.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { isThrough, legOf } from "#shared/fleet/rollout/feed.ts";
+import { refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** Says where each leg stands: one that has passed leaves its stage on its content. @returns undefined when all is said. */
+export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const transaction = new Transaction(known, ports.clock.now());
+  const { rollout } = relationOf(known.row);
+  for (const stage of known.unit.stages) {
+    const leg = legOf(stage, known.legs);
+    if (leg === undefined) continue;
+    const farewell = known.contents.get(leg.content)?.plan.farewell !== undefined;
+    const verdict = verdictOf(leg, rollout, farewell);
+    const next = withVerdict(leg, verdict, transaction.at);
+    if (next === leg) continue;
+    transaction.putLeg(next);
+    if (next.phase === "Passed") await pass(transaction, next, ports);
+    if (next.phase !== leg.phase)
+      transaction.messages.push({ to: "report", about: { kind: "Rollout", subject: known.subject, leg: refOf(leg) } });
+  }
+  return transaction.hasChanged() ? transaction : undefined;
+}
+
+/** Its stage is on its content: who joined since it was sealed wants that, too. */
+async function pass(transaction: Transaction, leg: LegRow, ports: PlannerPorts): Promise<void> {
+  transaction.editStage(leg.stage, ({ moving: _moving, ...stage }) => ({
+    ...stage,
+    on: leg.content,
+    passed: refOf(leg),
+    failedArrivals: 0,
+  }));
+  const { unit, known } = transaction;
+  if (unit.arrivals.failed > 0) transaction.edit({ jobs: [...unit.jobs, { do: "clear", stage: leg.stage }] });
+  if (leg.membersVersion < unit.membersVersion) {
+    const members = await readMembers(known, ports);
+    const late = members.filter(({ stage, since }) => stage === leg.stage && since > leg.membersVersion);
+    if (late.length > 0) {
+      const clusters = await storeList(
+        ports.blobs,
+        late.map(({ cluster }) => cluster),
+      );
+      transaction.edit({ jobs: [...transaction.unit.jobs, { do: "arrive", clusters, at: 0 }] });
+    }
+  }
+  if (!isThrough(transaction.unit)) return;
+  const legs = passedLegs(transaction);
+  const sum = (state: "Failed" | "Unreachable") => legs.reduce((total, { counts }) => total + counts[state], 0);
+  const lately = { at: transaction.at, failed: sum("Failed"), unreachable: sum("Unreachable") };
+  transaction.edit({ settledAt: transaction.at, lately });
+}
+
+function passedLegs(transaction: Transaction): readonly LegRow[] {
+  return transaction.unit.stages.flatMap(({ passed }) => (passed === undefined ? [] : (transaction.leg(passed) ?? [])));
+}

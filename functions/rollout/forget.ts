@@ -1,0 +1,49 @@
+import { assignmentWrite } from "#functions/rollout/assign.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { due } from "#shared/fleet/rows/due.ts";
+import { stateIndex } from "#shared/fleet/rows/keys.ts";
+import { forgotten } from "#shared/fleet/rows/lineage.ts";
+import { orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
+
+/** `deselected`: it is the same cluster. `gone`: whoever has its name next may be another, and nothing is known of it. */
+export type Forgetting = "deselected" | "gone";
+
+/**
+ * What is assigned to a cluster is forgotten, and its objects stay. The rows stay for their numbers: were these to begin
+ * anew, the cluster would refuse every Sync (`ClusterAhead`) when it is selected again.
+ * @param syncs - see `toForget`.
+ */
+export function forgetSyncs(
+  transaction: Transaction,
+  { syncs, as }: { readonly syncs: readonly SyncRow[]; readonly as: Forgetting },
+  ports: PlannerPorts,
+): void {
+  const { known, now, at, unit } = transaction;
+  for (const sync of syncs) {
+    if (as === "gone") transaction.put(gone(sync, at), sync);
+    else {
+      const desired = orphaning(sync.desired, { rollout: unit.last, assignedAt: at });
+      const assignment = { cluster: sync.cluster, name: sync.name, desired };
+      transaction.write(assignmentWrite(assignment, { known, before: sync, now, ports }));
+    }
+  }
+}
+
+/** Those of which something is to be forgotten. */
+export function toForget(syncs: readonly SyncRow[], as: Forgetting): readonly SyncRow[] {
+  return syncs.filter(({ desired, observed }) => {
+    return desired.action !== "orphan" || (as === "gone" && observed !== undefined);
+  });
+}
+
+function gone(sync: SyncRow, at: string): SyncRow {
+  const { operations: _operations, hold: _hold, ...kept } = due(sync, undefined);
+  return {
+    ...withWorkerHalf(kept, { observed: undefined, held: sync.held, deaths: sync.deaths }),
+    version: sync.version + 1,
+    desired: forgotten(sync, at),
+    stateSk: stateIndex.sk("Orphaned", sync),
+  };
+}

@@ -1,0 +1,131 @@
+import { readFleet, readList, storeList } from "#functions/rollout/fleet.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { stateEntries } from "#functions/rollout/state-entries.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { isBlobLost } from "#shared/base/errors.ts";
+import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
+import { type Member, memberChanges, membersOf, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import type { Job, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Table } from "#shared/ports.ts";
+
+/**
+ * Computes anew who the members are, when the fleet or what is selected of it has changed. Who came, moved or left is
+ * work for jobs; what was sealed stays as it is.
+ * @returns undefined when nothing has changed.
+ */
+export async function refreshMembers(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const { by, fleet } = selectedNow(known);
+  const { selected } = known.unit;
+  return selected?.by === by && selected.fleet === fleet ? undefined : membersAnew(known, ports);
+}
+
+/** The list of members is lost: it is made anew. @returns undefined when it is there. */
+export async function remakeMembers(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  try {
+    await readMembers(known, ports);
+    return undefined;
+  } catch (error) {
+    if (!isBlobLost(error)) throw error;
+    return membersAnew(known, ports);
+  }
+}
+
+function selectedNow({ row, fleetVersion }: Known): NonNullable<UnitRow["selected"]> {
+  const { clusters, rollout } = relationOf(row);
+  const stages = rollout.stages.map((stage) => ({ name: stage.name, clusters: stage.clusters }));
+  return { by: digestOf({ clusters, stages }), fleet: fleetVersion };
+}
+
+async function membersAnew(known: Known, ports: PlannerPorts): Promise<Transaction> {
+  const { unit, row, subject } = known;
+  const relation = relationOf(row);
+  const { stages } = relation.rollout;
+  const fleet = await readFleet(relation.clusters, ports.table);
+  const before = await recallMembers(known, ports);
+  const version = unit.membersVersion + 1;
+  // Whoever was selected and cannot be read stays as it was: it is neither gone nor anything else.
+  const unread = before.filter(({ cluster }) => fleet.unreadable.has(cluster));
+  const found = [...membersOf(relation, fleet.clusters, version), ...unread];
+  const newest = known.contents.get(unit.last);
+  const { members, joined, left, relabelled, otherInputs } = memberChanges(before, found, newest?.plan);
+  const transaction = new Transaction(known, ports.clock.now());
+  const counts = new Map(stages.map(({ name }) => [name, 0]));
+  for (const { stage } of members) counts.set(stage, (counts.get(stage) ?? 0) + 1);
+  const jobs: Job[] = [];
+  if (left.length > 0) jobs.push({ do: "leave", clusters: await storeList(ports.blobs, left), at: 0 });
+  const arriving = [...joined, ...relabelled];
+  if (arriving.length > 0) jobs.push({ do: "arrive", clusters: await storeList(ports.blobs, arriving), at: 0 });
+  endRemovedStages(transaction, new Set(stages.map(({ name }) => name)));
+  transaction.edit({
+    stages: stagesNamed(
+      transaction.unit.stages,
+      stages.map(({ name }) => name),
+      counts,
+    ),
+    selected: selectedNow(known),
+    members: await storeList(ports.blobs, members),
+    membersVersion: version,
+    inputsVersion: unit.inputsVersion + (otherInputs ? 1 : 0),
+    jobs: [...unit.jobs, ...jobs],
+  });
+  await countReturnedSlots(transaction, ports);
+  for (const { cluster } of unread) transaction.cannotRead(cluster);
+  ports.log.info("the members are others", { ...subject, joined: joined.length, left: left.length });
+  return transaction;
+}
+
+/** Its leg ends; the slots of it are counted with those that no stage has. */
+function endRemovedStages(transaction: Transaction, names: ReadonlySet<string>): void {
+  for (const { name, moving, changing } of transaction.unit.stages) {
+    if (names.has(name)) continue;
+    const leg = moving === undefined ? undefined : transaction.leg(moving);
+    if (leg !== undefined) transaction.supersede(leg, transaction.unit.last);
+    transaction.countArrivals({ changing });
+  }
+}
+
+/** A stage that was removed and is there again has the slots that were given in it before: no stage had them meanwhile. */
+async function countReturnedSlots(transaction: Transaction, { table }: PlannerPorts): Promise<void> {
+  const { known, unit } = transaction;
+  const before = new Set(known.unit.stages.map(({ name }) => name));
+  const fresh = unit.stages.filter(({ name }) => !before.has(name));
+  if (fresh.length === 0 || unit.arrivals.changing === 0) return;
+  const slots = await Array.fromAsync(allItems((start) => table.query({ ...ranges.slots(known.subject), ...start })));
+  for (const { name } of fresh) {
+    const changing = slots.filter(({ leg, stage }) => leg !== undefined && stage === name).length;
+    transaction.editStage(name, (stage) => ({ ...stage, changing }));
+    transaction.countArrivals({ changing: -changing });
+  }
+}
+
+/** The members of the list before. @throws StarlingError when it is lost. */
+export async function readMembers({ unit }: Known, ports: PlannerPorts): Promise<readonly Member[]> {
+  return unit.members === undefined ? [] : readList<Member>(ports.blobs, unit.members);
+}
+
+/** When the list is lost, the clusters that have Syncs: nobody who left is forgotten by it. */
+export async function recallMembers(known: Known, ports: PlannerPorts): Promise<readonly Member[]> {
+  const { unit, subject } = known;
+  try {
+    return await readMembers(known, ports);
+  } catch (error) {
+    if (!isBlobLost(error)) throw error;
+    ports.log.warn("a list of clusters is lost, and made anew from their Syncs", { ...subject, key: unit.members });
+    const clusters = [...(await clustersWithSyncs(subject, ports.table))].sort();
+    return clusters.map((cluster) => ({ cluster, uid: "", stage: "", labels: {}, values: {}, since: 0 }));
+  }
+}
+
+/** By the state index: a moment behind. */
+export async function clustersWithSyncs(subject: Subject, table: Table): Promise<ReadonlySet<string>> {
+  const clusters = new Set<string>();
+  for (const { sort } of await stateEntries(subject, table)) {
+    const entry = stateIndex.parse(sort);
+    if (entry !== undefined && entry.state !== "Orphaned" && entry.state !== "Gone") clusters.add(entry.cluster);
+  }
+  return clusters;
+}

@@ -1,0 +1,24 @@
+import { wakeUp } from "#functions/rollout/assign.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
+
+/**
+ * Suspended time spends no deadline: what was begun before starts its own anew when it ends, and whoever stood still
+ * meanwhile is told.
+ */
+export async function pause({ unit, row, ...known }: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const isSuspended = row.operations.suspended !== undefined;
+  if (isSuspended === (unit.pausedAt !== undefined)) return undefined;
+  const transaction = new Transaction({ unit, row, ...known }, ports.clock.now());
+  transaction.drop("pausedAt", "deadline");
+  transaction.edit(isSuspended ? { pausedAt: transaction.at } : { resumedAt: transaction.at });
+  if (isSuspended) return transaction;
+  for await (const { cluster, parking } of allItems((start) =>
+    ports.table.query({ ...ranges.slots(known.subject), ...start }),
+  ))
+    if (parking === undefined) transaction.messages.push(...wakeUp(cluster, undefined, transaction.now));
+  return transaction;
+}

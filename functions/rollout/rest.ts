@@ -1,0 +1,143 @@
+import { type ClusterCounts, clustersByState } from "#functions/rollout/clusters-by-state.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { identityNow } from "#functions/rollout/seal-leg.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { isThrough, legOf } from "#shared/fleet/rollout/feed.ts";
+import { isStalled } from "#shared/fleet/rollout/legs.ts";
+import { changingOf } from "#shared/fleet/rollout/slots.ts";
+import { freezeOfAll, isInForce } from "#shared/fleet/rows/brake-row.ts";
+import { dueAtOf, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
+import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** A subject with nothing to do is looked at this often, for messages that were lost. */
+const idleSeconds = 600;
+/** And this often while clusters change outside its legs, or just did in one: what says so is an index that lags behind. */
+const changingSeconds = 60;
+/** An index is behind its table for so long at most, as far as anybody is told. */
+const lagSeconds = changingSeconds / 2;
+
+export interface Rest {
+  /** The nearest deadline of the slots, where all of them were looked at. */
+  readonly deadline?: string | undefined;
+  readonly all: boolean;
+}
+
+/**
+ * There is nothing more to decide for now: the status says what is seen, and the unit waits for its next look. A look that
+ * found nothing new writes nothing.
+ */
+export async function rest(known: Known, { deadline, all }: Rest, ports: PlannerPorts): Promise<void> {
+  const now = ports.clock.now();
+  const transaction = new Transaction(known, now);
+  noteSkipped(transaction);
+  if (all) setDeadline(transaction, deadline);
+  const isIdle = isResting(known);
+  const settled = isIdle ? await settledCounts(known, now, ports.table) : undefined;
+  if (settled !== undefined) {
+    transaction.tell({ settled });
+    forgetTemplates(transaction, settled);
+  }
+  const { unit } = transaction;
+  const { brake } = known;
+  const freeze = freezeOfAll(brake, now);
+  if (freeze !== undefined) transaction.tell({ freeze });
+  const isMoving = unit.looking !== undefined || (settled?.changing ?? 0) > 0 || hasJustSettled(unit, now);
+  const seconds = isIdle && !isMoving ? idleSeconds : changingSeconds;
+  const thaw = brake.freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
+  const watchdog = isIdle ? later(now, jittered(seconds, `${unit.pk}${now.toISOString()}`)) : patience(known, now);
+  const [nearest] = [...(unit.deadline === undefined ? [] : [unit.deadline]), ...thaw].sort();
+  const at = nearest === undefined || watchdog < nearest ? watchdog : nearest;
+  const isSame = unit === known.unit && "check" in transaction.status(unit);
+  if (isSame && isOnTime(unit, { nearest, at, ...(isIdle ? { idleNow: now } : {}) })) return;
+  transaction.restUntil(at);
+  await transaction.commit(ports.table);
+}
+
+/** When every cluster is seen to have what is wanted, none can have a template any more that is not wanted. */
+function forgetTemplates(transaction: Transaction, { ready, selected }: ClusterCounts): void {
+  const { unit, now, known } = transaction;
+  const newest = known.contents.get(unit.last);
+  if (newest === undefined || ready !== selected || !isThrough(unit) || hasJustSettled(unit, now)) return;
+  const templates = newest.plan.templates.map(({ name }) => name).sort();
+  if (templates.length < unit.templates.length) transaction.edit({ templates });
+}
+
+/** Nothing is under way, and nothing waits. */
+function isResting({ unit, legs }: Pick<Known, "unit" | "legs">): boolean {
+  const { waiting } = unit.arrivals;
+  return (
+    changingOf(unit) + waiting + unit.jobs.length === 0 &&
+    unit.stages.every((stage) => legOf(stage, legs) === undefined)
+  );
+}
+
+/** Somebody's word is awaited: a worker's, soon; or, where everything stands still, people's. */
+function patience({ unit, legs }: Known, now: Date): string {
+  const isStill =
+    changingOf(unit) === 0 &&
+    unit.stages.every((stage) => {
+      const leg = legOf(stage, legs);
+      return leg === undefined || isStalled(leg);
+    });
+  return isStill ? later(now, idleSeconds) : watchdogAt(now, 0);
+}
+
+interface Times {
+  /** The nearest deadline, or end of a freeze. */
+  readonly nearest: string | undefined;
+  readonly at: string;
+  readonly idleNow?: Date;
+}
+
+/** A watchdog that has grown past what is nearest, or that was lost, is put back; else the row stays as it is. */
+function isOnTime({ dueKey, dispatches }: UnitRow, { nearest, at, idleNow }: Times): boolean {
+  if (dueKey === undefined) return false;
+  const set = dueAtOf(dueKey);
+  if (idleNow !== undefined) return (dispatches ?? 0) === 0 && set > idleNow.toISOString();
+  return nearest === undefined || set <= nearest || set <= at;
+}
+
+/** Slots have no deadline before the one that is known, or before what is assigned now could have used one up. */
+function setDeadline(transaction: Transaction, deadline: string | undefined): void {
+  const { unit } = transaction;
+  const next = changingOf(unit) === 0 ? undefined : deadline;
+  if (next === unit.deadline) return;
+  if (next === undefined) transaction.drop("deadline");
+  else transaction.edit({ deadline: next });
+}
+
+/** A content that is wanted while the first stage is busy may be replaced by the next before it is taken: that is recorded. */
+function noteSkipped(transaction: Transaction): void {
+  const { unit, desired } = transaction.known;
+  if (!desired.ok || unit.last === 0) return;
+  const identity = identityNow(transaction.known, desired.plan);
+  if (identity === unit.skipped?.identity) return;
+  if (identity === unit.ledger[0]?.identity) {
+    if (unit.skipped !== undefined) transaction.drop("skipped");
+    return;
+  }
+  const revision = desired.plan.templates[0]?.revision ?? "nothing";
+  const before = unit.skipped;
+  const skipped = before === undefined ? { count: 0, from: revision } : { count: before.count + 1, from: before.from };
+  transaction.edit({ skipped: { ...skipped, identity, to: revision } });
+}
+
+/** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
+async function settledCounts(known: Known, now: Date, table: Table): Promise<ClusterCounts | undefined> {
+  const { unit } = known;
+  if (unit.last === 0) return undefined;
+  const counts = await clustersByState(known, table);
+  const { lately } = unit;
+  if (lately === undefined || later(lately.at, lagSeconds) <= now.toISOString()) return counts;
+  const failed = Math.max(counts.failed, lately.failed);
+  const unreachable = Math.max(counts.unreachable, lately.unreachable);
+  const changing = Math.max(counts.changing, lately.changing ?? 0);
+  const worse = failed - counts.failed + unreachable - counts.unreachable + changing - counts.changing;
+  return { ...counts, ready: Math.max(0, counts.ready - worse), failed, unreachable, changing };
+}
+
+function hasJustSettled({ settledAt }: UnitRow, now: Date): boolean {
+  return settledAt !== undefined && later(settledAt, lagSeconds) > now.toISOString();
+}

@@ -1,0 +1,65 @@
+import type { Waiting } from "#functions/rollout/fill-slots.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { bringUp } from "#functions/rollout/run-job.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+
+const pageSize = 40;
+
+/** Targets that could not be rendered and could be by now: nothing was assigned to them, and they have another turn. */
+export async function retryRendered(
+  known: Known,
+  asked: Waiting,
+  ports: PlannerPorts,
+): Promise<Transaction | undefined> {
+  for (const stage of known.unit.stages) {
+    const ref = stage.moving ?? stage.passed;
+    const leg = ref === undefined ? undefined : known.legs.get(legKey(ref));
+    const orders = (leg?.unrendered ?? [])
+      .filter((order) => !asked.has(`unrendered ${leg && legKey(leg)} ${order}`))
+      .slice(0, pageSize);
+    if (leg === undefined || orders.length === 0) continue;
+    for (const order of orders) asked.add(`unrendered ${legKey(leg)} ${order}`);
+    const sealed = await readSealed(leg, orders, ports);
+    const digests = new Set(
+      [...sealed.values()].flatMap(({ inputs }) =>
+        inputs.flatMap((input) => ("digest" in input ? [input.digest] : [])),
+      ),
+    );
+    const rows = await ports.table.getMany(
+      [
+        ...[...digests].map(keys.rendering),
+        ...[...sealed.values()].map(({ cluster }) => keys.target(known.subject, leg, cluster)),
+      ],
+      { newer: "kept" },
+    );
+    const done = new Set(
+      rows
+        .filter((row) => row.type === "Rendering")
+        .filter(({ state }) => state === "Done")
+        .map(({ input }) => input),
+    );
+    const transaction = new Transaction(known, ports.clock.now());
+    const left: number[] = [];
+    for (const [order, { cluster, inputs }] of sealed) {
+      const target = rows.filter((row) => row.type === "Target").find((row) => row.cluster === cluster);
+      const isDone = inputs.every((input) => "digest" in input && done.has(input.digest));
+      if (target === undefined || !isDone) continue;
+      if (leg.phase === "Passed") left.push(order);
+      else transaction.retry(target);
+    }
+    if (left.length > 0) {
+      await bringUp(
+        transaction,
+        left.flatMap((order) => sealed.get(order)?.cluster ?? []),
+        ports,
+      );
+      transaction.putLeg({ ...leg, unrendered: leg.unrendered.filter((order) => !left.includes(order)) });
+    }
+    if (transaction.hasChanged()) return transaction;
+  }
+  return undefined;
+}

@@ -1,0 +1,222 @@
+import { readList, storeList } from "#functions/rollout/fleet.ts";
+import { clustersWithSyncs, readMembers, recallMembers } from "#functions/rollout/members.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import type { SealedTarget } from "#shared/adapters/sealed-targets.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
+import { isBlobLost } from "#shared/base/errors.ts";
+import { inParts } from "#shared/base/in-parts.ts";
+import { legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
+import { isSameLeg, legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
+import { identityOf, inputDigest, inputsOf, type Member, relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { ContentRow, LegRow, Plan, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+
+/** Targets in one blob: what a look at a leg reads of its list. */
+const pageSize = 1000;
+
+/**
+ * The first stage that may take a content takes it: its leg is sealed, with the members of now and what they are rendered
+ * from. @returns undefined when no stage takes anything.
+ */
+export async function sealNextLeg(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const { unit, row, desired, legs } = known;
+  if (row.operations.suspended !== undefined && row.operations.deletion === undefined) return undefined;
+  if (row.operations.restart !== undefined && row.operations.restart.number !== unit.handledRestart)
+    return sealAnew(known, row.operations.restart.number, ports);
+  const identity = desired.ok ? identityNow(known, desired.plan) : undefined;
+  const feed = nextFeed(unit, {
+    legs,
+    isNew: identity !== undefined && unit.ledger[0]?.identity !== identity,
+    supersede: relationOf(row).rollout.supersede,
+    farewell: row.operations.deletion !== undefined,
+  });
+  if (feed === undefined) return undefined;
+  const transaction = new Transaction(known, ports.clock.now());
+  const content = feed.content === "newest" ? newContent(transaction, identity) : transaction.content(feed.content);
+  await sealLeg(transaction, { stage: feed.stage, content }, ports);
+  return transaction;
+}
+
+/** A `restart`: whatever is under way is sealed anew, with the terms and the members of now; what passed stays. */
+async function sealAnew(known: Known, asked: number, ports: PlannerPorts): Promise<Transaction> {
+  const transaction = new Transaction(known, ports.clock.now());
+  transaction.edit({ handledRestart: asked });
+  for (const [stage, named] of known.unit.stages.entries()) {
+    const leg = legOf(named, known.legs);
+    if (leg !== undefined) await sealLeg(transaction, { stage, content: transaction.content(leg.content) }, ports);
+  }
+  return transaction;
+}
+
+export function identityNow({ unit, row }: Pick<Known, "unit" | "row">, plan: Plan): string {
+  return identityOf(plan, { inputsVersion: unit.inputsVersion, recovered: row.operations.recovered?.number });
+}
+
+function newContent(transaction: Transaction, identity: string | undefined): ContentRow {
+  const { unit, desired, subject, row } = transaction.known;
+  if (!desired.ok || identity === undefined) throw new Error("there is nothing to plan");
+  const { plan } = desired;
+  const number = unit.last + 1;
+  const before = transaction.known.contents.get(unit.last);
+  const { skipped } = unit;
+  const content: ContentRow = {
+    ...keys.content(subject, number),
+    type: "Content",
+    schema: rowSchema,
+    version: 1,
+    subject,
+    number,
+    identity,
+    plan,
+    revision: describeRevisions(plan.templates.map((template) => template.revision)),
+    ...defined({ fromRevision: before?.revision }),
+    trigger: triggerOf(plan, before, row.operations.recovered?.number),
+    createdAt: transaction.at,
+    ...(skipped === undefined || skipped.count === 0 ? {} : { skipped }),
+  };
+  transaction.putContent(content);
+  transaction.drop("skipped");
+  const templates = new Set([...unit.templates, ...plan.templates.map(({ name }) => name)]);
+  transaction.edit({ templates: [...templates].sort() });
+  return content;
+}
+
+function triggerOf(plan: Plan, before: ContentRow | undefined, recovered: number | undefined): ContentRow["trigger"] {
+  if (plan.farewell !== undefined) return "deletion";
+  if (before?.plan.contentHash !== plan.contentHash) return "plan";
+  return recovered === undefined ? "inputs" : "recover";
+}
+
+function describeRevisions(revisions: readonly string[]): string {
+  const distinct = [...new Set(revisions)];
+  if (distinct.length === 0) return "nothing";
+  return distinct.length === 1 ? (distinct[0] ?? "") : `${distinct.length} revisions`;
+}
+
+/** Seals a content for a stage; whatever goes through it now gives way. */
+async function sealLeg(
+  transaction: Transaction,
+  { stage: index, content }: { readonly stage: number; readonly content: ContentRow },
+  ports: PlannerPorts,
+): Promise<void> {
+  const { known } = transaction;
+  const stage = transaction.unit.stages[index];
+  if (stage === undefined) throw new Error(`there is no stage ${index}`);
+  const old = legOf(stage, transaction.legs());
+  const members = await membersFor(transaction, { stage: stage.name, content }, ports);
+  const first = old === undefined ? new Set<string>() : await touchedBy(old, known, ports);
+  const ordered = [
+    ...members.filter(({ cluster }) => first.has(cluster)),
+    ...members.filter(({ cluster }) => !first.has(cluster)),
+  ];
+  const pages: { key: string; first: number }[] = [];
+  for (const [at, page] of inParts(
+    ordered.map((member) => sealed(member, content)),
+    pageSize,
+  ).entries())
+    pages.push({ key: await storeList(ports.blobs, page), first: at * pageSize });
+  const seal = transaction.unit.seals + 1;
+  const leg: LegRow = {
+    ...keys.leg(known.subject, { content: content.number, stage: stage.name, seal }),
+    type: "Leg",
+    schema: rowSchema,
+    version: 0,
+    subject: known.subject,
+    content: content.number,
+    stage: stage.name,
+    seal,
+    phase: "Moving",
+    reason: "Moving",
+    message: `${ordered.length} clusters to look at in stage ${stage.name}`,
+    size: ordered.length,
+    pages,
+    membersVersion: transaction.unit.membersVersion,
+    next: 0,
+    rendering: [],
+    aside: [],
+    returned: [],
+    unrendered: [],
+    counts: { ...noTargets, Waiting: ordered.length },
+    preexistingFailures: 0,
+    failures: [],
+    away: [],
+    startedAt: transaction.at,
+    transitions: [],
+  };
+  if (old !== undefined) transaction.supersede(old, content.number);
+  transaction.putLeg(leg);
+  transaction.edit({ seals: seal });
+  transaction.editStage(stage.name, (before) => ({ ...before, moving: refOf(leg) }));
+  transaction.messages.push({ to: "report", about: { kind: "Rollout", subject: known.subject, leg: refOf(leg) } });
+}
+
+function sealed(member: Member, { plan }: ContentRow): SealedTarget {
+  const inputs = inputsOf(plan, member).map((input): TargetInput => {
+    return "problem" in input ? input : { digest: inputDigest(input), path: input.path };
+  });
+  return { cluster: member.cluster, uid: member.uid, inputs };
+}
+
+/** A deletion is about every cluster that has something of the subject, whether it is selected or not. */
+async function membersFor(
+  { known }: Transaction,
+  { stage, content }: { readonly stage: string; readonly content: ContentRow },
+  ports: PlannerPorts,
+): Promise<readonly Member[]> {
+  if (content.plan.farewell === undefined)
+    return (await readMembers(known, ports)).filter((member) => member.stage === stage);
+  const members = await recallMembers(known, ports);
+  const { rollout } = relationOf(known.row);
+  // The stages stay what they were when the deletion began, whatever the spec says since.
+  const names = known.unit.stages.map(({ name }) => name);
+  const last = names.at(-1);
+  const clusters = await clustersWithSyncs(known.subject, ports.table);
+  const rows = await ports.table.getMany([...clusters].map(keys.fleet), { newer: "kept" });
+  const found = new Map(rows.filter((row) => row.type === "Fleet").map((row) => [row.name, row]));
+  const all = [...clusters.union(new Set(members.map(({ cluster }) => cluster)))].sort();
+  return all.flatMap((cluster): readonly Member[] => {
+    const row = found.get(cluster);
+    const own = row === undefined ? last : (names.find((name) => name === stageOf(rollout, row)) ?? last);
+    return own === stage ? [{ cluster, uid: row?.uid ?? "", stage, labels: {}, values: {}, since: 0 }] : [];
+  });
+}
+
+/** Clusters that hold something of a leg that was not passed: they come first, for they are the sick. */
+async function touchedBy(leg: LegRow, { subject }: Known, ports: PlannerPorts): Promise<ReadonlySet<string>> {
+  const [targets, slots] = await Promise.all([
+    Array.fromAsync(allItems((start) => ports.table.query({ ...ranges.targets(subject, leg), ...start }))),
+    Array.fromAsync(allItems((start) => ports.table.query({ ...ranges.slots(subject), ...start }))),
+  ]);
+  const given = targets.filter(({ attempts }) => Object.keys(attempts).length > 0);
+  const changing = slots.filter((slot) => isSameLeg(slot.leg, leg));
+  return new Set([...given, ...changing].map(({ cluster }) => cluster));
+}
+
+/** The list of a leg is lost: the first such leg is sealed anew. @throws StarlingError when none is found to be. */
+export async function sealLostLeg(known: Known, ports: PlannerPorts): Promise<Transaction> {
+  for (const [stage, named] of known.unit.stages.entries()) {
+    const leg = legOf(named, known.legs);
+    if (leg === undefined || !(await isLost(leg, ports))) continue;
+    ports.log.warn("the list of a leg is lost, and sealed anew", { ...known.subject, leg: legKey(leg) });
+    const transaction = new Transaction(known, ports.clock.now());
+    await sealLeg(transaction, { stage, content: transaction.content(leg.content) }, ports);
+    return transaction;
+  }
+  throw new Error(`a list of ${known.subject.name} is lost, and nobody knows which`);
+}
+
+async function isLost({ pages }: LegRow, ports: PlannerPorts): Promise<boolean> {
+  for (const { key } of pages) {
+    try {
+      await readList(ports.blobs, key);
+    } catch (error) {
+      if (isBlobLost(error)) return true;
+      throw error;
+    }
+  }
+  return false;
+}

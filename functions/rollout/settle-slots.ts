@@ -1,0 +1,224 @@
+import { assignmentWrite, wakeUp } from "#functions/rollout/assign.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import { takenBack } from "#shared/fleet/rollout/assignments.ts";
+import { type Hold, holdsOf } from "#shared/fleet/rollout/holds.ts";
+import { type Deadlines, deadlineOf, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { isReleased } from "#shared/fleet/rows/brake-row.ts";
+import { arrivalStates, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import type { LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** Slots looked at in one step. */
+const pageSize = 25;
+
+/** Slots that are still to be looked at in this call, and what was found of their deadlines. */
+export interface Round {
+  readonly slots: SlotRow[];
+  readonly all: boolean;
+  deadline: string | undefined;
+}
+
+/** @param clusters - of which something was told; undefined: of any. */
+export async function slotsToLookAt(
+  { subject }: Pick<Known, "subject">,
+  clusters: ReadonlySet<string> | undefined,
+  table: Table,
+): Promise<Round> {
+  const found =
+    clusters === undefined
+      ? await Array.fromAsync(allItems((start) => table.query({ ...ranges.slots(subject), ...start })))
+      : await table.getMany([...clusters].map((cluster) => keys.slot(subject, cluster)));
+  return { slots: [...found], all: clusters === undefined, deadline: undefined };
+}
+
+/**
+ * Clusters that have a slot take the state that they show: what is ready, failed or does not answer gives its slot back.
+ * @returns the next page of them, or undefined when all were looked at.
+ */
+export async function settleSlots(known: Known, round: Round, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const page = round.slots.splice(0, pageSize);
+  if (page.length === 0) return undefined;
+  const transaction = new Transaction(known, ports.clock.now());
+  const clock = clockOf(known, ports.clock.now());
+  const seen = await readSeen(transaction, { slots: page, clock }, ports);
+  for (const [index, slot] of page.entries()) {
+    const syncs = (seen.syncs.get(slot.cluster) ?? []).filter(({ name }) => name in slot.attempts);
+    if (transaction.room() < 4 + syncs.length) {
+      round.slots.unshift(...page.slice(index));
+      break;
+    }
+    const deadlines = { ...clock, hold: seen.holds.get(slot.cluster) };
+    settle(transaction, { slot, syncs, deadlines, lease: seen.leases.get(slot.cluster) }, ports);
+    const times = syncs.flatMap((sync) => deadlineOf(sync, deadlines) ?? []);
+    round.deadline = [round.deadline, ...times].filter((time) => time !== undefined).sort()[0];
+  }
+  return transaction;
+}
+
+export function clockOf({ row, unit }: Pick<Known, "row" | "unit">, now: Date): Deadlines & { readonly now: Date } {
+  const progressSeconds = secondsOf(relationOf(row).rollout.progressDeadline);
+  return { now, progressSeconds, pausedAt: unit.pausedAt, resumedAt: unit.resumedAt };
+}
+
+interface Seen {
+  readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
+  readonly holds: ReadonlyMap<string, Hold>;
+  readonly leases: ReadonlyMap<string, LeaseRow>;
+}
+
+interface Reading {
+  readonly slots: readonly SlotRow[];
+  readonly clock: Deadlines & { readonly now: Date };
+}
+
+async function readSeen(transaction: Transaction, { slots, clock }: Reading, { table }: PlannerPorts): Promise<Seen> {
+  const { subject, brake } = transaction.known;
+  const wanted = slots.flatMap(({ cluster, attempts, leg }) => [
+    ...Object.keys(attempts).map((name) => keys.sync(cluster, subject.namespace, name)),
+    ...(isReleased(brake) ? [] : [keys.fleet(cluster)]),
+    ...(leg === undefined ? arrivalStates.map((state) => keys.arrival(subject, state, cluster)) : []),
+  ]);
+  const rows = await table.getMany(wanted, { newer: "kept" });
+  transaction.see(rows);
+  const syncs = Map.groupBy(
+    rows.filter((row) => row.type === "SyncOnCluster"),
+    ({ cluster }) => cluster,
+  );
+  const holds = holdsOf(
+    brake,
+    rows.filter((row) => row.type === "Fleet"),
+    clock.now,
+  );
+  // Whether a worker may be writing yet matters only for what gives its slot back while it could.
+  const parked = slots.filter((slot) => {
+    const verdict = judge(slot, syncs.get(slot.cluster) ?? [], { ...clock, hold: holds.get(slot.cluster) });
+    return slot.parking !== undefined || verdict.state === "Failed";
+  });
+  const leases = parked.length === 0 ? [] : await table.getMany(parked.map(({ cluster }) => keys.lease(cluster)));
+  return { syncs, holds, leases: new Map(leases.map((row) => [keys.lease.read(row).cluster, row])) };
+}
+
+interface Settling {
+  readonly slot: SlotRow;
+  readonly syncs: readonly SyncRow[];
+  readonly deadlines: Deadlines & { readonly now: Date };
+  readonly lease: LeaseRow | undefined;
+}
+
+function settle(transaction: Transaction, settling: Settling, ports: PlannerPorts): void {
+  const { slot, syncs, deadlines, lease } = settling;
+  if (slot.parking !== undefined) {
+    if (isLetGo(slot.parking.fence, lease, transaction.now)) transaction.dropSlot(slot);
+    return;
+  }
+  if (takeBack(transaction, settling, ports)) return;
+  const verdict = judge(slot, syncs, deadlines);
+  if (verdict.state === "Assigned") return;
+  const leg = liveLeg(transaction, slot);
+  if (verdict.state === "Failed") {
+    for (const sync of syncs) hold(transaction, sync, verdict.reason);
+    park(transaction, settling);
+  } else transaction.dropSlot(slot);
+  if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
+  if (leg !== undefined) settleTarget(transaction, { slot, leg, verdict });
+  else if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
+}
+
+function liveLeg(transaction: Transaction, { leg }: SlotRow): LegRow | undefined {
+  const live = leg === undefined ? undefined : transaction.leg(leg);
+  return live?.endedAt === undefined ? live : undefined;
+}
+
+function settleTarget(
+  transaction: Transaction,
+  { slot, leg, verdict }: { readonly slot: SlotRow; readonly leg: LegRow; readonly verdict: Verdict },
+): void {
+  const { cluster, order = 0, attempts, since: assignedAt, preexisting } = slot;
+  const { state, reason } = verdict;
+  if (state === "Waiting" || state === "Assigned") {
+    const counted = transaction.count(leg, { Assigned: -1, Waiting: 1 });
+    transaction.putLeg({ ...counted, returned: [...counted.returned, order] });
+    return;
+  }
+  transaction.record(leg, { cluster, order }, "Assigned", { state, reason, attempts, assignedAt, preexisting });
+}
+
+function settleArrival(transaction: Transaction, { cluster, stage }: SlotRow, { state, reason }: Verdict): void {
+  if (state === "Waiting") transaction.putArrival(cluster, "waiting", { why: "returned", reason });
+  if (state !== "Failed") return;
+  transaction.putArrival(cluster, "failed", { why: "returned", reason, stage });
+  transaction.editStage(stage, (before) => ({ ...before, failedArrivals: before.failedArrivals + 1 }));
+}
+
+/** Nothing is written there any more until the planner assigns anew. */
+function hold(transaction: Transaction, sync: SyncRow, reason: string): void {
+  const { observed, desired } = sync;
+  // What was seen of an earlier attempt says nothing: nobody may begin this one any more.
+  const isDone = observed?.attempt === desired.attempt && (observed.phase === "Ready" || observed.phase === "Gone");
+  if (isDone) return;
+  const held: SyncRow = { ...sync, hold: { reason, at: transaction.at }, version: sync.version + 1 };
+  transaction.put({ ...held, stateSk: stateIndex.sk(stateOf(held), held) } as SyncRow, sync);
+}
+
+/** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
+export function park(transaction: Transaction, { slot, lease }: Pick<Settling, "slot" | "lease">): void {
+  if (lease === undefined || !isLive(lease, transaction.now)) {
+    // Whoever takes the lease after this reads that nothing is to be written.
+    if (lease !== undefined) transaction.write({ check: keys.lease(slot.cluster), when: { version: lease.version } });
+    transaction.dropSlot(slot);
+  } else transaction.putSlot({ ...slot, parking: { fence: lease.fence } }, slot);
+}
+
+function isLive({ owner, leaseUntil }: LeaseRow, now: Date): boolean {
+  return owner !== undefined && leaseUntil !== undefined && leaseUntil > now.toISOString();
+}
+
+function isLetGo(fence: number, lease: LeaseRow | undefined, now: Date): boolean {
+  return lease === undefined || lease.fence > fence || !isLive(lease, now);
+}
+
+/** Rows of Syncs that were deleted from the cluster. An orphan's row stays: its attempts must never repeat. */
+function removeGone(transaction: Transaction, sync: SyncRow): void {
+  const { desired, observed } = sync;
+  const isGone = observed?.phase === "Gone" && observed.attempt === desired.attempt;
+  if (desired.action === "delete" && isGone) transaction.delete(sync);
+}
+
+/** A removal that is no longer wanted ends here: what was there before it is given back in the same slot. */
+function takeBack(transaction: Transaction, { slot, syncs }: Settling, ports: PlannerPorts): boolean {
+  const { known, now } = transaction;
+  if (known.row.operations.deletion !== undefined) return false;
+  const wanted = new Set(relationOf(known.row).templates.map(({ name }) => syncName(known.subject, name)));
+  const withdrawn = syncs.flatMap((sync) => {
+    const desired = wanted.has(sync.name) && sync.observed?.phase !== "Gone" ? takenBack(sync, now) : undefined;
+    return desired === undefined ? [] : [{ sync, desired }];
+  });
+  if (withdrawn.length === 0) return false;
+  const attempts: Record<string, number> = { ...slot.attempts };
+  for (const { sync, desired } of withdrawn) {
+    const assignment = { cluster: slot.cluster, name: sync.name, desired };
+    transaction.write(assignmentWrite(assignment, { known, before: sync, now, ports }));
+    attempts[sync.name] = desired.attempt;
+  }
+  const leg = liveLeg(transaction, slot);
+  const { cluster, order = 0 } = slot;
+  const outcome = {
+    state: "Superseded" as const,
+    reason: "its removal was taken back",
+    attempts,
+    assignedAt: slot.since,
+  };
+  if (leg !== undefined) transaction.record(leg, { cluster, order }, "Assigned", outcome);
+  const { leg: _leg, order: _order, preexisting: _preexisting, ...kept } = slot;
+  transaction.putSlot({ ...kept, attempts, since: transaction.at }, slot);
+  transaction.messages.push(...wakeUp(cluster, undefined, now));
+  return true;
+}

@@ -1,0 +1,87 @@
+import { later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { PlannerWorld } from "#test/support/planner-world.ts";
+
+/** What stories about the planner begin with. */
+
+export const ana = (at: Date) => ({ by: "ana", at: at.toISOString() });
+
+export const names = (count: number, prefix = "c"): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${String(index).padStart(3, "0")}`);
+
+export const web = [{ name: "app", source: "app" }] as const;
+
+/** A rendering of its own for each cluster. */
+export const ownPaths = [{ name: "app", source: "app", path: "clusters/{{ cluster.name }}" }] as const;
+
+/** `canary` takes the clusters of that ring, `rest` every other. */
+export const rings = {
+  stages: [{ name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } }, { name: "rest" }],
+};
+
+export type Group = Parameters<PlannerWorld["setGroup"]>;
+
+/** @param clusters - name -> ring, or names of which all have the ring `all`. */
+export async function worldOf(
+  clusters: readonly string[] | Readonly<Record<string, string>>,
+  ...group: Group
+): Promise<PlannerWorld> {
+  const fleet = Array.isArray(clusters) ? clusters.map((name: string) => [name, "all"]) : Object.entries(clusters);
+  const table = new MemoryTable(fleet.length < 90 ? {} : { pageItems: 50 });
+  const made = new PlannerWorld({ table, blobs: new MemoryBlobStore() });
+  for (const [name = "", ring = ""] of fleet) await made.addCluster(name, ring);
+  await made.setSource("aaa");
+  await made.setGroup(...group);
+  return made;
+}
+
+/** As far as it goes before a worker says something. */
+export async function begin(made: PlannerWorld): Promise<void> {
+  await made.plan();
+  await made.renderAll();
+  await made.plan();
+}
+
+/** Another revision, as far as it goes before a worker says something. */
+export async function revise(made: PlannerWorld, commit: string): Promise<void> {
+  await made.setSource(commit);
+  await begin(made);
+}
+
+/** What workers say of every cluster that has a slot, and what follows from it. */
+export async function allSay(made: PlannerWorld, phase: "Ready" | "Failed" | "Unreachable"): Promise<void> {
+  for (const { cluster, parking } of made.slots()) if (parking === undefined) await made.finish(cluster, phase);
+  await made.plan();
+}
+
+/** Somebody works on the cluster, for so many seconds at least; negative: it is over since. */
+export async function lease(made: PlannerWorld, cluster: string, held: { fence: number; seconds: number }) {
+  const key = keys.lease(cluster);
+  const before = await made.table.get(key);
+  const version = (before?.version ?? 0) + 1;
+  const leaseUntil = later(made.now, held.seconds);
+  const row: LeaseRow = {
+    ...key,
+    type: "Lease",
+    schema: rowSchema,
+    version,
+    fence: held.fence,
+    wanted: 0,
+    owner: "w",
+    leaseUntil,
+  };
+  await made.table.write([{ put: row }]);
+}
+
+/** Every worker that begins one is through with it, until nothing moves any more. */
+export async function playOn(made: PlannerWorld, rounds = 12): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    await begin(made);
+    for (const { cluster, parking } of made.slots()) if (parking === undefined) await made.finish(cluster);
+  }
+  await made.plan();
+}

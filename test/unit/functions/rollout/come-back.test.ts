@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import { allSay, begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+
+const arrivals = { waiting: 0, changing: 0, failed: 0 };
+
+describe("a cluster that answers again", () => {
+  test("after its stage has passed without it is brought to what that is on", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
+    await begin(made);
+    await made.finish("b");
+    await made.finish("a", "Unreachable");
+    await made.plan();
+    expect(made.stages()).toEqual({ all: "1" });
+    expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { unreachable: 1 } });
+    await made.observe("a", "Reachable");
+    await playOn(made, 3);
+    expect(made.contents()).toHaveLength(1);
+    // What was seen for certain is believed until the index has had time.
+    made.advanceClock(60);
+    await made.plan();
+    expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: 2, ready: 2 } });
+    expect(made.unit().arrivals).toEqual(arrivals);
+  });
+
+  test("with messages that name it only, too", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
+    await begin(made);
+    await made.finish("b");
+    await made.finish("a", "Unreachable");
+    await made.plan(made.table, ["a", "b"]);
+    await made.observe("a", "Reachable");
+    await made.plan(made.table, ["b"]);
+    expect((await made.sync("a"))?.desired.attempt).toBe(1);
+    await made.plan(made.table, ["a"]);
+    expect((await made.sync("a"))?.desired.attempt).toBe(2);
+  });
+
+  test("twice told comes back once", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxUnreachable: 1 });
+    await begin(made);
+    await made.finish("a", "Unreachable");
+    await made.plan();
+    await made.observe("a", "Reachable");
+    for (let look = 0; look < 3; look++) await made.plan(made.table, ["a"]);
+    expect(made.leg("all").counts).toMatchObject({ Waiting: 1, Assigned: 1, Unreachable: 0 });
+    expect(made.leg("all").returned).toEqual([0]);
+  });
+
+  test("makes a leg that stalled for it go on, and says so only as long as it stalls", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 0 });
+    await begin(made);
+    await made.finish("a");
+    await made.finish("b", "Unreachable");
+    await made.plan();
+    expect((await made.group()).status.state).toBe("Stalled");
+    await made.observe("b", "Reachable");
+    await made.plan();
+    expect((await made.group()).status.state).toBe("Rolling");
+    await made.finish("b");
+    await made.plan();
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test("while its stage moves to the next waits there, and is not taken to the one before", async () => {
+    const made = await worldOf(
+      { c1: "canary", r1: "rest", r2: "rest" },
+      { ...rings, maxConcurrent: 3, maxUnreachable: 2 },
+    );
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("c1");
+    await begin(made);
+    await made.finish("r1", "Unreachable");
+    await made.plan();
+    await made.observe("r1", "Reachable");
+    await made.plan();
+    expect((await made.sync("r1"))?.desired).toMatchObject({ revision: "main@sha1:bbb", attempt: 3 });
+    expect(made.unit().arrivals).toEqual(arrivals);
+  });
+
+  test("and fails then counts against its stage's arrivals, not against a leg", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
+    await begin(made);
+    await made.finish("b");
+    await made.finish("a", "Unreachable");
+    await made.plan();
+    await made.observe("a", "Reachable");
+    await made.plan();
+    await allSay(made, "Failed");
+    expect(made.unit()).toMatchObject({ arrivals: { failed: 1 }, stages: [{ on: 1, failedArrivals: 1 }] });
+    expect(made.leg("all").phase).toBe("Passed");
+    made.advanceClock(60);
+    await made.plan();
+    expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { failed: 1, ready: 1 } });
+  });
+
+  test("and whose arrival fails more than once is one that failed", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1, maxFailures: 5 });
+    await begin(made);
+    await made.finish("b");
+    await made.finish("a", "Unreachable");
+    await made.plan();
+    for (let time = 0; time < 3; time++) {
+      await made.observe("a", "Unreachable");
+      await made.plan();
+      const row = await made.sync("a");
+      if (row === undefined) throw new Error("it was assigned");
+      const { hold: _hold, ...rest } = row;
+      await made.table.write([{ put: { ...rest, version: row.version + 1 }, when: { version: row.version } }]);
+      await made.observe("a", "Reachable");
+      await made.plan();
+      await allSay(made, "Failed");
+    }
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 1 });
+    expect(made.rows("Arrival")).toHaveLength(1);
+  });
+});
+
+test("an arrival that moves on while it has a slot, and is away then, is one arrival", async () => {
+  const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 4, maxUnreachable: 1 });
+  await made.rollOut();
+  await made.addCluster("new", "rest");
+  await made.plan();
+  expect((await made.sync("new"))?.desired.action).toBe("apply");
+  await made.addCluster("new", "canary");
+  await made.plan();
+  await made.observe("new", "Unreachable");
+  await made.observe("new", "Reachable");
+  await playOn(made, 3);
+  expect((await made.sync("new"))?.observed?.phase).toBe("Ready");
+  expect(made.unit().arrivals).toEqual(arrivals);
+  expect(made.rows("Arrival")).toEqual([]);
+});

@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import { render } from "#functions/render/render.ts";
+import { planSubject } from "#functions/rollout/plan-subject.ts";
+import { claimDue } from "#functions/tick/claim-due.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
+import { allSay, begin, names, ownPaths, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+
+describe("slots", () => {
+  test("pass over a target whose rendering does not come", async () => {
+    const made = await worldOf(names(40), { maxConcurrent: 3 }, ownPaths);
+    for (let round = 0; round < 20; round++) {
+      await made.plan();
+      await made.renderAll(undefined, (row) => row.path !== "clusters/c000");
+      await made.plan();
+      await allSay(made, "Ready");
+    }
+    expect(made.leg("all").counts).toMatchObject({ Succeeded: 39, Rendering: 1 });
+  });
+
+  test("under a stricter bound are given to nobody before enough are free", async () => {
+    const made = await worldOf(["a", "b", "c", "d"], { maxConcurrent: 3 });
+    await begin(made);
+    await made.setGroup({ maxConcurrent: 1 });
+    await made.finish("a");
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b", "c"]);
+    await made.finish("b");
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c"]);
+    await made.finish("c");
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["d"]);
+  });
+
+  test("of a stage with a bound of its own are no more than that", async () => {
+    const stages = [{ ...rings.stages[0], name: "canary", maxConcurrent: 1 }, { name: "rest" }];
+    const made = await worldOf({ c1: "canary", c2: "canary", c3: "canary" }, { stages, maxConcurrent: 3 });
+    await begin(made);
+    expect(made.slots()).toHaveLength(1);
+    await made.finish("c1");
+    await made.plan();
+    expect(made.slots()).toHaveLength(1);
+  });
+
+  test("with jitter are begun at a time of their own, and who is to begin is told then", async () => {
+    const made = await worldOf(names(20), { maxConcurrent: "100%", jitter: "15m" });
+    await begin(made);
+    const syncs = made.rows<SyncRow>("SyncOnCluster");
+    expect(syncs).toHaveLength(20);
+    expect(new Set(syncs.map(({ desired }) => desired.startAt)).size).toBeGreaterThan(10);
+    for (const { desired } of syncs) expect(desired.startAt && desired.startAt <= later(made.now, 900)).toBe(true);
+    const delays = made.sender.take().flatMap((message) => (message.to === "apply" ? [message.delaySeconds ?? 0] : []));
+    // A queue keeps a message back for so long at most.
+    expect(delays.every((seconds) => seconds > 0 && seconds <= 900)).toBe(true);
+    expect(delays).toHaveLength(20);
+  });
+
+  test("of arrivals stop when more of them failed than a content may, and legs go on", async () => {
+    const made = await worldOf(names(4), { maxConcurrent: 2, maxFailures: 0 });
+    await made.rollOut();
+    for (const name of names(3, "n")) await made.addCluster(name, "all");
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n000"]);
+    await allSay(made, "Failed");
+    expect(made.slots()).toEqual([]);
+    expect(made.unit()).toMatchObject({ arrivals: { waiting: 2, failed: 1 }, stages: [{ failedArrivals: 1 }] });
+    await made.setSource("bbb");
+    await made.rollOut();
+    expect(made.stages()).toEqual({ all: "2" });
+    expect((await made.sync("n002"))?.observed?.phase).toBe("Ready");
+  });
+});
+
+test("a rendering that was asked for knows whom to tell, even when the message was lost", async () => {
+  const made = await worldOf(["a"], {});
+  await made.plan();
+  const [row] = made.rows<RenderingRow>("Rendering");
+  if (row === undefined) throw new Error("no rendering was asked for");
+  const told = { to: "render", input: row.input } as const;
+  expect(made.sender.take()).toContainEqual(expect.objectContaining({ ...told, notify: subject }));
+  made.advanceClock(31);
+  const { table, sender, blobs } = made;
+  const ports = { table, sender, clock: { now: () => made.now }, log: silentLog, metrics: { count() {} } };
+  await claimDue(ports);
+  // The tick knows the row's key only: whom to tell stands in the row.
+  expect(made.sender.take()).toContainEqual(told);
+  const built = { digest: digestOf("built"), objects: 1, bytes: Buffer.from("built") };
+  await render(told, { ...ports, blobs, ids: randomIds, builder: { build: async () => built } });
+  expect(made.sender.take()).toEqual([expect.objectContaining({ to: "rollout", subject })]);
+});
+
+describe.each(["before", "after"] as const)("killed %s any of its calls", (when) => {
+  /** What does not depend on when it was killed. */
+  const outcome = (made: PlannerWorld) => ({
+    legs: made.legs().map(({ content, stage, phase, counts, size }) => ({ content, stage, phase, counts, size })),
+    slots: made.slots().map(({ cluster, order, attempts }) => ({ cluster, order, attempts })),
+    syncs: made
+      .rows<SyncRow>("SyncOnCluster")
+      .map(({ cluster, desired: { token: _token, ...desired } }) => ({ cluster, desired })),
+  });
+
+  test("the planner goes on as if nothing had been", { timeout: 60_000 }, async () => {
+    const [fleet, strategy] = [names(30), { maxConcurrent: "100%" as const }];
+    const quiet = await worldOf(fleet, strategy, web);
+    await begin(quiet);
+    let killed = true;
+    for (let at = 1; killed; at++) {
+      const made = await worldOf(fleet, strategy, web);
+      killed = await planUntil(made, { at, when });
+      await made.plan();
+      await made.renderAll();
+      await planUntil(made, { at, when });
+      await made.plan();
+      expect(outcome(made), `killed at call ${at}`).toEqual(outcome(quiet));
+    }
+  });
+
+  /** @returns whether the planner was killed before it had done. */
+  async function planUntil(
+    made: PlannerWorld,
+    crash: { readonly at: number; readonly when: "before" | "after" },
+  ): Promise<boolean> {
+    const { table, sender } = new DisturbedPorts(made, { crash });
+    const [clock, until] = [{ now: () => made.now }, new Date(made.now.getTime() + 60_000)];
+    try {
+      const ports = { table, sender, clock, blobs: made.blobs, ids: randomIds, log: silentLog, installation: "test" };
+      await planSubject(subject, { until }, ports);
+      return false;
+    } catch (error) {
+      if (error instanceof Crash) return true;
+      throw error;
+    }
+  }
+});
+
+test("a call that has no time left asks for another, and that goes on", async () => {
+  const made = await worldOf(["a"], {});
+  const clock = { now: () => made.now };
+  const { table, sender, blobs } = made;
+  const ports = { table, sender, clock, blobs, ids: randomIds, log: silentLog, installation: "test" };
+  await planSubject(subject, { until: made.now }, ports);
+  expect(made.sender.take()).toEqual([{ to: "rollout", subject }]);
+  expect(made.rows("Unit")).toEqual([]);
+});

@@ -1,0 +1,119 @@
+/** The lists of clusters that a planner keeps in the bucket, when somebody deletes them. */
+import { describe, expect, test } from "vitest";
+import { allSay, ana, begin, names, revise, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const group = { maxConcurrent: 10, maxFailures: 0 };
+
+async function settled(...clusters: readonly string[]): Promise<PlannerWorld> {
+  const made = await worldOf(clusters, group);
+  await made.rollOut();
+  await made.plan();
+  return made;
+}
+
+const gone = (blobs: PlannerWorld["blobs"], key: string) => blobs.lose(key);
+const written = (text: string) => (blobs: PlannerWorld["blobs"], key: string) =>
+  blobs.overwrite(key, Buffer.from(text));
+
+describe.each([
+  ["is lost", gone],
+  ["was emptied", written("[]")],
+  ["was cut off", written('[{"cluster":"a","inp')],
+] as const)("a list of clusters that %s", (_what, loseOne) => {
+  async function lose(made: PlannerWorld): Promise<void> {
+    const keys = [made.unit().members, ...made.legs().flatMap(({ pages }) => pages.map(({ key }) => key))];
+    for (const key of keys) if (key !== undefined) await loseOne(made.blobs, key);
+  }
+
+  test("changes nothing while nothing has changed", async () => {
+    const made = await settled("a", "b");
+    await lose(made);
+    made.advanceClock(700);
+    await made.plan();
+    expect(made.contents()).toHaveLength(1);
+    expect((await made.sync("a"))?.desired).toMatchObject({ action: "apply", attempt: 1 });
+    expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: 2, ready: 2 } });
+  });
+
+  test("holds up no commit: every cluster gets it", async () => {
+    const made = await settled("a", "b");
+    await lose(made);
+    await made.setSource("bbb");
+    await made.rollOut();
+    expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded" });
+    expect((await made.sync("a"))?.desired).toMatchObject({ action: "apply", attempt: 2 });
+  });
+
+  test("holds up no commit, and who left is let go", async () => {
+    const made = await settled("a", "b");
+    await lose(made);
+    await made.removeCluster("b");
+    await made.setSource("bbb");
+    await made.rollOut();
+    expect(made.states()).toEqual({ a: "Succeeded" });
+    expect((await made.sync("a"))?.desired).toMatchObject({ action: "apply", attempt: 2 });
+    expect((await made.sync("b"))?.desired.action).toBe("orphan");
+  });
+
+  test("keeps nobody bare who joins", async () => {
+    const made = await settled("a", "b");
+    await lose(made);
+    await made.addCluster("c", "all");
+    await made.rollOut();
+    expect((await made.sync("c"))?.observed?.phase).toBe("Ready");
+    expect((await made.sync("a"))?.desired.attempt).toBe(1);
+  });
+
+  test("holds up no reconcile", async () => {
+    const made = await settled("a", "b");
+    await lose(made);
+    await made.operate({ reconcile: ana(made.now) });
+    await made.plan();
+    for (const name of ["a", "b"]) await made.observe(name, "Ready");
+    await made.plan();
+    expect((await made.group()).status).toMatchObject({ state: "Complete", reconciled: 1 });
+  });
+
+  test("holds up no suspended group", async () => {
+    const made = await settled("a", "b");
+    await made.operate({ suspended: ana(made.now) });
+    await lose(made);
+    await made.plan();
+    expect((await made.group()).status).toMatchObject({ state: "Suspended" });
+  });
+
+  test("of a halted leg holds up no newer commit", async () => {
+    const made = await settled("a", "b");
+    await revise(made, "bbb");
+    await allSay(made, "Failed");
+    expect(made.leg("all").phase).toBe("Halted");
+    await lose(made);
+    await made.setSource("ccc");
+    await made.rollOut();
+    expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded" });
+  });
+
+  test("of a leg that is under way makes it sealed anew, and what was begun is counted there", async () => {
+    const made = await worldOf(names(200), group);
+    await begin(made);
+    expect(made.leg("all").counts.Assigned).toBe(10);
+    await lose(made);
+    await allSay(made, "Ready");
+    await made.rollOut();
+    expect(made.legs().map(({ content, phase }) => [content, phase])).toEqual([
+      [1, "Superseded"],
+      [1, "Passed"],
+    ]);
+    expect(made.leg("all").counts).toMatchObject({ Succeeded: 190, Unchanged: 10 });
+    expect((await made.sync("c000"))?.desired.attempt).toBe(1);
+  });
+
+  test("holds up no deletion, which reaches every cluster", async () => {
+    const made = await settled("a", "b");
+    await lose(made);
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await made.plan();
+    for (const name of ["a", "b"]) expect((await made.sync(name))?.desired.action).toBe("delete");
+  });
+});

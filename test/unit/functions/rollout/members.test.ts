@@ -1,0 +1,208 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { allSay, ana, begin, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const fleetOfWeb = { notNames: ["none"], all: true };
+const group = { ...rings, maxConcurrent: 6, maxUnreachable: 0 };
+
+describe.each(["idle", "moving", "halted"] as const)("in a group that is %s", (situation) => {
+  let made: PlannerWorld;
+
+  beforeEach(async () => {
+    made = await worldOf({ c1: "canary", c2: "canary", r1: "rest", r2: "rest" }, group, web, fleetOfWeb);
+    await made.rollOut();
+    if (situation === "idle") return;
+    await revise(made, "bbb");
+    await allSay(made, "Ready");
+    await begin(made);
+    if (situation === "halted") await allSay(made, "Failed");
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+  });
+
+  const revision = async (name: string) => (await made.sync(name))?.desired.revision;
+  const [ofCanary, ofRest] = situation === "idle" ? ["aaa", "aaa"] : ["bbb", "aaa"];
+
+  test("one that joins gets what its stage is on", async () => {
+    await made.addCluster("c9", "canary");
+    await made.addCluster("r9", "rest");
+    await made.plan();
+    expect([await revision("c9"), await revision("r9")]).toEqual([`main@sha1:${ofCanary}`, `main@sha1:${ofRest}`]);
+    expect(made.contents()).toHaveLength(situation === "idle" ? 1 : 2);
+  });
+
+  test("one that leaves is forgotten, its slot with it, and its objects stay", async () => {
+    await made.removeCluster("r1");
+    await made.plan();
+    expect((await made.sync("r1"))?.desired.action).toBe("orphan");
+    expect(made.slots().map(({ cluster }) => cluster)).not.toContain("r1");
+    await made.addCluster("other", "rest");
+    expect((await made.group()).status.clusters?.selected).toBe(3);
+  });
+
+  test("one that returns has what its stage is on, and goes on with its numbers", async () => {
+    const before = (await made.sync("r1"))?.desired.attempt ?? 0;
+    await made.removeCluster("r1");
+    await made.plan();
+    await made.addCluster("r1", "rest");
+    await made.plan();
+    const { desired } = (await made.sync("r1")) ?? {};
+    expect(desired).toMatchObject({ action: "apply", revision: `main@sha1:${ofRest}` });
+    expect(desired?.attempt).toBeGreaterThan(before);
+  });
+
+  test("one that moves to a stage that is further gets what that is on", async () => {
+    await made.addCluster("r2", "canary");
+    if (situation === "moving") await allSay(made, "Ready");
+    await playOn(made, 2);
+    expect(await revision("r2")).toBe(`main@sha1:${ofCanary}`);
+  });
+
+  test("one that moves to a stage that is behind keeps what it has", async () => {
+    const before = (await made.sync("c2"))?.desired.attempt;
+    await made.addCluster("c2", "rest");
+    await made.plan();
+    expect(await revision("c2")).toBe(`main@sha1:${ofCanary}`);
+    expect((await made.sync("c2"))?.desired.attempt).toBe(before);
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  });
+
+  test("one that is registered anew under its name starts over", async () => {
+    await made.table.write([{ delete: keys.sync("c1", "shop", "web.app") }]);
+    await made.addCluster("c1", "canary", { uid: "another" });
+    await made.plan();
+    expect((await made.sync("c1"))?.desired).toMatchObject({ attempt: 1, revision: `main@sha1:${ofCanary}` });
+  });
+
+  test("the fleet is read once for each change of it", async () => {
+    await made.addCluster("c9", "canary");
+    await made.plan();
+    let reads = 0;
+    const query = made.table.query.bind(made.table);
+    made.table.query = (range) => {
+      if (range.pk === "FLEET") reads++;
+      return query(range);
+    };
+    for (let look = 0; look < 3; look++) await made.plan();
+    expect(reads).toBe(0);
+  });
+});
+
+describe("who is not selected any more", () => {
+  const selected = { selector: { matchLabels: { ring: "all" } } };
+
+  test("before its turn is skipped, and brought up when it is selected again", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, web, selected);
+    await begin(made);
+    await made.addCluster("b", "none");
+    await made.observe("a", "Ready");
+    await made.plan();
+    expect(made.targets(1).map(({ state }) => state)).toEqual(["Succeeded", "Skipped"]);
+    expect(await made.sync("b")).toBeUndefined();
+    await made.addCluster("b", "all");
+    await made.rollOut();
+    expect((await made.sync("b"))?.desired.action).toBe("apply");
+  });
+
+  test("while it has a slot is forgotten, and the leg goes on without it", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, web, selected);
+    await begin(made);
+    await made.observe("a", "Applying");
+    await made.addCluster("a", "none");
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Skipped", b: "Assigned" });
+    expect((await made.sync("a"))?.desired.action).toBe("orphan");
+  });
+
+  test("and did not answer is waited for by nobody", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 0 }, web, selected);
+    await begin(made);
+    await made.finish("b");
+    await made.finish("a", "Unreachable");
+    await made.plan();
+    expect(made.leg("all").phase).toBe("TooManyUnreachable");
+    await made.addCluster("a", "none");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Skipped: 1, Unreachable: 0 } });
+  });
+
+  test("is forgotten by a group whatever else is under way", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, web, selected);
+    await made.rollOut();
+    await made.addCluster("b", "none");
+    await made.setSource("bbb");
+    await made.plan();
+    await made.setSource("ccc");
+    await made.rollOut();
+    expect((await made.sync("b"))?.desired.action).toBe("orphan");
+  });
+});
+
+describe("a group that has the name of one before it", () => {
+  test("takes nothing for its own that was left when that one was deleted", async () => {
+    const made = await worldOf(["a"], {});
+    await made.rollOut();
+    await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
+    await made.plan();
+    const left = await made.sync("a");
+    expect(left).toMatchObject({ desired: { action: "orphan" }, observed: { phase: "Ready" } });
+    await made.setGroup({});
+    const row = await made.group();
+    const another: SyncGroupRow = { ...row, version: row.version + 1, uid: "uid-of-another" };
+    await made.table.write([{ put: another }]);
+    await begin(made);
+    const sync = await made.sync("a");
+    expect(sync).toMatchObject({ desired: { action: "apply", keptThrough: left?.desired.attempt } });
+    expect(sync?.observed).toBeUndefined();
+    expect(sync?.desired.earlier).toContain(left?.desired.token);
+  });
+
+  test("begins anew whatever was under way when that one went", async () => {
+    const made = await worldOf({ a: "canary", b: "rest" }, { ...rings, maxConcurrent: 4 });
+    await made.rollOut();
+    await made.addCluster("new", "rest");
+    await made.addCluster("late", "rest");
+    await made.plan();
+    await made.finish("late", "Failed");
+    await made.plan();
+    expect(made.slots()).toHaveLength(1);
+    await made.addCluster("waits", "rest");
+    await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
+    await made.plan();
+    expect([made.rows("SyncGroup"), made.rows("Slot"), made.rows("Arrival")]).toEqual([[], [], []]);
+    await made.setGroup({ ...rings, maxConcurrent: 4 });
+    const row = await made.group();
+    const another: SyncGroupRow = { ...row, version: row.version + 1, uid: "uid-of-another" };
+    await made.table.write([{ put: another }]);
+    expect((await made.group()).status.revision).toBeUndefined();
+    await made.rollOut();
+    for (const { cluster, desired } of made.rows<SyncRow>("SyncOnCluster"))
+      expect(desired.action, cluster).toBe("apply");
+    expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: 5, ready: 5 } });
+  });
+
+  test("and one that selects a cluster again has what it left there", async () => {
+    const made = await worldOf(["a", "b"], {});
+    await made.rollOut();
+    await made.removeCluster("b");
+    await made.rollOut();
+    expect((await made.sync("b"))?.desired.action).toBe("orphan");
+    await made.addCluster("b", "all");
+    await begin(made);
+    expect((await made.sync("b"))?.desired).toMatchObject({ action: "apply" });
+  });
+});
+
+test("stages that are named otherwise are on what those before were, and nobody is bare", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
+  await made.rollOut();
+  await made.setGroup({ ...rings, maxConcurrent: 2 });
+  await made.plan();
+  expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+  await made.addCluster("c", "canary");
+  await made.plan();
+  expect((await made.sync("c"))?.desired.action).toBe("apply");
+  expect((await made.sync("a"))?.desired.attempt).toBe(1);
+});

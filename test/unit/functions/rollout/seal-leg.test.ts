@@ -1,0 +1,233 @@
+import { describe, expect, test } from "vitest";
+import {
+  allSay,
+  ana,
+  begin,
+  names,
+  ownPaths,
+  playOn,
+  revise,
+  rings,
+  web,
+  worldOf,
+} from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const legs = (made: PlannerWorld) => made.legs().map(({ content, stage, phase }) => `${content} ${stage} ${phase}`);
+
+describe("a content", () => {
+  test("follows another one stage behind, and takes nobody's stage", async () => {
+    const fleet = { c1: "canary", r1: "rest", r2: "rest" };
+    const made = await worldOf(fleet, { ...rings, maxConcurrent: 3 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("c1");
+    await made.plan();
+    await revise(made, "ccc");
+    expect(made.stages()).toEqual({ canary: "2 (3)", rest: "1 (2)" });
+    await made.finish("c1");
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "3", rest: "1 (2)" });
+    await allSay(made, "Ready");
+    await made.rollOut();
+    expect(made.stages()).toEqual({ canary: "3", rest: "3" });
+    expect(legs(made).slice(2)).toEqual(["2 canary Passed", "2 rest Passed", "3 canary Passed", "3 rest Passed"]);
+  });
+
+  test("with supersede: finish waits until the one before is through", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3, supersede: "finish" });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("c1");
+    await made.plan();
+    await revise(made, "ccc");
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+    await made.finish("r1");
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "2 (3)", rest: "2" });
+  });
+
+  test("that no stage took is recorded with the next", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    for (const commit of ["ccc", "ddd", "eee"]) await revise(made, commit);
+    expect(made.contents()).toHaveLength(2);
+    await made.finish("c1");
+    await made.plan();
+    expect(made.contents().at(-1)).toMatchObject({
+      number: 3,
+      revision: "main@sha1:eee",
+      fromRevision: "main@sha1:bbb",
+      skipped: { count: 2 },
+    });
+  });
+
+  test("is new when an input of a member changes, and the others are Unchanged", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, [{ ...web[0], path: "{{ cluster.labels.tier }}" }]);
+    for (const name of ["a", "b"]) await made.addCluster(name, "all", { labels: { tier: "x" } });
+    await made.rollOut();
+    const { last } = made.unit();
+    await made.addCluster("b", "all", { labels: { tier: "y" } });
+    await made.rollOut();
+    expect(made.unit().last).toBe(last + 1);
+    expect(made.contents().at(-1)?.trigger).toBe("inputs");
+    expect(made.states()).toEqual({ a: "Unchanged", b: "Succeeded" });
+  });
+
+  test("goes through an empty stage at once, and says so", async () => {
+    const made = await worldOf({ r1: "rest" }, { ...rings, maxConcurrent: 2 });
+    await made.rollOut();
+    expect(made.leg("canary")).toMatchObject({ phase: "Passed", message: "stage canary is empty: passed at once" });
+  });
+});
+
+describe("a stage that takes over from a stalled leg", () => {
+  test("goes to those first that were given what was not passed", async () => {
+    const made = await worldOf(names(6), { maxConcurrent: 2 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("c000");
+    await made.plan();
+    await made.finish("c002", "Failed");
+    await made.plan();
+    expect(made.leg("all").phase).toBe("Halted");
+    await made.setGroup({ maxConcurrent: 1 });
+    await made.setSource("ccc");
+    await made.plan();
+    await made.renderAll();
+    await made.finish("c001");
+    await made.plan();
+    const order: string[] = [];
+    for (let round = 0; round < 6; round++) {
+      const [slot] = made.slots();
+      if (slot === undefined) break;
+      order.push(slot.cluster);
+      await made.finish(slot.cluster);
+      await made.plan();
+    }
+    expect(order.slice(0, 3).sort()).toEqual(["c000", "c001", "c002"]);
+    expect(made.stages()).toEqual({ all: "3" });
+  });
+
+  test("replaces what is only verified in its slot, and lets what is being applied settle", async () => {
+    const made = await worldOf(names(4), { maxConcurrent: 3 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.observe("c000", "Verifying");
+    await made.observe("c001", "Applying");
+    await made.finish("c002", "Failed");
+    await made.plan();
+    await revise(made, "ccc");
+    const revision = async (name: string) => (await made.sync(name))?.desired.revision;
+    expect(await revision("c000")).toBe("main@sha1:ccc");
+    expect(await revision("c001")).toBe("main@sha1:bbb");
+    expect(made.slots().length).toBeLessThanOrEqual(3);
+    await made.finish("c001");
+    await made.rollOut();
+    expect(await revision("c001")).toBe("main@sha1:ccc");
+  });
+
+  test("counts what is the same as its own from where it is", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.observe("a", "Applying");
+    await made.operate({ restart: ana(made.now) });
+    await made.plan();
+    expect((await made.sync("a"))?.desired.attempt).toBe(2);
+    expect(made.leg("all").counts).toMatchObject({ Assigned: 2 });
+    await allSay(made, "Ready");
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2 } });
+  });
+});
+
+describe("a restart", () => {
+  test("seals anew what is under way, once, and keeps what passed", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 2 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("c1");
+    await made.plan();
+    await made.finish("r1", "Failed");
+    await made.plan();
+    expect(legs(made).slice(2)).toEqual(["2 canary Passed", "2 rest Halted"]);
+    await made.operate({ restart: ana(made.now) });
+    await made.plan();
+    expect(legs(made).slice(2)).toEqual(["2 canary Passed", "2 rest Superseded", "2 rest Moving"]);
+    for (let look = 0; look < 3; look++) await made.plan();
+    expect(made.legs()).toHaveLength(5);
+    await made.rollOut();
+    expect((await made.sync("c1"))?.desired.attempt).toBe(2);
+    expect((await made.sync("r1"))?.desired.attempt).toBe(3);
+  });
+
+  test("of several legs seals each", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 3 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("c1");
+    await made.plan();
+    await revise(made, "ccc");
+    await made.operate({ restart: ana(made.now) });
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "2 (3)", rest: "1 (2)" });
+    expect(legs(made).filter((leg) => leg.endsWith("Superseded"))).toEqual([
+      "2 rest Superseded",
+      "3 canary Superseded",
+    ]);
+    await made.rollOut();
+    expect(made.stages()).toEqual({ canary: "3", rest: "3" });
+  });
+
+  test("with nothing under way is done", async () => {
+    const made = await worldOf(["a"], {});
+    await made.rollOut();
+    await made.operate({ restart: ana(made.now) });
+    await made.plan();
+    expect(made.unit().handledRestart).toBe((await made.group()).operations.restart?.number);
+    expect(made.legs()).toHaveLength(1);
+  });
+
+  test("takes new terms: a cluster that is in another stage by now is sealed there", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
+    await begin(made);
+    await allSay(made, "Failed");
+    expect(made.leg("canary").phase).toBe("Halted");
+    await made.addCluster("c1", "rest");
+    await made.addCluster("c2", "canary");
+    await made.operate({ restart: ana(made.now) });
+    await playOn(made, 5);
+    expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+    expect(made.leg("canary").size).toBe(1);
+    expect(made.leg("rest").size).toBe(2);
+  });
+});
+
+describe("rows that went on from their clusters", () => {
+  const recover = (made: PlannerWorld) => made.operate({ recovered: ana(made.now) });
+
+  test("are looked at once, all of them", async () => {
+    const made = await worldOf(["a"], {});
+    await made.rollOut();
+    await recover(made);
+    await made.rollOut();
+    expect(made.contents().at(-1)).toMatchObject({ number: 2, trigger: "recover" });
+    for (let look = 0; look < 3; look++) await made.plan();
+    expect(made.unit().last).toBe(2);
+  });
+
+  test("are brought to the newest by what follows the content that was under way", async () => {
+    const made = await worldOf({ a: "canary", b: "rest", c: "rest" }, { ...rings, maxConcurrent: 1 });
+    await begin(made);
+    await made.finish("a");
+    await made.plan();
+    await made.setSource("new");
+    await recover(made);
+    await made.rollOut();
+    for (const name of ["a", "b", "c"]) expect((await made.sync(name))?.desired.revision, name).toBe("main@sha1:new");
+    const { last } = made.unit();
+    await made.plan();
+    expect(made.unit().last).toBe(last);
+  });
+});

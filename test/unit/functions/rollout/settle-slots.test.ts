@@ -1,0 +1,242 @@
+import { describe, expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { allSay, ana, begin, lease, names, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const clustersWithSlot = (made: PlannerWorld) => made.slots().map(({ cluster }) => cluster);
+
+describe("a slot", () => {
+  test("is given back by who answers again before anybody saw it away, and it has another turn", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
+    await begin(made);
+    await made.observe("a", "Unreachable");
+    await made.observe("a", "Reachable");
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Assigned" });
+    expect((await made.sync("a"))?.desired.attempt).toBe(2);
+  });
+
+  test("is given back by nobody for what was observed about an older attempt", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxUnreachable: 0 });
+    await begin(made);
+    await made.observe("a", "Unreachable");
+    await made.plan();
+    expect(clustersWithSlot(made)).toEqual(["b"]);
+    await made.observe("a", "Reachable");
+    await made.observe("b", "Ready");
+    await made.plan();
+    expect((await made.sync("a"))?.desired.attempt).toBe(2);
+    await made.observe("a", "Ready", { attempt: 1 });
+    await made.plan();
+    expect(clustersWithSlot(made)).toEqual(["a"]);
+  });
+
+  test("is kept by whoever was assigned something and whom no worker has begun, for as long as it takes", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1, progressDeadline: "60s" });
+    await begin(made);
+    made.advanceClock(86_400);
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Assigned" });
+    expect(made.leg("all").phase).toBe("Moving");
+  });
+
+  test("is kept while a suspension goes on, and for the whole deadline after it", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1, progressDeadline: "60s" });
+    await begin(made);
+    await made.observe("a", "Applying");
+    await made.operate({ suspended: ana(made.now) });
+    await made.plan();
+    made.advanceClock(3600);
+    await made.plan();
+    await made.operate({ resumed: ana(made.now) });
+    await made.plan();
+    made.advanceClock(59);
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Assigned" });
+    made.advanceClock(1);
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Failed" });
+  });
+});
+
+describe("who fails", () => {
+  async function failed(live: boolean): Promise<PlannerWorld> {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1, maxFailures: 2, progressDeadline: "60s" });
+    await begin(made);
+    await made.observe("a", "Applying");
+    await lease(made, "a", { fence: 7, seconds: live ? 120 : -1 });
+    made.advanceClock(60);
+    await made.plan();
+    return made;
+  }
+
+  test("is parked: nothing is written there any more, until it is assigned anew", async () => {
+    const made = await failed(false);
+    expect((await made.sync("a"))?.hold).toMatchObject({ reason: expect.stringContaining("DeadlineExceeded") });
+    expect(made.states()).toEqual({ a: "Failed", b: "Assigned" });
+    await made.observe("b", "Ready");
+    await made.plan();
+    await made.observe("c", "Ready");
+    await made.plan();
+    await revise(made, "bbb");
+    expect(await made.sync("a")).not.toHaveProperty("hold");
+    expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
+  });
+
+  test("keeps its slot while a worker that began before may still be writing", async () => {
+    const made = await failed(true);
+    expect(made.leg("all").counts).toMatchObject({ Failed: 1, Assigned: 0 });
+    expect(clustersWithSlot(made)).toEqual(["a"]);
+    made.advanceClock(59);
+    await made.plan();
+    expect(clustersWithSlot(made)).toEqual(["a"]);
+    made.advanceClock(2);
+    await made.plan();
+    expect(clustersWithSlot(made)).toEqual(["b"]);
+  });
+
+  test("gives it back as soon as another worker has the lease", async () => {
+    const made = await failed(true);
+    await lease(made, "a", { fence: 8, seconds: 120 });
+    await made.plan();
+    expect(clustersWithSlot(made)).toEqual(["b"]);
+  });
+
+  test("counts once, however often its slot is looked at", async () => {
+    const made = await failed(true);
+    for (let look = 0; look < 3; look++) await made.plan();
+    expect(made.leg("all").counts.Failed).toBe(1);
+    expect(made.targets().filter(({ cluster }) => cluster === "a")).toHaveLength(1);
+  });
+
+  test("is nothing new to a worker that said so itself", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxFailures: 1 });
+    await begin(made);
+    await made.observe("a", "Failed", { reason: "Invalid" });
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Failed", b: "Assigned" });
+    expect((await made.sync("a"))?.hold).toMatchObject({ reason: "Invalid" });
+  });
+});
+
+describe("a removal that is taken back", () => {
+  const both = [...web, { name: "old", source: "app" }];
+
+  async function removing(): Promise<PlannerWorld> {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 }, both);
+    await made.rollOut();
+    await made.setGroup({ maxConcurrent: 1 }, web);
+    await made.plan();
+    return made;
+  }
+
+  test("ends at once where it is under way, and what was there comes back in the same slot", async () => {
+    const made = await removing();
+    const before = await made.sync("a", "web.old");
+    expect(before?.desired.action).toBe("delete");
+    await made.setGroup({ maxConcurrent: 1 }, both);
+    await made.plan();
+    const after = await made.sync("a", "web.old");
+    expect(after?.desired).toMatchObject({ action: "apply", attempt: (before?.desired.attempt ?? 0) + 1, rollout: 1 });
+    expect(after?.desired.renderDigest).toBe(before?.desired.instead?.renderDigest);
+    expect(clustersWithSlot(made)).toEqual(["a"]);
+    expect(made.targets(2)).toMatchObject([{ cluster: "a", state: "Superseded" }]);
+  });
+
+  test("reaches no other cluster", async () => {
+    const made = await removing();
+    await made.setGroup({ maxConcurrent: 1 }, both);
+    await made.rollOut();
+    for (const name of ["b", "c"])
+      expect((await made.sync(name, "web.old"))?.desired, name).toMatchObject({ attempt: 1 });
+    expect(made.stages()).toEqual({ all: `${made.unit().last}` });
+  });
+
+  test("comes too late where it is gone: there it is made again", async () => {
+    const made = await removing();
+    await made.observe("a", "Gone", { name: "web.old" });
+    await made.setGroup({ maxConcurrent: 1 }, both);
+    await made.rollOut();
+    expect((await made.sync("a", "web.old"))?.desired.action).toBe("apply");
+    expect((await made.sync("b", "web.old"))?.desired.attempt).toBe(1);
+  });
+
+  test("stays what it is when the group itself goes", async () => {
+    const made = await removing();
+    await made.setGroup({ maxConcurrent: 1 }, both);
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await made.plan();
+    expect((await made.sync("a", "web.old"))?.desired.action).toBe("delete");
+  });
+});
+
+describe("a cluster that has a slot", () => {
+  test("and whose Sync went with its Cluster is skipped, not waited for", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
+    await begin(made);
+    await made.removeCluster("a");
+    await made.table.write([{ delete: keys.sync("a", "shop", "web.app") }]);
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Skipped", b: "Assigned" });
+    expect(await made.sync("a")).toBeUndefined();
+  });
+
+  test("and moves to another stage settles where it is, and only once", async () => {
+    const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    expect(clustersWithSlot(made)).toEqual(["c1", "c2"]);
+    await made.addCluster("c2", "rest");
+    await made.plan();
+    expect(clustersWithSlot(made)).toEqual(["c1", "c2"]);
+    await allSay(made, "Ready");
+    expect(made.leg("canary")).toMatchObject({ phase: "Passed", counts: { Succeeded: 2 } });
+    await made.rollOut();
+    expect((await made.sync("c2"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+  });
+
+  test("of a stage that is removed keeps it, and gives it back", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 1 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.setGroup({ maxConcurrent: 1, stages: [{ name: "rest" }] });
+    await made.plan();
+    expect(clustersWithSlot(made)).toEqual(["c1"]);
+    expect(made.unit().arrivals.changing).toBe(1);
+    expect(made.leg("canary").phase).toBe("Superseded");
+    await made.rollOut();
+    expect(made.unit()).toMatchObject({ arrivals: { changing: 0 }, stages: [{ name: "rest", on: 2, changing: 0 }] });
+    expect((await made.sync("c1"))?.desired.attempt).toBe(2);
+  });
+
+  test("of a stage that is removed and there again is counted once", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 1 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.setGroup({ maxConcurrent: 1, stages: [{ name: "rest" }] });
+    await made.plan();
+    await made.setGroup({ ...rings, maxConcurrent: 1 });
+    await made.plan();
+    await made.rollOut();
+    expect(made.unit().arrivals.changing).toBe(0);
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+    await made.setSource("ccc");
+    await made.rollOut();
+    expect(made.stages()).toEqual({ canary: "3", rest: "3" });
+  });
+});
+
+test("looks that find only other reasons write nothing, however many, and reach the last slot", async () => {
+  const made = await worldOf(names(130), { maxConcurrent: "100%" });
+  await begin(made);
+  for (const name of names(130)) await made.observe(name, "Verifying", { reason: "NotReady" });
+  await made.plan();
+  for (const name of names(130)) await made.observe(name, "Verifying", { reason: "StillNotReady" });
+  const before = made.unit().version;
+  await made.plan();
+  expect(made.unit().version).toBe(before);
+  await made.observe("c129", "Ready");
+  await made.plan();
+  expect(made.states()).toMatchObject({ c000: "Assigned", c129: "Succeeded" });
+});

@@ -1,0 +1,197 @@
+/** Each of these was made to happen once. */
+import { describe, expect, test } from "vitest";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { allSay, begin, lease, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
+
+/** 400 clusters, so many of them canaries, of which none has been rolled out to. */
+async function fourHundred(canaries: number, ...[strategy, ...more]: Parameters<PlannerWorld["setGroup"]>) {
+  const fleet = Object.fromEntries(names(400).map((name, index) => [name, index < canaries ? "canary" : "rest"]));
+  return worldOf(fleet, { ...rings, maxConcurrent: 20, ...strategy }, ...more);
+}
+
+test("1: an undo stops a deletion where it is, suspended or not", async () => {
+  const both = [...web, { name: "data", source: "app" }];
+  const clusters = names(7);
+  const made = await worldOf(clusters, { maxConcurrent: 2 }, both);
+  await made.rollOut();
+  await made.setGroup({ maxConcurrent: 2 }, web);
+  await made.plan();
+  await made.finish("c000");
+  await made.plan();
+  const removed = syncs(made).filter(({ desired }) => desired.action === "delete");
+  expect(removed.map(({ cluster }) => cluster)).toEqual(["c001", "c002"]);
+
+  await made.setGroup({ maxConcurrent: 2 }, both);
+  await made.plan();
+  expect(syncs(made).filter(({ desired }) => desired.action === "delete")).toEqual([]);
+  await made.rollOut();
+  const attempts = syncs(made)
+    .filter(({ name }) => name === "web.data")
+    .map(({ desired }) => desired.attempt);
+  // Gone and made again; taken back; and never touched.
+  expect(attempts).toEqual([1, 3, 3, 1, 1, 1, 1]);
+});
+
+describe("2: dead clusters in a later stage", () => {
+  async function stalled(): Promise<PlannerWorld> {
+    const made = await worldOf(
+      { c1: "canary", r1: "rest", r2: "rest", r3: "rest", r4: "rest" },
+      { ...rings, maxConcurrent: "100%" },
+    );
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("c1");
+    await made.plan();
+    for (const name of ["r1", "r2"]) await made.finish(name, "Unreachable");
+    for (const name of ["r3", "r4"]) await made.finish(name);
+    await made.plan();
+    expect(made.leg("rest").phase).toBe("TooManyUnreachable");
+    expect((await made.group()).status).toMatchObject({ state: "Stalled" });
+    return made;
+  }
+
+  test("keep no fix from the others", async () => {
+    const made = await stalled();
+    made.advanceClock(30 * 86_400);
+    await revise(made, "fix");
+    await made.finish("c1");
+    await begin(made);
+    expect(made.stages()).toEqual({ canary: "3", rest: "1 (3)" });
+    for (const name of ["r3", "r4"]) await made.finish(name);
+    await made.plan();
+    expect((await made.sync("r3"))?.desired.revision).toBe("main@sha1:fix");
+  });
+
+  test("are left behind when the budget is raised, and catch up when they answer", async () => {
+    const made = await stalled();
+    await made.setGroup({ ...rings, maxConcurrent: "100%", maxUnreachable: 2 });
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+    await made.observe("r1", "Reachable");
+    await playOn(made, 3);
+    expect((await made.sync("r1"))?.observed?.phase).toBe("Ready");
+  });
+
+  test("have another turn as soon as they answer", async () => {
+    const made = await stalled();
+    await made.observe("r1", "Reachable");
+    await made.plan();
+    expect(made.leg("rest").phase).toBe("Moving");
+    await made.finish("r1");
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+  });
+});
+
+describe("3: the bound is of who is active", () => {
+  test("one whose deadline is over keeps its slot until its worker is through", async () => {
+    const made = await worldOf(names(11), { maxConcurrent: 1, maxFailures: 11, progressDeadline: "60s" });
+    await begin(made);
+    for (let round = 0; round < 5; round++) {
+      for (const { cluster } of made.slots()) {
+        await made.observe(cluster, "Retrying");
+        await lease(made, cluster, { fence: 1, seconds: 3600 });
+      }
+      made.advanceClock(61);
+      await made.plan();
+    }
+    expect(made.slots()).toHaveLength(1);
+    expect(syncs(made)).toHaveLength(1);
+    expect(syncs(made)[0]?.hold).toBeDefined();
+  });
+
+  test("those that drift correction had failed on count like any other, and are no evidence", async () => {
+    const made = await worldOf(names(20), { maxConcurrent: 2, maxFailures: 20 });
+    await made.rollOut();
+    for (const name of names(20)) await made.observe(name, "Failed", { reason: "DriftNotCorrected" });
+    await revise(made, "bbb");
+    expect(made.slots()).toHaveLength(2);
+    for (let round = 0; round < 10; round++) {
+      await allSay(made, "Failed");
+      expect(made.slots().length).toBeLessThanOrEqual(2);
+    }
+    expect(made.leg("all")).toMatchObject({ phase: "NothingVerified", preexistingFailures: 20 });
+    expect((await made.group()).status.state).toBe("Stalled");
+  });
+});
+
+describe("4: a stage passes on evidence only", () => {
+  test.each<[string, number, Parameters<PlannerWorld["setGroup"]>[0], "Unreachable" | "Failed"]>([
+    ["2 of 2 do not answer, and 10 % may", 2, { maxUnreachable: "10%" }, "Unreachable"],
+    ["2 of 2 do not answer, and all may", 2, { maxUnreachable: "100%" }, "Unreachable"],
+    ["6 of 6 fail, and 5 % may", 6, { maxFailures: "5%" }, "Failed"],
+    ["6 of 6 fail, and all may", 6, { maxFailures: "100%" }, "Failed"],
+  ])("%s: nobody else is assigned anything", async (_name, canaries, strategy, phase) => {
+    const made = await fourHundred(canaries, strategy);
+    await begin(made);
+    for (let look = 0; look < 3; look++) await allSay(made, phase);
+    expect(syncs(made)).toHaveLength(canaries);
+    expect(made.stages()).toEqual({ canary: "- (1)", rest: "-" });
+    expect(["Halted", "Stalled"]).toContain((await made.group()).status.state);
+  });
+
+  test("2 of 2 fail that were not ready before: nobody else is assigned anything", async () => {
+    const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 4 });
+    await made.rollOut();
+    for (const name of ["c1", "c2"]) await made.observe(name, "Failed");
+    await revise(made, "bbb");
+    for (let look = 0; look < 3; look++) await allSay(made, "Failed");
+    expect(made.leg("canary").phase).toBe("NothingVerified");
+    expect((await made.sync("r1"))?.desired.attempt).toBe(1);
+  });
+});
+
+test("5: who works on a cluster for somebody else fails nobody's rollout", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
+  await begin(made);
+  await lease(made, "a", { fence: 3, seconds: 7200 });
+  made.advanceClock(7000);
+  await made.plan();
+  expect(made.states()).toEqual({ a: "Assigned" });
+  expect(made.leg("all").counts.Failed).toBe(0);
+  await made.observe("a", "Applying");
+  made.advanceClock(599);
+  await made.plan();
+  expect(made.states()).toEqual({ a: "Assigned" });
+  made.advanceClock(1);
+  await made.plan();
+  expect(made.states()).toEqual({ a: "Failed" });
+});
+
+describe("6: a cure waits for no sick cluster", () => {
+  async function sick(): Promise<PlannerWorld> {
+    const fleet = Object.fromEntries(names(60).map((name, index) => [name, index === 0 ? "canary" : "rest"]));
+    const made = await worldOf(fleet, { ...rings, maxConcurrent: 40, maxFailures: "100%" });
+    await begin(made);
+    await made.finish("c000");
+    await made.plan();
+    for (const { cluster } of made.slots()) await made.observe(cluster, "Verifying", { reason: "NotReady" });
+    expect(made.slots()).toHaveLength(39);
+    return made;
+  }
+
+  test("it has a slot in the first stage at once", async () => {
+    const made = await sick();
+    await revise(made, "cure");
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "- (1)" });
+    expect((await made.sync("c000"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:cure" });
+    expect(made.slots()).toHaveLength(40);
+  });
+
+  test("and takes theirs where they are, as soon as their leg stands still", async () => {
+    const made = await sick();
+    await revise(made, "cure");
+    await made.finish("c000");
+    await made.setGroup({ ...rings, maxConcurrent: 40, maxFailures: 0 });
+    await made.finish("c001", "Failed");
+    await made.plan();
+    await begin(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "- (2)" });
+    const cured = syncs(made).filter(({ desired }) => desired.revision === "main@sha1:cure");
+    expect(cured.length).toBeGreaterThan(38);
+    expect(made.slots().length).toBeLessThanOrEqual(40);
+  });
+});

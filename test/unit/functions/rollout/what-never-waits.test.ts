@@ -1,0 +1,182 @@
+/** Each of these was made to happen once: what waited for ever, and what grew with the fleet. */
+import { describe, expect, test } from "vitest";
+import { later } from "#shared/fleet/rows/due.ts";
+import type { RenderingRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import {
+  allSay,
+  ana,
+  begin,
+  names,
+  ownPaths,
+  playOn,
+  revise,
+  rings,
+  web,
+  worldOf,
+} from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
+
+describe("7: a joiner gets what its stage is on", () => {
+  test.each<[string, (made: PlannerWorld) => Promise<void>]>([
+    ["while a content moves through its stage", async (made) => made.observe("r1", "Applying")],
+    ["while one has halted there", async (made) => allSay(made, "Failed")],
+    ["while nobody in it answers", async (made) => allSay(made, "Unreachable")],
+  ])("%s", async (_name, act) => {
+    const made = await worldOf(
+      { c1: "canary", r1: "rest", r2: "rest" },
+      { ...rings, maxConcurrent: 4, maxUnreachable: 0 },
+    );
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("c1");
+    await begin(made);
+    await act(made);
+    await made.addCluster("new", "rest");
+    await made.plan();
+    expect((await made.sync("new"))?.desired).toMatchObject({ action: "apply", revision: "main@sha1:aaa", rollout: 1 });
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+  });
+
+  test("and is appended to the leg where nothing has passed yet", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
+    await begin(made);
+    await made.addCluster("new", "all");
+    await playOn(made, 6);
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", size: 3, counts: { Succeeded: 3 } });
+  });
+});
+
+describe("8: a rendering that never ends", () => {
+  test("fails its target in time since a renderer began, and the others go on", async () => {
+    const made = await worldOf(names(12), { maxConcurrent: 3, maxFailures: 1 }, ownPaths);
+    const ofOthers = (row: RenderingRow) => row.path !== "clusters/c000";
+    for (let round = 0; round < 12; round++) {
+      await made.plan();
+      await made.renderAll(undefined, ofOthers);
+      await allSay(made, "Ready");
+    }
+    expect(made.leg("all").counts).toMatchObject({ Succeeded: 11, Rendering: 1 });
+    const [stuck] = made.rows<RenderingRow>("Rendering").filter((row) => !ofOthers(row));
+    if (stuck === undefined) throw new Error("nothing was asked for");
+    const begun: RenderingRow = { ...stuck, begunAt: made.now.toISOString(), version: stuck.version + 1 };
+    await made.table.write([{ put: begun }]);
+    made.advanceClock(599);
+    await made.plan();
+    expect(made.leg("all").counts.Rendering).toBe(1);
+    made.advanceClock(1);
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 11, Failed: 1, Rendering: 0 } });
+    expect(made.targets().find(({ cluster }) => cluster === "c000")?.reason).toMatch(
+      /^RenderFailed: not rendered since/,
+    );
+  });
+
+  test("leaves nobody waiting for it in a leg that another took the place of", async () => {
+    const made = await worldOf(names(4), { maxConcurrent: 1 }, ownPaths);
+    await made.plan();
+    await made.renderAll(undefined, (row) => row.path === "clusters/c000");
+    await made.plan();
+    await allSay(made, "Failed");
+    expect(made.leg("all").phase).toBe("Halted");
+    await made.setSource("bbb");
+    await made.plan();
+    const [old] = made.legs();
+    expect(old).toMatchObject({
+      phase: "Superseded",
+      counts: { Rendering: 0, Waiting: 0, Failed: 1, Superseded: 3 },
+      rendering: [],
+    });
+  });
+});
+
+describe("9: nothing grows with the fleet", () => {
+  test("a reconcile asks everybody, in pages", async () => {
+    const made = await worldOf(names(130), { maxConcurrent: "100%" });
+    await made.rollOut();
+    let most = 0;
+    const write = made.table.write.bind(made.table);
+    made.table.write = (writes) => {
+      most = Math.max(most, writes.length);
+      return write(writes);
+    };
+    await made.operate({ reconcile: ana(made.now) });
+    await made.plan();
+    expect(syncs(made).every(({ reconcile }) => reconcile === 1)).toBe(true);
+    expect(most).toBeLessThanOrEqual(100);
+    expect(made.unit().jobs).toEqual([]);
+  });
+
+  test("no row holds the names of those that come, leave, or are left behind", async () => {
+    const sizes: number[] = [];
+    for (const count of [20, 200]) {
+      const made = await worldOf(names(count), { maxConcurrent: "100%", maxUnreachable: "100%" }, web, {
+        selector: { matchLabels: { ring: "all" } },
+      });
+      await begin(made);
+      await made.finish("c000");
+      await made.plan();
+      await allSay(made, "Unreachable");
+      expect(made.leg("all").phase).toBe("Passed");
+      for (const name of names(count).slice(1)) await made.addCluster(name, "none");
+      const planned: number[] = [];
+      const write = made.table.write.bind(made.table);
+      made.table.write = (writes) => {
+        for (const one of writes)
+          if ("put" in one && one.put.pk.startsWith("ROLL#")) planned.push(JSON.stringify(one.put).length);
+        return write(writes);
+      };
+      await made.plan();
+      expect(syncs(made).filter(({ desired }) => desired.action === "orphan")).toHaveLength(count - 1);
+      sizes.push(Math.max(...planned, ...made.legs().map((leg) => JSON.stringify(leg).length)));
+    }
+    const [small = 0, large = 0] = sizes;
+    expect(large).toBeLessThan(small * 1.1);
+  });
+
+  test("a cluster that has more to lose than fits a transaction loses all of it", async () => {
+    const made = await worldOf(["a"], { maxConcurrent: 1 });
+    await made.rollOut();
+    // Removed one after the other while the cluster did not answer: a group has no more than 20 at once.
+    const before = await made.sync("a");
+    if (before === undefined) throw new Error("nothing was assigned");
+    const templates = names(130, "old");
+    for (const name of templates) {
+      const row = {
+        ...before,
+        sk: `SYNC#shop#web.${name}`,
+        name: `web.${name}`,
+        stateSk: `Ready#a#web.${name}`,
+        version: 1,
+      };
+      await made.table.write([{ put: row }]);
+    }
+    const unit = made.unit();
+    const remembers: UnitRow = { ...unit, templates: ["app", ...templates], version: unit.version + 1 };
+    await made.table.write([{ put: remembers }]);
+    await made.setSource("bbb");
+    await playOn(made, 8);
+    expect(syncs(made).map(({ name }) => name)).toEqual(["web.app"]);
+    expect(made.stages()).toEqual({ all: "2" });
+    expect(made.leg("all").counts).toMatchObject({ Succeeded: 1 });
+  });
+
+  test("a leg that has changed its standing twenty times is still told of", async () => {
+    const made = await worldOf(names(3), { maxConcurrent: 1, maxFailures: 0 });
+    await begin(made);
+    await allSay(made, "Failed");
+    for (let turn = 0; turn < 30; turn++) {
+      await made.setGroup({ maxConcurrent: 1, maxFailures: turn % 2 });
+      await made.plan();
+    }
+    made.sender.take();
+    await made.setGroup({ maxConcurrent: 1, maxFailures: 0 });
+    await made.plan();
+    const told = made.sender.take().filter((message) => message.to === "report");
+    expect(told.length).toBeLessThanOrEqual(1);
+    expect(made.leg("all").transitions.at(-1)?.phase).toBe(made.leg("all").phase);
+    expect(later(made.now, 0)).toBe(made.leg("all").transitions.at(-1)?.at);
+  });
+});

@@ -1,5 +1,31 @@
 import type { VerbResult } from "#functions/apply/steps/verb.ts";
+import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+
+/** Whatever else is parked has failed. */
+const endsElsewhere: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Gone", "Unreachable"]);
+
+/**
+ * What a look at a Sync comes to that is parked: nothing goes on there, so that it has failed unless it turned out well.
+ * @param before - what was seen of the same attempt: where nothing of it can be looked at, that stands.
+ */
+export function parkedFinding(found: VerbResult, why: Withheld, before: Observed | undefined): VerbResult {
+  if (endsElsewhere.has(found.phase)) return found;
+  const seen = found.phase === "Reachable" ? { ...found, ...lastSeen(before) } : found;
+  if (seen.phase === "Failed" && seen.message.includes(why.message)) return seen;
+  const said = seen.message === "" || seen.reason === why.reason ? seen.message : `${seen.message}; ${why.message}`;
+  const message = said === "" ? why.message : said;
+  return { ...seen, phase: "Failed", reason: seen.phase === "Failed" ? seen.reason : why.reason, message };
+}
+
+function lastSeen(
+  before: Observed | undefined,
+): Pick<VerbResult, "phase" | "reason" | "message" | "troubles" | "objects"> {
+  const isSilent = before?.phase === "Unreachable" || before?.phase === "Reachable";
+  if (before === undefined || isSilent) return { phase: "Applying", reason: "", message: "" };
+  const { phase, reason, message, troubles, objects } = before;
+  return { phase, reason, message, troubles, objects };
+}
 
 /** @param standing - what was done, and what not. */
 export function withheldFinding(standing: string, why: Withheld): VerbResult {

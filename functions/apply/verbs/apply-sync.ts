@@ -77,6 +77,7 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
     return {
       ...unfinished(result, { goesOn }),
       ...claimed,
+      done: recordsOf(result).length,
       warnings,
       ...defined({ inventory }),
     };
@@ -89,14 +90,12 @@ async function applyOver({ context, inventory: before, told }: Recalled): Promis
   const pruned = desired.apply.prune ? await prune(context, { applied, kept, unrecorded, setId }) : undefined;
   const settled = pruned !== undefined && "settled" in pruned ? pruned.settled : [];
   const timeWasUp = pruned !== undefined && "settled" in pruned && pruned.timeWasUp;
-  const after = changeInventory(applied, {
-    recorded: [],
-    settled,
-    progress: timeWasUp ? progressAfter(begun, { result, settled }) : undefined,
-  });
+  const reached = progressAfter(begun, { result, settled });
+  const after = changeInventory(applied, { recorded: [], settled, progress: timeWasUp ? reached : undefined });
   const inventory = await saveInventory(context, after);
   const named = left.lost.length === 0 ? {} : { foreign: await findForeign(context, after) };
-  const stored = { ...claimed, warnings, ...defined({ inventory }), ...named };
+  const done = recordsOf(result).length + reached.settled.length;
+  const stored = { ...claimed, warnings, done, ...defined({ inventory }), ...named };
   if (pruned?.outcome === "withheld") {
     return { ...withheldFinding("everything was applied; nothing is pruned", pruned.why), ...stored };
   }

@@ -28,7 +28,8 @@ export async function deleteSync(asked: VerbContext): Promise<VerbResult> {
 
 async function deleteOver({ context, inventory: before, told }: Recalled): Promise<VerbResult> {
   const { row, client, claim, ports, deadline } = context;
-  const named = told.foreign ?? row.observed?.foreign ?? [];
+  const { desired, observed } = row;
+  const named = told.foreign ?? observed?.foreign ?? [];
   const parent = await claimParent(
     context,
     [...before.entries, ...named].map(({ id }) => id),
@@ -37,7 +38,7 @@ async function deleteOver({ context, inventory: before, told }: Recalled): Promi
   const begun = progressOf(before, row);
   const unrecorded = await unrecordedIds(
     parent.record.attempted,
-    { desired: new Set(), defaultNamespace: row.desired.apply.defaultNamespace },
+    { desired: new Set(), defaultNamespace: desired.apply.defaultNamespace },
     ports.blobs,
   );
   const mayBeLeft = named.some(({ member }) => member) || unrecorded.lost.length > 0;
@@ -67,7 +68,10 @@ async function deleteOver({ context, inventory: before, told }: Recalled): Promi
   const after = changeInventory(before, { recorded: [], settled, progress });
   const inventory = await saveInventory(context, after);
   const handled = asked === undefined || result.outcome !== "done" ? {} : { handledPrune: asked.number };
-  const stored = { clusterUid: parent.clusterUid, ...handled, ...defined({ inventory }) };
+  // What is gone is in no inventory any more: it is counted from run to run.
+  const gone = before.entries.length - after.entries.length;
+  const done = (observed?.attempt === desired.attempt ? (observed.progress?.applied ?? 0) : 0) + gone;
+  const stored = { clusterUid: parent.clusterUid, done, ...handled, ...defined({ inventory }) };
   const objects = { total: after.entries.length, ready: 0, failed: 0, foreign: 0 };
   if (result.outcome !== "done") {
     return { ...pruneFinding(result, { waiting: "Deleting", failed: "DeleteFailed" }), objects, ...stored };

@@ -6,12 +6,14 @@ import { smallerTruth } from "#functions/apply/worker/smaller-truth.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
+import { nextWork } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import { isOfType, type RowOf, type RowType } from "#shared/fleet/rows/stored-row.ts";
-import { nextWork, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
@@ -99,7 +101,8 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     const isForgotten = fresh.desired.action === "orphan" && fresh.observed === undefined;
     if (isForgotten || isBegunAnew(fresh, mine)) continue;
     const { observed, held, deaths } = mine;
-    const next: SyncRow = { ...withWorkerHalf(fresh, { observed, held, deaths }), version: fresh.version + 1 };
+    const both = withWorkerHalf(fresh, { observed, held, deaths });
+    const next: SyncRow = { ...both, version: fresh.version + 1, stateSk: stateIndex.sk(stateOf(both), fresh) };
     rebased.push({ put: due(next, nextWork(next), fresh.dispatches), when: { version: fresh.version } });
   }
   // The word of a worker whose rows are another's by now counts no more.

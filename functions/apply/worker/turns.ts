@@ -1,7 +1,8 @@
 /** Whose turn it is among the Syncs of a cluster that are due, and how long it lasts: pure functions over their rows. */
 
 import { later } from "#shared/fleet/rows/due.ts";
-import { deathsAt, nextWork, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { nextWork } from "#shared/fleet/rows/next-work.ts";
+import { deathsAt, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 
 /** So much longer a routine look has to have waited to come before a new assignment. */

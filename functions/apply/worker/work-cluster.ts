@@ -16,9 +16,11 @@ import { defined } from "#shared/base/defined.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { due, hasCome, later } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { beginsAt, nextWork } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
-import { heldBy, isOfAnother, nextWork, type Observed, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import { heldBy, isOfAnother, type Observed, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -197,7 +199,8 @@ interface DueContext {
 /** What was observed on another cluster is looked at again at once, and so is what a freeze has let go. */
 function isDue(row: SyncRow, { now, cluster, released }: DueContext): boolean {
   if (released && heldBy(row) !== undefined) return true;
-  if (cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster))) return true;
+  const isOther = cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster));
+  if (isOther && hasCome(beginsAt(row), now)) return true;
   return hasCome(nextWork(row), now);
 }
 
@@ -210,14 +213,9 @@ function writesOf(outcome: SyncOutcome): readonly Write[] {
 
 function nextRow(outcome: SyncOutcome): SyncRow {
   const { row, observed = row.observed, held } = outcome;
-  const next: SyncRow = {
-    ...withWorkerHalf(row, { observed, held, deaths: row.deaths }),
-    version: row.version + 1,
-    ...(outcome.observed?.attempt === row.desired.attempt
-      ? { stateSk: stateIndex.sk(outcome.observed.phase, row) }
-      : {}),
-  };
-  const polled = held === undefined ? outcome.observed?.nextAt : undefined;
+  const seen = withWorkerHalf(row, { observed, held, deaths: row.deaths });
+  const next: SyncRow = { ...seen, version: row.version + 1, stateSk: stateIndex.sk(stateOf(seen), row) };
+  const polled = held === undefined && row.hold === undefined ? outcome.observed?.nextAt : undefined;
   return due(next, polled === undefined ? nextWork(next) : later(polled, watchdogSeconds), 0);
 }
 
@@ -240,7 +238,7 @@ function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] 
   }
   const asked = lostRendering(row, observed);
   if (asked !== undefined) messages.push(asked);
-  if (observed.nextAt !== undefined && held === undefined) {
+  if (observed.nextAt !== undefined && held === undefined && row.hold === undefined) {
     const seconds = Math.ceil((new Date(observed.nextAt).getTime() - now.getTime()) / 1000);
     messages.push({ to: "apply", cluster: row.cluster, delaySeconds: Math.min(Math.max(seconds, 0), 900) });
   }

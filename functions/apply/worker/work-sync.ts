@@ -4,7 +4,7 @@ import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { WriteGate, WriteWithheld } from "#functions/apply/lease/write-gate.ts";
 import type { Verb, VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
-import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
+import { parkedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { applySync } from "#functions/apply/verbs/apply-sync.ts";
 import { deleteSync } from "#functions/apply/verbs/delete-sync.ts";
 import { inspectSync } from "#functions/apply/verbs/inspect-sync.ts";
@@ -16,22 +16,23 @@ import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
-import { type ClusterRow, givesTurns, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { beginsAt, nextLook } from "#shared/fleet/rows/next-work.ts";
+import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   type Held,
+  type Hold,
   heldBy,
+  isAway,
   isInspectionDue,
   isOfAnother,
-  isParkedDeletion,
   isPruneAsked,
-  nextLook,
   type Observed,
   type SyncRow,
 } from "#shared/fleet/rows/sync-row.ts";
 import { asLastApplied } from "#shared/fleet/sync/last-applied.ts";
 import { observe } from "#shared/fleet/sync/observe.ts";
 import { type ClusterContact, isSeenLongAgo, seenCluster } from "#shared/fleet/sync/seen-cluster.ts";
-import type { Withheld } from "#shared/fleet/sync/withheld.ts";
+import { parkedBy, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import { isCutOff, outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
@@ -71,22 +72,35 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
   const { ports, lease } = context;
   const gate = new WriteGate(stored, lease, ports);
   const given: Basis = { row: stored, cluster: context.cluster, subject: context.subject };
+  if (stored.hold !== undefined) return lookParked(given, { hold: stored.hold, gate }, context);
   if (!writesAtOnce(verbOf(given, ports.clock.now()))) return look(given, gate, context);
   try {
     const standing = await gate.read();
     const { row, subject, brake } = standing;
-    if (row === undefined || standing.cluster === undefined || row.desired.action === "orphan") return undefined;
-    const cluster = newerOf(context.cluster, standing.cluster);
     const now = ports.clock.now();
+    if (row === undefined || standing.cluster === undefined || isEarly(row, now)) return undefined;
+    const cluster = newerOf(context.cluster, standing.cluster);
+    if (row.hold !== undefined) return await lookParked({ row, cluster, subject }, { hold: row.hold, gate }, context);
     const freeze = freezeOver(brake, cluster.labels, now);
     const basis: Basis = { row, cluster, subject };
+    const why = withheldFrom(row.desired.attempt, standing, now);
+    if (why?.reason === "Withdrawn") {
+      const found = withheldFinding("nothing is deleted", why);
+      return { row, observed: observe(row, found, { now, fence: lease.lease.fence }) };
+    }
     const isHeld = freeze !== undefined && writesAtOnce(verbOf(basis, now)) && !isSuspended(subject);
-    return isHeld ? lookFrozen(basis, { freeze, gate }, context) : look(basis, gate, context);
+    return isHeld ? await lookFrozen(basis, { freeze, gate }, context) : await look(basis, gate, context);
   } catch (error) {
     if (!(error instanceof StarlingError)) throw error;
     const result: VerbResult = { phase: "Retrying", reason: error.code, message: error.message };
     return { row: stored, observed: observe(stored, result, { now: ports.clock.now(), fence: lease.lease.fence }) };
   }
+}
+
+/** Forgotten, or not to be begun yet: the assignment may be a newer one than was due. */
+function isEarly(row: SyncRow, now: Date): boolean {
+  const { desired, observed } = row;
+  return desired.action === "orphan" || (observed?.attempt !== desired.attempt && !hasCome(beginsAt(row), now));
 }
 
 async function look(basis: Basis, gate: WriteGate, context: SyncContext): Promise<SyncOutcome | undefined> {
@@ -108,6 +122,24 @@ async function lookFrozen(
   const look = heldLook(basis, { reason: "Frozen", message: freezeText(freeze), freeze }, now);
   const outcome = look === undefined ? {} : await carryOut(look, gate, context);
   return { ...outcome, row: basis.row, held: heldFor(basis.row, freeze, now) };
+}
+
+/** What was applied is looked at, also of an attempt before; where nothing was, whether the cluster answers. */
+async function lookParked(
+  basis: Basis,
+  { hold, gate }: { readonly hold: Hold; readonly gate: WriteGate },
+  context: SyncContext,
+): Promise<SyncOutcome> {
+  const { row, cluster } = basis;
+  const withheld = parkedBy(row, hold);
+  const applied = asLastApplied(row);
+  if (applied === undefined || isOfAnother(row, identityOf(cluster))) {
+    return carryOut({ ...basis, verb: probeSync, withheld }, gate, context);
+  }
+  // Unlike a suspend it may last: who asks for a look has had it.
+  const about = { ...applied, ...defined({ reconcile: row.reconcile }) };
+  const verb = routineLook(about, context.ports.clock.now());
+  return carryOut({ ...basis, about, verb, withheld }, gate, context);
 }
 
 /** The look at what was applied last, when it is due, by which nothing is written. */
@@ -139,7 +171,11 @@ async function carryOut(look: Look, gate: WriteGate, context: SyncContext): Prom
     ...defined({ renderDigest: row.desired.renderDigest }),
   };
   const asked = { row, claim, clusterUid, deadline, ports, gate, ...defined({ withheld }) };
-  const { result, contact } = await run(verb, asked, cluster);
+  const { result: found, contact } = await run(verb, asked, cluster);
+  const parked = [withheld, found.withheld].find((why) => why?.reason === "Parked");
+  const isNewest = row.desired.attempt === look.row.desired.attempt;
+  const before = row.observed?.attempt === row.desired.attempt ? row.observed : undefined;
+  const result = parked !== undefined && isNewest ? parkedFinding(found, parked, before) : found;
   const now = ports.clock.now();
   const seen = seenCluster(cluster, { result, now, ...defined({ contact }) });
   return {
@@ -175,7 +211,7 @@ function verbOf(basis: Basis, now: Date): Verb {
   const { row, cluster } = basis;
   if (!isOfAnother(row, identityOf(cluster))) return verbFor(basis, now);
   const begun = row.observed?.attempt === row.desired.attempt;
-  return begun ? probeSync : verbFor({ ...basis, row: withoutObserved(row) }, now);
+  return begun ? probeSync : verbFor({ row: withoutObserved(row) }, now);
 }
 
 /** These write whatever they find; a look that finds nothing to correct costs no more than it did. */
@@ -188,12 +224,12 @@ function isLook(verb: Verb): boolean {
   return verb === inspectSync || verb === verifySync || verb === probeSync;
 }
 
-function verbFor({ row, subject }: Basis, now: Date): Verb {
+function verbFor({ row }: Pick<Basis, "row">, now: Date): Verb {
   const { desired, observed } = row;
-  if (desired.action === "delete") return isParkedDeletion(row) && givesTurns(subject) ? probeSync : deleteSync;
+  // Its turn is over: only the planner gives another one.
+  if (isAway(row) && observed?.readyAt === undefined) return probeSync;
+  if (desired.action === "delete") return deleteSync;
   if (observed?.attempt !== desired.attempt) return applySync;
-  const holds = observed.applied?.renderDigest === desired.renderDigest;
-  if (observed.phase === "Unreachable") return holds ? inspectSync : probeSync;
   // Once everything was applied and pruned, there is no more to do than to put back what changes.
   if (observed.applied?.attempt !== desired.attempt) return applySync;
   // What drifted under a freeze or a suspend is compared again, and put back when that is over.

@@ -35,8 +35,16 @@ async function worldWith(meanwhile: (world: WorkerWorld) => Promise<void>) {
   return { world, answering };
 }
 
-async function unregister({ table, sender, clock }: WorkerWorld): Promise<void> {
-  const ports: ApiPorts = { table, sender, clock, ids: randomIds, log: silentLog, installation: "installation-1" };
+async function unregister({ table, blobs, sender, clock }: WorkerWorld): Promise<void> {
+  const ports: ApiPorts = {
+    table,
+    blobs,
+    sender,
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    installation: "installation-1",
+  };
   await deleteObject(ports, {
     reference: { kind: "Cluster", name: "c1" },
     cascade: "orphan",

@@ -67,6 +67,26 @@ const mixed = [
   namespace("shop"),
 ];
 
+test("what is tried again and gets no further makes no progress", async () => {
+  await worker.world.assign("web", [namespace("shop"), ...configMaps(5)]);
+  await worker.world.work();
+  expect((await worker.observed()).progress).toMatchObject({ applied: 6, ready: 6 });
+  const pathIncludes = "/configmaps/c104";
+  await worker.host.setFaults("c1", { errors: { status: 500, methods: ["PATCH"], pathIncludes } });
+  await worker.world.assign("web", [namespace("shop"), ...configMaps(5, "2")]);
+  await worker.world.work();
+  const first = await worker.observed();
+  expect(first).toMatchObject({ attempt: 2, phase: "Retrying", progress: { applied: 5 } });
+  for (let time = 0; time < 3; time++) {
+    worker.world.aheadMs += 700_000;
+    await worker.world.work();
+  }
+  const last = await worker.observed();
+  expect(last).toMatchObject({ attempt: 2, phase: "Retrying" });
+  expect(last.at > first.at).toBe(true);
+  expect(last.progress).toEqual(first.progress);
+});
+
 describe("a set that needs more than one run", () => {
   test("is applied to its end, each object once, in the order of its phases", async () => {
     await worker.world.assign("web", mixed);
@@ -130,6 +150,46 @@ describe("a set that needs more than one run", () => {
     expect(await runsUntil("Gone")).toBeGreaterThan(2);
     expect(worker.members()).toEqual(["Namespace shop"]);
     expect([...counted("DELETE").values()].filter((count) => count > 1)).toEqual([]);
+  });
+
+  /** @returns the progress after each run until the Sync is in that phase. */
+  async function progressUntil(phase: string): Promise<readonly { readonly at: string; readonly applied: number }[]> {
+    const seen: { readonly at: string; readonly applied: number }[] = [];
+    for (let run = 1; run <= mostRuns; run++) {
+      await worker.world.work({ remainingMs });
+      const observed = await worker.observed();
+      if (observed.progress !== undefined) seen.push(observed.progress);
+      if (observed.phase === phase) return seen;
+      worker.world.aheadMs += 10_000;
+    }
+    throw new Error(`after ${mostRuns} runs it is ${JSON.stringify(await worker.observed())}`);
+  }
+
+  test.each<[string, string, number, () => Promise<void>]>([
+    ["applied", "Ready", mixed.length, () => worker.world.assign("web", mixed)],
+    ["pruned", "Ready", 60, () => worker.world.assign("web", [namespace("shop"), ...configMaps(30).slice(1)])],
+    ["deleted", "Gone", 60, () => worker.world.assignDelete("web")],
+  ])("makes progress with every run in which it is %s, and more each time", async (how, phase, most, begin) => {
+    if (how === "deleted") {
+      await worker.world.assign("shop", [namespace("shop")]);
+      await worker.world.work();
+    }
+    if (how !== "applied") {
+      const rest = how === "deleted" ? [] : [namespace("shop")];
+      await worker.world.assign("web", [...rest, ...configMaps(how === "deleted" ? 60 : 59)]);
+      await worker.world.work();
+      expect(await worker.world.phase("web")).toBe("Ready");
+    }
+    await begin();
+    beSlow();
+    const seen = await progressUntil(phase);
+    const before = seen.filter(({ applied }) => applied < most);
+    expect(before.length).toBeGreaterThan(1);
+    expect(new Set(before.map(({ applied }) => applied)).size).toBe(before.length);
+    expect(new Set(before.map(({ at }) => at)).size).toBe(before.length);
+    const applied = seen.map((one) => one.applied);
+    expect(applied).toEqual([...applied].sort((a, b) => a - b));
+    expect(applied.at(-1)).toBe(most);
   });
 
   test("is deleted to its end where nothing of it was ever recorded", async () => {

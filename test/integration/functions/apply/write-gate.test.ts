@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { nextWork, orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { nextWork } from "#shared/fleet/rows/next-work.ts";
+import { orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
-import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { clusterFixture, configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { type ClientCall, isWrite, watchedClient } from "#test/support/watched-client.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
@@ -138,6 +140,60 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await world.phase("gate-long")).toBe("Ready");
   });
 
+  test("an attempt that is parked while a long set is applied writes no more of it", async () => {
+    const { world, at, calls } = await begin();
+    const objects = Array.from({ length: 120 }, (_, index) => configMap(`gate-parked/c${index}`));
+    await world.assign("gate-parked", [namespace("gate-parked"), ...objects]);
+    at(writes("c10"), async () => {
+      await world.park("gate-parked");
+      world.aheadMs += 20_000;
+    });
+    await world.work();
+    const written = calls.filter(isWrite).length;
+    // Those that were on their way when it was read again.
+    expect(written).toBeLessThan(40);
+    expect(await world.sync("gate-parked")).toMatchObject({
+      hold: { reason: "DeadlineExceeded" },
+      stateSk: "Failed#c1#gate-parked",
+      observed: { phase: "Failed", reason: "Parked" },
+    });
+    for (let look = 0; look < 30; look++) {
+      world.aheadMs += 60_000;
+      await world.work();
+    }
+    expect(calls.filter(isWrite)).toHaveLength(written);
+    await world.assign("gate-parked", [namespace("gate-parked"), ...objects]);
+    await world.work();
+    expect(await world.phase("gate-parked")).toBe("Ready");
+  });
+
+  test("an attempt that is parked before its first write is not begun", async () => {
+    const { world, atConnect, calls } = await begin();
+    await world.assign("gate-p-a", [namespace("gate-p-a")]);
+    await world.assign("gate-p-b", [namespace("gate-p-b")]);
+    atConnect(1, () => world.park("gate-p-b"));
+    await world.work();
+    expect(await world.phase("gate-p-a")).toBe("Ready");
+    expect(await world.phase("gate-p-b")).toBe("Failed");
+    expect(calls.filter(writes("gate-p-b"))).toEqual([]);
+  });
+
+  test.each(["Ready", "Verifying"] as const)(
+    "the planner's word stays when a worker writes over it that what it parked is %s",
+    async (phase) => {
+      const { world, atConnect } = await begin();
+      const name = `gate-word-${phase.toLowerCase()}`;
+      await world.assign(name, [namespace(name), ...(phase === "Ready" ? [] : [deployment(`${name}/web`)])]);
+      atConnect(1, () => world.park(name));
+      await world.work();
+      expect(await world.sync(name)).toMatchObject({
+        hold: { reason: "DeadlineExceeded" },
+        stateSk: `${phase === "Ready" ? "Ready" : "Failed"}#c1#${name}`,
+        observed: { attempt: 1, phase },
+      });
+    },
+  );
+
   test("a newer assignment is taken up instead of the one that the run began with", async () => {
     const { world, atConnect } = await begin();
     await world.assign("gate-new-a", [namespace("gate-new-a")]);
@@ -147,6 +203,21 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect((await world.sync("gate-new-b"))?.observed).toMatchObject({ attempt: 2, phase: "Ready" });
     expect(await cluster.statusOf(`${configs("gate-new")}/new`)).toBe(200);
     expect(await cluster.statusOf(`${configs("gate-new")}/old`)).toBe(404);
+  });
+
+  test("a newer assignment that is to begin later is not begun with the run", async () => {
+    const { world, atConnect } = await begin();
+    await world.assign("gate-soon-a", [namespace("gate-soon-a")]);
+    await world.assign("gate-soon-b", [namespace("gate-soon-old")]);
+    const startAt = later(world.clock.now(), 600);
+    atConnect(1, () => world.assign("gate-soon-b", [namespace("gate-soon-new")], {}, { startAt }));
+    await world.work();
+    expect(await world.phase("gate-soon-a")).toBe("Ready");
+    expect(await world.sync("gate-soon-b")).not.toHaveProperty("observed");
+    expect(await cluster.statusOf("/api/v1/namespaces/gate-soon-new")).toBe(404);
+    world.aheadMs += 601_000;
+    await world.work();
+    expect((await world.sync("gate-soon-b"))?.observed).toMatchObject({ attempt: 2, phase: "Ready" });
   });
 
   test("what was forgotten while others were worked on is not begun", async () => {

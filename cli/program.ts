@@ -10,7 +10,8 @@ import type { InitOptions } from "#cli/commands/init.ts";
 import type { ReconcileOptions } from "#cli/commands/operate.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
-import type { RolloutListOptions, RolloutStatusOptions } from "#cli/commands/rollout.ts";
+import type { RolloutListOptions } from "#cli/commands/rollout.ts";
+import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { localVerbs } from "#cli/local-verbs.ts";
 import { exitCodes } from "#cli/session/failure.ts";
@@ -198,15 +199,23 @@ function rolloutVerbs(program: Command, verb: AddVerb): void {
     .option("--limit <n>", "at most so many", wholeNumber, 20);
 
   verb(rollout, "status", async (session, args, options: RolloutStatusOptions) =>
-    (await import("#cli/commands/rollout.ts")).rolloutStatus(session, args[0] ?? "", options),
+    (await import("#cli/commands/rollout-status.ts")).rolloutStatus(session, args[0] ?? "", options),
   )
-    .description("Stages and clusters of a rollout. Exit 1 when it is halted; with -w, when it ends.")
+    .description(
+      "What each stage is on, what goes through it, and what is waited for. Exit 1 when something stands still.",
+    )
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
-    .option("--number <n>", "which rollout; the newest when left out")
+    .option("--number <n>", "the way of this one content through the stages")
     .option("--stage <name>", "clusters of this stage")
     .option("--state <words>", "clusters in these states, comma between")
     .option("--all", "a line for every cluster")
-    .option("-w, --watch", "until it ends");
+    .option("-w, --watch", "until the newest content, or the one of --number, has ended");
+
+  verb(rollout, "restart", async (session, args) =>
+    (await import("#cli/commands/rollout.ts")).rolloutRestart(session, args[0] ?? ""),
+  )
+    .description("Seal anew what is under way, with the clusters, inputs and stages of now; what has passed stays.")
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"));
 }
 
 function clusterVerbs(program: Command, verb: AddVerb): void {

@@ -1,6 +1,7 @@
 import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
-import { formatRolloutStatus, manyClusters } from "#cli/format/rollout-status.ts";
+import { formatRolloutStatus } from "#cli/format/rollout-status.ts";
+import { manyClusters } from "#cli/format/target-lines.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { type NamedObject, objectPath, parseOne } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";

@@ -116,6 +116,7 @@ const groupColumns: readonly Column<SyncGroupObject>[] = [
     name: "ROLLOUT",
     cell: (group) => (group.status.rollout === undefined ? "-" : `${group.metadata.name}-${group.status.rollout}`),
   },
+  { name: "STAGE", cell: groupStageText },
   {
     name: "READY",
     cell: ({ status }) =>
@@ -127,6 +128,7 @@ const groupColumns: readonly Column<SyncGroupObject>[] = [
   state,
   since,
   seen,
+  { name: "ON", cell: onText, wideOnly: true },
   {
     name: "TEMPLATES",
     cell: (group) => group.spec.templates.map((template) => template.name).join(","),
@@ -185,9 +187,31 @@ export function countOf(rollout: RolloutObject, ...states: readonly TargetState[
   return sum;
 }
 
-function stageText({ status }: RolloutObject): string {
-  const current = status.stages[status.stage];
-  return current === undefined ? "-" : `${status.stage + 1}/${status.stages.length} ${current.name}`;
+/** The first stage that it is not through with; the last one that it came to, where it goes no further. */
+function stageText({ status: { stages } }: RolloutObject): string {
+  const open = stages.findIndex(({ phase }) => phase !== "Passed");
+  return placeText(stages, open === -1 ? stages.length - 1 : open);
+}
+
+/** The first stage that is not on the newest content; `+` says how many more something goes through. */
+function groupStageText({ status: { stages = [], rollout } }: SyncGroupObject): string {
+  const moving = stages.flatMap((stage, index) => (stage.moving === undefined ? [] : [index]));
+  const behind = stages.findIndex(({ on }) => on !== rollout);
+  const text = placeText(stages, moving[0] ?? behind);
+  return moving.length > 1 ? `${text} +${moving.length - 1}` : text;
+}
+
+function placeText(stages: readonly { readonly name: string }[], index: number): string {
+  const stage = stages[index];
+  return stage === undefined ? "-" : `${index + 1}/${stages.length} ${stage.name}`;
+}
+
+/** `canary 118→119, early 117`: what each stage is on, and moves to. */
+function onText({ status: { stages = [] } }: SyncGroupObject): string {
+  const texts = stages.map(({ name, on, moving }) => {
+    return `${name} ${on ?? "-"}${moving === undefined ? "" : `→${moving}`}`;
+  });
+  return texts.length === 0 ? "-" : texts.join(", ");
 }
 
 /** Of the newest attempt, as far as it got; what an earlier one counted is not about it. */

@@ -2,6 +2,7 @@ import { revisionText } from "#cli/format/revision-text.ts";
 import { isGood, needsSomebody, stateRank } from "#cli/format/state-words.ts";
 import type { AnyObject, ClusterObject, FrozenBy, SyncStatus } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import type { RolloutPhase } from "#shared/fleet/rollout/content-phase.ts";
 import { type Condition, newestAct, type SubjectStatus, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 
 /** One word for an object, since when, when it was last looked at, and what to add. */
@@ -71,17 +72,19 @@ function stateOfKind(object: AnyObject): ObjectState {
       return fromSync(object.status);
     }
     case "Rollout": {
-      const { phase, reason, message, transitions, endedAt, selected } = object.status;
-      const reachedNobody = phase === "Complete" && selected === 0 && object.spec.trigger !== "deletion";
+      const { phase, reason, message, transitions, endedAt, size } = object.status;
+      const reachedNobody = phase === "Complete" && size === 0 && object.spec.trigger !== "deletion";
       return {
         word: reachedNobody ? "NoClusters" : phase,
         ...optional("since", endedAt ?? transitions.at(-1)?.at ?? object.metadata.creationTimestamp),
-        remark:
-          phase === "Halted" || phase === "Superseded" ? reasonText(reason, message) : reachedNobody ? message : "",
+        remark: unfinished.has(phase) ? reasonText(reason, message) : reachedNobody ? message : "",
       };
     }
   }
 }
+
+/** Of these people want to know why. */
+const unfinished: ReadonlySet<RolloutPhase> = new Set(["Halted", "Stalled", "Waiting", "Superseded"]);
 
 function fromSubject(status: {
   readonly state?: string;

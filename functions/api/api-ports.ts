@@ -1,9 +1,11 @@
 import type { Clock } from "#shared/base/clock.ts";
-import type { Ids, Log, MessageSender, Table } from "#shared/ports.ts";
+import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 /** Everything the door for people touches. */
 export interface ApiPorts {
   readonly table: Table;
+  /** For the lists of targets that were sealed. */
+  readonly blobs: Pick<BlobStore, "get">;
   readonly sender: MessageSender;
   readonly clock: Clock;
   readonly ids: Ids;

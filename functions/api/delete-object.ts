@@ -7,9 +7,10 @@ import { type ObjectReference, objectKey, objectText } from "#functions/api/refe
 import { refusal } from "#functions/api/refusal.ts";
 import { audit, everySubject, sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { isConflict } from "#shared/base/errors.ts";
+import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { type ClusterRow, newestAct, type SourceRow, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { RowKey } from "#shared/fleet/rows/row.ts";
+import type { Write } from "#shared/ports.ts";
 
 /** Names in an error; the rest is counted. */
 const namesShown = 10;
@@ -94,7 +95,7 @@ async function deleteSource(
   await removeRow(ports, {
     row,
     request,
-    also: [keys.sourceEntry(reference), keys.repository(repositoryOf(row), reference)],
+    also: [{ delete: keys.sourceEntry(reference) }, { delete: keys.repository(repositoryOf(row), reference) }],
   });
   return { outcome: "deleted" };
 }
@@ -119,7 +120,7 @@ async function deleteCluster(
   if (request.confirmed === "ask") {
     throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
   }
-  await removeRow(ports, { row, request, also: [keys.fleet(row.name)] });
+  await removeRow(ports, { row, request, also: [{ delete: keys.fleet(row.name) }, fleetVersionUpdate(row.name)] });
   await forgetSyncs(ports, row.name, "delete it once more");
   await ports.sender.send(await everySubject(ports));
   return { outcome: "deleted", consequences };
@@ -137,14 +138,11 @@ async function deleteRemains(ports: ApiPorts, { reference }: DeleteRequest): Pro
 
 async function removeRow(
   ports: ApiPorts,
-  { row, request, also }: { row: SourceRow | ClusterRow; request: DeleteRequest; also: readonly RowKey[] },
+  { row, request, also }: { row: SourceRow | ClusterRow; request: DeleteRequest; also: readonly Write[] },
 ): Promise<void> {
   const { reference, caller, cascade } = request;
   try {
-    await ports.table.write([
-      { delete: { pk: row.pk, sk: row.sk }, when: { version: row.version } },
-      ...also.map((key) => ({ delete: key })),
-    ]);
+    await ports.table.write([{ delete: { pk: row.pk, sk: row.sk }, when: { version: row.version } }, ...also]);
   } catch (error) {
     if (!isConflict(error)) throw error;
     throw refusal(

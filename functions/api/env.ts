@@ -1,8 +1,9 @@
 import * as z from "zod";
 
-/** Environment of `api`. It reads no secret and no blob. */
+/** Environment of `api`. It reads no secret, and of blobs the lists of targets alone. */
 export const apiEnv = z.object({
   STARLING_TABLE: z.string().min(1),
+  STARLING_BUCKET: z.string().min(1),
   STARLING_QUEUE_RESOLVE: z.url(),
   STARLING_QUEUE_ROLLOUT: z.url(),
   /** To tell clusters of a thaw. */

@@ -5,7 +5,7 @@ export type PathParams = Readonly<Record<string, string>>;
 const paramRules: Readonly<Record<string, RegExp>> = {
   plural: /^(sources|syncgroups|syncs|rollouts)$/,
   subjects: /^(syncgroups|syncs)$/,
-  verb: /^(suspend|resume|reconcile)$/,
+  verb: /^(suspend|resume|reconcile|restart)$/,
   number: /^([1-9]\d{0,7}|newest)$/,
   namespace: objectName,
   freeze: /./s,

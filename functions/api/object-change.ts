@@ -3,6 +3,7 @@ import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import {
   type ClusterRow,
@@ -147,7 +148,7 @@ function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowCh
     labels: after.labels,
     values: after.spec.values ?? {},
   };
-  return { after, writes: [putRow(before, after), { put: fleet }], messages: [] };
+  return { after, writes: [putRow(before, after), { put: fleet }, fleetVersionUpdate(after.name)], messages: [] };
 }
 
 function subjectChange(before: SubjectRow | undefined, after: SubjectRow, now: Date): RowChange {
@@ -160,7 +161,7 @@ function subjectChange(before: SubjectRow | undefined, after: SubjectRow, now: D
   const uses = (name: string) => keys.uses({ namespace: after.namespace, name }, subject);
   for (const name of used) if (!usedBefore.has(name)) writes.push({ put: directoryRow(uses(name)) });
   for (const name of usedBefore) if (!used.has(name)) writes.push({ delete: uses(name) });
-  return { after: row, writes, messages: [{ to: "rollout", subject }] };
+  return { after: row, writes, messages: [{ to: "rollout", subject, clusters: [] }] };
 }
 
 export function subjectOf(row: SubjectRow): Subject {

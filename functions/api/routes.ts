@@ -10,19 +10,14 @@ import type { HttpRequest } from "#functions/api/http-event.ts";
 import { listEvents } from "#functions/api/list-events.ts";
 import { getObject, listClusters, listSources, listSyncGroups } from "#functions/api/list-objects.ts";
 import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/list-syncs.ts";
+import { listTargets, targetStatesOf } from "#functions/api/list-targets.ts";
 import { matchPath, type PathParams, part } from "#functions/api/match-path.ts";
-import { operate } from "#functions/api/operate.ts";
+import { type OperateRequest, operate } from "#functions/api/operate.ts";
 import { type ListPage, type PageRequest, pageRequest } from "#functions/api/page-request.ts";
 import { pruneForeign } from "#functions/api/prune-foreign.ts";
 import { named, objectName, parseBody, stateOf } from "#functions/api/query-values.ts";
-import {
-  getRollout,
-  listNewestRollouts,
-  listRollouts,
-  listTargets,
-  showRollout,
-  targetStatesOf,
-} from "#functions/api/read-rollouts.ts";
+import { overviewOf } from "#functions/api/read-overview.ts";
+import { getRollout, listNewestRollouts, listRollouts, showRollout } from "#functions/api/read-rollouts.ts";
 import { recoverCluster } from "#functions/api/recover-cluster.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
@@ -37,7 +32,8 @@ import {
 } from "#functions/api/request-bodies.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
-import { listOf, rolloutObject } from "#shared/fleet/api/objects.ts";
+import { listOf } from "#shared/fleet/api/objects.ts";
+import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 
 interface Call {
@@ -87,6 +83,11 @@ const routes: readonly Route[] = [
   { method: "GET", path: `${ns}/:plural/:name/events`, answer: events },
 
   { method: "GET", path: `${ns}/:subjects/:name/syncs`, answer: syncsOfSubject },
+  {
+    method: "GET",
+    path: `${ns}/:subjects/:name/rollout`,
+    answer: ({ ports, params }) => overviewOf(ports, subjectFrom(params)),
+  },
   { method: "GET", path: `${ns}/:subjects/:name/rollouts`, answer: rollouts },
   { method: "GET", path: `${ns}/:subjects/:name/rollouts/:number`, answer: oneRollout },
   { method: "GET", path: `${ns}/:subjects/:name/rollouts/:number/targets`, answer: targets },
@@ -127,7 +128,7 @@ function verb({ ports, request, params }: Call): Promise<unknown> {
   const body = parseBody(operateBody, request.body);
   return operate(ports, {
     reference: objectOf(params),
-    verb: params.verb as "suspend" | "resume" | "reconcile",
+    verb: params.verb as OperateRequest["verb"],
     ...(body.withSource ? { sources: "include" } : {}),
     caller: caller(request, body.reason),
   });
@@ -247,14 +248,14 @@ async function oneRollout({ ports, params }: Call): Promise<unknown> {
 }
 
 async function targets({ ports, request, params }: Call): Promise<unknown> {
-  const rollout = await getRollout(ports.table, rolloutOf(params));
+  const way = await getRollout(ports.table, rolloutOf(params));
   const { stage, state } = request.query;
   const filter = {
-    rollout,
+    way,
     ...defined({ stage }),
     ...(state === undefined ? {} : { states: targetStatesOf(state) }),
   };
-  return list("Target", request, (page) => listTargets(ports.table, { ...filter, page }));
+  return list("Target", request, (page) => listTargets(ports, { ...filter, page }));
 }
 
 async function events({ ports, request, params }: Call): Promise<unknown> {

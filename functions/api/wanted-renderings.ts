@@ -1,7 +1,9 @@
-import { inputDigest, inputOf } from "#shared/fleet/rollout/plan.ts";
+import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { inputDigest, inputOf, relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
 import { keys, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { PlannedTemplate, RenderingRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -9,8 +11,8 @@ import { isReady, type OutOfSync, outOfSync, type WantedRendering } from "#share
 import type { Table } from "#shared/ports.ts";
 
 /**
- * Which of these Syncs are ready with something else than the newest rollout of their subject wants there: those whose
- * turn has not come, or will not. Asked only of what an open or imperfect rollout did not assign.
+ * Which of these Syncs are ready with something else than their cluster wants: what its stage moves to, or is on. Asked
+ * only where not all is complete.
  * @param subjects - by `keyText` of their rows.
  */
 export async function findOutOfSync(
@@ -19,49 +21,61 @@ export async function findOutOfSync(
   subjects: ReadonlyMap<string, SubjectRow>,
 ): Promise<ReadonlyMap<string, OutOfSync>> {
   const asked = syncs.flatMap((sync) => {
-    const status = subjects.get(keyText(subjectRowKey(sync.subject)))?.status;
-    const number = status?.rollout;
-    if (number === undefined || status?.state === "Complete" || status?.state === "Deleting") return [];
-    return isReady(sync) && sync.desired.rollout !== number
-      ? [{ sync, rollout: keys.rollout(sync.subject, number) }]
-      : [];
+    const subject = subjects.get(keyText(subjectRowKey(sync.subject)));
+    const state = subject?.status.state;
+    if (subject?.status.rollout === undefined || state === "Complete" || state === "Deleting") return [];
+    return isReady(sync) ? [{ sync, subject }] : [];
   });
   if (asked.length === 0) return new Map();
-  const rows = await readDistinct(table, [
-    ...asked.map(({ rollout }) => rollout),
-    ...asked.map(({ sync }) => keys.fleet(sync.cluster)),
+  const first = await readDistinct(
+    table,
+    asked.flatMap(({ sync }) => [keys.unit(sync.subject), keys.fleet(sync.cluster)]),
+  );
+  const staged = asked.flatMap(({ sync, subject }) => {
+    const unit = first.get(keyText(keys.unit(sync.subject)));
+    const cluster = first.get(keyText(keys.fleet(sync.cluster)));
+    if (unit?.type !== "Unit" || cluster?.type !== "Fleet") return [];
+    const name = stageOf(relationOf(subject).rollout, cluster);
+    const stage = unit.stages.find((one) => one.name === name);
+    const number = stage?.moving?.content ?? stage?.on;
+    // One that came to a stage which is behind keeps what it has until that catches up.
+    if (stage === undefined || number === undefined || sync.desired.rollout >= number) return [];
+    return [{ sync, cluster, stage, content: keys.content(sync.subject, number) }];
+  });
+  const second = await readDistinct(table, [
+    ...staged.map(({ content }) => content),
+    ...staged.map(({ sync }) => arrivalKey(sync)),
+    ...staged.flatMap(({ sync, stage: { moving } }) => (moving === undefined ? [] : [keys.leg(sync.subject, moving)])),
   ]);
-  const planned = asked.flatMap(({ sync, rollout: key }) => {
-    const rollout = rows.get(keyText(key));
-    const cluster = rows.get(keyText(keys.fleet(sync.cluster)));
-    if (rollout?.type !== "Rollout" || cluster?.type !== "Fleet") return [];
-    const template = rollout.plan.templates.find(({ name }) => syncName(sync.subject, name) === sync.name);
+  const legs = new Map([...second.values()].filter((row) => row.type === "Leg").map((leg) => [legKey(leg), leg]));
+  const planned = staged.flatMap(({ sync, cluster, stage, content: key }) => {
+    const content = second.get(keyText(key));
+    if (content?.type !== "Content") return [];
+    const template = content.plan.templates.find(({ name }) => syncName(sync.subject, name) === sync.name);
     if (template === undefined) return [];
-    return [{ sync, rollout, template, input: inputOf(template, cluster) }];
+    const arrives = second.has(keyText(arrivalKey(sync)));
+    const place: WantedRendering["place"] = legOf(stage, legs)?.phase ?? (arrives ? "arrival" : undefined);
+    return [{ sync, content, place, template, input: inputOf(template, cluster) }];
   });
   const renderings = await readDistinct(
     table,
     planned.flatMap(({ input }) => ("problem" in input ? [] : [keys.rendering(inputDigest(input))])),
   );
   const found = new Map<string, OutOfSync>();
-  for (const { sync, rollout, template, input } of planned) {
+  for (const { sync, content, place, template, input } of planned) {
     const rendering =
       "problem" in input
         ? { problem: input.problem }
         : partsOf(renderings.get(keyText(keys.rendering(inputDigest(input)))));
-    const behind = outOfSync(sync, wantedBy(rollout, template, rendering));
+    const { revision, apply } = template;
+    const behind = outOfSync(sync, { revision, apply, rollout: content.number, place, ...rendering });
     if (behind !== undefined) found.set(keyText(sync), behind);
   }
   return found;
 }
 
-function wantedBy(
-  rollout: RolloutRow,
-  template: PlannedTemplate,
-  rendering: Pick<WantedRendering, "renderDigest" | "problem">,
-): WantedRendering {
-  const { revision, apply } = template;
-  return { revision, apply, rollout: rollout.number, phase: rollout.phase, ...rendering };
+function arrivalKey({ subject, cluster }: SyncRow) {
+  return keys.arrival(subject, "waiting", cluster);
 }
 
 function partsOf(row: RenderingRow | undefined): Pick<WantedRendering, "renderDigest" | "problem"> {

@@ -2,15 +2,21 @@ import { apiHandler } from "#functions/api/api-handler.ts";
 import type { ApiEnv } from "#functions/api/env.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
+import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import type { RowClients } from "#shared/lambda/core-clients.ts";
+import type { BlobClients, RowClients } from "#shared/lambda/core-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireApi(env: ApiEnv, aws: RowClients, { clock = systemClock }: WireOptions = {}): HttpHandler {
+export function wireApi(
+  env: ApiEnv,
+  aws: RowClients & BlobClients,
+  { clock = systemClock }: WireOptions = {},
+): HttpHandler {
   return apiHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
+    blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     sender: new SqsSender(aws.sqs, {
       resolve: env.STARLING_QUEUE_RESOLVE,
       rollout: env.STARLING_QUEUE_ROLLOUT,

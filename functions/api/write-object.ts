@@ -97,7 +97,7 @@ export async function everySubject({ table }: ApiPorts): Promise<readonly Messag
   const range = ranges.subjects();
   for await (const entry of allItems((start) => table.query({ ...range, newer: "kept", ...start }))) {
     const subject = keys.subject.parse(entry);
-    if (subject !== undefined) messages.push({ to: "rollout", subject });
+    if (subject !== undefined) messages.push({ to: "rollout", subject, clusters: [] });
   }
   return messages;
 }

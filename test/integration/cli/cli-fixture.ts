@@ -11,6 +11,7 @@ import { lambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { sharedSandbox } from "#local/aws/lambda/sandbox.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import type { Table } from "#shared/ports.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { type Ran, ranTo, startNode } from "#test/support/started-process.ts";
@@ -30,6 +31,7 @@ export interface Terminal {
 
 export interface CliFixture<T extends Table = MemoryTable> {
   readonly table: T;
+  readonly blobs: MemoryBlobStore;
   /** A folder of this test's own; the command's working directory. */
   readonly folder: string;
   readonly log: readonly Readonly<Record<string, unknown>>[];
@@ -51,8 +53,10 @@ export function startCliFixture(): Promise<CliFixture> {
 export async function startCliFixtureOver<T extends Table>(table: T): Promise<CliFixture<T>> {
   const log: Record<string, unknown>[] = [];
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
+  const blobs = new MemoryBlobStore();
   const handler = apiHandler({
     table,
+    blobs,
     sender: new MemorySender(),
     clock: systemClock,
     ids: randomIds,
@@ -88,6 +92,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
   const env = { STARLING_CONFIG: config, PATH: process.env.PATH ?? "", HOME: folder };
   return {
     table,
+    blobs,
     folder,
     log,
     requests: () => requests,

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
-import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 let cli: CliFixture;
 beforeEach(async () => {
@@ -13,13 +13,8 @@ beforeEach(async () => {
     "apiVersion: starling.dev/v1alpha1\nkind: Source\nmetadata: {name: lib}\nspec: {git: {url: https://a.example/b}}\n";
   cli.write("lib.yaml", another);
   expect((await cli.run("apply -f fleet.yaml -f lib.yaml")).code).toBe(0);
-  await cli.table.write([
-    { put: syncRow("c1", "shop.web") },
-    { put: headRow(1) },
-    { put: rolloutRow(1, ["Succeeded", "Succeeded"]) },
-    { put: targetRow(1, { order: 0, state: "Succeeded" }) },
-    { put: targetRow(1, { order: 1, state: "Succeeded" }) },
-  ]);
+  await cli.table.write([{ put: syncRow("c1", "shop.web") }]);
+  await storeRollout(cli, { number: 1, states: { all: ["Succeeded", "Succeeded"] } });
 });
 afterEach(() => cli.stop());
 
@@ -28,13 +23,14 @@ async function makeNewer(key: RowKey): Promise<void> {
   await cli.table.write([{ update: key, set: { schema: rowSchema + 1 }, remove }]);
 }
 
+const leg = { content: 1, stage: "all", seal: 0 };
 const object = (kind: "Source" | "SyncGroup" | "Sync", name: string) => keys.object("payments", kind, name);
 const rowOf: Readonly<Record<string, readonly [RowKey, string]>> = {
   source: [object("Source", "app"), "source/app"],
   cluster: [keys.cluster("c1"), "cluster/c1"],
   syncgroup: [object("SyncGroup", "shop"), "syncgroup/shop"],
   sync: [keys.sync("c1", "payments", "shop.web"), "sync/shop.web --cluster c1"],
-  rollout: [keys.rollout(shop, 1), "rollout/shop-1"],
+  rollout: [keys.content(shop, 1), "rollout/shop-1"],
 };
 
 describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
@@ -93,8 +89,10 @@ describe("verbs", () => {
     ["cluster accept c1", keys.cluster("c1")],
     ["cluster accept c1 --uid b --yes", keys.cluster("c1")],
     ["prune sync/shop.web --cluster c1 --yes", keys.sync("c1", "payments", "shop.web")],
-    ["rollout status shop", keys.rollout(shop, 1)],
-    ["rollout status shop", keys.head(shop)],
+    ["rollout status shop", keys.leg(shop, leg)],
+    ["rollout status shop", keys.unit(shop)],
+    ["rollout status shop --number 1", keys.content(shop, 1)],
+    ["rollout restart shop --reason x", object("SyncGroup", "shop")],
   ];
 
   test.each(refused)("%s is refused with the row, the versions and the remedy", async (line, key) => {
@@ -123,7 +121,7 @@ describe("verbs", () => {
 });
 
 test("lists show all others: of a rollout, of a cluster, of the fleet", async () => {
-  await makeNewer(keys.target(shop, 1, { order: 1, cluster: "c2" }));
+  await makeNewer(keys.target(shop, leg, "c2"));
   const status = await cli.run("rollout status shop --all");
   expect(status.out).toMatch(/c1 .*Succeeded/);
   expect(status.out).toMatch(/c2 .*Unreadable.*NewerRow/);

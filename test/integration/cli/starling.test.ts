@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutPhase, RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RowKey, RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type CliFixture, fleet, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
-import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+import { storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 let cli: CliFixture;
 beforeEach(async () => {
@@ -21,20 +21,20 @@ async function applied() {
   expect(ran).toMatchObject({ code: 0, err: "" });
 }
 
-function rollout(states: readonly TargetState[], phase: RolloutPhase): RolloutRow {
-  return { ...rolloutRow(12, states), phase };
-}
-
 function clusterIn(ring: string): string {
   return (fleet.split("---")[1] ?? "").replace("c1", ring).replace("env: prod", `ring: ${ring}`);
 }
 
-async function rolledOut(states: readonly TargetState[], phase: RolloutPhase) {
+/** Content 12, with its first target in canary and the others in rest. */
+async function stored([first, ...others]: readonly TargetState[], rest: Partial<LegRow> = {}): Promise<void> {
+  const states = { canary: first === undefined ? [] : [first], rest: others };
+  await storeRollout(cli, { number: 12, states, legs: { rest } });
+}
+
+async function rolledOut(states: readonly TargetState[], rest: Partial<LegRow> = {}) {
   await applied();
+  await stored(states, rest);
   await cli.table.write([
-    { put: headRow(12) },
-    { put: rollout(states, phase) },
-    ...states.map((state, order) => ({ put: targetRow(12, { order, state }) })),
     { put: syncRow("c1", "shop.web") },
     { put: syncRow("c2", "shop.web", { phase: "Failed", reason: "ApplyFailed", message: "1 of 4 objects failed" }) },
   ]);
@@ -120,7 +120,7 @@ describe("get", () => {
     await applied();
     const groups = await cli.run("get sg");
     expect(groups.out).toMatch(
-      /^NAME {2}REVISION {2}ROLLOUT {2}READY .* STATE {4}FOR {2}SEEN\nshop {2}- .* Pending {2}-/,
+      /^NAME {2}REVISION {2}ROLLOUT {2}STAGE {2}READY .* STATE {4}FOR {2}SEEN\nshop {2}- .* Pending {2}-/,
     );
     expect((await cli.run("get clusters --no-headers")).out).toMatch(/^c1 +- +Pending +- +- +0\/0 +env=prod\n$/);
     expect((await cli.run("get src -A -o wide")).out).toContain("https://github.com/acme/app");
@@ -138,7 +138,7 @@ describe("get", () => {
   });
 
   test("finds Syncs by state, cluster and group, worst first", async () => {
-    await rolledOut(["Succeeded", "Failed"], "Halted");
+    await rolledOut(["Succeeded", "Failed"], { phase: "Halted" });
     const all = await cli.run("get syncs");
     expect(all.out.split("\n").map((line) => line.split(/ +/).slice(0, 2).join(" "))).toEqual([
       "NAME CLUSTER",
@@ -257,13 +257,13 @@ describe("on a terminal", () => {
   });
 
   test("redraws a rollout in place", async () => {
-    await rolledOut(["Succeeded", "Applying"], "Running");
+    await rolledOut(["Succeeded", "Applying"]);
     const watching = cli.run("rollout status shop -w", { outIsTerminal: true });
     await vi.waitFor(async () => expect(cli.requests()).toBeGreaterThan(4), { timeout: 5000 });
-    await cli.table.write([{ put: rollout(["Succeeded", "Succeeded"], "Complete") }]);
+    await stored(["Succeeded", "Succeeded"]);
     const { out, code } = await watching;
     expect(code).toBe(0);
-    expect(out.split("\u001b[0J").at(-1)).toMatch(/^shop-12 .*Complete: Rolling/s);
+    expect(out.split("\u001b[0J").at(-1)).toMatch(/^shop .* newest 12 .*\(Complete\)/);
     expect(out.split("\u001b[0J").length).toBeGreaterThan(1);
   });
 });
@@ -383,26 +383,107 @@ describe("verbs", () => {
 });
 
 describe("rollout", () => {
+  const halted = { phase: "Halted", reason: "TooManyFailures", message: "1 cluster failed" } as const;
+
   test("shows stages and clusters; fails when halted", async () => {
-    await rolledOut(["Succeeded", "Failed", "Waiting"], "Halted");
+    await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
     const ran = await cli.run("rollout status shop");
     expect(ran.code).toBe(1);
-    expect(ran.out).toContain("shop-12   main@sha1:9f2c1ab");
+    expect(ran.out).toMatch(/^shop .* newest 12 main@sha1:9f2c1ab \(Halted\)\n/);
+    expect(ran.out).toMatch(/rest +budget .* 1 cluster failed\n/);
     expect(ran.out).toMatch(/c2 +rest +Failed .* ApplyFailed: 1 of 4 objects failed/);
     expect(ran.out).toContain("next: starling describe sync/shop.web --cluster c2 -n payments");
     expect((await cli.run("rollout status shop --state failed -o name")).out).toBe("cluster/c2\n");
+    expect((await cli.run("rollout status shop --stage canary -o name")).out).toBe("cluster/c1\n");
+    expect(await cli.run("rollout status shop --stage none")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--stage is "none"; expected one of canary, rest'),
+    });
     expect((await cli.run("rollout list shop -o name")).out).toBe("rollout/shop-12\n");
     expect((await cli.run("describe sync shop.web --cluster c2")).out).toContain("Status:      Failed");
+    const json = JSON.parse((await cli.run("rollout status shop -o json")).out);
+    expect(json).toMatchObject({
+      kind: "RolloutOverview",
+      status: {
+        newest: 12,
+        stages: [
+          { name: "canary", on: 12 },
+          { name: "rest", moving: { phase: "Halted" } },
+        ],
+      },
+      targets: [{ cluster: "c1" }, { cluster: "c2", state: "Failed" }, { cluster: "c3" }],
+    });
+  });
+
+  test("shows the way of one content, and fails when that is halted", async () => {
+    await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
+    for (const line of ["rollout status shop --number 12", "describe rollout/shop-12"]) {
+      const ran = await cli.run(line);
+      expect(ran.code).toBe(line.startsWith("describe") ? 0 : 1);
+      expect(ran.out).toContain("shop-12   main@sha1:9f2c1ab");
+      expect(ran.out).toContain("Halted: 1 cluster failed");
+      expect(ran.out).toMatch(/c2 +rest +Failed .* ApplyFailed: 1 of 4 objects failed/);
+    }
+    expect(await cli.run("rollout status shop --number 13")).toMatchObject({ code: 1 });
+    expect(await cli.run("rollout status shop --number 13 -w --timeout 10s")).toMatchObject({ code: 1 });
+  });
+
+  test.each<[string, Partial<LegRow>]>([
+    ["Halted", halted],
+    ["NothingVerified", { phase: "NothingVerified" }],
+    ["TooManyUnreachable", { phase: "TooManyUnreachable" }],
+  ])("ends a watch with 1 when it is %s", async (_phase, rest) => {
+    await rolledOut(["Succeeded", "Failed", "Waiting"], rest);
+    expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
+    expect(await cli.run("rollout status shop --number 12 -w --timeout 10s")).toMatchObject({ code: 1 });
+  });
+
+  test("fails where no cluster is selected", async () => {
+    await applied();
+    await stored([]);
+    expect(await cli.run("rollout status shop")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("shop: no registered cluster is selected"),
+    });
+    expect(await cli.run("rollout status shop --number 12")).toMatchObject({ code: 1 });
   });
 
   test("watches until it ends", async () => {
-    await rolledOut(["Succeeded", "Applying"], "Running");
+    await rolledOut(["Succeeded", "Applying"]);
     expect((await cli.run("rollout status shop -w --timeout 1s")).code).toBe(4);
     const watching = cli.run("rollout status shop -w -o json");
-    await cli.table.write([{ put: rollout(["Succeeded", "Succeeded"], "Complete") }]);
+    const content = cli.run("rollout status shop --number 12 -w -o json");
+    await stored(["Succeeded", "Succeeded"]);
     const ended = await watching;
     expect(ended.code).toBe(0);
-    expect(JSON.parse(ended.out)).toMatchObject({ status: { phase: "Complete" }, targets: [{ cluster: "c1" }, {}] });
+    expect(JSON.parse(ended.out)).toMatchObject({
+      status: { stages: [{ on: 12 }, { on: 12 }], contents: [{ number: 12, phase: "Complete" }] },
+      targets: [{ cluster: "c1" }, {}],
+    });
+    expect(JSON.parse((await content).out)).toMatchObject({
+      status: { phase: "Complete" },
+      targets: [{ cluster: "c1" }, {}],
+    });
+  });
+
+  test("restarts by a verb, with who and why", async () => {
+    await rolledOut(["Succeeded", "Failed"], halted);
+    const ran = await cli.run(["rollout", "restart", "shop", "--reason", "INC-1"]);
+    expect(ran).toMatchObject({ code: 0, out: "shop restarts: what is under way is sealed anew\n" });
+    expect(ran.err).toMatch(/^context here .*\n {2}next: starling rollout status shop -w\n$/);
+    const row = await cli.table.get(keys.object("payments", "SyncGroup", "shop"));
+    expect(row?.operations.restart).toMatchObject({ by: principal, reason: "INC-1", number: 1 });
+    expect((await cli.run("rollout restart shop")).err).toContain("--reason TEXT");
+    expect(await cli.run("rollout restart shpo")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("SyncGroup payments/shpo does not exist"),
+    });
+    expect((await cli.run("rollout restart source/app")).code).toBe(2);
+    await cli.run("suspend sg/shop");
+    expect(await cli.run("rollout restart shop")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("resume it first"),
+    });
   });
 });
 

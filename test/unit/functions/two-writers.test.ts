@@ -239,9 +239,9 @@ describe("the planner", () => {
       await made.plan(gap(made.table, () => made.setGroup({ maxConcurrent: 1 }, templates)));
       await made.setGroup({ maxConcurrent: 1 }, templates);
       expect((await made.group()).spec.templates).toMatchObject(templates);
-      await made.plan();
-      expect(made.rollouts().filter((rollout) => rollout.endedAt === undefined)).toEqual([made.newest()]);
-      expect(made.newest().plan.templates).toMatchObject([{ path: "other" }]);
+      await made.rollOut();
+      expect(made.contents().at(-1)?.plan.templates).toMatchObject([{ path: "other" }]);
+      expect(made.stages()).toEqual({ all: String(made.unit().last) });
     });
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
@@ -263,7 +263,7 @@ describe("the planner", () => {
       );
       if (isGone) expect(await desiredOf(made, "a")).toEqual(forgotten);
       else expect(await desiredOf(made, "a")).toMatchObject({ action: "apply" });
-      expect(await desiredOf(made, "b")).toMatchObject({ action: "apply", revision: made.newest().revision });
+      expect(await desiredOf(made, "b")).toMatchObject({ action: "apply", revision: made.contents().at(-1)?.revision });
     });
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
@@ -273,9 +273,8 @@ describe("the planner", () => {
       const made = await begun();
       await made.plan(gap(made.table, () => made.plan()));
       for (const name of clusters) expect(await desiredOf(made, name)).toMatchObject({ attempt: 2, rollout: 2 });
-      expect(made.rollouts().map(({ phase }) => phase)).toEqual(["Complete", "Running"]);
-      const { counts } = made.newest().stages[0] ?? {};
-      expect(counts).toMatchObject({ Assigned: 2, Waiting: 0 });
+      expect(made.legs().map(({ phase }) => phase)).toEqual(["Passed", "Moving"]);
+      expect(made.leg("all").counts).toMatchObject({ Assigned: 2, Waiting: 0 });
     });
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });

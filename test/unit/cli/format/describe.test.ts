@@ -4,9 +4,10 @@ import { describeSync } from "#cli/format/describe-sync.ts";
 import { clusterObject, groupSyncObject, syncGroupObject } from "#shared/fleet/api/objects.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
+import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
-import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
 
@@ -182,7 +183,7 @@ describe("selection", () => {
       annotations: {},
       generation: 1,
       createdAt: "2026-11-20T07:00:00.000Z",
-      spec: { clusters: selection, templates: [], rollout: rolloutRow(1, []).strategy },
+      spec: { clusters: selection, templates: [], rollout: rolloutStrategy.parse({}) },
       operations: {},
       status: { conditions: [] },
     };

@@ -7,12 +7,13 @@ import {
   type AnyObject,
   clusterObject,
   groupSyncObject,
-  rolloutObject,
   sourceObject,
   syncGroupObject,
 } from "#shared/fleet/api/objects.ts";
+import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
+import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
-import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+import { contentRow, legRow, syncRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
 const row = {
@@ -36,11 +37,16 @@ const group: SyncGroupRow = {
   spec: {
     clusters: { all: true },
     templates: [{ name: "web", source: "app", path: ".", apply: { prune: true, drift: "correct", interval: "10m" } }],
-    rollout: rolloutRow(1, []).strategy,
+    rollout: rolloutStrategy.parse({}),
   },
   status: {
     revision: "main@sha1:9f2c1ab0000000000000000000000000000000000",
     rollout: 12,
+    stages: [
+      { name: "canary", on: 12 },
+      { name: "early", on: 10, moving: 11 },
+      { name: "rest", on: 10 },
+    ],
     state: "Rolling",
     clusters: { selected: 36, ready: 9, changing: 2, failed: 0, unreachable: 1, waiting: 24 },
     asOf: "2026-11-20T08:00:57.000Z",
@@ -71,13 +77,67 @@ describe("get", () => {
     const halted = syncGroupObject({ ...group, name: "addons", status: { ...group.status, state: "Halted" } });
     const fresh = syncGroupObject({ ...group, name: "fresh", status: { conditions: [] } });
     expect(table("SyncGroup", worstFirst([fresh, syncGroupObject(group), suspended, halted]))).toBe(
-      `NAMESPACE  NAME    REVISION           ROLLOUT    READY  CHANGING  FAILED  UNREACH  STATE      FOR  SEEN
-payments   addons  main@sha1:9f2c1ab  addons-12  9/36   2         0       1        Halted     3m   3s    9 of 36
-payments   search  main@sha1:9f2c1ab  search-12  9/36   2         0       1        Suspended  5m   3s    by sre/ana: INC-4711
-payments   shop    main@sha1:9f2c1ab  shop-12    9/36   2         0       1        Rolling    3m   3s
-payments   fresh   -                  -          -      -         -       -        Pending    -    -
+      `NAMESPACE  NAME    REVISION           ROLLOUT    STAGE      READY  CHANGING  FAILED  UNREACH  STATE      FOR  SEEN
+payments   addons  main@sha1:9f2c1ab  addons-12  2/3 early  9/36   2         0       1        Halted     3m   3s    9 of 36
+payments   search  main@sha1:9f2c1ab  search-12  2/3 early  9/36   2         0       1        Suspended  5m   3s    by sre/ana: INC-4711
+payments   shop    main@sha1:9f2c1ab  shop-12    2/3 early  9/36   2         0       1        Rolling    3m   3s
+payments   fresh   -                  -          -          -      -         -       -        Pending    -    -
 `,
     );
+  });
+
+  type Stages = NonNullable<SyncGroupRow["status"]["stages"]>;
+  test.each<[string, Stages, string, string]>([
+    ["nothing has passed a stage", [{ name: "all" }], "1/1 all", "all -"],
+    [
+      "all are on the newest",
+      [
+        { name: "canary", on: 12 },
+        { name: "rest", on: 12 },
+      ],
+      "-",
+      "canary 12, rest 12",
+    ],
+    [
+      "the newest goes through the first",
+      [
+        { name: "canary", on: 11, moving: 12 },
+        { name: "rest", on: 11 },
+      ],
+      "1/2 canary",
+      "canary 11→12, rest 11",
+    ],
+    [
+      "none goes through with it",
+      [
+        { name: "canary", on: 12 },
+        { name: "rest", on: 11 },
+      ],
+      "2/2 rest",
+      "canary 12, rest 11",
+    ],
+    [
+      "something goes through several",
+      [
+        { name: "canary", moving: 12 },
+        { name: "early", on: 10, moving: 11 },
+        { name: "rest", on: 9, moving: 10 },
+      ],
+      "1/3 canary +2",
+      "canary -→12, early 10→11, rest 9→10",
+    ],
+  ])("says in which stage a group is when %s", (_what, stages, stage, on) => {
+    const { columns, rows } = getTable(
+      "SyncGroup",
+      [syncGroupObject({ ...group, status: { ...group.status, stages } })],
+      {
+        now,
+        width: "wide",
+        namespaces: "one",
+      },
+    );
+    const cell = (name: string) => rows[0]?.[columns.indexOf(name)];
+    expect([cell("STAGE"), cell("ON")]).toEqual([stage, on]);
   });
 
   test("shows Syncs with their clusters and why they are not ready", () => {
@@ -148,9 +208,22 @@ payments   app   -         NotReady  121m  20s   GitAuthenticationFailed: 401 fr
 c1    -        Ready  2d   12s   0/0    ring=canary
 `,
     );
-    expect(table("Rollout", [rolloutObject(rolloutRow(12, ["Succeeded", "Failed", "Waiting"]))])).toBe(
-      `NAMESPACE  NAME     REVISION           TRIGGER  STAGE     DONE  FAILED  STATE    FOR  AGE
-payments   shop-12  main@sha1:9f2c1ab  plan     2/2 rest  1/3   1       Running  16m  16m
+    const canary = legRow({ content: 12, stage: "canary" }, ["Succeeded"]);
+    const rest = legRow({ content: 12, stage: "rest" }, ["Failed", "Waiting"]);
+    const content = contentRow(12);
+    const stages = [unitStage(canary), unitStage(rest)];
+    const early = [
+      { ...unitStage(canary, { members: 4 }), on: 13 },
+      { name: "rest", members: 9, changing: 0, failedArrivals: 0 },
+    ];
+    const rollouts = [
+      rolloutObject({ content, stages, legs: [canary, rest] }),
+      rolloutObject({ content: contentRow(11), stages: early, legs: [{ ...canary, content: 11 }] }),
+    ];
+    expect(table("Rollout", rollouts)).toBe(
+      `NAMESPACE  NAME     REVISION           TRIGGER  STAGE       DONE  FAILED  STATE       FOR  AGE
+payments   shop-12  main@sha1:9f2c1ab  plan     2/2 rest    1/3   1       Rolling     16m  16m
+payments   shop-11  main@sha1:9f2c1ab  plan     1/1 canary  1/1   0       Superseded  10m  16m  Newer: stage canary took content 13 instead
 `,
     );
   });

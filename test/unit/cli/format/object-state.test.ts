@@ -7,13 +7,15 @@ import { defined } from "#shared/base/defined.ts";
 import {
   clusterObject,
   groupSyncObject,
-  rolloutObject,
   sourceObject,
   syncGroupObject,
   userSyncObject,
 } from "#shared/fleet/api/objects.ts";
+import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { syncSpec } from "#shared/fleet/kinds/sync-template.ts";
+import { rolloutPhases } from "#shared/fleet/rollout/content-phase.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { type StatusFacts, subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
 import type {
   ClusterRow,
@@ -23,10 +25,10 @@ import type {
   SyncGroupRow,
   UserSyncRow,
 } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutPhase } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Desired, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { OutOfSync } from "#shared/fleet/sync/sync-state.ts";
-import { rolloutRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+import { contentRow, legRow, syncRow, unitRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
 const common = {
@@ -143,15 +145,13 @@ describe("a group", () => {
     { selected: 2, ready: 1, changing: 0, failed: 0, unreachable: 1, waiting: 0 },
     { selected: 2, ready: 1, changing: 0, failed: 0, unreachable: 0, waiting: 1 },
   ];
-  const rollouts: readonly (readonly [RolloutPhase, string] | undefined)[] = [
+  const rollouts: readonly (LegPhase | undefined)[] = [
     undefined,
-    ["Planning", "plan"],
-    ["Sealed", "plan"],
-    ["Running", "StageStarted"],
-    ["Running", "TooManyUnreachable"],
-    ["Halted", "TooManyFailures"],
-    ["Complete", "AllStagesPassed"],
-    ["Superseded", "Newer"],
+    "Moving",
+    "Halted",
+    "NothingVerified",
+    "TooManyUnreachable",
+    "Passed",
   ];
 
   function* everything() {
@@ -178,12 +178,15 @@ describe("a group", () => {
       ...defined({ settled }),
       ...(source === "there" ? {} : { waiting: { ok: false, reason: "SourceNotFound", message: "no Source" } }),
       ...(answered === undefined ? {} : { reconcile: { number: 1, answered } }),
-      ...(rollout === undefined
-        ? {}
-        : {
-            rollout: { ...rolloutRow(12, ["Succeeded"]), phase: rollout[0], reason: rollout[1], message: rollout[1] },
-          }),
+      ...openWith(rollout),
     };
+  }
+
+  /** A unit through whose one stage something goes, or has passed. */
+  function openWith(phase: LegPhase | undefined): Pick<StatusFacts, "unit" | "legs"> {
+    if (phase === undefined) return { unit: unitRow([], { last: 12 }), legs: new Map() };
+    const leg = legRow({ content: 12, stage: "all" }, ["Succeeded"], { phase, reason: phase, message: phase });
+    return { unit: unitRow([unitStage(leg)]), legs: new Map([[legKey(leg), leg]]) };
   }
 
   test("is well when every one of its clusters was seen ready, and nothing else is to be done", () => {
@@ -192,7 +195,8 @@ describe("a group", () => {
       const { what, operations, rollout, settled, missing, answered, source } = about;
       const row = { ...group, operations };
       const status = subjectStatus(row, factsOf(about));
-      const alone = what === "free" && rollout === undefined && missing.length === 0 && answered !== false;
+      const isOpen = rollout !== undefined && rollout !== "Passed";
+      const alone = what === "free" && !isOpen && missing.length === 0 && answered !== false;
       const good = alone && settled?.selected === 2 && settled.ready === 2 && source === "there";
       const legend = JSON.stringify(about);
       const [condition] = status.conditions;
@@ -239,20 +243,28 @@ test("a cluster is well when it answers, is the one it was, and so are its Syncs
   expect(wrong).toEqual([]);
 });
 
-test.each<[RolloutPhase, number, "plan" | "deletion", boolean]>([
-  ["Planning", 1, "plan", false],
-  ["Sealed", 1, "plan", false],
-  ["Running", 1, "plan", false],
-  ["Halted", 1, "plan", false],
-  ["Superseded", 1, "plan", false],
-  ["Complete", 1, "plan", true],
-  ["Complete", 0, "plan", false],
-  ["Complete", 0, "deletion", true],
-])("a rollout that is %s, of %i clusters, because of a %s", (phase, selected, trigger, good) => {
-  const row = { ...rolloutRow(12, ["Succeeded"]), phase, selected, trigger };
-  const { word } = objectState(rolloutObject(row));
+test.each<[string, LegPhase, number, "plan" | "deletion", string, boolean]>([
+  ["goes on", "Moving", 1, "plan", "Rolling", false],
+  ["is halted", "Halted", 1, "plan", "Halted", false],
+  ["has no evidence", "NothingVerified", 1, "plan", "Stalled", false],
+  ["finds too many away", "TooManyUnreachable", 1, "plan", "Stalled", false],
+  ["gave way", "Superseded", 1, "plan", "Superseded", false],
+  ["passed", "Passed", 1, "plan", "Complete", true],
+  ["passed without a cluster", "Passed", 0, "plan", "NoClusters", false],
+  ["deleted what nobody had", "Passed", 0, "deletion", "Complete", true],
+])("a rollout that %s", (_what, phase, size, trigger, expected, good) => {
+  const leg = legRow({ content: 12, stage: "all" }, [], { phase, size });
+  const stage = unitStage(leg);
+  const { moving: _moving, ...left } = stage;
+  const stages = [phase === "Superseded" ? { ...left, on: 13 } : stage];
+  const { word } = objectState(rolloutObject({ content: contentRow(12, { trigger }), stages, legs: [leg] }));
+  expect(word).toBe(expected);
   expect(isGood(word)).toBe(good);
   expect(stateWords()).toContain(word);
+});
+
+test.each(rolloutPhases)("a rollout's phase %s is a word of the lists", (phase) => {
+  expect(stateWords()).toContain(phase);
 });
 
 test.each<[string, Partial<SourceRow>, string]>([

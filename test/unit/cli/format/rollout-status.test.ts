@@ -1,52 +1,39 @@
 import { describe, expect, test } from "vitest";
 import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.ts";
-import { type RolloutObject, rolloutObject, type TargetItem } from "#shared/fleet/api/objects.ts";
-import { type RolloutRow, type TargetState, targetStates } from "#shared/fleet/rows/rollout-rows.ts";
-import { rolloutRow } from "#test/unit/functions/api/row-fixture.ts";
+import type { RolloutObject } from "#shared/fleet/api/objects.ts";
+import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
+import { refOf } from "#shared/fleet/rollout/legs.ts";
+import type { ContentRow, LegRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { leg, now, stage, target } from "#test/unit/cli/format/overview-fixture.ts";
+import { contentRow } from "#test/unit/functions/api/row-fixture.ts";
 
-const now = new Date("2026-11-20T08:07:00Z");
+const passed = { phase: "Passed", endedAt: "2026-11-20T08:01:02.000Z" } as const;
 
-function counts(given: Partial<Record<TargetState, number>>) {
-  return Object.fromEntries(targetStates.map((state) => [state, given[state] ?? 0])) as Record<TargetState, number>;
+function rollout(
+  legs: readonly LegRow[],
+  { stages = legs.map(stageOf), ...content }: Partial<ContentRow> & { readonly stages?: readonly UnitStage[] } = {},
+): RolloutObject {
+  const made = contentRow(12, { fromRevision: "main@sha1:77d01c3", ...content });
+  return rolloutObject({ content: made, stages, legs });
 }
 
-function rollout(change: Partial<RolloutRow> = {}): RolloutObject {
-  return rolloutObject({ ...rolloutRow(12, ["Succeeded", "Waiting"]), fromRevision: "main@sha1:77d01c3", ...change });
+function stageOf(one: LegRow): UnitStage {
+  const place = one.phase === "Passed" ? { on: one.content, passed: refOf(one) } : { moving: refOf(one) };
+  return stage(one.stage, { members: one.size, ...place });
 }
 
-function target(cluster: string, state: TargetState, change: Partial<TargetItem> = {}): TargetItem {
-  return { cluster, order: Number(/\d+/.exec(cluster)?.[0] ?? 0), stage: "rest", state, reason: "", ...change };
-}
-
-describe("rollout status", () => {
-  test("shows a small rollout cluster by cluster, worst first, with the done ones together", () => {
+describe("rollout status of one content", () => {
+  test("shows few clusters one by one, worst first, with the done ones together", () => {
     const text = formatRolloutStatus({
-      rollout: rollout({
-        phase: "Halted",
-        reason: "TooManyFailures",
-        message: "1 cluster failed in stage rest",
-        size: 5,
-        selected: 5,
-        stages: [
-          {
-            name: "canary",
-            size: 1,
-            first: 0,
-            last: 0,
-            cursor: 1,
-            counts: counts({ Succeeded: 1 }),
-            endedAt: "2026-11-20T08:01:02.000Z",
-          },
-          {
-            name: "rest",
-            size: 4,
-            first: 1,
-            last: 4,
-            cursor: 3,
-            counts: counts({ Succeeded: 1, Failed: 1, Waiting: 1, Verifying: 1 }),
-          },
-        ],
-      }),
+      rollout: rollout([
+        leg(12, "canary", { ...passed, counts: { Succeeded: 1 } }),
+        leg(12, "rest", {
+          phase: "Halted",
+          reason: "TooManyFailures",
+          message: "1 cluster failed of 4 in stage rest (allows 0)",
+          counts: { Succeeded: 1, Failed: 1, Waiting: 1, Assigned: 1 },
+        }),
+      ]),
       targets: [
         target("c0", "Succeeded", { stage: "canary" }),
         target("c1", "Succeeded"),
@@ -64,8 +51,8 @@ describe("rollout status", () => {
       now,
     });
     expect(text).toBe(`shop-12   main@sha1:9f2c1ab   from main@sha1:77d01c3   trigger: plan   plan c0
-started 07:45:00Z, 22m ago · max 2 at once, failures 1/0, unreachable 0/0
-Halted: 1 cluster failed in stage rest
+started 07:45:00Z, 22m ago
+Halted: 1 cluster failed of 4 in stage rest (allows 0)
 
   STAGE     CLUSTERS  DONE  FAILED  UNREACH  CHANGING  STATE
   1 canary  1         1     0       0        0         passed 08:01:02Z
@@ -79,11 +66,11 @@ Halted: 1 cluster failed in stage rest
   Succeeded, canary (1): c0
   Succeeded, rest (1): c1
   next: starling describe sync/shop.web --cluster c3 -n payments
-        mend the source and push: the next revision starts a new rollout
+        mend the source and push, or see what clears it: starling rollout status shop -n payments
 `);
   });
 
-  test("shows a large one as counts and reasons", () => {
+  test("shows many as counts and reasons", () => {
     const failing = Array.from({ length: 29 }, (_, index) =>
       target(`c${index}`, "Failed", {
         reason: `DeadlineExceeded: DaemonSet agent/agent: Pod agent-7d9f6b5c4-x${1000 + index}: ImagePullBackOff`,
@@ -92,80 +79,87 @@ Halted: 1 cluster failed in stage rest
     const away = Array.from({ length: 3 }, (_, index) =>
       target(`d${index}`, "Unreachable", { reason: `ConnectTimeout: no answer from d${index}` }),
     );
+    const counts = { Succeeded: 3848, Failed: 29, Unreachable: 3, Assigned: 487, Rendering: 13, Waiting: 5500 };
     const text = formatRolloutStatus({
-      rollout: rollout({
-        reason: "Rolling",
-        size: 10_000,
-        selected: 10_000,
-        strategy: { ...rolloutRow(1, []).strategy, maxConcurrent: "5%", maxFailures: "1%", maxUnreachable: 300 },
-        stages: [
-          {
-            name: "canary",
-            size: 120,
-            first: 0,
-            last: 119,
-            cursor: 120,
-            counts: counts({ Succeeded: 100, Unchanged: 20 }),
+      rollout: rollout(
+        [
+          leg(12, "canary", {
+            ...passed,
             endedAt: "2026-11-19T09:30:00.000Z",
-          },
-          {
-            name: "rest",
-            size: 9880,
-            first: 120,
-            last: 9999,
-            cursor: 4000,
-            counts: counts({
-              Succeeded: 3848,
-              Failed: 29,
-              Unreachable: 3,
-              Applying: 400,
-              Verifying: 87,
-              Waiting: 5513,
-            }),
-          },
+            counts: { Succeeded: 100, Unchanged: 20 },
+          }),
+          leg(12, "rest", { message: "stage rest goes on", counts }),
         ],
-      }),
+        { skipped: { count: 2, from: "a", to: "b" } },
+      ),
       targets: [...failing, ...away],
       lines: "some",
       now,
     });
     expect(text).toBe(
-      `shop-12   main@sha1:9f2c1ab   from main@sha1:77d01c3   trigger: plan   plan c0
-started 07:45:00Z, 22m ago · max 500 at once, failures 29/100, unreachable 3/300
-Running: Rolling
+      `shop-12   main@sha1:9f2c1ab   from main@sha1:77d01c3   trigger: plan   plan c0   2 skipped before it
+started 07:45:00Z, 22m ago
+Rolling: stage rest goes on
 
   STAGE     CLUSTERS  DONE                             FAILED  UNREACH  CHANGING  STATE
   1 canary  120       120 ████████████████████ 100%    0       0        0         passed 2026-11-19 09:30:00Z
   2 rest    9,880     3,848 ███████░░░░░░░░░░░░░  38%  29      3        487       rolling
-  total     10,000    3,968                            29      3        487       waiting 5,513 · unchanged 20
+  total     10,000    3,968                            29      3        487       waiting 5,500 · rendering 13 · unchanged 20
 
   WHY NOT (32 of 10,000)                                                                      CLUSTERS
   DeadlineExceeded        DaemonSet agent/agent: Pod agent-7d9f6b5c4-x1000: ImagePullBackOff  29
   ConnectTimeout          no answer from d0                                                   3
-  worst: c0 c1 c2 … +29     starling rollout status shop -n payments --state failed --all
+  worst: c0 c1 c2 … +29     starling rollout status shop -n payments --number 12 --state failed --all
 `,
     );
   });
 
-  test("says what is empty, planning or waiting", () => {
-    const stage = { first: 0, last: -1, cursor: 0 };
-    const planning = rollout({
-      phase: "Planning",
-      size: 0,
-      stage: 0,
-      stages: [
-        { ...stage, name: "none", size: 0, counts: counts({}) },
-        { ...stage, name: "all", size: 3, counts: counts({ Waiting: 3 }) },
-      ],
+  test("says what is empty, what is still to come, and what is over", () => {
+    const canary = leg(12, "canary", { ...passed });
+    const toCome = [stageOf(canary), stage("early", { members: 3, on: 11 }), stage("rest", { on: 11 })];
+    const waiting = formatRolloutStatus({
+      rollout: rollout([canary], { stages: toCome }),
+      targets: [],
+      lines: "some",
+      now,
     });
-    const text = formatRolloutStatus({ rollout: planning, targets: [], lines: "some", now });
-    expect(text).toMatch(/1 none +0 .* empty\n/);
-    expect(text).toMatch(/2 all +3 .* planning\n/);
+    expect(waiting).toContain("\nWaiting: stage early takes it next\n");
+    expect(waiting).toMatch(/1 canary +0 .* empty\n/);
+    expect(waiting).toMatch(/2 early +3 .* waiting\n/);
+    expect(waiting).toMatch(/3 rest +0 .* empty\n/);
+    const over = leg(12, "rest", {
+      phase: "Superseded",
+      message: "content 13 took over",
+      supersededBy: 13,
+      counts: { Superseded: 2 },
+      endedAt: "2026-11-20T08:02:00.000Z",
+    });
+    const stages = [{ ...stageOf(canary), on: 13 }, stage("rest", { members: 2, on: 11 })];
+    const superseded = formatRolloutStatus({
+      rollout: rollout([canary, over], { stages }),
+      targets: [],
+      lines: "some",
+      now,
+    });
+    expect(superseded).toContain("ended 08:02:00Z\nSuperseded: content 13 took over\n");
+    expect(superseded).toMatch(/2 rest +2 .* superseded by 13\n/);
+  });
+
+  test.each([
+    ["NothingVerified", "nothing verified"],
+    ["TooManyUnreachable", "too many unreachable"],
+  ] as const)("says that it stands still: %s", (phase, words) => {
+    const given = rollout([leg(12, "all", { phase, message: "why", counts: { Unreachable: 1 } })]);
+    const text = formatRolloutStatus({ rollout: given, targets: [], lines: "some", now });
+    expect(text).toContain("\nStalled: why\n");
+    expect(text).toMatch(new RegExp(`1 all +1 .* ${words}\\n`));
   });
 
   test("has one line of progress where nothing can be redrawn", () => {
-    expect(formatProgress(rollout(), now)).toBe(
-      "08:07:00Z shop-12 Running: canary 1/1, rest 0/1, 0 changing, 0 failed",
-    );
+    const given = rollout([
+      leg(12, "canary", { ...passed, counts: { Succeeded: 1 } }),
+      leg(12, "rest", { counts: { Assigned: 1, Failed: 1 } }),
+    ]);
+    expect(formatProgress(given, now)).toBe("08:07:00Z shop-12 Rolling: canary 1/1, rest 0/2, 1 changing, 1 failed");
   });
 });

@@ -2,6 +2,7 @@ import { apiHandler } from "#functions/api/api-handler.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Ids, Table } from "#shared/ports.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { versionedTable } from "#test/support/versioned-table.ts";
@@ -11,6 +12,7 @@ export const principal = "arn:aws:sts::111122223333:assumed-role/sre/ana";
 
 export interface ApiFixture {
   readonly table: MemoryTable;
+  readonly blobs: MemoryBlobStore;
   readonly log: readonly Readonly<Record<string, unknown>>[];
   setNow(at: string): void;
   takeMessages(): readonly Message[];
@@ -28,6 +30,7 @@ export type Answer = any;
  */
 export function apiFixture(table = new MemoryTable(), through: Table = table): ApiFixture {
   const sender = new MemorySender();
+  const blobs = new MemoryBlobStore();
   const log: Record<string, unknown>[] = [];
   let now = new Date("2026-11-20T08:00:00Z");
   let count = 0;
@@ -36,6 +39,7 @@ export function apiFixture(table = new MemoryTable(), through: Table = table): A
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
   const handler = apiHandler({
     table: versionedTable(through, table),
+    blobs,
     sender,
     clock,
     ids,
@@ -48,6 +52,7 @@ export function apiFixture(table = new MemoryTable(), through: Table = table): A
   };
   return {
     table,
+    blobs,
     log,
     setNow: (at) => {
       now = new Date(at);

@@ -24,7 +24,7 @@ describe("apply", () => {
     expect(outcomes(first.body)).toEqual(["SyncGroup/shop created", "Source/app created", "Cluster/c1 created"]);
     expect(first.body.items.map(({ warnings }: { warnings: unknown }) => warnings)).toEqual([[], [], []]);
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: group },
+      { to: "rollout", subject: group, clusters: [] },
       { to: "resolve", source: { namespace: "payments", name: "app" } },
     ]);
     const rows = api.table.all();
@@ -51,6 +51,7 @@ describe("apply", () => {
     });
     expect(api.table.all().map((row) => `${row.pk} | ${row.sk}`)).toEqual([
       "CL#c1 | META",
+      "FLEETVERSION | 10",
       "FLEET | c1",
       "NS#payments#Source | app",
       "NS#payments#SyncGroup | shop",
@@ -315,8 +316,8 @@ describe("apply", () => {
     const documents = Array.from({ length: 20 }, (_, index) => cluster(`c${index}`, { env: "prod" }));
     await api.call("POST", "/v1/apply", { documents });
     const both = [
-      { to: "rollout", subject: { namespace: "payments", kind: "Sync", name: "extra" } },
-      { to: "rollout", subject: group },
+      { to: "rollout", subject: { namespace: "payments", kind: "Sync", name: "extra" }, clusters: [] },
+      { to: "rollout", subject: group, clusters: [] },
     ];
     expect(api.takeMessages()).toEqual(both);
     await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });

@@ -6,6 +6,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table, Write } from "#shared/ports.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { silentLog } from "#test/support/planner-world.ts";
@@ -45,6 +46,7 @@ describe("an answer", () => {
   test("is JSON, and says so", async () => {
     const ports = {
       table: new MemoryTable(),
+      blobs: new MemoryBlobStore(),
       sender: new MemorySender(),
       clock: { now: () => new Date() },
       ids: { unique: () => "id" },
@@ -149,7 +151,7 @@ describe("applying", () => {
     expect(await table.get(keys.object("payments", "SyncGroup", "late"))).toBeUndefined();
     expect(api.takeMessages()).toEqual([
       { to: "resolve", source: { namespace: "payments", name: "early" } },
-      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } },
+      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
     ]);
     expect(await api.call("POST", "/v1/apply", { documents })).toMatchObject({ status: 200 });
     expect(await table.get(keys.object("payments", "SyncGroup", "late"))).toBeDefined();

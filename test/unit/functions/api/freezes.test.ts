@@ -21,7 +21,7 @@ async function withFleet() {
 }
 
 const path = "/v1/freezes/inc-4711";
-const planner = { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } };
+const planner = { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] };
 
 describe("the brake", () => {
   test("keeps who, why, until when and what it covers, and tells the planners", async () => {

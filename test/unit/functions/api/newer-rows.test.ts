@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type ApiFixture, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 let api: ApiFixture;
 
@@ -24,12 +24,9 @@ beforeEach(async () => {
     { put: syncRow("c1", "shop.web") },
     { put: syncRow("c2", "shop.web") },
     { put: syncRow("c1", "extra") },
-    { put: headRow(2) },
-    { put: rolloutRow(1, ["Succeeded", "Succeeded"]) },
-    { put: rolloutRow(2, ["Succeeded", "Failed"]) },
-    { put: targetRow(2, { order: 0, state: "Succeeded" }) },
-    { put: targetRow(2, { order: 1, state: "Failed" }) },
   ]);
+  await storeRollout(api, { number: 1, states: { all: ["Succeeded", "Succeeded"] } });
+  await storeRollout(api, { number: 2, states: { all: ["Succeeded", "Failed", "Waiting"] } });
   api.takeMessages();
 });
 
@@ -39,6 +36,7 @@ async function makeNewer(key: RowKey): Promise<void> {
   await api.table.write([{ update: key, set: { schema: rowSchema + 1 }, remove }]);
 }
 
+const leg = (content: number) => keys.leg(shop, { content, stage: "all", seal: 0 });
 const object = (kind: "Source" | "SyncGroup" | "Sync", name: string) => keys.object("payments", kind, name);
 const get = async (path: string) => (await api.call("GET", path)).body;
 
@@ -136,12 +134,26 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     ],
     [
       "a rollout",
-      keys.rollout(shop, 1),
+      keys.content(shop, 1),
       `${ns}/syncgroups/shop/rollouts`,
       `${ns}/rollouts/shop-1`,
       ["shop-2", "shop-1 Unreadable"],
     ],
-    ["the newest rollout", keys.rollout(shop, 2), "/v1/rollouts", `${ns}/rollouts/shop-2`, ["shop-2 Unreadable"]],
+    ["the newest rollout", keys.content(shop, 2), "/v1/rollouts", `${ns}/rollouts/shop-2`, ["shop-2 Unreadable"]],
+    [
+      "a rollout of which a leg is newer",
+      leg(1),
+      `${ns}/syncgroups/shop/rollouts`,
+      `${ns}/rollouts/shop-1`,
+      ["shop-2", "shop-1 Unreadable"],
+    ],
+    [
+      "the newest rollout, of which a leg is newer",
+      leg(2),
+      "/v1/rollouts",
+      `${ns}/rollouts/shop-2`,
+      ["shop-2 Unreadable"],
+    ],
   ];
 
   test.each(cases)("%s", async (_, key, path, one, expected) => {
@@ -176,25 +188,36 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     expect((await get("/v1/clusters/c1")).status.syncs).toEqual(counted);
   });
 
-  test("the head of a group's rollouts stands for the newest one", async () => {
-    await makeNewer(keys.head(shop));
+  test("the unit of a group stands for its newest rollout", async () => {
+    await makeNewer(keys.unit(shop));
     expect(lines(await list("/v1/rollouts"))).toEqual(["shop Unreadable"]);
     const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollouts");
     expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
   });
 
+  test.each<[string, RowKey]>([
+    ["unit", keys.unit(shop)],
+    ["leg", leg(2)],
+    ["brake", keys.brake],
+  ])("a group is not shown at a glance where its %s is newer", async (_, key) => {
+    await makeNewer(key);
+    const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollout");
+    expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
+  });
+
   test("a target of a rollout has its place, and nothing else", async () => {
-    await makeNewer(keys.target(shop, 2, { order: 1, cluster: "c2" }));
+    await makeNewer(keys.target(shop, { content: 2, stage: "all", seal: 0 }, "c2"));
     const { items } = await get("/v1/namespaces/payments/syncgroups/shop/rollouts/2/targets");
     expect(items).toMatchObject([
       { cluster: "c1", state: "Succeeded" },
       {
         cluster: "c2",
         order: 1,
-        stage: "rest",
+        stage: "all",
         state: "Unreadable",
         reason: expect.stringMatching(/^NewerRow: the row/),
       },
+      { cluster: "c3", state: "Waiting" },
     ]);
     const failed = await get("/v1/namespaces/payments/syncgroups/shop/rollouts/2/targets?state=Failed");
     expect(failed.items).toEqual([]);
@@ -229,7 +252,9 @@ describe("rows beside an object that only a newer version can read keep nobody f
     "the fleet's entry": keys.fleet("c2"),
     "the entry of a subject": keys.subject(shop),
     "the entry of a Source": keys.sourceEntry({ namespace: "payments", name: "app" }),
-    "the wanted rollout": keys.rollout(shop, 2),
+    "the wanted content": keys.content(shop, 2),
+    "its leg": leg(2),
+    "the unit": keys.unit(shop),
     "the brake": keys.brake,
   };
 
@@ -263,6 +288,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     expect(api.takeMessages()).toContainEqual({
       to: "rollout",
       subject: { namespace: "payments", kind: "SyncGroup", name: "tools" },
+      clusters: [],
     });
   });
 
@@ -349,6 +375,7 @@ describe("nobody changes what a newer version wrote", () => {
     ["suspend", object("SyncGroup", "shop"), "POST", `${ns}/syncgroups/shop/suspend`, reason],
     ["resume", object("SyncGroup", "shop"), "POST", `${ns}/syncgroups/shop/resume`, reason],
     ["reconcile", object("Source", "app"), "POST", `${ns}/sources/app/reconcile`, reason],
+    ["restart", object("SyncGroup", "shop"), "POST", `${ns}/syncgroups/shop/restart`, reason],
     [
       "prune",
       keys.sync("c1", "payments", "shop.web"),

@@ -33,7 +33,7 @@ describe("suspend and resume", () => {
       suspended: { by: principal, at: "2026-11-20T08:05:00.000Z", reason: "INC-4711", number: 1 },
     });
     expect(row?.generation).toBe(1);
-    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
+    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group, clusters: [] }]);
   });
 
   test("changes nothing the second time", async () => {
@@ -102,11 +102,11 @@ describe("reconcile", () => {
   test("asks the planner, and with the Sources also resolve", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/reconcile`, {});
-    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
+    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group, clusters: [] }]);
     api.setNow("2026-11-20T08:06:00Z");
     await api.call("POST", `${groupPath}/reconcile`, { withSource: true });
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: group },
+      { to: "rollout", subject: group, clusters: [] },
       { to: "resolve", source: { namespace: "payments", name: "app" } },
     ]);
     const row = await api.table.get(keys.object("payments", "Source", "app"));
@@ -159,7 +159,77 @@ describe("reconcile", () => {
   });
 });
 
+describe("restart", () => {
+  test("is written down with who, when and why, and tells the planner; once more is another one", async () => {
+    const api = await withFleet();
+    const answer = await api.call("POST", `${groupPath}/restart`, { reason: "INC-2" });
+    const act = { by: principal, at: "2026-11-20T08:05:00.000Z", reason: "INC-2", number: 1 };
+    expect(answer).toMatchObject({ status: 200, body: { outcome: "configured", operations: { restart: act } } });
+    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group, clusters: [] }]);
+    expect(api.log).toContainEqual(expect.objectContaining({ verb: "restart", principal, reason: "INC-2" }));
+    await api.call("POST", `${groupPath}/restart`, {});
+    const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
+    expect(row?.operations).toEqual({ restart: { by: principal, at: "2026-11-20T08:05:00.000Z", number: 2 } });
+  });
+
+  test("keeps what others asked for, and is kept by them", async () => {
+    const api = await withFleet();
+    for (const verb of ["reconcile", "restart", "suspend", "resume", "reconcile"])
+      await api.call("POST", `${groupPath}/${verb}`, {});
+    const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
+    expect(row?.operations).toMatchObject({ restart: { number: 2 }, resumed: { number: 4 }, reconcile: { number: 5 } });
+  });
+
+  test.each<[string, string, number, string]>([
+    ["a Source", `${sourcePath}/restart`, 405, "Source payments/app has no rollouts; restart a SyncGroup or a Sync"],
+    [
+      "what is not there",
+      "/v1/namespaces/payments/syncgroups/none/restart",
+      404,
+      "SyncGroup payments/none does not exist",
+    ],
+    [
+      "a rollout",
+      "/v1/namespaces/payments/rollouts/shop-1/restart",
+      405,
+      "rollouts are records; act on the SyncGroup instead",
+    ],
+  ])("is refused of %s", async (_what, path, status, message) => {
+    const api = await withFleet();
+    expect(await api.call("POST", path, {})).toMatchObject({ status, body: { message } });
+    expect(api.takeMessages()).toEqual([]);
+  });
+
+  test("is refused while suspended, and while it is being deleted", async () => {
+    const api = await withFleet();
+    await api.call("POST", `${groupPath}/suspend`, {});
+    expect(await api.call("POST", `${groupPath}/restart`, {})).toMatchObject({
+      status: 409,
+      body: { code: "Suspended" },
+    });
+    await api.call("POST", `${groupPath}/resume`, {});
+    await api.call("DELETE", `${groupPath}?confirm=true`);
+    expect(await api.call("POST", `${groupPath}/restart`, {})).toMatchObject({
+      status: 409,
+      body: { code: "Deleting" },
+    });
+  });
+});
+
 describe("delete", () => {
+  test("of a Cluster is a change of the fleet, for whoever computed something from it", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [cluster("c1")] });
+    const version = async () =>
+      api.table
+        .all()
+        .filter(({ type }) => type === "FleetVersion")
+        .map((row) => row.version);
+    expect(await version()).toEqual([1]);
+    await api.call("DELETE", "/v1/clusters/c1?confirm=true&cascade=orphan");
+    expect(await version()).toEqual([2]);
+  });
+
   test("asks first, with what goes; then marks the group for the planner", async () => {
     const api = await withFleet();
     await api.table.write([{ put: syncRow("c1", "shop.web") }, { put: syncRow("c2", "shop.web") }]);
@@ -182,7 +252,7 @@ describe("delete", () => {
       number: 1,
       reason: "moved",
     });
-    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group }]);
+    expect(api.takeMessages()).toEqual([{ to: "rollout", subject: group, clusters: [] }]);
 
     await api.call("DELETE", `${groupPath}?confirm=true&cascade=orphan`);
     expect(api.takeMessages()).toEqual([]);

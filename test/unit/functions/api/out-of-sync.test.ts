@@ -1,12 +1,12 @@
-/** Syncs that are ready with something else than the newest rollout of their subject wants there. */
+/** Syncs that are ready with something else than their cluster wants: what its stage moves to, or is on. */
 import { describe, expect, test } from "vitest";
 import { inputDigest, inputOf } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
-import type { RenderingRow, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRow, PlannedTemplate, RenderingRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { rolloutRow, shop, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+import { contentRow, legRow, shop, syncRow, unitRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
 
 const wanted = "main@sha1:new";
 const digest = "sha256:of-the-new-one";
@@ -18,17 +18,27 @@ const other = { ...planned, name: "api", path: "api" };
 
 type Rendering = Pick<RenderingRow, "state"> & Partial<RenderingRow>;
 
+const before: UnitStage = { name: "all", on: 12, members: 3, changing: 0, failedArrivals: 0 };
+
 /**
- * Three clusters with rollout 12, while rollout 13 is open: `c1` runs what that wants, `c2` and `c3` what was before.
- * @param rendering - of what rollout 13 wants on `c2` and `c3`.
+ * Three clusters with content 12, while 13 goes through their stage: `c1` runs what that wants, `c2` and `c3` what was
+ * before.
+ * @param rendering - of what content 13 wants on `c2` and `c3`.
  */
 async function withRollout({
   status = { conditions: [], state: "Rolling", rollout: 13 },
-  rollout = {},
+  templates: wantedTemplates = [other, planned],
+  leg: change = {},
+  stages,
+  unit = {},
   rendering = { state: "Done", digest },
 }: {
   readonly status?: SubjectStatus;
-  readonly rollout?: Partial<RolloutRow>;
+  readonly templates?: readonly PlannedTemplate[];
+  readonly leg?: Partial<LegRow>;
+  /** As they are where no leg goes through them. */
+  readonly stages?: readonly UnitStage[];
+  readonly unit?: Partial<UnitRow>;
   readonly rendering?: Rendering;
 } = {}) {
   const api = apiFixture();
@@ -45,12 +55,15 @@ async function withRollout({
   if (fleet === undefined) throw new Error("it was applied");
   const input = inputOf(planned, fleet);
   if ("problem" in input) throw new Error(input.problem);
-  const open = rolloutRow(13, ["Succeeded", "Waiting", "Waiting"]);
   const current = syncRow("c1", "shop.web");
   const assigned: SyncRow["desired"] = { ...current.desired, renderDigest: digest, revision: wanted, rollout: 13 };
+  const leg = legRow({ content: 13, stage: "all" }, ["Succeeded", "Waiting", "Waiting"], change);
+  const plan = { templates: wantedTemplates, contentHash: "sha256:c1" };
   await api.table.write([
     { update: keys.object("payments", "SyncGroup", "shop"), set: { status } },
-    { put: { ...open, plan: { ...open.plan, templates: [other, planned] }, ...rollout } },
+    { put: unitRow(stages ?? [{ ...before, ...unitStage(leg) }], unit) },
+    { put: contentRow(13, { plan }) },
+    { put: leg },
     {
       put: {
         ...keys.rendering(inputDigest(input)),
@@ -113,11 +126,13 @@ describe("a Sync that is ready", () => {
   });
 
   test.each<[string, Parameters<typeof withRollout>[0], string]>([
-    ["the rollout is halted", { rollout: { phase: "Halted" } }, "the rollout is halted"],
+    ["the rollout is halted", { leg: { phase: "Halted" } }, "the rollout is halted"],
+    ["nothing of it was verified", { leg: { phase: "NothingVerified" } }, "the rollout stands still"],
+    ["too many do not answer", { leg: { phase: "TooManyUnreachable" } }, "the rollout stands still"],
     [
-      "the rollout is over",
-      { rollout: { phase: "Complete" }, status: { conditions: [], state: "Degraded", rollout: 13 } },
-      "the rollout left it out",
+      "its stage is on what is wanted",
+      { stages: [{ ...before, on: 13 }], status: { conditions: [], state: "Degraded", rollout: 13 } },
+      "its stage went on without it",
     ],
     ["what is wanted is not rendered yet", { rendering: { state: "Pending" } }, "waits for its turn"],
     [
@@ -136,8 +151,7 @@ describe("a Sync that is ready", () => {
 
   test("is out of sync where nobody can say what is wanted", async () => {
     const nowhere = { ...planned, path: "{{ cluster.values.region }}" };
-    const plan = { ...rolloutRow(13, []).plan, templates: [nowhere] };
-    const api = await withRollout({ rollout: { plan } });
+    const api = await withRollout({ templates: [nowhere] });
     expect((await states(api)).map(([, , reason]) => reason)).toEqual([
       undefined,
       expect.stringMatching(/^cannot be rendered: .*region/),
@@ -149,9 +163,14 @@ describe("a Sync that is ready", () => {
     ["nothing was rolled out", { status: { conditions: [] } }],
     ["the newest rollout is complete", { status: { conditions: [], state: "Complete", rollout: 13 } }],
     ["its subject is being deleted", { status: { conditions: [], state: "Deleting", rollout: 13 } }],
-    ["it is of the newest rollout", { status: { conditions: [], state: "Halted", rollout: 12 } }],
-    ["the rollout is not there any more", { status: { conditions: [], state: "Rolling", rollout: 14 } }],
-    ["the rollout has no such template", { rollout: { plan: { ...rolloutRow(13, []).plan, templates: [other] } } }],
+    [
+      "its stage is on what it has, and another one on what is newer",
+      { stages: [{ ...before, name: "canary", on: 13 }, before] },
+    ],
+    ["it has more than its stage is on", { stages: [{ ...before, on: 11 }] }],
+    ["nothing has passed its stage", { stages: [{ name: "all", members: 3, changing: 0, failedArrivals: 0 }] }],
+    ["the content is not there any more", { stages: [{ ...before, on: 14 }] }],
+    ["the content has no such template", { templates: [other] }],
     ["it runs what is wanted", { rendering: { state: "Done", digest: "sha256:77ab" } }],
   ])("is ready where %s", async (_what, how) => {
     const ready = ["c1", "c2", "c3"].map((name) => [name, "Ready", undefined]);
@@ -168,10 +187,28 @@ describe("a Sync that is ready", () => {
     ]);
   });
 
+  test("waits for its turn where it is to be brought to what its stage is on", async () => {
+    const api = await withRollout({ stages: [{ ...before, on: 13 }] });
+    const arrival = {
+      type: "Arrival",
+      schema: 1,
+      version: 1,
+      cluster: "c2",
+      why: "returned",
+      since: "",
+      reason: "",
+    } as const;
+    await api.table.write([{ put: { ...keys.arrival(shop, "waiting", "c2"), ...arrival } }]);
+    expect((await states(api)).map(([, , reason]) => reason)).toEqual([
+      undefined,
+      "waits for its turn",
+      "its stage went on without it",
+    ]);
+  });
+
   test("is out of sync with other options of the same rendering", async () => {
     const options = { ...planned, apply: { ...apply, prune: false } };
-    const plan = { ...rolloutRow(13, []).plan, templates: [options] };
-    const api = await withRollout({ rollout: { plan }, rendering: { state: "Done", digest: "sha256:77ab" } });
+    const api = await withRollout({ templates: [options], rendering: { state: "Done", digest: "sha256:77ab" } });
     expect(await states(api)).toEqual(behind("waits for its turn"));
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { headRow, rolloutRow, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+import { legRow, shop, storeRollout, syncRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
 
 function names(body: { items: { metadata: { name: string } }[] }) {
   return body.items.map((item) => item.metadata.name);
@@ -178,18 +179,20 @@ describe("Syncs", () => {
 });
 
 describe("rollouts", () => {
-  const states: readonly TargetState[] = ["Succeeded", "Failed", "Applying", "Waiting", "Waiting"];
   const path = "/v1/namespaces/payments/syncgroups/shop/rollouts";
+  const clusters = (body: { items: { cluster: string }[] }) => body.items.map((item) => item.cluster);
 
   async function withRollout() {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [{ name: "web", source: "app" }])] });
+    await storeRollout(api, { number: 11, states: { canary: ["Succeeded"], rest: ["Succeeded"] } });
+    await storeRollout(api, {
+      number: 12,
+      states: { canary: ["Succeeded"], rest: ["Failed", "Applying", "Rendering", "Waiting", "Waiting"] },
+    });
     await api.table.write([
-      { put: headRow(12) },
-      { put: rolloutRow(11, ["Succeeded"]) },
-      { put: rolloutRow(12, states) },
-      ...states.map((state, order) => ({ put: targetRow(12, { order, state }) })),
       { put: syncRow("c2", "shop.web", { phase: "Failed", message: "Deployment shop/web: ImagePullBackOff" }) },
+      { put: syncRow("c3", "shop.web", { phase: "Applying", reason: "Progressing", message: "2 of 4 objects" }) },
     ]);
     return api;
   }
@@ -205,7 +208,7 @@ describe("rollouts", () => {
     const newest = await everyPage(api, "/v1/namespaces/payments/rollouts");
     expect(newest.map((item) => item.metadata.name)).toEqual(["shop-12"]);
     const one = await api.call("GET", "/v1/namespaces/payments/rollouts/shop-12");
-    expect(one.body).toMatchObject({ spec: { number: 12 }, status: { phase: "Running" } });
+    expect(one.body).toMatchObject({ spec: { number: 12 }, status: { phase: "Rolling" } });
     const missing = [
       ["shop-13", "SyncGroup payments/shop has no rollout 13"],
       ["none-12", "Rollout payments/none-12 does not exist"],
@@ -220,30 +223,105 @@ describe("rollouts", () => {
         body: { code: "NotFound", message: expect.stringContaining(String(message)) },
       });
     }
-    expect((await api.call("GET", `${path}/newest`)).body.metadata.name).toBe("shop-12");
+    expect((await api.call("GET", `${path}/newest`)).body).toEqual(one.body);
+    expect((await api.call("GET", path)).body.items[0]).toEqual(one.body);
+    expect(newest[0]).toEqual(one.body);
   });
 
-  test("give their targets by stage and state", async () => {
+  test("are contents with their legs, stage by stage", async () => {
     const api = await withRollout();
-    const clusters = (body: { items: { cluster: string }[] }) => body.items.map((item) => item.cluster);
-    expect(clusters((await api.call("GET", `${path}/12/targets`)).body)).toEqual(["c1", "c2", "c3", "c4", "c5"]);
+    const { body } = await api.call("GET", `${path}/12`);
+    expect(body).toMatchObject({
+      kind: "Rollout",
+      metadata: { name: "shop-12", namespace: "payments", uid: "SyncGroup/shop/12" },
+      spec: { number: 12, revision: "main@sha1:9f2c1ab", trigger: "plan" },
+      status: {
+        phase: "Rolling",
+        message: "stage rest goes on",
+        size: 6,
+        stages: [
+          { name: "canary", phase: "Passed", size: 1, seal: 0, counts: { Succeeded: 1 } },
+          { name: "rest", phase: "Moving", size: 5, counts: { Failed: 1, Assigned: 1, Rendering: 1, Waiting: 2 } },
+        ],
+      },
+    });
+    expect((await api.call("GET", `${path}/11`)).body.status).toMatchObject({ phase: "Complete" });
+  });
+
+  test("that were sealed anew are shown as they were sealed last", async () => {
+    const api = await withRollout();
+    const again = legRow({ content: 12, stage: "rest", seal: 1 }, ["Waiting", "Waiting"]);
+    const unit = await api.table.get(keys.unit(shop));
+    const [canary, rest] = unit?.stages ?? [];
+    if (canary === undefined || rest === undefined || unit === undefined) throw new Error("they were stored");
+    const sealed: UnitRow = { ...unit, stages: [canary, unitStage(again)] };
+    await api.table.write([{ put: again }, { put: sealed }]);
+    const { body } = await api.call("GET", `${path}/12`);
+    expect(body.status.stages).toMatchObject([{ name: "canary" }, { name: "rest", seal: 1, size: 2 }]);
+    expect(body.status.stages).toHaveLength(2);
+  });
+
+  test("give their targets by stage and state, with what their workers say", async () => {
+    const api = await withRollout();
+    const all = (await api.call("GET", `${path}/12/targets`)).body;
+    expect(
+      all.items.map(({ cluster, stage, state }: Record<string, string>) => `${cluster} ${stage} ${state}`),
+    ).toEqual([
+      "c1 canary Succeeded",
+      "c2 rest Failed",
+      "c3 rest Applying",
+      "c4 rest Rendering",
+      "c5 rest Waiting",
+      "c6 rest Waiting",
+    ]);
     expect(clusters((await api.call("GET", `${path}/12/targets?stage=canary`)).body)).toEqual(["c1"]);
     const failed = await api.call("GET", `${path}/12/targets?state=failed,%20applying`);
     expect(failed.body.items).toEqual([
       {
         cluster: "c2",
-        order: 1,
+        order: 0,
         stage: "rest",
         state: "Failed",
         reason: "ApplyFailed: 1 of 4 objects failed",
+        endedAt: "2026-11-20T07:52:00.000Z",
         sync: "shop.web",
       },
-      { cluster: "c3", order: 2, stage: "rest", state: "Applying", reason: "" },
+      {
+        cluster: "c3",
+        order: 1,
+        stage: "rest",
+        state: "Applying",
+        reason: "Progressing: 2 of 4 objects",
+        assignedAt: "2026-11-20T07:50:00.000Z",
+        sync: "shop.web",
+      },
     ]);
     expect((await api.call("GET", `${path}/12/targets?stage=none`)).body.message).toBe(
       'stage is "none"; this rollout has canary, rest',
     );
     expect((await api.call("GET", `${path}/12/targets?state=bad`)).status).toBe(400);
+  });
+
+  test.each<[string, readonly string[]]>([
+    ["Waiting", ["c5", "c6"]],
+    ["Rendering", ["c4"]],
+    ["Waiting,Rendering", ["c4", "c5", "c6"]],
+    ["Applying", ["c3"]],
+    ["Verifying", []],
+    ["Assigned", []],
+    ["Assigned,Applying", ["c3"]],
+    ["Succeeded", ["c1"]],
+    ["Succeeded,Failed", ["c1", "c2"]],
+    ["Failed,Waiting", ["c2", "c5", "c6"]],
+    ["Unreachable", []],
+  ])("give their targets that are %s, in pages of any size", async (state, expected) => {
+    const api = await withRollout();
+    for (const limit of [1, 2, 500]) {
+      const items = (await everyPage(api, `${path}/12/targets?state=${state}&limit=${limit}`)) as unknown as {
+        cluster: string;
+      }[];
+      expect(clusters({ items })).toEqual(expected);
+    }
   });
 });
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { HeadRow, RolloutRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { type Answer, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
-import { headRow, rolloutRow, shop, syncRow, targetRow } from "#test/unit/functions/api/row-fixture.ts";
+import { contentRow, shop, slotRow, storeRollout, syncRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
 
 type Api = ReturnType<typeof apiFixture>;
 
@@ -145,12 +145,9 @@ describe("rollouts", () => {
 
   async function withTargets(states: readonly TargetState[], api = apiFixture()) {
     await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [{ name: "web", source: "app" }])] });
-    await api.table.write([
-      { put: headRow(2) },
-      { put: rolloutRow(1, ["Succeeded"]) },
-      { put: rolloutRow(2, states) },
-      ...states.map((state, order) => ({ put: targetRow(2, { order, state }) })),
-    ]);
+    const [canary, ...rest] = states;
+    await storeRollout(api, { number: 1, states: { canary: ["Succeeded"] } });
+    await storeRollout(api, { number: 2, states: { canary: canary === undefined ? [] : [canary], rest } });
     return api;
   }
 
@@ -162,8 +159,8 @@ describe("rollouts", () => {
       const subject = { namespace: "payments", kind: "SyncGroup", name } as const;
       await table.write([
         { put: { ...keys.subject(subject), type: "Directory", schema: 1, version: 1 } },
-        { put: { ...headRow(1), ...keys.head(subject), subject } as HeadRow },
-        { put: { ...rolloutRow(1, ["Succeeded"]), ...keys.rollout(subject, 1), subject } as RolloutRow },
+        { put: unitRow([], { subject, last: 1 }) },
+        { put: contentRow(1, { subject }) },
       ]);
     }
     const named = (items: readonly { metadata: { name: string } }[]) => items.map(({ metadata }) => metadata.name);
@@ -181,8 +178,8 @@ describe("rollouts", () => {
     expect(await pages("limit=60")).toEqual([60, 42]);
     expect(await pages("limit=1000")).toEqual([100, 2]);
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(all);
-    const head = keys.head({ namespace: "payments", kind: "SyncGroup", name: "g050" });
-    await table.write([{ update: head, set: { schema: 2 } }]);
+    const unit = keys.unit({ namespace: "payments", kind: "SyncGroup", name: "g050" });
+    await table.write([{ update: unit, set: { schema: 2 } }]);
     const some = all.map((name) => (name === "g050-1" ? "g050" : name));
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(some);
   });
@@ -197,9 +194,7 @@ describe("rollouts", () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
     const subject = { namespace: "other", kind: "Sync", name: "own" } as const;
     await api.call("POST", "/v1/apply", { documents: [elsewhere("other", "own")] });
-    const head = { ...headRow(3), ...keys.head(subject), subject };
-    const rollout = { ...rolloutRow(3, ["Succeeded", "Succeeded"]), ...keys.rollout(subject, 3), subject };
-    await api.table.write([{ put: head }, { put: rollout }]);
+    await storeRollout(api, { number: 3, subject, states: { all: ["Succeeded", "Succeeded"] } });
     const named = async (list: string) => (await everyItem(api, list)).map(({ metadata }) => metadata.name);
     expect(await named("/v1/namespaces/payments/rollouts")).toEqual(["shop-2"]);
     expect(await named("/v1/namespaces/other/rollouts")).toEqual(["own-3"]);
@@ -233,18 +228,39 @@ describe("rollouts", () => {
     expect(clusters).toEqual(["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"]);
   });
 
+  /** What it costs to know how far a content is. */
+  async function readsOfLegs(api: Api, counted: ReturnType<typeof countingQueries>): Promise<number> {
+    counted.forget();
+    await api.call("GET", `${path}/2`);
+    const reads = counted.of(keys.unit(shop).pk);
+    counted.forget();
+    return reads;
+  }
+
   test("look for targets of a state ten times for one answer", async () => {
     const counted = countingQueries();
-    const api = await withTargets(
-      Array.from({ length: 40 }, (_, index) => (index === 39 ? "Failed" : "Waiting")),
-      apiFixture(counted.table, counted.through),
-    );
-    counted.forget();
-    const list = `${path}/2/targets?state=Failed`;
+    const states = Array.from({ length: 40 }, (_, index) => (index === 39 ? "Failed" : "Succeeded") as TargetState);
+    const api = await withTargets(states, apiFixture(counted.table, counted.through));
+    const ofLegs = await readsOfLegs(api, counted);
+    const list = `${path}/2/targets?state=Failed&limit=1`;
     const first = await api.call("GET", list);
     expect(first.body).toMatchObject({ items: [], metadata: { continue: expect.any(String) } });
-    expect(counted.of(keys.rollout(shop, 2).pk)).toBe(10);
+    // The stage before has none of that state.
+    expect(counted.of(keys.unit(shop).pk)).toBe(ofLegs + 10);
     expect(await everyItem(api, list)).toMatchObject([{ cluster: "c40" }]);
+  });
+
+  test("read nothing of a leg that has no target of the state", async () => {
+    const counted = countingQueries();
+    const api = await withTargets(["Succeeded", "Waiting", "Waiting"], apiFixture(counted.table, counted.through));
+    const ofLegs = await readsOfLegs(api, counted);
+    expect((await api.call("GET", `${path}/2/targets?state=Failed`)).body).toEqual({
+      apiVersion: "starling.dev/v1alpha1",
+      kind: "TargetList",
+      metadata: {},
+      items: [],
+    });
+    expect(counted.of(keys.unit(shop).pk)).toBe(ofLegs);
   });
 
   test("give as many targets of a state as are asked for, and then the others", async () => {
@@ -256,21 +272,65 @@ describe("rollouts", () => {
     expect(named((await api.call("GET", `${list}&continue=${first.metadata.continue}`)).body)).toEqual(["c4", "c6"]);
   });
 
-  test("say what runs where a target waits for a reason, and not where its turn has not come", async () => {
-    const api = await withTargets(["Succeeded", "Waiting", "Waiting"]);
+  test("say what runs where something was assigned, and not where its turn has not come", async () => {
+    const api = await withTargets(["Succeeded", "Unreachable", "Waiting"]);
     const applied = { revision: "main@sha1:old", renderDigest: "sha256:1", attempt: 1, at: "2026-11-20T07:00:00.000Z" };
     const rows = ["c1", "c2", "c3"].map((name) => {
       const row = syncRow(name, "shop.web");
       return { put: { ...row, observed: { ...row.observed, applied } } as unknown as SyncRow };
     });
-    const held = { ...targetRow(2, { order: 2, state: "Waiting" }), reason: "NoAnswer" };
-    await api.table.write([...rows, { put: held }]);
+    await api.table.write(rows);
     const { items } = (await api.call("GET", `${path}/2/targets`)).body;
     expect(items.map((item: { revision?: string }) => item.revision)).toEqual([
       "main@sha1:old",
-      undefined,
       "main@sha1:old",
+      undefined,
     ]);
+  });
+
+  test("say why a target stands aside", async () => {
+    const api = await withTargets(["Succeeded", "Waiting", "Waiting", "Waiting", "Waiting"]);
+    const legs = { rest: { next: 4, aside: [0, 1, 2], returned: [3] } };
+    const states = { canary: ["Succeeded"], rest: ["Waiting", "Waiting", "Waiting", "Waiting"] } as const;
+    const [, rest] = await storeRollout(api, { number: 2, states, legs });
+    if (rest === undefined) throw new Error("it was stored");
+    const old = { content: 1, stage: "rest", seal: 0 };
+    await api.table.write([
+      { put: slotRow(rest, { order: 0, cluster: "c2" }, { leg: old, content: 1 }) },
+      { put: slotRow(rest, { order: 1, cluster: "c3" }, { leg: old, content: 1, parking: { fence: 3 } }) },
+    ]);
+    const { items } = (await api.call("GET", `${path}/2/targets?state=Waiting`)).body;
+    expect(items.map(({ cluster, reason }: Record<string, string>) => [cluster, reason])).toEqual([
+      ["c2", "settles what content 1 began"],
+      ["c3", "waits until its worker is through"],
+      ["c4", "waits until a freeze ends"],
+      ["c5", ""],
+    ]);
+  });
+
+  test("give those of a leg that another one took the place of", async () => {
+    const api = await withTargets(["Succeeded", "Succeeded", "Waiting", "Waiting"]);
+    const message = "content 3 took over";
+    const legs = {
+      rest: { phase: "Superseded", message, returned: [], supersededBy: 3, endedAt: "2026-11-20T07:53:00.000Z" },
+    } as const;
+    await storeRollout(api, { number: 2, states: { canary: ["Succeeded"], rest: ["Succeeded", "Waiting"] }, legs });
+    const { items } = (await api.call("GET", `${path}/2/targets?stage=rest`)).body;
+    expect(items).toMatchObject([
+      { cluster: "c2", state: "Succeeded" },
+      { cluster: "c3", state: "Superseded", reason: message },
+    ]);
+  });
+
+  test("ask to try again while the list of targets is lost", async () => {
+    const api = await withTargets(["Succeeded", "Waiting"]);
+    const leg = await api.table.get(keys.leg(shop, { content: 2, stage: "rest", seal: 0 }));
+    for (const { key } of leg?.pages ?? []) api.blobs.lose(key);
+    const answer = await api.call("GET", `${path}/2/targets`);
+    expect(answer).toMatchObject({ status: 503, body: { code: "TargetsLost" } });
+    expect(answer.body.message).toMatch(/^the list of targets in stage rest is lost/);
+    // What has a row needs no list.
+    expect((await api.call("GET", `${path}/2/targets?state=Succeeded`)).body.items).toMatchObject([{ cluster: "c1" }]);
   });
 });
 

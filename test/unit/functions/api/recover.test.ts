@@ -58,7 +58,7 @@ describe("recovering a cluster", () => {
     expect(subject?.operations.recovered).toMatchObject({ by: principal, reason: "restored", number: 1 });
     expect(await api.table.get(keys.sync("c1", "payments", "shop.other"))).toEqual(syncRow("c1", "shop.other"));
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } },
+      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
     ]);
     expect(api.log.at(-1)).toMatchObject({ audit: true, verb: "recover (payments/shop.web)", principal: principal });
     // Done again, there is nothing to do.
@@ -146,7 +146,7 @@ describe("recovering several subjects of a cluster", () => {
       refused: [{ syncs: [`payments/${broken}.web`], code: "SourceNotReady" }],
     });
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: sound } },
+      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: sound }, clusters: [] },
     ]);
     expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toHaveLength(1);
   });
@@ -254,7 +254,7 @@ describe("recovering while others write", () => {
     const both = { syncs: [seen, { ...seen, name: "tools.web" }], sources: looked };
     expect(await api.call("POST", path, both)).toMatchObject({ status: 503, body: { code: "TableBusy" } });
     expect(api.takeMessages()).toEqual([
-      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" } },
+      { to: "rollout", subject: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
     ]);
     expect(api.log).toContainEqual(expect.objectContaining({ audit: true, verb: "recover (payments/shop.web)" }));
     const again = await api.call("POST", path, both);

@@ -1,7 +1,22 @@
+import { digestOf } from "#shared/base/digest.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
 import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import type { HeadRow, RolloutRow, TargetRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
-import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  ContentRow,
+  LegRef,
+  LegRow,
+  SlotRow,
+  TargetRow,
+  TargetState,
+  UnitRow,
+  UnitStage,
+} from "#shared/fleet/rows/rollout-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
 import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
+import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 
 const row = { schema: 1, version: 1 } as const;
 export const shop: Subject = { namespace: "payments", kind: "SyncGroup", name: "shop" };
@@ -54,23 +69,15 @@ export function syncRow(
   };
 }
 
-export function headRow(last: number): HeadRow {
-  return { ...keys.head(shop), ...row, type: "Head", subject: shop, last, templates: ["web"], behind: [] };
-}
-
-/** A rollout of two stages: one target in `canary`, the rest in `rest`. */
-export function rolloutRow(number: number, targets: readonly TargetState[]): RolloutRow {
-  const counts = (states: readonly TargetState[]) =>
-    Object.fromEntries(targetStates.map((state) => [state, states.filter((other) => other === state).length]));
+export function contentRow(number: number, change: Partial<ContentRow> = {}): ContentRow {
+  const { subject = shop } = change;
   return {
-    ...keys.rollout(shop, number),
+    ...keys.content(subject, number),
     ...row,
-    type: "Rollout",
-    subject: shop,
+    type: "Content",
+    subject,
     number,
-    phase: "Running",
-    reason: "Rolling",
-    message: "",
+    identity: `sha256:${number}`,
     plan: {
       templates: [
         {
@@ -82,59 +89,180 @@ export function rolloutRow(number: number, targets: readonly TargetState[]): Rol
           apply: { prune: true, drift: "correct", interval: "10m" },
         },
       ],
-      removed: [],
       contentHash: "sha256:c0",
     },
-    strategy: {
-      maxConcurrent: 2,
-      maxFailures: 0,
-      maxUnreachable: "10%",
-      progressDeadline: "10m",
-      stages: [{ name: "canary", clusters: { names: ["c1"] } }, { name: "rest" }],
-    },
-    membershipHash: "sha256:aa",
-    members: "members/aa.json",
-    size: targets.length,
-    planned: targets.length,
-    stages: [
-      { name: "canary", size: 1, first: 0, last: 0, cursor: 1, counts: counts(targets.slice(0, 1)) },
-      {
-        name: "rest",
-        size: targets.length - 1,
-        first: 1,
-        last: targets.length - 1,
-        cursor: 1,
-        counts: counts(targets.slice(1)),
-      },
-    ] as unknown as RolloutRow["stages"],
-    stage: 1,
-    outstanding: [],
-    parked: [],
-    returned: [],
-    left: [],
-    carried: [],
-    selected: targets.length,
-    trigger: "plan",
     revision: "main@sha1:9f2c1ab",
+    trigger: "plan",
     createdAt: "2026-11-20T07:45:00.000Z",
-    failures: [],
-    preexistingFailures: 0,
-    transitions: [],
+    ...change,
   };
 }
 
-export function targetRow(number: number, target: { readonly order: number; readonly state: TargetState }): TargetRow {
-  const cluster = `c${target.order + 1}`;
+/** A leg with targets in these states, in their order. */
+export function legRow(
+  { content, stage, seal = 0 }: Omit<LegRef, "seal"> & { readonly seal?: number },
+  states: readonly TargetState[],
+  change: Partial<LegRow> = {},
+): LegRow {
+  const { subject = shop } = change;
+  const counts: Record<TargetState, number> = { ...noTargets };
+  for (const state of states) counts[countedAs(state)]++;
+  const isOpen = counts.Waiting + counts.Rendering + counts.Assigned > 0;
+  const next = states.findLastIndex((state) => state !== "Waiting") + 1;
+  const ordersOf = (wanted: TargetState) =>
+    states.flatMap((state, order) => (state === wanted && order < next ? [order] : []));
   return {
-    ...keys.target(shop, number, { order: target.order, cluster }),
+    ...keys.leg(subject, { content, stage, seal }),
+    ...row,
+    type: "Leg",
+    subject,
+    content,
+    stage,
+    seal,
+    phase: isOpen ? "Moving" : "Passed",
+    reason: isOpen ? "Moving" : "Passed",
+    message: isOpen ? `stage ${stage} goes on` : `stage ${stage} passed`,
+    size: states.length,
+    pages: [],
+    membersVersion: 1,
+    next,
+    rendering: ordersOf("Rendering"),
+    aside: [],
+    returned: ordersOf("Waiting"),
+    unrendered: [],
+    counts,
+    preexistingFailures: 0,
+    failures: [],
+    away: [],
+    startedAt: "2026-11-20T07:46:00.000Z",
+    ...(isOpen ? {} : { endedAt: "2026-11-20T07:51:00.000Z" }),
+    transitions: [],
+    ...change,
+  };
+}
+
+function countedAs(state: TargetState): TargetState {
+  return state === "Applying" || state === "Verifying" ? "Assigned" : state;
+}
+
+export function slotRow(
+  leg: LegRow,
+  { order, cluster }: Pick<TargetRow, "order" | "cluster">,
+  change: Partial<SlotRow> = {},
+): SlotRow {
+  return {
+    ...keys.slot(leg.subject, cluster),
+    ...row,
+    type: "Slot",
+    cluster,
+    leg: refOf(leg),
+    order,
+    stage: leg.stage,
+    content: leg.content,
+    attempts: { [`${leg.subject.name}.web`]: 2 },
+    since: "2026-11-20T07:50:00.000Z",
+    ...change,
+  };
+}
+
+function targetRow(leg: LegRow, { order, cluster, state }: Pick<TargetRow, "order" | "cluster" | "state">): TargetRow {
+  return {
+    ...keys.target(leg.subject, leg, cluster),
     ...row,
     type: "Target",
-    order: target.order,
+    leg: refOf(leg),
+    order,
     cluster,
-    stage: target.order === 0 ? 0 : 1,
-    state: target.state,
-    reason: target.state === "Failed" ? "ApplyFailed: 1 of 4 objects failed" : "",
-    inputs: [],
-    attempts: target.state === "Waiting" ? {} : { "shop.web": 2 },
+    state,
+    reason: state === "Failed" ? "ApplyFailed: 1 of 4 objects failed" : "",
+    attempts: { [`${leg.subject.name}.web`]: 2 },
+    endedAt: "2026-11-20T07:52:00.000Z",
   };
+}
+
+export function unitRow(stages: readonly UnitStage[], change: Partial<UnitRow> = {}): UnitRow {
+  const { subject = shop } = change;
+  const last = Math.max(0, ...stages.flatMap(({ on = 0, moving }) => [on, moving?.content ?? 0]));
+  const numbers = [...new Set([last, ...stages.flatMap(({ on, moving }) => [on ?? 0, moving?.content ?? 0])])];
+  return {
+    ...keys.unit(subject),
+    ...row,
+    type: "Unit",
+    subject,
+    uid: "uid-of-the-subject",
+    last,
+    seals: last,
+    stages,
+    arrivals: { waiting: 0, changing: 0, failed: 0 },
+    ledger: numbers
+      .filter((number) => number > 0)
+      .sort((a, b) => b - a)
+      .map((number) => ({
+        number,
+        identity: `sha256:${number}`,
+        revision: "main@sha1:9f2c1ab",
+        at: "2026-11-20T07:45:00.000Z",
+      })),
+    templates: ["web"],
+    membersVersion: 1,
+    inputsVersion: 0,
+    jobs: [],
+    turn: 0,
+    ...change,
+  };
+}
+
+/** A stage as its leg leaves it: moving, or on the content that it passed. */
+export function unitStage(leg: LegRow, change: Partial<UnitStage> = {}): UnitStage {
+  const { content, stage: name, size: members, counts, phase } = leg;
+  const place = phase === "Passed" ? { on: content, passed: refOf(leg) } : { moving: refOf(leg) };
+  return { name, members, changing: counts.Assigned, failedArrivals: 0, ...place, ...change };
+}
+
+export interface StoredRollout {
+  readonly number: number;
+  /** Targets by stage, in the order of stages; clusters are `c1` and on, through all of them. */
+  readonly states: Readonly<Record<string, readonly TargetState[]>>;
+  readonly subject?: Subject;
+  /** Of the legs, by stage. */
+  readonly legs?: Readonly<Record<string, Partial<LegRow>>>;
+  readonly content?: Partial<ContentRow>;
+  readonly unit?: Partial<UnitRow>;
+}
+
+/** Everything that the planner leaves of a content that is the newest of its subject; what was there before stays. */
+export async function storeRollout(
+  { table, blobs }: { readonly table: Table; readonly blobs: MemoryBlobStore },
+  { number, states, subject = shop, legs: changes = {}, content, unit }: StoredRollout,
+): Promise<readonly LegRow[]> {
+  const legs: LegRow[] = [];
+  const rows: Row[] = [contentRow(number, { subject, ...content })];
+  let first = 1;
+  for (const [stage, own] of Object.entries(states)) {
+    const clusters = own.map((_, order) => `c${first + order}`);
+    first += own.length;
+    const list = clusters.map((cluster) => ({ cluster, uid: `uid-${cluster}`, inputs: [] }));
+    const key = blobKeys.members(digestOf(list));
+    await blobs.overwrite(key, Buffer.from(canonicalJson(list)));
+    const leg = legRow({ content: number, stage }, own, { subject, pages: [{ key, first: 0 }], ...changes[stage] });
+    legs.push(leg);
+    rows.push(leg);
+    for (const [order, state] of own.entries()) {
+      const target = { order, cluster: clusters[order] ?? "", state };
+      if (countedAs(state) === "Assigned") rows.push(slotRow(leg, target));
+      else if (state !== "Waiting" && state !== "Rendering") rows.push(targetRow(leg, target));
+    }
+  }
+  const { namespace, kind, name } = subject;
+  const [object, before] = await Promise.all([
+    table.get(keys.object(namespace, kind, name)),
+    table.get(keys.unit(subject)),
+  ]);
+  const stages = legs.map((leg) => {
+    const known = before?.stages.find((stage) => stage.name === leg.stage);
+    return { ...(known?.on === undefined ? {} : { on: known.on }), ...unitStage(leg) };
+  });
+  const made = unitRow(stages, { subject, ...(object === undefined ? {} : { uid: object.uid }), ...unit });
+  for (const put of [...rows, made]) await table.write([{ put }]);
+  return legs;
 }

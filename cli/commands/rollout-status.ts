@@ -1,0 +1,263 @@
+import { objectState } from "#cli/format/object-state.ts";
+import {
+  formatOverview,
+  formatOverviewProgress,
+  isStanding,
+  membersOf,
+  shownLeg,
+} from "#cli/format/rollout-overview.ts";
+import { formatProgress, formatRolloutStatus } from "#cli/format/rollout-status.ts";
+import { serialise } from "#cli/format/serialise.ts";
+import { manyClusters } from "#cli/format/target-lines.ts";
+import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+import { objectPath } from "#cli/session/kind-names.ts";
+import { readList } from "#cli/session/read-list.ts";
+import { isNotFound, requireSubject, subjectPath } from "#cli/session/rollout-subject.ts";
+import type { Session } from "#cli/session/session.ts";
+import type { RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
+import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
+
+const pollMs = 1000;
+const allOfThem = Number.MAX_SAFE_INTEGER;
+/** Targets read for the reasons of a large rollout; the counts stand in its stages. */
+const troubledRead = 1000;
+const troubledStates = "Failed,Unreachable";
+
+export interface RolloutStatusOptions {
+  readonly number?: string;
+  readonly stage?: string;
+  readonly state?: string;
+  readonly all?: boolean;
+  readonly watch?: boolean;
+}
+
+/**
+ * The group at a glance, or one content with `--number`. Once: fails when something of it stands still, or it is about no
+ * cluster. With `-w`: until the newest content ends, fails unless it completes.
+ */
+export async function rolloutStatus(
+  session: Session,
+  group: string,
+  options: RolloutStatusOptions,
+): Promise<ExitReason> {
+  checkState(options);
+  const subject = subjectPath(session, group);
+  return options.number === undefined
+    ? show(session, { subject, source: overviewSource(subject, options), options })
+    : show(session, { subject, source: rolloutSource(subject, options), options });
+}
+
+async function show<Shown extends object>(
+  session: Session,
+  {
+    subject,
+    source,
+    options,
+  }: { readonly subject: string; readonly source: Source<Shown>; readonly options: RolloutStatusOptions },
+): Promise<ExitReason> {
+  const read = options.watch === true ? watch : readNow;
+  const shown = await read(session, subject, source);
+  const { output } = session.options;
+  const view = await source.view(session, shown);
+  if (output === "json" || output === "yaml") session.io.out(serialise({ ...shown, targets: view.targets }, output));
+  else if (output === "name") for (const target of view.targets) session.io.out(`cluster/${target.cluster}\n`);
+  else session.io.out(view.text);
+  const { exit, note } = source.verdict(shown);
+  if (note !== undefined) session.note(note);
+  return exit;
+}
+
+/** What is shown, read again and again while it is watched. */
+interface Source<Shown> {
+  readonly path: string;
+  /** Of what may come yet: it is waited for. */
+  readonly mayCome: boolean;
+  readonly isEnd: (shown: Shown) => boolean;
+  readonly progress: (shown: Shown, now: Date) => string;
+  readonly view: (
+    session: Session,
+    shown: Shown,
+  ) => Promise<{ readonly text: string; readonly targets: readonly TargetItem[] }>;
+  readonly verdict: (shown: Shown) => { readonly exit: ExitReason; readonly note?: string };
+}
+
+function rolloutSource(subject: string, options: RolloutStatusOptions): Source<RolloutObject> {
+  return {
+    path: `${subject}/rollouts/${options.number}`,
+    mayCome: false,
+    isEnd: ({ status }) => status.phase !== "Rolling" && status.phase !== "Waiting",
+    progress: formatProgress,
+    async view(session, rollout) {
+      const { number, subject: about } = rollout.spec;
+      const everything = isEverything(options, rollout.status.size);
+      const targets = await readTargets(session, `${subjectOf(about)}/rollouts/${number}/targets`, {
+        state: options.state ?? (everything ? undefined : troubledStates),
+        stage: options.stage,
+        limit: everything || options.state !== undefined ? allOfThem : troubledRead,
+      });
+      return {
+        targets,
+        text: formatRolloutStatus({ rollout, targets, lines: linesOf(options), now: session.io.now() }),
+      };
+    },
+    verdict(rollout) {
+      const { word, remark } = objectState(rollout);
+      const name = rollout.metadata.name;
+      return {
+        exit: word === "Halted" || word === "Stalled" || word === "NoClusters" ? "no" : "done",
+        ...(word === "NoClusters" ? { note: `${name}: ${remark}` } : {}),
+      };
+    },
+  };
+}
+
+function overviewSource(subject: string, options: RolloutStatusOptions): Source<RolloutOverview> {
+  return {
+    path: `${subject}/rollout`,
+    mayCome: true,
+    isEnd: ({ status: { contents, newest, wanted } }) => {
+      const phase = contents.find(({ number }) => number === newest)?.phase;
+      return phase === "Halted" || phase === "Stalled" || (phase === "Complete" && wanted === undefined);
+    },
+    progress: formatOverviewProgress,
+    async view(session, overview) {
+      const targets = await readOverviewTargets(session, overview, options);
+      return { targets, text: formatOverview({ overview, targets, lines: linesOf(options), now: session.io.now() }) };
+    },
+    verdict(overview) {
+      const { stages, state } = overview.status;
+      const reachesNobody = membersOf(overview) === 0 && state !== "Deleting";
+      return {
+        exit: reachesNobody || stages.some(isStanding) ? "no" : "done",
+        ...(reachesNobody ? { note: `${overview.metadata.name}: no registered cluster is selected` } : {}),
+      };
+    },
+  };
+}
+
+/** Of what goes through each stage, else of what passed it last. */
+async function readOverviewTargets(
+  session: Session,
+  overview: RolloutOverview,
+  options: RolloutStatusOptions,
+): Promise<readonly TargetItem[]> {
+  const { stages } = overview.status;
+  if (options.stage !== undefined && !stages.some(({ name }) => name === options.stage)) {
+    const names = stages.map(({ name }) => name).join(", ");
+    throw usageFailure(`--stage is "${options.stage}"; expected one of ${names}`, "starling rollout status --help");
+  }
+  const everything = isEverything(options, membersOf(overview));
+  const targets: TargetItem[] = [];
+  for (const stage of stages) {
+    const leg = shownLeg(stage);
+    if (leg === undefined || (options.stage ?? stage.name) !== stage.name) continue;
+    const isTroubled = leg.counts.Failed + leg.counts.Unreachable > 0;
+    if (!everything && options.state === undefined && !isTroubled) continue;
+    const path = `${subjectOf(overview.spec.subject)}/rollouts/${leg.content}/targets`;
+    const found = await readTargets(session, path, {
+      state: options.state ?? (everything ? undefined : troubledStates),
+      stage: stage.name,
+      limit: everything || options.state !== undefined ? allOfThem : troubledRead,
+    });
+    targets.push(...found);
+  }
+  return targets;
+}
+
+function linesOf(options: RolloutStatusOptions): "all" | "some" {
+  return options.all === true || options.state !== undefined ? "all" : "some";
+}
+
+/** All targets of a few clusters or with `--all`; else those that did not go well. */
+function isEverything(options: RolloutStatusOptions, size: number): boolean {
+  return options.all === true || size <= manyClusters;
+}
+
+function subjectOf({ kind, name, namespace }: Subject): string {
+  return objectPath({ kind, name }, namespace);
+}
+
+async function readTargets(
+  session: Session,
+  path: string,
+  {
+    state,
+    stage,
+    limit,
+  }: { readonly state: string | undefined; readonly stage: string | undefined; readonly limit: number },
+): Promise<readonly TargetItem[]> {
+  return (await readList<TargetItem>(session, { path, query: { state, stage }, limit })).items;
+}
+
+/** Redraws on a terminal; elsewhere one line for each change. @returns what is shown as it ended. */
+async function watch<Shown>(session: Session, subject: string, source: Source<Shown>): Promise<Shown> {
+  let line = "";
+  let drawnLines = 0;
+  for (;;) {
+    const shown = await readUnlessNone(session, subject, source);
+    if (shown === undefined) {
+      if (line === "") session.note("waiting for the first rollout");
+      line = "none";
+    } else {
+      const ended = source.isEnd(shown);
+      if (session.io.outIsTerminal && session.options.output === undefined) {
+        const erase = drawnLines === 0 ? "" : `\u001b[${drawnLines}A\u001b[0J`;
+        if (ended) {
+          session.io.out(erase);
+          return shown;
+        }
+        const { text } = await source.view(session, shown);
+        session.io.out(erase + text);
+        drawnLines = rowsOf(text, session.io.columns);
+      } else {
+        const progress = source.progress(shown, session.io.now());
+        const changed = progress.slice(progress.indexOf(" "));
+        if (changed !== line) session.note(progress);
+        line = changed;
+        if (ended) return shown;
+      }
+    }
+    await session.pause(pollMs);
+  }
+}
+
+/** @returns undefined when there is none yet. @throws ApiFailure `NotFound` when there will be none. */
+async function readUnlessNone<Shown>(
+  session: Session,
+  subject: string,
+  source: Source<Shown>,
+): Promise<Shown | undefined> {
+  try {
+    return await session.api.call<Shown>({ method: "GET", path: source.path });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    await requireSubject(session, subject);
+    if (!source.mayCome) throw error;
+    return undefined;
+  }
+}
+
+async function readNow<Shown>(session: Session, subject: string, { path }: Source<Shown>): Promise<Shown> {
+  return session.api.call<Shown>({ method: "GET", path }).catch(async (error: unknown) => {
+    if (isNotFound(error)) await requireSubject(session, subject);
+    throw error;
+  });
+}
+
+function rowsOf(text: string, columns: number): number {
+  let rows = 0;
+  for (const line of text.split("\n").slice(0, -1)) rows += Math.max(1, Math.ceil([...line].length / columns));
+  return rows;
+}
+
+function checkState(options: RolloutStatusOptions): void {
+  if (options.number !== undefined && !/^[1-9]\d{0,7}$/.test(options.number)) {
+    throw usageFailure(`--number is "${options.number}"; expected a whole number`, "starling rollout list GROUP");
+  }
+  const known = new Set(targetStates.map((state) => state.toLowerCase()));
+  const wrong = (options.state ?? "").split(",").find((word) => word !== "" && !known.has(word.toLowerCase()));
+  if (wrong === undefined) return;
+  throw usageFailure(`--state is "${wrong}"; expected one of ${targetStates.join(", ")}`, "--state failed");
+}

@@ -1,0 +1,203 @@
+/** A group's stages at a glance: what each is on, what goes through it, and what is waited for. */
+import { formatAge, formatTime } from "#cli/format/age.ts";
+import { doneText } from "#cli/format/done-text.ts";
+import { revisionText } from "#cli/format/revision-text.ts";
+import { phaseWords } from "#cli/format/rollout-status.ts";
+import { formatTable } from "#cli/format/table.ts";
+import {
+  describeCommand,
+  isQuiet,
+  manyClusters,
+  reasonsText,
+  rolloutArgument,
+  type TargetLines,
+  targetsText,
+  worstFirst,
+} from "#cli/format/target-lines.ts";
+import type { OverviewLeg, OverviewStage, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import type { Clearing, Wait } from "#shared/fleet/rollout/wait.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+import { stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+
+export interface OverviewView extends TargetLines {
+  readonly overview: RolloutOverview;
+}
+
+/** The head, the stages, the contents that are under way, what is waited for, then clusters, or reasons when they are many. */
+export function formatOverview(view: OverviewView): string {
+  const { overview, targets, lines } = view;
+  const size = membersOf(overview);
+  const many = size > manyClusters && lines === "some";
+  const command = `starling rollout status ${rolloutArgument(overview.spec.subject)} --state failed --all`;
+  const clusters = many ? reasonsText(targets, { size, command }) : targetsText(view);
+  const body = `${clusters}${lines === "some" ? nextText(view, many) : ""}`;
+  return [headText(overview), stagesText(view), contentsText(view), waitsText(view), body]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+/** `08:31:02Z shop: canary on 119, early 118 2/4, rest on 117, 2 changing, 0 failed`. */
+export function formatOverviewProgress(overview: RolloutOverview, now: Date): string {
+  const { stages, slots, state } = overview.status;
+  const words = stages.map(({ name, on, moving }) => {
+    if (moving === undefined) return `${name} on ${on ?? "nothing"}`;
+    return `${name} ${moving.content} ${moving.counts.Succeeded + moving.counts.Unchanged}/${moving.size}`;
+  });
+  const failed = stages.reduce((sum, { moving }) => sum + (moving?.counts.Failed ?? 0), 0);
+  const time = formatTime(now.toISOString(), now);
+  return `${time} ${overview.metadata.name} ${state ?? "Pending"}: ${words.join(", ")}, ${slots.used} changing, ${failed} failed`;
+}
+
+export function membersOf({ status }: RolloutOverview): number {
+  return status.stages.reduce((sum, { members }) => sum + members, 0);
+}
+
+/** What a stage shows: the leg that goes through it, else the one that passed it last. */
+export function shownLeg({ moving, passed }: OverviewStage): OverviewLeg | undefined {
+  return moving ?? passed;
+}
+
+export function isStanding({ moving }: OverviewStage): boolean {
+  return stalledPhases.some((phase) => phase === moving?.phase);
+}
+
+function headText({ metadata, spec, status }: RolloutOverview): string {
+  const { newest, contents, stages, slots, arrivals, wanted, state } = status;
+  const [first] = contents;
+  const underWay = new Set(stages.flatMap(({ on, moving }) => moving?.content ?? on ?? [])).size;
+  const phase = first === undefined ? "" : ` (${first.phase})`;
+  const several = underWay > 1 ? `   ${underWay} contents under way` : "";
+  const next = wanted === undefined ? "" : `   wanted: ${revisionText(wanted)}`;
+  const line = `${metadata.name}   ${state ?? "Pending"}   newest ${newest} ${revisionText(first?.revision)}${phase}${several}${next}`;
+  const { maxConcurrent, maxFailures, maxUnreachable } = spec.strategy;
+  const came = (["waiting", "changing", "failed"] as const)
+    .filter((word) => arrivals[word] > 0)
+    .map((word) => `${arrivals[word].toLocaleString("en")} ${word}`);
+  const parts = [
+    `${slots.used} of ${slots.bound} changing (maxConcurrent ${maxConcurrent})`,
+    `failures ${maxFailures}, unreachable ${maxUnreachable} in a stage`,
+    ...(came.length === 0 ? [] : [`arrivals: ${came.join(", ")}`]),
+  ];
+  return `${line}\n${parts.join(" · ")}\n`;
+}
+
+function stagesText({ overview, now }: OverviewView): string {
+  const { stages } = overview.status;
+  const size = membersOf(overview) > manyClusters ? "many" : "few";
+  const rows = stages.map((stage, index) => {
+    const leg = shownLeg(stage);
+    return [
+      `${index + 1} ${stage.name}`,
+      stage.members.toLocaleString("en"),
+      String(stage.on ?? "-"),
+      String(stage.moving?.content ?? "-"),
+      leg === undefined ? "-" : doneText(leg, size),
+      budgetText(leg, "Failed"),
+      budgetText(leg, "Unreachable"),
+      String(stage.changing),
+      stateText(stage, now),
+    ];
+  });
+  const columns = ["STAGE", "CLUSTERS", "ON", "MOVING", "DONE", "FAILED", "UNREACH", "CHANGING", "STATE"];
+  return formatTable({ columns, rows }, { headers: "show", indent: "  " });
+}
+
+/** `2/5`: so many of those that are allowed; of what has passed, how many there were. */
+function budgetText(leg: OverviewLeg | undefined, state: "Failed" | "Unreachable"): string {
+  if (leg === undefined) return "-";
+  const { counts, preexistingFailures, allows, phase } = leg;
+  if (state === "Unreachable")
+    return phase === "Passed" ? String(counts.Unreachable) : `${counts.Unreachable}/${allows.unreachable}`;
+  const failed = counts.Failed - preexistingFailures;
+  const before = preexistingFailures === 0 ? "" : ` (+${preexistingFailures} before)`;
+  return phase === "Passed" ? String(counts.Failed) : `${failed}/${allows.failures}${before}`;
+}
+
+function stateText(stage: OverviewStage, now: Date): string {
+  const { moving, passed, members, on } = stage;
+  if (moving !== undefined) {
+    const word = moving.phase === "Passed" || moving.phase === "Superseded" ? "" : phaseWords[moving.phase];
+    return `${word} for ${formatAge(moving.since, now)}`;
+  }
+  if (members === 0) return "empty";
+  if (on === undefined) return "waiting";
+  return passed?.endedAt === undefined ? "passed" : `passed ${formatTime(passed.endedAt, now)}`;
+}
+
+/** Told when there are several: of each its revision, and where it is. */
+function contentsText({ overview, now }: OverviewView): string {
+  const { contents, stages } = overview.status;
+  if (contents.length < 2) return "";
+  const rows = contents.map(({ number, revision, at, phase }) => {
+    const on = stages.filter((stage) => stage.on === number).map(({ name }) => name);
+    const through = stages.filter(({ moving }) => moving?.content === number).map(({ name }) => name);
+    const where = [
+      ...(through.length === 0 ? [] : [`goes through ${through.join(", ")}`]),
+      ...(on.length === 0 ? [] : [`on ${on.join(", ")}`]),
+    ];
+    return [String(number), revisionText(revision), formatAge(at, now), phase, where.join("; ")];
+  });
+  const columns = ["CONTENT", "REVISION", "AGE", "PHASE", "WHERE"];
+  return formatTable({ columns, rows }, { headers: "show", indent: "  " });
+}
+
+/** One line for each: what stands in the way, since when, and the verb that clears it. */
+function waitsText({ overview, now }: OverviewView): string {
+  const { waits } = overview.status;
+  if (waits.length === 0) return "";
+  const rows = waits.map((wait) => [
+    wait.stage ?? "-",
+    wait.on,
+    formatAge(wait.since, now),
+    wait.clear.map(clearWord).join(", ") || "-",
+    waitText(wait, now),
+  ]);
+  return formatTable(
+    { columns: ["STAGE", "WAITS FOR", "SINCE", "CLEARED BY", ""], rows },
+    { headers: "show", indent: "  " },
+  );
+}
+
+/** Of a principal the last parts, as everywhere. */
+const principalHead = /\barn:\S+?:(?:assumed-role|role|user)\//g;
+
+function waitText({ message, until }: Wait, now: Date): string {
+  const text = message.replaceAll(principalHead, "");
+  return until === undefined ? text : `${text}, until ${formatTime(until, now)}`;
+}
+
+function clearWord(clearing: Clearing): string {
+  if (clearing.verb === "pace") return clearing.field;
+  if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
+  if (clearing.verb === "restart") return "rollout restart";
+  return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
+}
+
+/** Whole commands for the worst of what is waited for, after the one that shows why. */
+function nextText({ overview, targets }: OverviewView, many: boolean): string {
+  const { subject } = overview.spec;
+  const { waits, stages } = overview.status;
+  const worst = worstFirst(targets).find((target) => many || !isQuiet(target));
+  const look = stages.some(isStanding) && worst !== undefined ? [describeCommand(subject, worst)] : [];
+  const clearing = waits.find(({ clear, on }) => clear.length > 0 && on !== "slots")?.clear ?? [];
+  const lines = [...look, ...clearing.map((one) => clearCommand(one, subject))];
+  return lines.map((line, index) => `  ${index === 0 ? "next:" : "     "} ${line}\n`).join("");
+}
+
+function clearCommand(clearing: Clearing, subject: Subject): string {
+  const { kind, namespace, name } = subject;
+  const object = `${kind.toLowerCase()}/${name} -n ${namespace}`;
+  switch (clearing.verb) {
+    case "thaw":
+      return `starling thaw ${clearing.freeze}`;
+    case "pace":
+      return `raise spec.rollout.${clearing.field} of ${object}, and apply it`;
+    case "restart":
+      return `starling rollout restart ${rolloutArgument(subject)} --reason …`;
+    case "orphan":
+      return `starling delete ${object} --cascade=orphan`;
+    case "resume":
+    case "reconcile":
+      return `starling ${clearing.verb} ${object}`;
+  }
+}

@@ -1,0 +1,115 @@
+/** Clusters of a rollout: worst first, one line each, or reasons when they are many. */
+import { formatAge } from "#cli/format/age.ts";
+import { revisionText } from "#cli/format/revision-text.ts";
+import { stateRank } from "#cli/format/state-words.ts";
+import { formatTable, shorten } from "#cli/format/table.ts";
+import { isDone, type TargetItem } from "#shared/fleet/api/objects.ts";
+import type { Subject } from "#shared/fleet/rows/keys.ts";
+
+/** From so many clusters on, counts and reasons stand for lines. */
+export const manyClusters = 40;
+const reasonWidth = 80;
+const groupsShown = 8;
+const worstShown = 3;
+const namesPerLine = 8;
+
+export interface TargetLines {
+  /** All targets of few clusters; those that are in trouble of many. */
+  readonly targets: readonly TargetItem[];
+  /** One line for each of `targets`, whatever their number. */
+  readonly lines: "all" | "some";
+  readonly now: Date;
+}
+
+/** By state, then stage by stage as they come, in their order. */
+export function worstFirst(targets: readonly TargetItem[]): readonly TargetItem[] {
+  const stages = [...new Set(targets.map(({ stage }) => stage))];
+  const place = ({ stage }: TargetItem) => stages.indexOf(stage);
+  return targets.toSorted(
+    (a, b) => stateRank(a.state) - stateRank(b.state) || place(a) - place(b) || a.order - b.order,
+  );
+}
+
+/** A line for every cluster of which there is something to say; the others by name, together. */
+export function targetsText({ targets, lines, now }: TargetLines): string {
+  const sorted = worstFirst(targets);
+  const collapse = lines === "some";
+  const rows = sorted
+    .filter((target) => !(collapse && isQuiet(target)))
+    .map((target) => [
+      target.cluster,
+      target.stage,
+      target.state,
+      formatAge(target.endedAt ?? target.assignedAt, now),
+      revisionText(target.revision),
+      `${shorten(target.reason, reasonWidth)}${target.preexisting === true ? " (not ready before)" : ""}`,
+    ]);
+  let text = "";
+  if (rows.length > 0) {
+    const columns = ["CLUSTER", "STAGE", "STATE", "FOR", "REVISION", "REASON"];
+    text += formatTable({ columns, rows }, { headers: "show", indent: "  " });
+  }
+  if (!collapse) return text;
+  const quiet = Map.groupBy(sorted.filter(isQuiet), (target) => `${target.state}, ${target.stage}`);
+  for (const [state, group] of quiet) {
+    const names = group.slice(0, namesPerLine).map((target) => target.cluster);
+    const rest = group.length > namesPerLine ? ` +${group.length - namesPerLine}` : "";
+    text += `  ${state} (${group.length}): ${names.join(" ")}${rest}\n`;
+  }
+  return text;
+}
+
+/** Targets about which there is nothing to say one by one. */
+export function isQuiet(target: TargetItem): boolean {
+  return (
+    isDone(target.state) || ((target.state === "Waiting" || target.state === "Superseded") && target.reason === "")
+  );
+}
+
+/** @param of - clusters that there are, and the command that shows those that are in trouble. */
+export function reasonsText(
+  targets: readonly TargetItem[],
+  of: { readonly size: number; readonly command: string },
+): string {
+  if (targets.length === 0) return "";
+  const groups = [...Map.groupBy(targets, causeOf).values()].sort((a, b) => b.length - a.length);
+  const rows = groups.slice(0, groupsShown).map((group) => {
+    const { word, detail } = whyNot(group[0] as TargetItem);
+    return [word, shorten(detail, reasonWidth), group.length.toLocaleString("en")];
+  });
+  let others = 0;
+  for (const group of groups.slice(groupsShown)) others += group.length;
+  if (others > 0) rows.push(["other", "(--state failed --all)", others.toLocaleString("en")]);
+  const title = `WHY NOT (${targets.length.toLocaleString("en")} of ${of.size.toLocaleString("en")})`;
+  const table = formatTable({ columns: [title, "", "CLUSTERS"], rows }, { headers: "show", indent: "  " });
+  const worst = worstFirst(targets);
+  const names = worst.slice(0, worstShown).map((target) => target.cluster);
+  const more = worst.length > worstShown ? ` … +${worst.length - worstShown}` : "";
+  return `${table}  worst: ${names.join(" ")}${more}     ${of.command}\n`;
+}
+
+/** One cause: the same words, whatever the numbers, the cluster and the Pod in them. */
+function causeOf(target: TargetItem): string {
+  const text = target.reason.replaceAll(/-[a-z0-9]{6,10}-[a-z0-9]{5}\b/g, "-POD").replaceAll(target.cluster, "CLUSTER");
+  return `${target.state}|${text.replaceAll(/\d+/g, "#")}`;
+}
+
+/** The reason's first word, and the rest of what is known. */
+function whyNot(target: TargetItem): { readonly word: string; readonly detail: string } {
+  const text = target.reason;
+  const [, word = target.state, detail = text] = /^([A-Z][A-Za-z]*)(?:: |$)(.*)$/s.exec(text) ?? [];
+  return { word, detail };
+}
+
+/** The command that shows the reason: nothing is on a cluster to which nothing was assigned. */
+export function describeCommand(subject: Subject, { sync, cluster }: TargetItem): string {
+  const where = `-n ${subject.namespace}`;
+  if (subject.kind === "Sync") return `starling describe sync/${subject.name} ${where}`;
+  if (sync === undefined) return `starling describe syncgroup/${subject.name} ${where}`;
+  return `starling describe sync/${sync} --cluster ${cluster} ${where}`;
+}
+
+/** As verbs about rollouts take it: `shop -n payments`. */
+export function rolloutArgument({ kind, namespace, name }: Subject): string {
+  return `${kind === "Sync" ? "sync/" : ""}${name} -n ${namespace}`;
+}

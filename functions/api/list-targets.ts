@@ -1,0 +1,300 @@
+import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
+import { isBlobLost, StarlingError } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import type { TargetItem } from "#shared/fleet/api/objects.ts";
+import { type ContentOnItsWay, type FoundTarget, newestLegs, targetItem } from "#shared/fleet/api/rollout-object.ts";
+import { judge } from "#shared/fleet/rollout/judge.ts";
+import { isSameLeg } from "#shared/fleet/rollout/legs.ts";
+import { slotState } from "#shared/fleet/rollout/slot-state.ts";
+import { keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
+import {
+  type LegRow,
+  type SlotRow,
+  type TargetRow,
+  type TargetState,
+  targetStates,
+} from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { BlobStore, Table } from "#shared/ports.ts";
+
+/** Reads for one answer when a state is asked for that few have. */
+const readsPerAnswer = 10;
+const targetsPerRead = 500;
+
+/** States in which a target has a row of its own, and those in which its cluster has a slot. */
+const endStates: readonly TargetState[] = ["Succeeded", "Unchanged", "Failed", "Unreachable", "Superseded", "Skipped"];
+const slotStates: readonly TargetState[] = ["Assigned", "Applying", "Verifying"];
+
+export interface TargetPorts {
+  readonly table: Table;
+  readonly blobs: Pick<BlobStore, "get">;
+}
+
+export interface TargetFilter {
+  readonly way: ContentOnItsWay;
+  /** Name of a stage. */
+  readonly stage?: string;
+  readonly states?: readonly TargetState[];
+  readonly page: PageRequest;
+}
+
+/** What a leg was found to have. */
+type Found = FoundTarget | NewerTarget;
+
+interface NewerTarget {
+  readonly newer: NewerRow;
+  readonly cluster: string;
+  readonly order: number;
+  readonly stage: string;
+}
+
+/** Where a list goes on within a leg: at an order, or behind a row. */
+interface Place {
+  readonly at?: number;
+  readonly after?: string;
+}
+
+interface LegPart {
+  readonly found: readonly Found[];
+  /** Absent: the leg is through. */
+  readonly next?: Place;
+}
+
+/**
+ * Targets of a content, stage by stage and within one as they were sealed, with what the worker said of those that are
+ * not done. Of states that only targets with a row have, they come by cluster: what waits is not read then.
+ */
+export async function listTargets(ports: TargetPorts, filter: TargetFilter): Promise<ListPage<TargetItem>> {
+  const { way, page, states } = filter;
+  const legs = legsOf(filter);
+  const cursor = page.after === undefined ? {} : placeOf(page.after);
+  const first = legs.findIndex(({ stage }) => stage === cursor.stage);
+  let index = Math.max(0, first);
+  let place: Place = first === -1 ? {} : cursor;
+  const found: Found[] = [];
+  for (let reads = 0; reads < readsPerAnswer && found.length < page.limit; reads++) {
+    for (; legs[index] !== undefined && !hasAny(legs[index], states); index++) place = {};
+    const leg = legs[index];
+    if (leg === undefined) break;
+    const most = Math.min(targetsPerRead, page.limit - found.length);
+    const part = await readLeg(ports, { leg, way, states, place, most });
+    found.push(...part.found);
+    if (part.next === undefined) index++;
+    place = part.next ?? {};
+  }
+  const syncs = await syncsOfTargets(ports.table, way, found);
+  const items = found
+    .map((target) => itemOf(target, syncs.get(target.cluster) ?? [], states))
+    .filter((item) => item !== undefined);
+  const leg = legs[index];
+  if (leg === undefined) return { items };
+  const { at, after } = place;
+  return { items, next: encodeCursor({ stage: leg.stage, ...defined({ at: at?.toString(), after }) }) };
+}
+
+function legsOf({ way, stage }: TargetFilter): readonly LegRow[] {
+  const legs = newestLegs(way.legs, way.stages);
+  if (stage === undefined) return legs;
+  const names = new Set([...legs.map((leg) => leg.stage), ...way.stages.map(({ name }) => name)]);
+  if (names.has(stage)) return legs.filter((leg) => leg.stage === stage);
+  throw refusal("BadRequest", `stage is "${excerpt(stage)}"; this rollout has ${[...names].join(", ")}`);
+}
+
+/** @throws StarlingError `BadRequest` when it is not one that a list of targets gave. */
+function placeOf(token: string): Place & { readonly stage?: string } {
+  const { stage, at, after } = decodeCursor(token);
+  const order = at === undefined ? undefined : Number(at);
+  if (order !== undefined && !Number.isSafeInteger(order))
+    throw refusal("BadRequest", "continue is not a token of this list");
+  return defined({ stage, at: order, after });
+}
+
+/** False where the counts say that there is none: then nothing of the leg is read. */
+function hasAny(leg: LegRow | undefined, states: readonly TargetState[] | undefined): boolean {
+  // What a worker says meanwhile is counted as assigned.
+  return (
+    states === undefined ||
+    states.some((state) => (leg?.counts[slotStates.includes(state) ? "Assigned" : state] ?? 0) > 0)
+  );
+}
+
+interface Reading {
+  readonly leg: LegRow;
+  readonly way: ContentOnItsWay;
+  readonly states: readonly TargetState[] | undefined;
+  readonly place: Place;
+  readonly most: number;
+}
+
+async function readLeg(ports: TargetPorts, reading: Reading): Promise<LegPart> {
+  const { leg, states } = reading;
+  if (
+    states?.every((state) => endStates.includes(state)) === true &&
+    (leg.phase !== "Superseded" || !states.includes("Superseded"))
+  )
+    return readEnds(ports, reading);
+  if (states?.every((state) => slotStates.includes(state)) === true) return readSlots(ports, reading);
+  return readOrders(ports, reading);
+}
+
+async function readEnds({ table }: TargetPorts, { leg, way, states = [], place, most }: Reading): Promise<LegPart> {
+  const range = { ...ranges.targets(way.content.subject, leg), limit: most, newer: "kept" } as const;
+  const { items, next } = await table.query({ ...range, ...defined({ after: place.after }) });
+  const found = items.filter((row) => !isNewer(row)).filter(({ state }) => states.includes(state));
+  return { found: found.map((row) => ended(row, leg)), ...(next === undefined ? {} : { next: { after: next } }) };
+}
+
+/** There are never more of them than clusters that may be changing at once. */
+async function readSlots({ table }: TargetPorts, { leg, way, place, most }: Reading): Promise<LegPart> {
+  const range = ranges.slots(way.content.subject);
+  const slots = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
+  const own = slots
+    .filter((slot) => !isNewer(slot))
+    .filter((slot) => isSameLeg(slot.leg, leg) && slot.parking === undefined);
+  const ordered = own.map((slot) => changing(slot, leg)).sort((a, b) => a.order - b.order);
+  const rest = ordered.filter(({ order }) => order >= (place.at ?? 0));
+  const next = rest[most];
+  return { found: rest.slice(0, most), ...(next === undefined ? {} : { next: { at: next.order } }) };
+}
+
+async function readOrders(ports: TargetPorts, { leg, way, states, place, most }: Reading): Promise<LegPart> {
+  const orders: number[] = [];
+  let at = place.at ?? 0;
+  const waits = waitingIn(leg);
+  for (; at < leg.size && orders.length < most; at++) {
+    const state = waits(at);
+    if (states === undefined || state === undefined || states.includes(state)) orders.push(at);
+  }
+  const sealed = await readSealed(leg, orders, ports).catch((error: unknown) => {
+    if (!isBlobLost(error)) throw error;
+    const message = `the list of targets in stage ${leg.stage} is lost; it is made anew with the next look`;
+    throw new StarlingError(message, { code: "TargetsLost", retry: "transient" });
+  });
+  const { subject } = way.content;
+  const clusters = orders.flatMap((order) => {
+    const cluster = sealed.get(order)?.cluster;
+    return cluster === undefined ? [] : [{ order, cluster, state: waits(order) }];
+  });
+  const looked = clusters.filter(({ order, state }) => state === undefined || leg.aside.includes(order));
+  const rows = await ports.table.getMany(
+    looked.flatMap(({ cluster }) => [keys.target(subject, leg, cluster), keys.slot(subject, cluster)]),
+    { newer: "kept" },
+  );
+  const targets = new Map(rows.flatMap((row) => named(keys.target.parse(row), row)));
+  const slots = new Map(rows.flatMap((row) => named(keys.slot.parse(row), row)));
+  const found = clusters.map(({ cluster, order, state }): Found => {
+    const [target, slot] = [targets.get(cluster), slots.get(cluster)];
+    const newer = [target, slot].find((row) => row !== undefined && isNewer(row));
+    const about = { cluster, order, stage: leg.stage };
+    if (newer !== undefined && isNewer(newer)) return { newer, ...about };
+    if (state === undefined && target?.type === "Target") return ended(target, leg);
+    const own = slot?.type === "Slot" ? slot : undefined;
+    if (state === undefined && own !== undefined && isSameLeg(own.leg, leg) && leg.endedAt === undefined)
+      return changing(own, leg);
+    const open = leg.phase === "Superseded" ? "Superseded" : (state ?? "Waiting");
+    return { ...about, state: open, reason: waitingReason(leg, { order, slot: own }), attempts: {} };
+  });
+  const kept = found.filter((target) => states === undefined || ("state" in target && isAsked(target, states)));
+  return { found: kept, ...(at < leg.size ? { next: { at } } : {}) };
+}
+
+/** What is known of a target by its order alone; undefined: it was looked at, and has a row or a slot. */
+function waitingIn(leg: LegRow): (order: number) => "Waiting" | "Rendering" | undefined {
+  const [rendering, waiting] = [new Set(leg.rendering), new Set([...leg.aside, ...leg.returned])];
+  return (order) => {
+    if (leg.phase === "Superseded") return undefined;
+    if (rendering.has(order)) return "Rendering";
+    return order >= leg.next || waiting.has(order) ? "Waiting" : undefined;
+  };
+}
+
+function waitingReason(
+  leg: LegRow,
+  { order, slot }: { readonly order: number; readonly slot: SlotRow | undefined },
+): string {
+  if (leg.phase === "Superseded") return leg.message;
+  if (leg.rendering.includes(order)) return "waiting for its rendering";
+  if (!leg.aside.includes(order)) return "";
+  if (slot === undefined) return "waits until a freeze ends";
+  return slot.parking === undefined
+    ? `settles what content ${slot.content} began`
+    : "waits until its worker is through";
+}
+
+function named<R>(parts: { readonly cluster: string } | undefined, row: R): readonly (readonly [string, R])[] {
+  return parts === undefined ? [] : [[parts.cluster, row]];
+}
+
+/** The word of its worker is found later. */
+function isAsked({ state }: FoundTarget, states: readonly TargetState[]): boolean {
+  return states.includes(state) || (state === "Assigned" && states.some((one) => slotStates.includes(one)));
+}
+
+function ended(row: TargetRow, { stage }: LegRow): FoundTarget {
+  const { cluster, order, state, reason, attempts, assignedAt, endedAt, preexisting } = row;
+  return { cluster, order, stage, state, reason, attempts, endedAt, ...defined({ assignedAt, preexisting }) };
+}
+
+function changing({ cluster, order = 0, attempts, since, preexisting }: SlotRow, { stage }: LegRow): FoundTarget {
+  return {
+    cluster,
+    order,
+    stage,
+    state: "Assigned",
+    reason: "",
+    attempts,
+    assignedAt: since,
+    ...defined({ preexisting }),
+  };
+}
+
+/** @returns undefined when its worker says another state than was asked for. */
+function itemOf(
+  target: Found,
+  syncs: readonly SyncRow[],
+  states: readonly TargetState[] | undefined,
+): TargetItem | undefined {
+  if ("newer" in target) {
+    const { cluster, order, stage, newer } = target;
+    return { cluster, order, stage, state: "Unreadable", reason: `NewerRow: ${newerRowText(newer)}` };
+  }
+  if (target.state !== "Assigned") return targetItem(target, syncs);
+  const state = slotState(target, syncs);
+  if (states !== undefined && !states.includes(state)) return undefined;
+  // Whether it was in time is the planner's to say.
+  const { reason } = judge(target, syncs, { now: new Date(0), progressSeconds: 0, pausedAt: target.assignedAt ?? "" });
+  return targetItem({ ...target, state, reason }, syncs);
+}
+
+/** @throws StarlingError `BadRequest` naming the state that is none. */
+export function targetStatesOf(text: string): readonly TargetState[] {
+  return text.split(",").map((word) => {
+    const state = targetStates.find((candidate) => candidate.toLowerCase() === word.trim().toLowerCase());
+    if (state === undefined)
+      throw refusal("BadRequest", `state is "${excerpt(word)}"; expected ${targetStates.join(", ")}`);
+    return state;
+  });
+}
+
+/** Of those that something was assigned to. */
+async function syncsOfTargets(
+  table: Table,
+  { content: { subject, plan } }: ContentOnItsWay,
+  found: readonly Found[],
+): Promise<ReadonlyMap<string, readonly SyncRow[]>> {
+  const templates = plan.templates.map(({ name }) => syncName(subject, name));
+  const touched = found
+    .filter((target) => "state" in target)
+    .filter(({ state }) => state !== "Waiting" && state !== "Rendering");
+  const wanted = touched.flatMap(({ cluster, attempts }) =>
+    [...new Set([...templates, ...Object.keys(attempts)])].map((name) => keys.sync(cluster, subject.namespace, name)),
+  );
+  const rows = await table.getMany(wanted, { newer: "kept" });
+  const syncs = rows.filter((row) => row.type === "SyncOnCluster");
+  return Map.groupBy(syncs, ({ cluster }) => cluster);
+}

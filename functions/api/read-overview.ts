@@ -1,0 +1,96 @@
+import { firstRows } from "#functions/api/page-request.ts";
+import { noRollout } from "#functions/api/read-rollouts.ts";
+import { refusal } from "#functions/api/refusal.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { desiredPlan, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
+import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
+import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ArrivalRow, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** Of so many slots, the oldest, is read what their workers say. */
+const slotsLookedAt = 25;
+const arrivalsNamed = 5;
+
+interface OverviewPorts {
+  readonly table: Table;
+  readonly clock: Clock;
+}
+
+/** @throws StarlingError `NotFound`, `NewerRow` */
+export async function overviewOf({ table, clock }: OverviewPorts, subject: Subject): Promise<RolloutOverview> {
+  const { namespace, kind, name } = subject;
+  const [row, unit] = await Promise.all([table.get(keys.object(namespace, kind, name)), table.get(keys.unit(subject))]);
+  if (row === undefined) throw refusal("NotFound", `${kind} ${namespace}/${name} does not exist`);
+  if (unit === undefined || unit.last === 0 || unit.uid !== row.uid) throw noRollout(subject);
+  const named = unit.stages.flatMap(({ moving, passed }) => [moving, passed].filter((leg) => leg !== undefined));
+  const sources = new Set(relationOf(row).templates.map(({ source }) => source));
+  const [rows, slots, failedArrivals] = await Promise.all([
+    table.getMany([
+      keys.brake,
+      ...named.map((leg) => keys.leg(subject, leg)),
+      ...[...sources].map((source) => keys.object(namespace, "Source", source)),
+    ]),
+    slotsOf(table, unit),
+    failedOf(table, unit),
+  ]);
+  const looked = slots.slice(0, slotsLookedAt);
+  const seen = await table.getMany(
+    looked.flatMap(({ cluster, attempts }) => [
+      keys.lease(cluster),
+      ...Object.keys(attempts).map((sync) => keys.sync(cluster, namespace, sync)),
+    ]),
+    { newer: "kept" },
+  );
+  const leases = seen.filter((one) => one.type === "Lease");
+  const syncs = seen.filter((one) => one.type === "SyncOnCluster");
+  return rolloutOverview({
+    now: clock.now(),
+    row,
+    unit,
+    legs: new Map(rows.filter((one) => one.type === "Leg").map((leg) => [legKey(leg), leg])),
+    wanted: wantedNow(
+      row,
+      unit,
+      rows.filter((one) => one.type === "Source"),
+    ),
+    brake: brakeAmong(rows),
+    slots,
+    syncs: Map.groupBy(syncs, ({ cluster }) => cluster),
+    leases: new Map(leases.map((lease) => [keys.lease.read(lease).cluster, lease])),
+    failedArrivals,
+  });
+}
+
+/** The oldest first; none is read where none is counted. */
+async function slotsOf(table: Table, { subject, stages, arrivals }: UnitRow): Promise<readonly SlotRow[]> {
+  if (stages.every(({ changing }) => changing === 0) && arrivals.changing === 0) return [];
+  const range = ranges.slots(subject);
+  const slots = await Array.fromAsync(allItems((start) => table.query({ ...range, ...start })));
+  return slots.sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0));
+}
+
+async function failedOf(table: Table, { subject, arrivals }: UnitRow): Promise<readonly ArrivalRow[]> {
+  if (arrivals.failed === 0) return [];
+  return firstRows(table, { ...ranges.arrivals(subject, "failed"), limit: arrivalsNamed });
+}
+
+/** The revision that no stage has taken yet, by its words. */
+function wantedNow(
+  row: SubjectRow,
+  { ledger, inputsVersion }: UnitRow,
+  sources: readonly SourceRow[],
+): string | undefined {
+  const desired = desiredPlan(row, new Map(sources.map((source) => [source.name, source])));
+  if (!desired.ok) return undefined;
+  const { plan } = desired;
+  const identity = identityOf(plan, { inputsVersion, recovered: row.operations.recovered?.number });
+  if (identity === ledger[0]?.identity) return undefined;
+  const [revision, ...others] = new Set(plan.templates.map((template) => template.revision));
+  if (revision === undefined) return "the deletion";
+  return others.length === 0 ? revision : `${others.length + 1} revisions`;
+}

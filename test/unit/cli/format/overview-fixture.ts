@@ -1,0 +1,147 @@
+import type { TargetItem } from "#shared/fleet/api/objects.ts";
+import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
+import { legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
+import type { WaitFacts } from "#shared/fleet/rollout/wait.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { LegRow, TargetState, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { legRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
+
+export const now = new Date("2026-11-20T08:07:00Z");
+
+const revisions: Readonly<Record<number, string>> = {
+  117: "main@sha1:77d01c3ffffffffffffffffffffffffffffffffff",
+  118: "main@sha1:4be8a90ffffffffffffffffffffffffffffffffff",
+  119: "main@sha1:9f2c1abffffffffffffffffffffffffffffffffff",
+};
+const times: Readonly<Record<number, string>> = {
+  117: "2026-11-19T17:00:00.000Z",
+  118: "2026-11-20T07:40:00.000Z",
+  119: "2026-11-20T08:03:00.000Z",
+};
+
+export function groupRow(change: Partial<SyncGroupRow> = {}): SyncGroupRow {
+  return {
+    ...keys.object("payments", "SyncGroup", "shop"),
+    type: "SyncGroup",
+    schema: 1,
+    version: 7,
+    uid: "uid-of-the-subject",
+    namespace: "payments",
+    name: "shop",
+    labels: {},
+    annotations: {},
+    generation: 1,
+    createdAt: "2026-11-01T08:00:00.000Z",
+    spec: syncGroupSpec.parse({
+      clusters: { all: true },
+      templates: [{ name: "web", source: "app" }],
+      rollout: {
+        maxConcurrent: 2,
+        maxUnreachable: "10%",
+        stages: [
+          { name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } },
+          { name: "early", clusters: { selector: { matchLabels: { ring: "early" } } } },
+          { name: "rest" },
+        ],
+      },
+    }),
+    operations: {},
+    status: { state: "Rolling", conditions: [] },
+    ...change,
+  };
+}
+
+/** A leg of so many targets in these states. */
+export function leg(
+  content: number,
+  stage: string,
+  {
+    counts = {},
+    ...change
+  }: Partial<Omit<LegRow, "counts">> & { readonly counts?: Partial<Record<TargetState, number>> },
+): LegRow {
+  const all = { ...noTargets, ...counts };
+  const size = Object.values(all).reduce((sum, count) => sum + count, 0);
+  return { ...legRow({ content, stage }, []), phase: "Moving", counts: all, size, ...change };
+}
+
+interface Given {
+  readonly legs: readonly LegRow[];
+  readonly stages: readonly UnitStage[];
+  readonly row?: SyncGroupRow;
+  readonly unit?: Partial<UnitRow>;
+  readonly facts?: Partial<WaitFacts>;
+}
+
+export function factsOf({ legs, stages, row = groupRow(), unit = {}, facts = {} }: Given): WaitFacts {
+  const made = unitRow(stages, unit);
+  const ledger = made.ledger.map((entry) => ({
+    ...entry,
+    revision: revisions[entry.number] ?? entry.revision,
+    at: times[entry.number] ?? entry.at,
+  }));
+  return {
+    now,
+    row,
+    unit: { ...made, ledger },
+    legs: new Map(legs.map((one) => [legKey(one), one])),
+    brake: { ok: true, brake: { freezes: [], lifted: [] } },
+    slots: [],
+    syncs: new Map(),
+    leases: new Map(),
+    failedArrivals: [],
+    ...facts,
+  };
+}
+
+export function overview(given: Given): RolloutOverview {
+  return rolloutOverview(factsOf(given));
+}
+
+export function stage(name: string, change: Partial<UnitStage>): UnitStage {
+  return { name, members: 0, changing: 0, failedArrivals: 0, ...change };
+}
+
+export function target(cluster: string, state: TargetState, change: Partial<TargetItem> = {}): TargetItem {
+  return { cluster, order: Number(/\d+/.exec(cluster)?.[0] ?? 0), stage: "rest", state, reason: "", ...change };
+}
+
+/** Canary is on 119, 118 goes through early, and the rest is on 117. */
+export function threeContents(
+  sizes: Readonly<Record<"canary" | "early" | "rest", number>>,
+  early: Partial<Record<TargetState, number>>,
+) {
+  const passed = { phase: "Passed", reason: "Passed", message: "" } as const;
+  const onCanary = leg(119, "canary", {
+    ...passed,
+    counts: { Succeeded: sizes.canary },
+    endedAt: "2026-11-20T08:05:30.000Z",
+  });
+  const through = leg(118, "early", { counts: early, startedAt: "2026-11-20T07:58:00.000Z" });
+  const before = leg(117, "early", {
+    ...passed,
+    counts: { Succeeded: sizes.early },
+    endedAt: "2026-11-19T17:20:00.000Z",
+  });
+  const onRest = leg(117, "rest", {
+    ...passed,
+    counts: { Succeeded: sizes.rest },
+    endedAt: "2026-11-19T18:00:00.000Z",
+  });
+  return {
+    legs: [onCanary, through, before, onRest],
+    stages: [
+      stage("canary", { members: sizes.canary, on: 119, passed: refOf(onCanary) }),
+      stage("early", {
+        members: sizes.early,
+        on: 117,
+        passed: refOf(before),
+        moving: refOf(through),
+        changing: early.Assigned ?? 0,
+      }),
+      stage("rest", { members: sizes.rest, on: 117, passed: refOf(onRest) }),
+    ],
+  };
+}

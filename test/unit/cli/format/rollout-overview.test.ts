@@ -1,0 +1,228 @@
+import { describe, expect, test } from "vitest";
+import { formatOverview, formatOverviewProgress } from "#cli/format/rollout-overview.ts";
+import { refOf } from "#shared/fleet/rollout/legs.ts";
+import { groupRow, leg, now, overview, stage, target, threeContents } from "#test/unit/cli/format/overview-fixture.ts";
+import { slotRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+describe("a group with three contents under way", () => {
+  test("is understood at a glance, at ten clusters", () => {
+    const given = threeContents({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
+    const early = given.legs[1];
+    if (early === undefined) throw new Error("it goes through early");
+    const slots = [slotRow(early, { order: 1, cluster: "c3" }), slotRow(early, { order: 2, cluster: "c4" })];
+    const syncs = new Map([["c3", [syncRow("c3", "shop.web", { phase: "Verifying" })]]]);
+    const facts = { slots, syncs };
+    const text = formatOverview({
+      overview: overview({ ...given, facts, unit: { arrivals: { waiting: 1, changing: 0, failed: 0 } } }),
+      targets: [
+        target("c1", "Succeeded", { stage: "canary" }),
+        target("c2", "Succeeded", { stage: "early" }),
+        target("c3", "Verifying", {
+          stage: "early",
+          reason: "Deployment shop/web 1/3",
+          assignedAt: "2026-11-20T08:05:20.000Z",
+        }),
+        target("c4", "Applying", { stage: "early", assignedAt: "2026-11-20T08:06:50.000Z" }),
+        target("c5", "Waiting", { stage: "early" }),
+        ...["c6", "c7", "c8", "c9", "c10"].map((name) => target(name, "Succeeded")),
+      ],
+      lines: "some",
+      now,
+    });
+    expect(text).toBe(`shop   Rolling   newest 119 main@sha1:9f2c1ab (Waiting)   3 contents under way
+2 of 2 changing (maxConcurrent 2) · failures 0, unreachable 10% in a stage · arrivals: 1 waiting
+
+  STAGE     CLUSTERS  ON   MOVING  DONE  FAILED  UNREACH  CHANGING  STATE
+  1 canary  1         119  -       1     0       0        0         passed 08:05:30Z
+  2 early   4         117  118     1     0/0     0/1      2         rolling for 9m
+  3 rest    5         117  -       5     0       0        0         passed 2026-11-19 18:00:00Z
+
+  CONTENT  REVISION           AGE  PHASE     WHERE
+  119      main@sha1:9f2c1ab  4m   Waiting   on canary
+  118      main@sha1:4be8a90  27m  Rolling   goes through early
+  117      main@sha1:77d01c3  15h  Complete  on early, rest
+
+  STAGE  WAITS FOR  SINCE  CLEARED BY
+  early  slots      17m    maxConcurrent  1 wait: 2 of 2 changing, oldest c3 Verifying
+  -      slots      17m    maxConcurrent  1 that came wait: 2 of 2 changing, oldest c3 Verifying
+  early  stage      9m     -              119 waits until 118 has passed early
+  rest   stage      9m     -              waits for early: 118 goes on there, 1 of 4 done
+
+  CLUSTER  STAGE  STATE      FOR   REVISION  REASON
+  c4       early  Applying   10s   -
+  c3       early  Verifying  100s  -         Deployment shop/web 1/3
+  Waiting, early (1): c5
+  Succeeded, canary (1): c1
+  Succeeded, early (1): c2
+  Succeeded, rest (5): c6 c7 c8 c9 c10
+`);
+  });
+
+  test("is understood at a glance, at ten thousand", () => {
+    const { rollout } = groupRow().spec;
+    const row = groupRow({
+      spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: "5%", maxFailures: "1%" } },
+    });
+    const given = threeContents(
+      { canary: 120, early: 1400, rest: 8480 },
+      { Succeeded: 300, Unchanged: 20, Assigned: 480, Failed: 29, Unreachable: 3, Rendering: 12, Waiting: 556 },
+    );
+    const legs = given.legs.map((one) =>
+      one.content === 118
+        ? { ...one, preexistingFailures: 20, rendering: Array.from({ length: 12 }, (_, order) => 900 + order) }
+        : one,
+    );
+    const failing = Array.from({ length: 29 }, (_, index) =>
+      target(`c${index}`, "Failed", {
+        stage: "early",
+        reason: `DeadlineExceeded: DaemonSet agent/agent: Pod agent-7d9f6b5c4-x${1000 + index}: ImagePullBackOff`,
+      }),
+    );
+    const away = Array.from({ length: 3 }, (_, index) =>
+      target(`d${index}`, "Unreachable", { stage: "early", reason: `ConnectTimeout: no answer from d${index}` }),
+    );
+    const text = formatOverview({
+      overview: overview({ ...given, legs, row, facts: { wanted: "main@sha1:0ab3f9e" } }),
+      targets: [...failing, ...away],
+      lines: "some",
+      now,
+    });
+    expect(
+      text,
+    ).toBe(`shop   Rolling   newest 119 main@sha1:9f2c1ab (Waiting)   3 contents under way   wanted: main@sha1:0ab3f9e
+480 of 500 changing (maxConcurrent 5%) · failures 1%, unreachable 10% in a stage
+
+  STAGE     CLUSTERS  ON   MOVING  DONE                             FAILED             UNREACH  CHANGING  STATE
+  1 canary  120       119  -       120 ████████████████████ 100%    0                  0        0         passed 08:05:30Z
+  2 early   1,400     117  118     320 ████░░░░░░░░░░░░░░░░  22%    9/13 (+20 before)  3/138    480       rolling for 9m
+  3 rest    8,480     117  -       8,480 ████████████████████ 100%  0                  0        0         passed 2026-11-19 18:00:00Z
+
+  CONTENT  REVISION           AGE  PHASE     WHERE
+  119      main@sha1:9f2c1ab  4m   Waiting   on canary
+  118      main@sha1:4be8a90  27m  Rolling   goes through early
+  117      main@sha1:77d01c3  15h  Complete  on early, rest
+
+  STAGE  WAITS FOR  SINCE  CLEARED BY
+  early  rendering  -      -           12 wait for their renderings
+  early  stage      9m     -           119 waits until 118 has passed early
+  rest   stage      9m     -           waits for early: 118 goes on there, 320 of 1400 done
+
+  WHY NOT (32 of 10,000)                                                                      CLUSTERS
+  DeadlineExceeded        DaemonSet agent/agent: Pod agent-7d9f6b5c4-x1000: ImagePullBackOff  29
+  ConnectTimeout          no answer from d0                                                   3
+  worst: c0 c1 c2 … +29     starling rollout status shop -n payments --state failed --all
+`);
+  });
+
+  test("is one line where nothing can be redrawn", () => {
+    const given = threeContents({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
+    expect(formatOverviewProgress(overview(given), now)).toBe(
+      "08:07:00Z shop Rolling: canary on 119, early 118 1/4, rest on 117, 2 changing, 0 failed",
+    );
+  });
+});
+
+describe("what stands still", () => {
+  const halted = leg(119, "canary", {
+    phase: "Halted",
+    message: "1 cluster failed of 2 in stage canary (allows 0): c2: ApplyFailed: 1 of 4 objects failed",
+    counts: { Failed: 1, Succeeded: 1 },
+    failures: [{ cluster: "c2", reason: "ApplyFailed: 1 of 4 objects failed" }],
+    transitions: [{ at: "2026-11-20T08:05:00.000Z", phase: "Halted", reason: "TooManyFailures", message: "" }],
+  });
+  const rest = leg(118, "rest", { phase: "Passed", counts: { Succeeded: 2 }, endedAt: "2026-11-20T07:30:00.000Z" });
+  const stages = [
+    stage("canary", { members: 2, on: 118, moving: refOf(halted) }),
+    stage("rest", { members: 2, on: 118, passed: refOf(rest) }),
+  ];
+
+  test("ends with the commands to type", () => {
+    const text = formatOverview({
+      overview: overview({
+        legs: [halted, rest],
+        stages,
+        row: groupRow({ status: { state: "Halted", conditions: [] } }),
+      }),
+      targets: [
+        target("c1", "Succeeded", { stage: "canary" }),
+        target("c2", "Failed", {
+          stage: "canary",
+          sync: "shop.web",
+          reason: "ApplyFailed: 1 of 4 objects failed",
+          endedAt: "2026-11-20T08:05:00.000Z",
+        }),
+        target("c3", "Succeeded"),
+        target("c4", "Succeeded"),
+      ],
+      lines: "some",
+      now,
+    });
+    expect(text).toBe(`shop   Halted   newest 119 main@sha1:9f2c1ab (Halted)   2 contents under way
+0 of 2 changing (maxConcurrent 2) · failures 0, unreachable 10% in a stage
+
+  STAGE     CLUSTERS  ON   MOVING  DONE  FAILED  UNREACH  CHANGING  STATE
+  1 canary  2         118  119     1     1/0     0/1      0         halted for 2m
+  2 rest    2         118  -       2     0       0        0         passed 07:30:00Z
+
+  CONTENT  REVISION           AGE  PHASE     WHERE
+  119      main@sha1:9f2c1ab  4m   Halted    goes through canary
+  118      main@sha1:4be8a90  27m  Complete  on canary, rest
+
+  STAGE   WAITS FOR  SINCE  CLEARED BY
+  canary  budget     2m     reconcile, rollout restart, maxFailures  1 cluster failed of 2 in stage canary (allows 0): c2: ApplyFailed: 1 of 4 objects failed
+  rest    stage      21m    -                                        waits for canary: 119 stands still there, 1 of 2 done
+
+  CLUSTER  STAGE   STATE   FOR  REVISION  REASON
+  c2       canary  Failed  2m   -         ApplyFailed: 1 of 4 objects failed
+  Succeeded, canary (1): c1
+  Succeeded, rest (2): c3 c4
+  next: starling describe sync/shop.web --cluster c2 -n payments
+        starling reconcile syncgroup/shop -n payments
+        starling rollout restart shop -n payments --reason …
+        raise spec.rollout.maxFailures of syncgroup/shop -n payments, and apply it
+`);
+  });
+
+  test("by people's hands is told with the verbs that let go", () => {
+    const by = "arn:aws:sts::111122223333:assumed-role/sre/ana";
+    const suspended = { by, at: "2026-11-20T07:56:00.000Z", number: 1, reason: "INC-4711" };
+    const brake = {
+      freezes: [{ name: "us", by, at: "2026-11-20T08:00:00.000Z", reason: "INC-1", until: "2026-11-20T09:00:00.000Z" }],
+      lifted: [],
+    };
+    const text = formatOverview({
+      overview: overview({
+        legs: [rest],
+        stages: stages.slice(1),
+        row: groupRow({ operations: { suspended }, status: { state: "Suspended", conditions: [] } }),
+        facts: { brake: { ok: true, brake } },
+      }),
+      targets: [],
+      lines: "some",
+      now,
+    });
+    expect(text).toMatch(/- +suspended +11m +resume +suspended by sre\/ana: INC-4711\n/);
+    expect(text).toMatch(/- +frozen +7m +thaw us +us freezes every cluster, by sre\/ana: INC-1, until 09:00:00Z\n/);
+    expect(text).toMatch(/ {2}next: starling resume syncgroup\/shop -n payments\n$/);
+  });
+});
+
+test("stages without clusters, and those that nothing has passed, say so", () => {
+  const first = leg(1, "canary", { counts: { Assigned: 1 } });
+  const text = formatOverview({
+    overview: overview({
+      legs: [first],
+      stages: [
+        stage("canary", { members: 1, moving: refOf(first) }),
+        stage("early", {}),
+        stage("rest", { members: 3 }),
+      ],
+    }),
+    targets: [],
+    lines: "some",
+    now,
+  });
+  expect(text).toMatch(/1 canary +1 +- +1 +0 .* rolling for 21m\n/);
+  expect(text).toMatch(/2 early +0 +- +- +- .* empty\n/);
+  expect(text).toMatch(/3 rest +3 +- +- +- .* waiting\n/);
+});

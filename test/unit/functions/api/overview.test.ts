@@ -1,0 +1,217 @@
+/** A group at one glance, as the API gives it. */
+import { describe, expect, test } from "vitest";
+import { desiredPlan, identityOf } from "#shared/fleet/rollout/plan.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
+import type { ArrivalRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Write } from "#shared/ports.ts";
+import { type ApiFixture, apiFixture, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
+
+const path = "/v1/namespaces/payments/syncgroups/shop/rollout";
+const artifact: Artifact = {
+  revision: "main@sha1:0ab3f9e",
+  digest: "sha256:22",
+  sizeBytes: 1,
+  files: 1,
+  storedAt: "2026-11-20T07:59:00.000Z",
+  subject: "raise the timeout",
+  author: "ana@acme.io",
+};
+
+async function withGroup(): Promise<ApiFixture> {
+  const api = apiFixture();
+  const group = syncGroup("shop", [{ name: "web", source: "app" }]);
+  const rollout = { maxConcurrent: 2, stages: [{ name: "canary", clusters: { names: ["c1"] } }, { name: "rest" }] };
+  await api.call("POST", "/v1/apply", { documents: [source("app"), { ...group, spec: { ...group.spec, rollout } }] });
+  return api;
+}
+
+/** Canary is on 12, and rest, which is on 11, goes there. */
+async function underWay(): Promise<ApiFixture> {
+  const api = await withGroup();
+  await storeRollout(api, { number: 11, states: { canary: ["Succeeded"], rest: ["Succeeded", "Succeeded"] } });
+  await storeRollout(api, {
+    number: 12,
+    states: { canary: ["Succeeded"], rest: ["Applying", "Assigned", "Waiting", "Waiting"] },
+  });
+  const { observed: _observed, ...unbegun } = syncRow("c3", "shop.web");
+  await api.table.write([{ put: syncRow("c2", "shop.web", { phase: "Applying" }) }, { put: unbegun }]);
+  return api;
+}
+
+async function unitOf(api: ApiFixture) {
+  const unit = await api.table.get(keys.unit(shop));
+  if (unit === undefined) throw new Error("it was stored");
+  return unit;
+}
+
+describe("a group at a glance", () => {
+  test("has what each stage is on, what goes through it, and what is waited for", async () => {
+    const { body } = await (await underWay()).call("GET", path);
+    expect(body).toMatchObject({
+      apiVersion: "starling.dev/v1alpha1",
+      kind: "RolloutOverview",
+      metadata: { name: "shop", namespace: "payments" },
+      spec: { subject: shop, strategy: { maxConcurrent: 2, maxUnreachable: "10%" } },
+      status: {
+        newest: 12,
+        contents: [
+          { number: 12, phase: "Rolling" },
+          { number: 11, phase: "Complete" },
+        ],
+        stages: [
+          { name: "canary", members: 1, on: 12, passed: { content: 12, phase: "Passed" }, changing: 0 },
+          {
+            name: "rest",
+            members: 4,
+            on: 11,
+            moving: {
+              content: 12,
+              seal: 0,
+              phase: "Moving",
+              size: 4,
+              counts: { Assigned: 2, Waiting: 2 },
+              allows: { failures: 0, unreachable: 1 },
+            },
+            changing: 2,
+          },
+        ],
+        slots: { used: 2, bound: 2 },
+        arrivals: { waiting: 0, changing: 0, failed: 0 },
+        waits: [
+          {
+            on: "slots",
+            stage: "rest",
+            clusters: { count: 2 },
+            message: "2 wait: 2 of 2 changing, oldest c2 Applying",
+            clear: [{ verb: "pace", field: "maxConcurrent" }],
+          },
+          { on: "worker", clusters: { count: 1, names: ["c3"] }, message: "1 assigned, not begun: c3" },
+        ],
+      },
+    });
+    expect(body.status.stages[0]).not.toHaveProperty("moving");
+    expect(body.status).not.toHaveProperty("wanted");
+  });
+
+  test("says who is worked on instead, from the lease of the cluster", async () => {
+    const api = await underWay();
+    const begun = { sync: "search/geo", wants: "sha256:1", alone: false };
+    const lease = {
+      type: "Lease",
+      schema: 1,
+      version: 1,
+      fence: 1,
+      wanted: 1,
+      owner: "w",
+      leaseUntil: "2026-11-20T08:00:30.000Z",
+      begun,
+    } as const;
+    await api.table.write([{ put: { ...keys.lease("c3"), ...lease } }]);
+    const { body } = await api.call("GET", path);
+    expect(body.status.waits[1]).toMatchObject({
+      on: "worker",
+      blocker: "search/geo",
+      message: "1 assigned, not begun: c3 worked on by search/geo",
+    });
+  });
+
+  test("names what is wanted and was not taken yet", async () => {
+    const api = await underWay();
+    await api.table.write([
+      { update: keys.object("payments", "Source", "app"), set: { status: { artifact, conditions: [] } } },
+    ]);
+    expect((await api.call("GET", path)).body.status).toMatchObject({ wanted: "main@sha1:0ab3f9e" });
+    const [row, app] = await Promise.all([
+      api.table.get(keys.object("payments", "SyncGroup", "shop")),
+      api.table.get(keys.object("payments", "Source", "app")),
+    ]);
+    if (row === undefined || app === undefined) throw new Error("they were applied");
+    const desired = desiredPlan(row, new Map([["app", app]]));
+    if (!desired.ok) throw new Error(desired.message);
+    const unit = await unitOf(api);
+    const identity = identityOf(desired.plan, { inputsVersion: 0, recovered: undefined });
+    const ledger = unit.ledger.map((entry) => (entry.number === 12 ? { ...entry, identity } : entry));
+    await api.table.write([{ update: keys.unit(shop), set: { ledger } }]);
+    expect((await api.call("GET", path)).body.status).not.toHaveProperty("wanted");
+  });
+
+  test("names clusters that came and failed, and freezes", async () => {
+    const api = await underWay();
+    const failed = {
+      type: "Arrival",
+      schema: 1,
+      version: 1,
+      why: "joined",
+      since: "2026-11-20T07:55:00.000Z",
+      reason: "ApplyFailed",
+    } as const;
+    const put = (cluster: string, name: string): Write => {
+      const row: ArrivalRow = { ...keys.arrival({ ...shop, name }, "failed", cluster), ...failed, cluster };
+      return { put: row };
+    };
+    await api.table.write([
+      { update: keys.unit(shop), set: { arrivals: { waiting: 0, changing: 0, failed: 1 } } },
+      put("c9", "shop"),
+      // Of others, whose names begin alike.
+      put("c8", "shop2"),
+    ]);
+    await api.call("POST", "/v1/freezes/all", { reason: "INC-1" });
+    const { waits } = (await api.call("GET", path)).body.status;
+    expect(waits).toMatchObject([
+      { on: "frozen", blocker: "all", clear: [{ verb: "thaw", freeze: "all" }] },
+      { on: "arrivals", clusters: { count: 1, names: ["c9"] }, clear: [{ verb: "reconcile" }] },
+      { on: "worker" },
+    ]);
+  });
+
+  test("reads no slot while nothing is changing", async () => {
+    const api = await withGroup();
+    await storeRollout(api, { number: 11, states: { canary: ["Succeeded"], rest: ["Succeeded"] } });
+    const { body } = await api.call("GET", path);
+    expect(body.status).toMatchObject({
+      slots: { used: 0, bound: 2 },
+      waits: [],
+      contents: [{ number: 11, phase: "Complete" }],
+    });
+  });
+
+  test("is there for a Sync that a user wrote", async () => {
+    const api = apiFixture();
+    await api.call("POST", "/v1/apply", { documents: [sync("extra", { cluster: "c1", source: "app" })] });
+    const subject = { namespace: "payments", kind: "Sync", name: "extra" } as const;
+    await storeRollout(api, {
+      number: 3,
+      subject,
+      states: { all: ["Failed"] },
+      legs: { all: { phase: "Halted", message: "why" } },
+    });
+    const { body } = await api.call("GET", "/v1/namespaces/payments/syncs/extra/rollout");
+    expect(body).toMatchObject({
+      spec: { subject },
+      status: {
+        stages: [{ name: "all", moving: { phase: "Halted" } }],
+        waits: [{ on: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] }],
+      },
+    });
+  });
+
+  test("is not there before the first content, of one that was deleted, or of none", async () => {
+    const api = await withGroup();
+    expect(await api.call("GET", path)).toMatchObject({
+      status: 404,
+      body: { message: "SyncGroup payments/shop has no rollout yet" },
+    });
+    await storeRollout(api, { number: 11, states: { rest: ["Succeeded"] }, unit: { uid: "uid-of-the-one-before" } });
+    expect(await api.call("GET", path)).toMatchObject({
+      status: 404,
+      body: { message: "SyncGroup payments/shop has no rollout yet" },
+    });
+    expect(await api.call("GET", "/v1/namespaces/payments/syncgroups/none/rollout")).toMatchObject({
+      status: 404,
+      body: { message: "SyncGroup payments/none does not exist" },
+    });
+    expect((await api.call("POST", path, {})).status).toBe(405);
+  });
+});

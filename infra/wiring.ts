@@ -52,7 +52,15 @@ export class Wiring extends Construct {
     const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
 
     const toResolve = new WorkQueue(this, "ToResolve", { functionTimeout: Duration.minutes(3) });
-    const toRollout = new WorkQueue(this, "ToRollout", { functionTimeout: Duration.minutes(1), fifo: true });
+    const toRollout = new WorkQueue(this, "ToRollout", {
+      // A planner stops itself long before, and goes on in another call.
+      functionTimeout: Duration.seconds(30),
+      // A subject stands still as long as a planner's message is out of sight that died; two at once are told by versions.
+      visibilityTimeout: Duration.seconds(40),
+      // What fails comes back after seconds: before it is a dead letter, there are minutes to mend what it waits for.
+      maxReceiveCount: 12,
+      fifo: true,
+    });
     const toRender = new WorkQueue(this, "ToRender", { functionTimeout: Duration.minutes(2) });
     const toApply = new WorkQueue(this, "ToApply", {
       functionTimeout: Duration.minutes(5),
@@ -76,6 +84,7 @@ export class Wiring extends Construct {
             partitions.events,
           ],
           put: [...whatPeopleWrite, partitions.uses, partitions.repositories, partitions.brake],
+          update: [partitions.fleetVersion],
           delete: [
             partitions.sources,
             partitions.clusters,
@@ -86,6 +95,8 @@ export class Wiring extends Construct {
           ],
           indexes: ["state"],
         }),
+        // Who waits for a turn stands in the lists that the planner sealed, and nowhere else.
+        STARLING_BUCKET: blobsOf(blobs, { read: ["plans"] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
@@ -170,6 +181,7 @@ export class Wiring extends Construct {
             ...objects,
             partitions.clusters,
             partitions.fleet,
+            partitions.fleetVersion,
             partitions.brake,
             partitions.rollouts,
             partitions.renderings,
@@ -186,20 +198,23 @@ export class Wiring extends Construct {
             partitions.syncGroups,
             partitions.syncs,
             partitions.clusters,
+            partitions.rollouts,
             partitions.subjectEntries,
             partitions.uses,
           ],
-          check: [partitions.syncGroups, partitions.syncs, partitions.fleet],
+          check: [partitions.syncGroups, partitions.syncs, partitions.clusters, partitions.fleet],
           indexes: ["state"],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["plans"], write: ["plans"] }),
         STARLING_INSTALLATION: plain(installationId),
+        STARLING_QUEUE_ROLLOUT: toRollout.ownWork(),
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
         STARLING_QUEUE_REPORT: toReport.send(),
       },
       timeout: toRollout.functionTimeout,
-      memoryMiB: 1024,
+      // A processor of its own: a group of ten thousand is sealed in one step.
+      memoryMiB: 1769,
       inMessageCircle: true,
     });
     rollout.workOn(toRollout, { batchSize: 10, maxConcurrency: 20 });

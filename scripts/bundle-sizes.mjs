@@ -11,6 +11,7 @@ const bytesPerKib = 1024;
 const defaultLimitKib = 1500;
 const limitsKib = {
   // The client of S3.
+  Api: 1850,
   Rollout: 1700,
   // The clients of S3 and Lambda.
   Render: 1750,

@@ -13,7 +13,7 @@ import type { Access } from "#infra/constructs/access.ts";
 /** Lambda's advice: a batch that was throttled or crashed must not be delivered twice at once. */
 const visibilityPerTimeout = 6;
 /** Lambda's advice is at least 5: fewer turn a throttle into a dead letter. */
-const maxReceiveCount = 5;
+const fewestReceives = 5;
 
 export interface WorkQueueProps {
   /** Of the function that works on it; the visibility timeout follows from it. */
@@ -23,6 +23,8 @@ export interface WorkQueueProps {
    * than the function's time.
    */
   readonly visibilityTimeout?: Duration;
+  /** How often a message is tried before it is a dead letter; more where it is tried again soon. */
+  readonly maxReceiveCount?: number;
   /** First in, first out within a message group, in high-throughput mode. */
   readonly fifo?: true;
 }
@@ -61,8 +63,17 @@ export class WorkQueue extends Construct {
       visibilityTimeout: props.visibilityTimeout ?? advised,
       // Rows are the truth and the tick sends again: an old message has nothing to say.
       retentionPeriod: Duration.days(1),
-      deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: maxReceiveCount },
+      deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: props.maxReceiveCount ?? fewestReceives },
     });
+  }
+
+  /** For the function that works on it: going on in another call, and saying when what failed comes back. */
+  ownWork(): Access {
+    const actions = ["sqs:SendMessage", "sqs:ChangeMessageVisibility"];
+    return {
+      value: this.queue.queueUrl,
+      statements: [new PolicyStatement({ actions, resources: [this.queue.queueArn] })],
+    };
   }
 
   /** Sending to it, and its URL. */

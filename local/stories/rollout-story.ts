@@ -81,12 +81,13 @@ export class RolloutStory {
       const line = stagesText(status);
       if (line !== this.#shown) this.note(line);
       this.#shown = line;
-      if (status.phase !== "Complete" && status.phase !== "Halted") return undefined;
+      const isStanding = status.phase === "Halted" || status.phase === "Stalled";
+      if (status.phase !== "Complete" && !isStanding) return undefined;
       const fleet = await this.#fleet();
       // The rollout is over, and what the clusters show is not counted yet.
       if (status.phase === "Complete" && unsettled.has(fleet.state)) return undefined;
       this.#rollout = number;
-      if (status.phase === "Halted") this.#explain(status);
+      if (isStanding) this.#explain(status);
       return fleet;
     });
     if (view !== undefined) return view;
@@ -123,8 +124,8 @@ export class RolloutStory {
     return { state: ready.reason, message: "", revision: "", ready: 0 };
   }
 
-  #explain({ message }: RolloutStatus): void {
-    const [first = "", ...rest] = wrapped(`halted: ${message}`, this.#width());
+  #explain({ phase, message }: RolloutStatus): void {
+    const [first = "", ...rest] = wrapped(`${phase.toLowerCase()}: ${message}`, this.#width());
     this.note(first);
     for (const line of rest.slice(0, maxReasonLines)) this.#options.say(`${indent}${line}`);
     if (rest.length > maxReasonLines) this.#options.say(`${indent}…`);
@@ -136,7 +137,7 @@ export class RolloutStory {
     const ready = status.conditions.find(({ type }) => type === "Ready");
     return {
       state,
-      message: ready === undefined || state === "Halted" ? "" : ready.message,
+      message: ready === undefined || state === "Halted" || state === "Stalled" ? "" : ready.message,
       revision: status.revision ?? "",
       ready: await this.#inSync(),
     };
@@ -195,7 +196,7 @@ function stageText(stage: RolloutStatus["stages"][number]): string {
     return sum;
   };
   const notes = [
-    [count("Assigned", "Applying", "Verifying"), "changing"],
+    [count("Assigned"), "changing"],
     [count("Unchanged"), "unchanged"],
     [count("Failed"), "failed"],
     [count("Unreachable"), "unreachable"],

@@ -24,7 +24,7 @@ describe("the plan of the machine", () => {
       ["webhook", 10, 512, "terminate"],
       ["tick", 55, 512, "terminate"],
       ["resolve", 180, 2048, "allow"],
-      ["rollout", 60, 1024, "allow"],
+      ["rollout", 30, 1769, "allow"],
       ["build", 100, 1769, "terminate"],
       ["render", 120, 512, "allow"],
       ["apply", 300, 1024, "allow"],
@@ -38,12 +38,13 @@ describe("the plan of the machine", () => {
     ]);
   });
 
-  test("feeds functions from queues that give them their time, and five tries", () => {
+  test("feeds functions from queues that give them their time, and five tries or more", () => {
     const fed = plan.eventSources.map((source) => {
       const queue = plan.queues.find(({ name }) => name === source.queue);
       const lambda = plan.functions.find(({ name }) => name === source.function);
       expect(queue?.visibilityTimeoutSeconds).toBeGreaterThan(lambda?.timeoutSeconds ?? 0);
-      expect(queue?.redrive?.maxReceiveCount).toBe(5);
+      // What comes back after seconds is tried more often.
+      expect(queue?.redrive?.maxReceiveCount).toBe(lambda?.folder === "rollout" ? 12 : 5);
       expect(plan.queues.some(({ name }) => name === queue?.redrive?.queue)).toBe(true);
       return [lambda?.folder, queue?.fifo, source.batchSize, source.batchingWindowSeconds, source.maximumConcurrency];
     });
@@ -54,6 +55,11 @@ describe("the plan of the machine", () => {
       ["apply", false, 1, 0, 200],
       ["report", false, 100, 1, 5],
     ]);
+  });
+
+  test("keeps a subject standing still for seconds, and not for minutes, when its planner dies", () => {
+    const queue = plan.queues.find(({ fifo, redrive }) => fifo && redrive !== undefined);
+    expect(queue?.visibilityTimeoutSeconds).toBe(40);
   });
 
   test("has the ways in and the schedule", () => {

@@ -63,8 +63,8 @@ const retryAfterMs = 1000;
 
 /**
  * Polls a queue and invokes a function with Lambda's semantics for SQS, standard and FIFO: what succeeded is deleted, what
- * is listed in `batchItemFailures` stays until the queue's visibility timeout, an error or a timeout returns the whole
- * batch. A message whose chain has invoked the function 16 times invokes it no more, unless its RecursiveLoop is Allow. The queue's RedrivePolicy moves what was received too often. Idle, it costs one request in 20 s.
+ * is listed in `batchItemFailures` stays until the queue's visibility timeout, or for as long as the function itself has
+ * asked the queue to hide it; an error or a timeout returns the whole batch. A message whose chain has invoked the function 16 times invokes it no more, unless its RecursiveLoop is Allow. The queue's RedrivePolicy moves what was received too often. Idle, it costs one request in 20 s.
  *
  * On a FIFO queue the order within a group is the queue's: a group's next message comes when its last is deleted. The
  * emulator gives one message of a group per receive where AWS may give ten, so batches span groups only.

@@ -104,7 +104,8 @@ describe("SqsSender", () => {
 
   test("a queue that refuses keeps nothing from the others", async () => {
     const lame = new SqsSender(emulated.aws.sqs, { ...urls, apply: `${urls.apply}-gone` });
-    const about = { kind: "Rollout" as const, subject: subject("web"), number: 1 };
+    const leg = { content: 1, stage: "all", seal: 1 };
+    const about = { kind: "Rollout" as const, subject: subject("web"), leg };
     await expect(lame.send([...apply(1), { to: "report", about }])).rejects.toMatchObject({
       name: "QueueDoesNotExist",
     });

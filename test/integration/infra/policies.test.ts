@@ -61,7 +61,7 @@ const mayGoUnused = new Set([
   "apply s3:GetObject <starling-state-blobs-arn>/inventories/*",
   `apply secretsmanager:GetSecretValue ${secrets}:starling/clusters/*`,
   // Asked for only by S3 itself, when a key does not exist.
-  ...["apply", "render", "resolve", "rollout"].map((name) => `${name} s3:ListBucket <starling-state-blobs-arn>`),
+  ...["api", "apply", "render", "resolve", "rollout"].map((name) => `${name} s3:ListBucket <starling-state-blobs-arn>`),
   // Only for what is lost from the bucket.
   "apply sqs:SendMessage <WiringToRenderQueue>",
   "render s3:GetObject <starling-state-blobs-arn>/renderings/*",
@@ -142,6 +142,7 @@ describe("a role lets its function do its work", () => {
     await post(`${ns}/syncgroups/web/suspend`);
     await post(`${ns}/syncgroups/web/resume`);
     await post(`${ns}/syncgroups/web/reconcile`);
+    await post(`${ns}/syncgroups/web/restart`);
     await post(`${ns}/sources/app/reconcile`);
     for (const path of [
       "/v1/version",
@@ -154,6 +155,7 @@ describe("a role lets its function do its work", () => {
       `${ns}/syncgroups`,
       `${ns}/syncgroups/web/events`,
       `${ns}/syncgroups/web/syncs`,
+      `${ns}/syncgroups/web/rollout`,
       `${ns}/syncgroups/web/rollouts`,
       `${ns}/syncgroups/web/rollouts/2`,
       `${ns}/syncgroups/web/rollouts/2/targets`,

@@ -11,6 +11,7 @@ import { bestTarget } from "#test/bench/children.ts";
 import { drift } from "#test/bench/drift.ts";
 import { fanout } from "#test/bench/fanout.ts";
 import { footprint } from "#test/bench/footprint.ts";
+import { planner } from "#test/bench/planner.ts";
 import { tableOf } from "#test/bench/table.ts";
 
 interface Entry {
@@ -24,6 +25,7 @@ const benches: Readonly<Record<string, Entry>> = {
   drift: { run: drift, takes: ["target", "objects", "rounds", "changes", "seed"] },
   footprint: { run: footprint, takes: ["target", "objects", "rounds", "clusters"] },
   fanout: { run: fanout, takes: ["clusters"] },
+  planner: { run: planner, takes: ["clusters"] },
 };
 
 const usage = `usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--target kube-apiserver|embedded]

@@ -185,5 +185,7 @@ function sdkEnvironment({ region, credentials, endpoints }: AwsAddresses) {
 
 /** The event of a message that the cluster has work. */
 export function workerEvent() {
-  return { Records: [{ messageId: randomUUID(), body: JSON.stringify({ to: "apply", cluster }) }] };
+  const body = JSON.stringify({ to: "apply", cluster });
+  const attributes = { ApproximateReceiveCount: "1" };
+  return { Records: [{ messageId: randomUUID(), receiptHandle: randomUUID(), body, attributes }] };
 }

@@ -129,37 +129,42 @@ describe.each(storyTargets)("on $name", (fleet) => {
       await world.waitFor("it has its cluster", async () => (await world.group("typo")).status.state === "Complete");
     }));
 
-  test("what a halted rollout did not reach is not Ready, and says what is wanted", () =>
-    withCli({ rings: { canary: 1, broad: 1 }, files, source }, async (cli, world, commit) => {
-      await world.untilInSync("web", commit);
-      const short = commit.slice(0, 7);
-      expect((await cli.run("get clusters")).out).toMatch(/^broad-1 .* Ready .* 1\/1 /m);
-      const next = await world.push("app", { "deploy/settings.yaml": config("Not_A_Name") });
-      await world.waitFor("it is halted", async () => (await world.group("web")).status.state === "Halted");
-      const wanted = `runs main@sha1:${short}, wanted main@sha1:${next.slice(0, 7)}: the rollout is halted`;
-      const syncs = await cli.run("get syncs -o wide");
-      expect(syncs.out).toMatch(new RegExp(`^web\\.app +broad-1 .* OutOfSync .* ${wanted}$`, "m"));
-      expect(syncs.out).toMatch(new RegExp(`^web\\.app +canary-1 +main@sha1:${short} +0/1 +Failed `, "m"));
-      expect(syncs.err).toContain("1 need you: web.app on canary-1 failed");
-      const names = async (state: string) =>
-        (await cli.run(`get syncs --group web --state ${state} --no-headers -q`)).out;
-      expect(await names("OutOfSync")).toMatch(/^web\.app +broad-1 /);
-      expect(await names("Ready")).toBe("");
-      const clusters = await cli.run("get clusters");
-      expect(clusters.out).toMatch(/^canary-1 .* Degraded .* 0\/1 .* 1 Failed: shop\/web\.app$/m);
-      expect(clusters.out).toMatch(/^broad-1 .* OutOfSync .* 0\/1 .* 1 OutOfSync: shop\/web\.app$/m);
-      const page = (await cli.run("describe sync/web.app --cluster broad-1")).out;
-      expect(page).toMatch(
-        new RegExp(`^Wanted: +main@sha1:${next.slice(0, 7)} +by web-2: the rollout is halted$`, "m"),
-      );
-      expect(page).toMatch(/^Status: +OutOfSync /m);
-      expect((await cli.run("describe cluster/broad-1")).out).toMatch(/^Status: +OutOfSync /m);
+  test("what a halted rollout did not reach in its stage is not Ready, and says what is wanted", () =>
+    withCli(
+      { rings: { canary: 2, broad: 1 }, files, source, rollout: { maxConcurrent: 1 } },
+      async (cli, world, commit) => {
+        await world.untilInSync("web", commit);
+        const short = commit.slice(0, 7);
+        expect((await cli.run("get clusters")).out).toMatch(/^canary-2 .* Ready .* 1\/1 /m);
+        const next = await world.push("app", { "deploy/settings.yaml": config("Not_A_Name") });
+        await world.waitFor("it is halted", async () => (await world.group("web")).status.state === "Halted");
+        const wanted = `runs main@sha1:${short}, wanted main@sha1:${next.slice(0, 7)}: the rollout is halted`;
+        const syncs = await cli.run("get syncs -o wide");
+        expect(syncs.out).toMatch(new RegExp(`^web\\.app +canary-2 .* OutOfSync .* ${wanted}$`, "m"));
+        expect(syncs.out).toMatch(new RegExp(`^web\\.app +canary-1 +main@sha1:${short} +0/1 +Failed `, "m"));
+        expect(syncs.err).toContain("1 need you: web.app on canary-1 failed");
+        const names = async (state: string) =>
+          (await cli.run(`get syncs --group web --state ${state} --no-headers -q`)).out;
+        expect(await names("OutOfSync")).toMatch(/^web\.app +canary-2 /);
+        // What only an earlier stage has tried is not wanted there.
+        expect(await names("Ready")).toMatch(/^web\.app +broad-1 /);
+        const clusters = await cli.run("get clusters");
+        expect(clusters.out).toMatch(/^canary-1 .* Degraded .* 0\/1 .* 1 Failed: shop\/web\.app$/m);
+        expect(clusters.out).toMatch(/^canary-2 .* OutOfSync .* 0\/1 .* 1 OutOfSync: shop\/web\.app$/m);
+        expect(clusters.out).toMatch(/^broad-1 .* Ready .* 1\/1 /m);
+        const page = (await cli.run("describe sync/web.app --cluster canary-2")).out;
+        expect(page).toMatch(
+          new RegExp(`^Wanted: +main@sha1:${next.slice(0, 7)} +by web-2: the rollout is halted$`, "m"),
+        );
+        expect(page).toMatch(/^Status: +OutOfSync /m);
+        expect((await cli.run("describe cluster/canary-2")).out).toMatch(/^Status: +OutOfSync /m);
 
-      await world.push("app", { "deploy/settings.yaml": config("settings") });
-      await world.waitFor("it is over", async () => (await world.group("web")).status.state === "Complete");
-      expect((await cli.run("get syncs --no-headers -q")).out).not.toMatch(/OutOfSync|Failed/);
-      expect((await cli.run("get clusters --no-headers -q")).out).not.toMatch(/OutOfSync|Degraded/);
-    }));
+        await world.push("app", { "deploy/settings.yaml": config("settings") });
+        await world.waitFor("it is over", async () => (await world.group("web")).status.state === "Complete");
+        expect((await cli.run("get syncs --no-headers -q")).out).not.toMatch(/OutOfSync|Failed/);
+        expect((await cli.run("get clusters --no-headers -q")).out).not.toMatch(/OutOfSync|Degraded/);
+      },
+    ));
 
   test("a Sync that cannot be rendered is among those that need somebody", () =>
     withCli({ rings: { all: 1 }, files, source }, async (cli, world, commit) => {

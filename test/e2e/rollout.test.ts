@@ -86,10 +86,12 @@ describe.each(storyTargets)("on $name", (fleet) => {
               return group.status.state === "Halted" && group;
             });
             expect(firstWrites(world)).toEqual(["canary-1"]);
-            expect(halted.status.conditions[0]?.message).toMatch(/1 cluster failed in stage canary: canary-1: .*Image/);
+            expect(halted.status.conditions[0]?.message).toMatch(
+              /1 cluster failed of 1 in stage canary \(allows 0\): canary-1: .*Image/,
+            );
             const { status } = await world.rollout("web");
             expect(status.failures).toEqual([
-              { cluster: "canary-1", reason: expect.stringMatching(/Deployment shop\/web/) },
+              { stage: "canary", cluster: "canary-1", reason: expect.stringMatching(/Deployment shop\/web/) },
             ]);
 
             const fix = await world.push("app", { "deploy/web.yaml": deployment("web", "nginx:1.28") });
@@ -200,7 +202,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
           );
           expect((await world.rollout("web")).status).toMatchObject({
             reason: "TooManyUnreachable",
-            message: "stage canary waits: 1 unreachable, maxUnreachable allows 0",
+            message: "1 of 2 unreachable in stage canary (allows 0)",
           });
           await untilIdle(world);
           expect(await colorIn(world, "broad-1")).toBe("blue");

@@ -67,6 +67,7 @@ const mayGoUnused = new Set([
   "render s3:GetObject <starling-state-blobs-arn>/renderings/*",
   "render sqs:SendMessage <WiringToResolveQueue>",
   "apply sqs:SendMessage <WiringToApplyQueue>",
+  "rollout sqs:SendMessage <WiringToRolloutQueue>",
   // Clusters of Starling's own account are reached as itself, unless they name a role.
   "apply sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",
   // What was lost, which on a quiet day is nothing, or little.

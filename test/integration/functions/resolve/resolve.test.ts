@@ -154,8 +154,8 @@ async function worldWith(spec: unknown): Promise<World> {
 }
 
 const told = [
-  { to: "rollout", subject: { namespace: "shop", kind: "Sync", name: "one" } },
-  { to: "rollout", subject: { namespace: "shop", kind: "SyncGroup", name: "web" } },
+  { to: "rollout", subject: { namespace: "shop", kind: "Sync", name: "one" }, clusters: [] },
+  { to: "rollout", subject: { namespace: "shop", kind: "SyncGroup", name: "web" }, clusters: [] },
 ];
 
 let count = 0;

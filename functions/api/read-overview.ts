@@ -5,7 +5,7 @@ import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
-import { desiredPlan, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
+import { describeRevisions, desiredPlan, identityOf, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
 import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
@@ -89,8 +89,5 @@ function wantedNow(
   if (!desired.ok) return undefined;
   const { plan } = desired;
   const identity = identityOf(plan, { inputsVersion, recovered: row.operations.recovered?.number });
-  if (identity === ledger[0]?.identity) return undefined;
-  const [revision, ...others] = new Set(plan.templates.map((template) => template.revision));
-  if (revision === undefined) return "the deletion";
-  return others.length === 0 ? revision : `${others.length + 1} revisions`;
+  return identity === ledger[0]?.identity ? undefined : describeRevisions(plan);
 }

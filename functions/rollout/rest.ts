@@ -5,6 +5,7 @@ import { identityNow } from "#functions/rollout/seal-leg.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isThrough, legOf } from "#shared/fleet/rollout/feed.ts";
 import { isStalled } from "#shared/fleet/rollout/legs.ts";
+import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { freezeOfAll, isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -118,7 +119,7 @@ function noteSkipped(transaction: Transaction): void {
     if (unit.skipped !== undefined) transaction.drop("skipped");
     return;
   }
-  const revision = desired.plan.templates[0]?.revision ?? "nothing";
+  const revision = describeRevisions(desired.plan);
   const before = unit.skipped;
   const skipped = before === undefined ? { count: 0, from: revision } : { count: before.count + 1, from: before.from };
   transaction.edit({ skipped: { ...skipped, identity, to: revision } });

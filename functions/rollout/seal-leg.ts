@@ -10,7 +10,15 @@ import { isBlobLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { isSameLeg, legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
-import { identityOf, inputDigest, inputsOf, type Member, relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
+import {
+  describeRevisions,
+  identityOf,
+  inputDigest,
+  inputsOf,
+  type Member,
+  relationOf,
+  stageOf,
+} from "#shared/fleet/rollout/plan.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ContentRow, LegRow, Plan, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -72,7 +80,7 @@ function newContent(transaction: Transaction, identity: string | undefined): Con
     number,
     identity,
     plan,
-    revision: describeRevisions(plan.templates.map((template) => template.revision)),
+    revision: describeRevisions(plan),
     ...defined({ fromRevision: before?.revision }),
     trigger: triggerOf(plan, before, row.operations.recovered?.number),
     createdAt: transaction.at,
@@ -89,12 +97,6 @@ function triggerOf(plan: Plan, before: ContentRow | undefined, recovered: number
   if (plan.farewell !== undefined) return "deletion";
   if (before?.plan.contentHash !== plan.contentHash) return "plan";
   return recovered === undefined ? "inputs" : "recover";
-}
-
-function describeRevisions(revisions: readonly string[]): string {
-  const distinct = [...new Set(revisions)];
-  if (distinct.length === 0) return "nothing";
-  return distinct.length === 1 ? (distinct[0] ?? "") : `${distinct.length} revisions`;
 }
 
 /** Seals a content for a stage; whatever goes through it now gives way. */

@@ -89,6 +89,12 @@ function contentOf(template: PlannedTemplate): Omit<PlannedTemplate, "revision" 
   return content;
 }
 
+/** What a plan goes by, in words. */
+export function describeRevisions({ templates }: Pick<Plan, "templates">): string {
+  const [revision = "the deletion", ...others] = new Set(templates.map((template) => template.revision));
+  return others.length === 0 ? revision : `${others.length + 1} revisions`;
+}
+
 /** The distinct input a rendering is made from. */
 export interface RenderingInput {
   readonly artifactDigest: string;

@@ -3,6 +3,7 @@ import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { rolloutStrategy, syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { syncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import {
+  describeRevisions,
   desiredPlan,
   identityOf,
   inputDigest,
@@ -277,6 +278,16 @@ test("a content is another one when its plan is, or an input of a member, or whe
     identityOf(plan, { inputsVersion: 1, recovered: 4 }),
   ];
   expect(new Set([same, ...others]).size).toBe(4);
+});
+
+test.each([
+  ["one that all have", ["main@sha1:a", "main@sha1:a"], "main@sha1:a"],
+  ["how many, where they differ", ["main@sha1:a", "main@sha1:b", "main@sha1:a"], "2 revisions"],
+  ["none, where the subject goes", [], "the deletion"],
+])("a plan goes by its revisions: %s", (_, revisions, expected) => {
+  const { templates } = planned(group());
+  const made = revisions.flatMap((revision) => templates.slice(0, 1).map((template) => ({ ...template, revision })));
+  expect(describeRevisions({ templates: made })).toBe(expected);
 });
 
 test("a rendering's input is what it is made from, and nothing else", () => {

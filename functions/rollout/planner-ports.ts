@@ -1,5 +1,4 @@
 import type { Clock } from "#shared/base/clock.ts";
-import type { Message } from "#shared/messages.ts";
 import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
 export interface PlannerPorts {
@@ -11,10 +10,4 @@ export interface PlannerPorts {
   readonly log: Log;
   /** Names this installation in the clusters; part of every Sync's uid. */
   readonly installation: string;
-}
-
-/** What one step came to: messages to send now that it is written, and whether to look again at once. */
-interface Step {
-  readonly messages: readonly Message[];
-  readonly again: boolean;
 }

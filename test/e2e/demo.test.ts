@@ -187,7 +187,9 @@ describe("what the demo says when it cannot", () => {
   test("halts at an image that never starts, with the reason", async () => {
     expect(await neverStarts?.ended()).toBe(1);
     const out = neverStarts?.out() ?? "";
-    expect(out.replaceAll(/\s+/g, " ")).toMatch(/halted: 1 cluster failed in stage canary: .* ImagePullBackOff/);
+    expect(out.replaceAll(/\s+/g, " ")).toMatch(
+      /halted: 1 cluster failed of 1 in stage canary \(allows 0\): .* ImagePullBackOff/,
+    );
     expect(out).toMatch(/\nin sync: 0\/2 clusters at trunk@sha1:[0-9a-f]{40}\n$/);
     for (const line of out.split("\n")) expect(line).toMatch(/^.{0,90}$(?<! )/);
   });

@@ -18,51 +18,93 @@ export interface ChangeMonitor {
   reset(): void;
 }
 
+/** In the order of what was seen. */
+interface Change {
+  readonly cluster: string;
+  readonly from: number;
+  to: number;
+}
+
 /**
  * Counts the clusters that are changing where it matters: from the first write that an API server took after an
- * assignment, until every Sync of the cluster is settled in the table.
+ * assignment, until every Sync of the cluster is settled in the table. One that is parked meanwhile was changing until
+ * the last write that came all the same, whatever the planner had given its slot to before that.
  */
 export function watchChanges(): ChangeMonitor {
   const syncs = new Map<string, Map<string, SyncRow>>();
-  const changing = new Set<string>();
-  let most: readonly string[] = [];
+  const changing = new Map<string, Change>();
+  const parked = new Map<string, Change>();
+  let changes: Change[] = [];
   let unasked: RequestRecord[] = [];
+  let seen = 0;
 
   function every(cluster: string, holds: (row: SyncRow) => boolean): boolean {
     return [...(syncs.get(cluster)?.values() ?? [])].every(holds);
   }
 
+  function onWrite(record: RequestRecord): void {
+    const { cluster } = record;
+    const isLate = every(cluster, isLeftAlone);
+    const change = isLate ? parked.get(cluster) : changing.get(cluster);
+    if (isLate && change === undefined) unasked.push(record);
+    if (isLate && change !== undefined) change.to = seen;
+    if (isLate || change !== undefined) return;
+    const begun = { cluster, from: seen, to: Number.POSITIVE_INFINITY };
+    changes.push(begun);
+    changing.set(cluster, begun);
+  }
+
   function onRow(row: SyncRow): void {
-    const ofCluster = syncs.get(row.cluster) ?? new Map<string, SyncRow>();
+    const { cluster } = row;
+    const ofCluster = syncs.get(cluster) ?? new Map<string, SyncRow>();
     // A write whose answer was lost is sent again, and answered as if it were done only now.
     if (row.version < (ofCluster.get(row.name)?.version ?? 0)) return;
     ofCluster.set(row.name, row);
-    syncs.set(row.cluster, ofCluster);
-    if (every(row.cluster, isLeftAlone)) changing.delete(row.cluster);
+    syncs.set(cluster, ofCluster);
+    if (!every(cluster, isLeftAlone)) {
+      parked.delete(cluster);
+      return;
+    }
+    const change = changing.get(cluster);
+    if (change === undefined) return;
+    change.to = seen;
+    changing.delete(cluster);
+    if (!every(cluster, ({ hold }) => hold === undefined)) parked.set(cluster, change);
   }
 
   return {
     onRequest(record) {
       if (record.method === "GET" || record.userAgent === handUserAgent || record.dryRun) return;
       if (record.result < 200 || record.result >= 300) return;
-      if (every(record.cluster, isLeftAlone)) unasked.push(record);
-      else changing.add(record.cluster);
-      if (changing.size > most.length) most = [...changing].sort();
+      seen += 1;
+      onWrite(record);
     },
     onCall(call, reply) {
       if (call.operation !== "TransactWriteItems" || reply.status !== 200) return;
+      seen += 1;
       for (const { Put } of (call.request.TransactItems ?? []) as readonly TransactItem[]) {
         if (Put?.Item.type?.S === "SyncOnCluster") onRow(plainItem(Put.Item) as unknown as SyncRow);
       }
     },
-    changing: () => [...changing].sort(),
-    most: () => most,
+    changing: () => [...changing.keys()].sort(),
+    most: () => mostAtOnce(changes),
     unasked: () => unasked,
     reset() {
-      most = [];
+      changes = [...changing.values()];
       unasked = [];
     },
   };
+}
+
+/** There are the most when one of them begins. */
+function mostAtOnce(changes: readonly Change[]): readonly string[] {
+  let most: readonly string[] = [];
+  for (const { from } of changes) {
+    const then = changes.filter((other) => other.from <= from && from < other.to);
+    const clusters = new Set(then.map(({ cluster }) => cluster));
+    if (clusters.size > most.length) most = [...clusters].sort();
+  }
+  return most;
 }
 
 interface TransactItem {

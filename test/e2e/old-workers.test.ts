@@ -108,7 +108,7 @@ async function webWorld(clusters: readonly string[], interval: string, workers: 
   return made;
 }
 
-const rowsOfWorkers = new Set(["SyncOnCluster", "Cluster", "Target", "Rollout"]);
+const rowsOfWorkers = new Set(["SyncOnCluster", "Cluster", "Slot", "Target", "Arrival", "Leg"]);
 
 /** What is in the clusters, and what the table says of them, to the last version. */
 async function everything(made: World) {

@@ -83,6 +83,8 @@ describe.each(storyTargets)("on $name", (fleet) => {
   /** What goes wrong between the functions and AWS is the same whatever the API server: a real one sees the deaths of its workers. */
   const everything = long || fleet === embeddedFleet;
   const story: StoryOptions = { patienceSeconds, ...(fleet === embeddedFleet ? {} : { rings: fewClusters }) };
+  /** Of the bound, one is kept for the first ring, whose only cluster changes by itself. */
+  const atOnce = storyBound(story) - 1;
   let quietEnd: NormalForm;
   /** The most calls that one invocation of a function makes on a quiet day. */
   const longest = new Map<string, number>();
@@ -100,7 +102,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
     made.machine.proxy.setFaults(quiet);
     const { form, wanted } = await awaitEnd(made, quietEnd, events);
     expect(form).toEqual(wanted);
-    expect(made.monitor.most().length).toBeLessThanOrEqual(storyBound);
+    expect(made.monitor.most().length).toBeLessThanOrEqual(atOnce);
     expect(made.monitor.unasked()).toEqual([]);
   }
 
@@ -110,13 +112,13 @@ describe.each(storyTargets)("on $name", (fleet) => {
       longest.set(functionName, Math.max(calls, longest.get(functionName) ?? 0));
     });
     const calm = await open({ sandboxes: mortal.sandboxes });
-    awaitFullHouse(calm, "broad", storyBound);
+    awaitFullHouse(calm, "broad", atOnce);
     await tellStory(calm, story);
     quietEnd = await calm.waitFor("the last event is told", async () => {
       const form = await normalForm(calm);
       return form.events.some((event) => event.includes("RolloutComplete | web-3")) && form;
     });
-    expect(calm.monitor.most()).toHaveLength(storyBound);
+    expect(calm.monitor.most()).toHaveLength(atOnce);
     expect(calm.monitor.unasked()).toEqual([]);
     await close();
   });

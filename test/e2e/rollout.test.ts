@@ -48,7 +48,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         {
           rings: { canary: 1, early: 2, broad: 3 },
           files: { ...settings("blue"), ...(workloads ? { "deploy/web.yaml": deployment("web", "nginx:1.27") } : {}) },
-          rollout: { maxConcurrent: 2 },
+          rollout: { maxConcurrent: 3 },
         },
         async (world, commit) => {
           const first = await world.untilInSync("web", commit);
@@ -57,6 +57,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
 
           world.monitor.reset();
           world.fleet.clearRequests();
+          // One of three is kept for the first ring.
           awaitFullHouse(world, "broad", 2);
           const second = await world.push("app", settings("green"));
           await world.untilInSync("web", second);

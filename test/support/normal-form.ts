@@ -5,7 +5,9 @@ import type { JsonObject } from "#shared/base/json.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
+import type { LegRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
+import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { readInventory } from "#shared/kube/inventory.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
@@ -86,7 +88,9 @@ const passing = new Set([
     "storedAt",
   ],
   ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "resumedAt", "handledReconcile", "observedOperation"],
-  ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "membershipHash", "pk", "sk"],
+  ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
+  // When the planner looked last, whose turn it was, and by which version of the fleet it selected.
+  ...["settledAt", "deadline", "turn", "fleet"],
   // Where workers died.
   "deaths",
   ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],
@@ -133,14 +137,19 @@ async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, strin
   // A lease is a matter of the moment.
   if (row.type === "Lease" || row.type === "Event") return undefined;
   if (row.type === "SyncOnCluster") return normalSync(world, row as SyncRow, uids);
-  const { transitions, ...rest } = row as Row & {
-    readonly transitions?: readonly { reason: string; phase: string; message: string }[];
-  };
-  const told = transitions?.filter(
-    ({ reason, message }) => reason !== "TooManyUnreachable" && !message.endsWith(" goes on"),
-  );
-  const members = "members" in rest ? JSON.parse(await blob(world, String(rest.members))) : undefined;
-  return strip({ ...rest, members, transitions: told }, uids);
+  if (isOfType(row, "Leg")) return strip(normalLeg(row), uids);
+  if (isOfType(row, "Target")) return strip({ ...row, ...normalTarget(row) }, uids);
+  const { members } = row as Row & { readonly members?: string };
+  return strip({ ...row, ...(members === undefined ? {} : { members: JSON.parse(await blob(world, members)) }) }, uids);
+}
+
+/** Who did not answer came later, outside the leg: that it did is told by its Sync. */
+function normalLeg({ counts, away: _away, message: _message, transitions: _transitions, ...rest }: LegRow) {
+  return { ...rest, counts: { ...counts, Succeeded: counts.Succeeded + counts.Unreachable, Unreachable: 0 } };
+}
+
+function normalTarget({ state, reason }: TargetRow) {
+  return state === "Unreachable" || state === "Succeeded" ? { state: "Succeeded", reason: "" } : { state, reason };
 }
 
 /** Attempts count how often something was tried: what matters is whether everything is about the newest. */

@@ -60,7 +60,7 @@ export async function playFailing(
     async at(world, moment) {
       const end = await awaitEnd(world, reference[moment], "anything");
       assert.deepEqual(end.form, end.wanted, "the end is another than where no call failed");
-      checkInvariants(world);
+      checkInvariants(world, story);
     },
   });
   return calls.fired();

@@ -40,7 +40,7 @@ export async function playQuiet(rate: number): Promise<NormalForm> {
       const form = await normalForm(world);
       return form.events.some((event) => event.includes("RolloutComplete | web-2")) && form;
     });
-    checkInvariants(world);
+    checkInvariants(world, story);
     return end;
   } finally {
     await world.close();
@@ -58,7 +58,7 @@ export function playSeed(
     async end({ world, weather }) {
       const { form, wanted } = await awaitEnd(world, quietEnd, toldIn(weather));
       assert.deepEqual(form, wanted, "the end is another than on a quiet day");
-      checkInvariants(world);
+      checkInvariants(world, story);
     },
   });
 }

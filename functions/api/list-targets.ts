@@ -9,7 +9,6 @@ import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import { type ContentOnItsWay, type FoundTarget, newestLegs, targetItem } from "#shared/fleet/api/rollout-object.ts";
 import { judge } from "#shared/fleet/rollout/judge.ts";
 import { isSameLeg } from "#shared/fleet/rollout/legs.ts";
-import { slotState } from "#shared/fleet/rollout/slot-state.ts";
 import { keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import {
   type LegRow,
@@ -20,6 +19,7 @@ import {
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type NewerRow, newerRowText } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { slotState } from "#shared/fleet/waits/slot-state.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
 
 /** Reads for one answer when a state is asked for that few have. */

@@ -6,7 +6,8 @@
 import { letComeBack, thoseToAsk } from "#functions/rollout/come-back.ts";
 import { farewell, forgetSubject, isGoing } from "#functions/rollout/delete-subject.ts";
 import { endLegs } from "#functions/rollout/end-legs.ts";
-import { fillSlots, type Waiting } from "#functions/rollout/fill-slots.ts";
+import type { Waiting } from "#functions/rollout/fill-leg.ts";
+import { fillSlots } from "#functions/rollout/fill-slots.ts";
 import { rememberingBlobs } from "#functions/rollout/fleet.ts";
 import { followReconcile, takeUpReconcile } from "#functions/rollout/follow-reconcile.ts";
 import { refreshMembers, remakeMembers } from "#functions/rollout/members.ts";

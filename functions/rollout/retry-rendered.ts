@@ -1,7 +1,7 @@
-import type { Waiting } from "#functions/rollout/fill-slots.ts";
+import type { Waiting } from "#functions/rollout/fill-leg.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
-import { bringUp } from "#functions/rollout/run-job.ts";
+import { bringUp } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";

@@ -3,7 +3,6 @@ import { clustersWithSyncs, readMembers, recallMembers } from "#functions/rollou
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import type { SealedTarget } from "#shared/adapters/sealed-targets.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
@@ -13,14 +12,13 @@ import { isSameLeg, legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.
 import {
   describeRevisions,
   identityOf,
-  inputDigest,
-  inputsOf,
   type Member,
   relationOf,
+  sealedTarget,
   stageOf,
 } from "#shared/fleet/rollout/plan.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { ContentRow, LegRow, Plan, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ContentRow, LegRow, Plan } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Targets in one blob: what a look at a leg reads of its list. */
@@ -117,7 +115,7 @@ async function sealLeg(
   ];
   const pages: { key: string; first: number }[] = [];
   for (const [at, page] of inParts(
-    ordered.map((member) => sealed(member, content)),
+    ordered.map((member) => sealedTarget(member, content.plan)),
     pageSize,
   ).entries())
     pages.push({ key: await storeList(ports.blobs, page), first: at * pageSize });
@@ -154,13 +152,6 @@ async function sealLeg(
   transaction.edit({ seals: seal });
   transaction.editStage(stage.name, (before) => ({ ...before, moving: refOf(leg) }));
   transaction.messages.push({ to: "report", about: { kind: "Rollout", subject: known.subject, leg: refOf(leg) } });
-}
-
-function sealed(member: Member, { plan }: ContentRow): SealedTarget {
-  const inputs = inputsOf(plan, member).map((input): TargetInput => {
-    return "problem" in input ? input : { digest: inputDigest(input), path: input.path };
-  });
-  return { cluster: member.cluster, uid: member.uid, inputs };
 }
 
 /** A deletion is about every cluster that has something of the subject, whether it is selected or not. */

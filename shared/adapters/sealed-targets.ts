@@ -1,15 +1,7 @@
 import { storedText } from "#shared/adapters/stored-text.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
-import type { LegRow, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
 import type { BlobStore } from "#shared/ports.ts";
-
-/** A target as it was sealed. */
-export interface SealedTarget {
-  readonly cluster: string;
-  readonly uid: string;
-  /** Of each template, in the content's order. */
-  readonly inputs: readonly TargetInput[];
-}
 
 /**
  * Targets of a leg by their orders, from the blobs that hold them.

@@ -1,12 +1,12 @@
 /** Objects as the API gives them and the CLI shows them: Kubernetes' shape around Starling's rows. */
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
+import type { RolloutPhase } from "#shared/fleet/api/content-phase.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
-import type { RolloutPhase } from "#shared/fleet/rollout/content-phase.ts";
 import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";

@@ -1,5 +1,6 @@
 /** Contents on their way, and their targets, as the API gives them. */
 import { defined } from "#shared/base/defined.ts";
+import { contentPhase, type RolloutPhase } from "#shared/fleet/api/content-phase.ts";
 import {
   isDone,
   type RolloutObject,
@@ -8,7 +9,6 @@ import {
   type TargetItem,
 } from "#shared/fleet/api/objects.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import { contentPhase, type RolloutPhase } from "#shared/fleet/rollout/content-phase.ts";
 import { noTargets } from "#shared/fleet/rollout/legs.ts";
 import { freezeText } from "#shared/fleet/rows/brake-row.ts";
 import type { ContentRow, LegRow, TargetRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";

@@ -1,18 +1,18 @@
 /** A subject's stages at one glance: what each is on, what goes through it, and what is waited for. */
 import { defined } from "#shared/base/defined.ts";
+import { contentPhase, type RolloutPhase } from "#shared/fleet/api/content-phase.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
-import { contentPhase, type RolloutPhase } from "#shared/fleet/rollout/content-phase.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { boundOf, changedSize, legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import type { Wait, WaitFacts } from "#shared/fleet/rollout/wait.ts";
-import { waitsOf } from "#shared/fleet/rollout/waits.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import type { SubjectState } from "#shared/fleet/rows/object-rows.ts";
 import type { LedgerEntry, LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
+import { waitsOf } from "#shared/fleet/waits/waits.ts";
 
 /** A content in a stage, and what it may bear there. */
 export interface OverviewLeg

@@ -10,7 +10,7 @@ import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-gr
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 import type { FleetRow, SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Plan, PlannedTemplate, SealedTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
 
 /** Part of every distinct input: a renderer that renders otherwise is a new plan. */
@@ -182,6 +182,14 @@ function haveSameInputs(plan: Pick<Plan, "templates">, a: Member, b: Member): bo
 export function inputsOf({ templates }: Pick<Plan, "templates">, member: Omit<Member, "stage" | "since" | "uid">) {
   const { cluster: name, labels, values } = member;
   return templates.map((template) => inputOf(template, { name, labels, values }));
+}
+
+/** What is sealed of a cluster for a plan. */
+export function sealedTarget(member: Pick<Member, "cluster" | "uid" | "labels" | "values">, plan: Plan): SealedTarget {
+  const inputs = inputsOf(plan, member).map(
+    (input): TargetInput => ("problem" in input ? input : { digest: inputDigest(input), path: input.path }),
+  );
+  return { cluster: member.cluster, uid: member.uid, inputs };
 }
 
 /** The first stage that takes the cluster; the last one takes every other. */

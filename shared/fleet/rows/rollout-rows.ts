@@ -49,6 +49,14 @@ export type TargetState = (typeof targetStates)[number];
 /** What one template is rendered from on one cluster, or why that cannot be said. */
 export type TargetInput = { readonly digest: string; readonly path: string } | { readonly problem: string };
 
+/** A target as it was sealed; kept in a blob. */
+export interface SealedTarget {
+  readonly cluster: string;
+  readonly uid: string;
+  /** Of each template, in the content's order. */
+  readonly inputs: readonly TargetInput[];
+}
+
 /** A content going through one stage. Sealed anew, it is another leg with the same content and stage. */
 export interface LegRef {
   readonly content: number;

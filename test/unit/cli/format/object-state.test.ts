@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { objectState } from "#cli/format/object-state.ts";
 import { isGood, stateRank, stateWords } from "#cli/format/state-words.ts";
 import { defined } from "#shared/base/defined.ts";
+import { rolloutPhases } from "#shared/fleet/api/content-phase.ts";
 import {
   clusterObject,
   groupSyncObject,
@@ -14,7 +15,6 @@ import {
 import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { syncSpec } from "#shared/fleet/kinds/sync-template.ts";
-import { rolloutPhases } from "#shared/fleet/rollout/content-phase.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { type StatusFacts, subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
 import type {

@@ -2,10 +2,10 @@ import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
-import type { WaitFacts } from "#shared/fleet/rollout/wait.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, TargetState, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { WaitFacts } from "#shared/fleet/waits/wait.ts";
 import { legRow, unitRow } from "#test/unit/functions/api/row-fixture.ts";
 
 export const now = new Date("2026-11-20T08:07:00Z");

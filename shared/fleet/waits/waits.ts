@@ -3,10 +3,10 @@ import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { slotWaits, workerWaits } from "#shared/fleet/rollout/slot-waits.ts";
-import { stageWaits } from "#shared/fleet/rollout/stage-waits.ts";
-import { type Wait, type WaitFacts, waitReasons } from "#shared/fleet/rollout/wait.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
+import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
+import { stageWaits } from "#shared/fleet/waits/stage-waits.ts";
+import { type Wait, type WaitFacts, waitReasons } from "#shared/fleet/waits/wait.ts";
 
 const reconcile = { verb: "reconcile" } as const;
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { refOf } from "#shared/fleet/rollout/legs.ts";
-import type { Wait, WaitFacts } from "#shared/fleet/rollout/wait.ts";
-import { waitsOf } from "#shared/fleet/rollout/waits.ts";
 import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow, LegRow, SlotRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
+import { waitsOf } from "#shared/fleet/waits/waits.ts";
 import { factsOf, groupRow, leg, stage } from "#test/unit/cli/format/overview-fixture.ts";
 import { shop, slotRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 

@@ -4,13 +4,13 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { boundOf, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { moversOf } from "#shared/fleet/rollout/movers.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { assignedIn, slotState } from "#shared/fleet/rollout/slot-state.ts";
 import { changingOf, membersOfAll, turnsOf } from "#shared/fleet/rollout/slots.ts";
-import { namesShown, namesText, type Wait, type WaitFacts } from "#shared/fleet/rollout/wait.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { heldBy } from "#shared/fleet/rows/sync-row.ts";
+import { assignedIn, slotState } from "#shared/fleet/waits/slot-state.ts";
+import { namesShown, namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
 /** A worker that has not begun for so long is late; before that it is on its way. */
 const lateSeconds = 60;

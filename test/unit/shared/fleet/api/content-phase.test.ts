@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { contentPhase, type RolloutPhase } from "#shared/fleet/rollout/content-phase.ts";
+import { contentPhase, type RolloutPhase } from "#shared/fleet/api/content-phase.ts";
 import type { LegPhase, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { legRow } from "#test/unit/functions/api/row-fixture.ts";
 

@@ -3,9 +3,9 @@ import { defined } from "#shared/base/defined.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { changedSize, isStalled } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { namesText, type Wait, type WaitFacts } from "#shared/fleet/rollout/wait.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
 const [reconcile, restart] = [{ verb: "reconcile" }, { verb: "restart" }] as const;
 

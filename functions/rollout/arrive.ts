@@ -1,0 +1,60 @@
+import { readList, storeList } from "#functions/rollout/fleet.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { relationOf, sealedTarget, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+/**
+ * Clusters that came to a stage get what it is on. Where nothing has passed yet they go with the leg that is under way, and
+ * else wait for the next.
+ */
+export async function arrivePage(
+  transaction: Transaction,
+  page: readonly string[],
+  ports: PlannerPorts,
+): Promise<number> {
+  const { known } = transaction;
+  const relation = relationOf(known.row);
+  const found = await readClusters(known, { clusters: page, with: ["arrivals"] }, ports.table);
+  const late = new Map<LegRow, FleetRow[]>();
+  for (const { fleet, arrivals } of found.values()) {
+    if (fleet === undefined || !selects(relation.clusters, fleet)) continue;
+    transaction.see(arrivals);
+    for (const arrival of arrivals)
+      if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival, "failed");
+    const stage = known.unit.stages.find(({ name }) => name === stageOf(relation.rollout, fleet));
+    const leg = stage && legOf(stage, known.legs);
+    if (stage?.on !== undefined) transaction.putArrival(fleet.name, "waiting", { why: "joined", reason: "" });
+    else if (leg !== undefined && leg.membersVersion < known.unit.membersVersion)
+      late.set(leg, [...(late.get(leg) ?? []), fleet]);
+  }
+  for (const [leg, fleet] of late) await append(transaction, { leg, fleet }, ports);
+  return page.length;
+}
+
+/** The one exception of the seal: until a stage has passed anything, who comes to it goes with its leg. */
+async function append(
+  transaction: Transaction,
+  { leg, fleet }: { readonly leg: LegRow; readonly fleet: readonly FleetRow[] },
+  { blobs }: PlannerPorts,
+): Promise<void> {
+  const { plan } = transaction.content(leg.content);
+  const known = new Set<string>();
+  for (const page of leg.pages)
+    for (const { cluster } of await readList<{ cluster: string }>(blobs, page.key)) known.add(cluster);
+  const fresh = fleet
+    .filter(({ name }) => !known.has(name))
+    .map((row) => sealedTarget({ ...row, cluster: row.name }, plan));
+  if (fresh.length === 0) return;
+  transaction.putLeg({
+    ...leg,
+    size: leg.size + fresh.length,
+    pages: [...leg.pages, { key: await storeList(blobs, fresh), first: leg.size }],
+    counts: { ...leg.counts, Waiting: leg.counts.Waiting + fresh.length },
+  });
+}

@@ -1,0 +1,159 @@
+import { toForget } from "#functions/rollout/forget.ts";
+import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { defined } from "#shared/base/defined.ts";
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import {
+  type Assigning,
+  type Assignment,
+  assignmentsFor,
+  isGiven,
+  type RenderingRequest,
+  renderingsOf,
+} from "#shared/fleet/rollout/assignments.ts";
+import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { freezeOver } from "#shared/fleet/rows/brake-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ContentRow, LegRow, RenderingRow, SealedTarget, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** Of one cluster in one step; what is left follows when these are done. With what goes with them they always fit. */
+export const mostAssignments = 60;
+
+/** A cluster that may be next. */
+export interface Candidate {
+  readonly target: SealedTarget;
+  readonly rows: ClusterRows;
+  readonly content: ContentRow;
+  readonly stage: string;
+  /** Absent for one that comes outside the legs. */
+  readonly leg?: LegRow;
+  /** What rests since before is to be rendered once more. */
+  readonly retriedAt?: string | undefined;
+}
+
+/** By input. */
+export interface Renderings {
+  readonly rows: ReadonlyMap<string, RenderingRow>;
+  /** Why those that only a newer version can read are not there. */
+  readonly newer: ReadonlyMap<string, string>;
+}
+
+export type Step =
+  | { readonly do: "skip" | "unchanged" | "away" | "fail"; readonly reason: string }
+  | { readonly do: "wait"; readonly for: "rendering" | "turn"; readonly requests: readonly RenderingRequest[] }
+  /** What is under way there is this very content: it is counted from now on. */
+  | { readonly do: "adopt"; readonly slot: SlotRow }
+  | { readonly do: "assign"; readonly assignments: readonly Assignment[]; readonly preexisting: boolean }
+  | { readonly do: "forget"; readonly syncs: readonly SyncRow[]; readonly reason: string };
+
+const itsTurn = { do: "wait", for: "turn", requests: [] } as const;
+
+/** Renderings of everything that the targets need. */
+export async function readRenderings(targets: readonly SealedTarget[], table: Table): Promise<Renderings> {
+  const inputs = new Set(targets.flatMap(digestsOf));
+  const found = await table.getMany([...inputs].map(keys.rendering), { newer: "kept" });
+  const rows = found.filter((row) => row.type === "Rendering");
+  const newer = found.filter(isNewer).map((row) => [keys.rendering.read(row).input, newerRowText(row)] as const);
+  return { rows: new Map(rows.map((row) => [row.input, row])), newer: new Map(newer) };
+}
+
+export function digestsOf({ inputs }: SealedTarget): readonly string[] {
+  return inputs.flatMap((input) => ("digest" in input ? [input.digest] : []));
+}
+
+/** What is done about a cluster whose turn may have come. */
+export function decide(candidate: Candidate, renderings: Renderings, { known, now }: Deciding): Step {
+  const { target, rows, content, stage, leg } = candidate;
+  const { fleet, slot, syncs } = rows;
+  const { subject, row, unit, brake } = known;
+  const unread = rows.newer ?? digestsOf(target).flatMap((input) => renderings.newer.get(input) ?? [])[0];
+  if (unread !== undefined) return { do: "away", reason: `NewerRow: ${unread}` };
+  const isFarewell = content.plan.farewell !== undefined;
+  if (fleet === undefined && isFarewell) {
+    const forgotten = toForget(syncs, "gone").slice(0, mostAssignments);
+    return { do: "forget", syncs: forgotten, reason: "no longer registered; its objects stay" };
+  }
+  const strayed = isFarewell ? undefined : strayedText(candidate, known);
+  if (strayed !== undefined) return { do: "skip", reason: strayed };
+  // Its worker is not through yet with what it gave up.
+  if (slot?.parking !== undefined) return itsTurn;
+  const { rollout } = relationOf(row);
+  const rendered = renderingsOf(target.inputs, renderings.rows, {
+    subject,
+    now,
+    progressSeconds: secondsOf(rollout.progressDeadline),
+    retriedAt: candidate.retriedAt,
+  });
+  if (rendered.kind === "failed") return { do: "fail", reason: rendered.reason };
+  if (rendered.kind === "pending")
+    return {
+      do: "wait",
+      for: "rendering",
+      requests: rendered.unasked.flatMap((index) => requestOf({ content, target }, index)),
+    };
+  const assigning: Assigning = {
+    subject,
+    cluster: target.cluster,
+    content,
+    relation: row.operations.deletion === undefined ? relationOf(row) : undefined,
+    inputs: target.inputs,
+    digests: rendered.digests,
+    syncs,
+    now,
+  };
+  if (slot !== undefined) {
+    const given = syncs.filter(({ name }) => name in slot.attempts);
+    const isBusy = !isGiven(assigning) && !given.every(isReplaceable);
+    // What counts elsewhere settles where it is.
+    if (leg === undefined || isCounted(slot, known) || isBusy) return itsTurn;
+    if (isGiven(assigning)) return { do: "adopt", slot };
+  }
+  const assignments = assignmentsFor(assigning);
+  if (assignments.length === 0) return { do: "unchanged", reason: "already runs this rendering" };
+  if (fleet !== undefined && freezeOver(brake, fleet.labels, now) !== undefined) return itsTurn;
+  const { on } = unit.stages.find(({ name }) => name === stage) ?? {};
+  return { do: "assign", assignments, preexisting: syncs.some((sync) => isPreexisting(sync, on)) };
+}
+
+interface Deciding {
+  readonly known: Known;
+  readonly now: Date;
+}
+
+/** True when a leg that is under way counts what the slot was given for. */
+function isCounted({ leg }: SlotRow, { legs }: Known): boolean {
+  const counted = leg === undefined ? undefined : legs.get(legKey(leg));
+  return counted !== undefined && counted.endedAt === undefined;
+}
+
+/** Why a cluster is no target of its stage any more. */
+function strayedText({ rows: { fleet }, target, stage }: Candidate, { row }: Known): string | undefined {
+  const relation = relationOf(row);
+  if (fleet === undefined) return "no longer registered; its objects stay";
+  if (fleet.uid !== target.uid) return "registered anew";
+  if (!selects(relation.clusters, fleet)) return "no longer selected; its objects stay";
+  const own = stageOf(relation.rollout, fleet);
+  return own === stage ? undefined : `moved to stage ${own}`;
+}
+
+function requestOf(
+  { content, target }: Pick<Candidate, "content" | "target">,
+  index: number,
+): readonly RenderingRequest[] {
+  const [template, input] = [content.plan.templates[index], target.inputs[index]];
+  if (template === undefined || input === undefined || "problem" in input) return [];
+  const { source, artifactDigest, render } = template;
+  return [{ input: input.digest, source, artifactDigest, path: input.path, ...defined({ render }) }];
+}
+
+/** Assignments that a step writes at once. */
+export function assignedAtOnce(step: Step): number {
+  if (step.do === "forget") return step.syncs.length;
+  return step.do === "assign" ? Math.min(mostAssignments, step.assignments.length) : 0;
+}

@@ -1,0 +1,106 @@
+import { askRenderings } from "#functions/rollout/ask-renderings.ts";
+import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } from "#functions/rollout/decide.ts";
+import { type Filling, mostNext } from "#functions/rollout/fill-leg.ts";
+import { giveSlot } from "#functions/rollout/give-slot.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { firstItems } from "#shared/base/all-pages.ts";
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
+import { relationOf, sealedTarget, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
+import type { ArrivalRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+interface Arriving extends Filling {
+  readonly slots: number;
+}
+
+/** Clusters that joined, came back or moved get what their stage is on, at any time. */
+export async function fillArrivals(transaction: Transaction, { slots, waiting, ports }: Arriving): Promise<void> {
+  const { known, now } = transaction;
+  const limit = mostNext(slots) + waiting.size;
+  const range = { ...ranges.arrivals(known.subject, "waiting"), limit };
+  const found = await firstItems((start) => ports.table.query({ ...range, ...start }), limit);
+  const arrivals = found.filter(({ cluster }) => !waiting.has(placeOf(cluster)));
+  if (arrivals.length === 0) return;
+  const names = arrivals.map(({ cluster }) => cluster);
+  const clusters = await readClusters(known, { clusters: names, with: ["slot", "arrivals", "syncs"] }, ports.table);
+  const candidates: (Candidate & { readonly arrival: ArrivalRow })[] = [];
+  for (const arrival of arrivals) {
+    const rows = clusters.get(arrival.cluster);
+    transaction.see(rows?.arrivals ?? []);
+    const stage = rows && stageNow(known, rows);
+    if (rows?.fleet === undefined || stage?.on === undefined) {
+      // Gone, or nothing has passed there yet: it is a target of what passes next.
+      if (transaction.room() > 2) transaction.dropArrival(arrival, "waiting");
+    } else if (isStopped(known, stage)) waiting.add(placeOf(arrival.cluster));
+    else {
+      const content = transaction.content(contentFor(rows.syncs, stage, known));
+      const target = sealedTarget({ ...rows.fleet, cluster: arrival.cluster }, content.plan);
+      // A joiner is no reason to render again what rests.
+      const retriedAt = arrival.why === "returned" ? arrival.since : undefined;
+      candidates.push({ target, rows, content, stage: stage.name, retriedAt, arrival });
+    }
+  }
+  const renderings = await readRenderings(
+    candidates.map(({ target }) => target),
+    ports.table,
+  );
+  const requests = new Map<string, RenderingRequest>();
+  let left = slots;
+  for (const { arrival, ...candidate } of candidates) {
+    const step = decide(candidate, renderings, { known, now });
+    if (transaction.room() < 4 + assignedAtOnce(step)) break;
+    if (step.do === "assign" && candidate.rows.slot === undefined && left-- <= 0) break;
+    for (const request of step.do === "wait" ? step.requests : []) requests.set(request.input, request);
+    if (step.do === "wait" || step.do === "away") waiting.add(placeOf(arrival.cluster));
+    else take(transaction, { ...candidate, arrival, step }, ports);
+  }
+  const asking = { subject: known.subject, requests: [...requests.values()], renderings: renderings.rows };
+  transaction.messages.push(...(await askRenderings(asking, ports)));
+}
+
+function placeOf(cluster: string): string {
+  return `arrival ${cluster}`;
+}
+
+function stageNow({ row, unit }: Known, { fleet }: ClusterRows): UnitStage | undefined {
+  const relation = relationOf(row);
+  if (fleet === undefined || !selects(relation.clusters, fleet)) return undefined;
+  const own = stageOf(relation.rollout, fleet);
+  return unit.stages.find(({ name }) => name === own);
+}
+
+/** More of them failed than a content may fail there: no more are tried before the stage passes something, or somebody asks. */
+function isStopped({ row }: Known, { failedArrivals, members }: UnitStage): boolean {
+  return failedArrivals > resolveCount(relationOf(row).rollout.maxFailures, members);
+}
+
+/**
+ * What its stage is on. A cluster never goes back by moving: what it was given of a content that another stage has passed
+ * it keeps, until its own catches up.
+ */
+function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: Known): number {
+  const given = syncs.filter(({ desired }) => desired.action === "apply").map(({ desired }) => desired.rollout);
+  const has = Math.max(0, ...given);
+  const passed = unit.stages.flatMap((stage) => (stage.on !== undefined && stage.on >= has ? [stage.on] : []));
+  return has > on && passed.length > 0 ? Math.min(...passed) : on;
+}
+
+interface Taking extends Candidate {
+  readonly arrival: ArrivalRow;
+  readonly step: Exclude<Step, { do: "wait" }>;
+}
+
+function take(transaction: Transaction, { arrival, step, ...candidate }: Taking, ports: PlannerPorts): void {
+  transaction.dropArrival(arrival, "waiting");
+  if (step.do === "assign") giveSlot(transaction, { ...candidate, step }, ports);
+  if (step.do !== "fail") return;
+  const { stage } = candidate;
+  transaction.putArrival(arrival.cluster, "failed", { why: arrival.why, reason: step.reason, stage });
+  transaction.editStage(stage, (before) => ({ ...before, failedArrivals: before.failedArrivals + 1 }));
+}

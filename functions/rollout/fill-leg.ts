@@ -1,0 +1,165 @@
+import { askRenderings } from "#functions/rollout/ask-renderings.ts";
+import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } from "#functions/rollout/decide.ts";
+import { forgetSyncs } from "#functions/rollout/forget.ts";
+import { giveSlot } from "#functions/rollout/give-slot.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
+import { legKey, refOf, verdictOf } from "#shared/fleet/rollout/legs.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import type { LegRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** Clusters looked at in one step: those that may get the free slots, and a few more, for not every one needs its own. */
+export function mostNext(slots: number): number {
+  return Math.min(60, slots + 5);
+}
+
+/** What this call found to be waiting for something: it is not looked at again by the same call. */
+export type Waiting = Set<string>;
+
+export interface Filling {
+  readonly waiting: Waiting;
+  readonly ports: PlannerPorts;
+}
+
+interface Filled extends Filling {
+  readonly leg: LegRow;
+  readonly slots: number;
+}
+
+/** Targets of a leg whose turn it is are given to, as far as there are slots, or become what they are already. */
+export async function fillLeg(transaction: Transaction, { leg, slots, waiting, ports }: Filled): Promise<void> {
+  const { known, now } = transaction;
+  const { subject } = known;
+  const content = transaction.content(leg.content);
+  const orders = nextOrders(transaction, { leg, slots, waiting });
+  if (orders.length === 0) return;
+  const sealed = await readSealed(leg, orders, ports);
+  const targets = [...sealed.values()];
+  const [clusters, renderings] = await Promise.all([
+    readClusters(known, { clusters: targets.map(({ cluster }) => cluster), with: ["slot", "syncs"] }, ports.table),
+    readRenderings(targets, ports.table),
+  ]);
+  const requests = new Map<string, RenderingRequest>();
+  let left = slots;
+  for (const order of orders) {
+    const target = sealed.get(order);
+    const rows = target && clusters.get(target.cluster);
+    if (target === undefined || rows === undefined) continue;
+    const candidate = { target, rows, content, stage: leg.stage, leg, retriedAt: leg.retriedAt };
+    const step = decide(candidate, renderings, { known, now });
+    if (transaction.room() < 3 + assignedAtOnce(step)) break;
+    if (step.do === "assign") {
+      // What failed in this very step may be more than it may bear.
+      if (isOverBudget(transaction, leg) || (rows.slot === undefined && left <= 0)) break;
+      if (rows.slot === undefined) left--;
+    }
+    if (step.do === "wait") {
+      waiting.add(placeOf(leg, order));
+      for (const request of step.requests) requests.set(request.input, request);
+    }
+    take(transaction, { ...candidate, leg, order, step }, ports);
+  }
+  const asking = { subject, requests: [...requests.values()], renderings: renderings.rows };
+  transaction.messages.push(...(await askRenderings(asking, ports)));
+}
+
+/** Those that had a turn before come first; then as many new ones as could be given slots next. */
+function nextOrders(
+  { known }: Transaction,
+  { leg, slots, waiting }: Pick<Filled, "leg" | "slots" | "waiting">,
+): readonly number[] {
+  const most = mostNext(slots);
+  const isFresh = (order: number) => !waiting.has(placeOf(leg, order));
+  const before = [...leg.returned, ...leg.aside, ...leg.rendering].filter(isFresh).slice(0, most);
+  const { changing = 0 } = known.unit.stages.find(({ name }) => name === leg.stage) ?? {};
+  // Who has a slot of a leg that gave way is at the front, and needs no other.
+  const needsNone = changing > leg.counts.Assigned;
+  if (slots === 0 && !needsNone) return before;
+  const rendering = Math.max(0, leg.rendering.length - slots);
+  const ahead = Math.max(0, Math.min(most - before.length - rendering, leg.size - leg.next));
+  return [...before, ...Array.from({ length: ahead }, (_, index) => leg.next + index)];
+}
+
+function placeOf(leg: LegRow, order: number): string {
+  return `${legKey(leg)}#${order}`;
+}
+
+function isOverBudget(transaction: Transaction, leg: LegRow): boolean {
+  const farewell = transaction.content(leg.content).plan.farewell !== undefined;
+  const { rollout } = relationOf(transaction.known.row);
+  return verdictOf(transaction.leg(leg) ?? leg, rollout, farewell).phase === "Halted";
+}
+
+interface Taking extends Candidate {
+  readonly leg: LegRow;
+  readonly order: number;
+  readonly step: Step;
+}
+
+/** Carries a decision about a target out, in the lists and counts of its leg. */
+function take(transaction: Transaction, taking: Taking, ports: PlannerPorts): void {
+  const { leg: before, order, step, rows, stage, content } = taking;
+  const { cluster, slot } = rows;
+  const leg = transaction.leg(before) ?? before;
+  const from = leg.rendering.includes(order) ? "Rendering" : "Waiting";
+  if (step.do === "wait") {
+    setAside(transaction, { leg, order, from, list: step.for === "rendering" ? "rendering" : "aside" });
+    return;
+  }
+  const taken = without(leg, order);
+  transaction.putLeg(taken);
+  if (step.do === "assign" || step.do === "adopt") transaction.count(taken, { [from]: -1, Assigned: 1 });
+  if (step.do === "assign") giveSlot(transaction, { ...taking, step }, ports);
+  else if (step.do === "adopt")
+    transaction.putSlot({ ...step.slot, leg: refOf(leg), order, stage, content: content.number }, slot);
+  else {
+    if (step.do === "forget") forgetSyncs(transaction, { syncs: step.syncs, as: "gone" }, ports);
+    if (step.do === "away") transaction.cannotRead(cluster);
+    transaction.record(taken, { cluster, order }, from, { state: becomes[step.do], reason: step.reason });
+    const recorded = transaction.leg(leg) ?? leg;
+    if (step.do === "fail") transaction.putLeg({ ...recorded, unrendered: [...recorded.unrendered, order] });
+  }
+}
+
+const becomes = {
+  skip: "Skipped",
+  forget: "Skipped",
+  away: "Unreachable",
+  unchanged: "Unchanged",
+  fail: "Failed",
+} as const;
+
+function setAside(
+  transaction: Transaction,
+  {
+    leg,
+    order,
+    from,
+    list,
+  }: {
+    readonly leg: LegRow;
+    readonly order: number;
+    readonly from: TargetState;
+    readonly list: "rendering" | "aside";
+  },
+): void {
+  if (leg[list].includes(order)) return;
+  const kept = without(leg, order);
+  transaction.putLeg({ ...kept, [list]: [...kept[list], order] });
+  const to = list === "rendering" ? "Rendering" : "Waiting";
+  if (from !== to) transaction.count(leg, { [from]: -1, [to]: 1 });
+}
+
+function without(leg: LegRow, order: number): LegRow {
+  const others = (orders: readonly number[]) => orders.filter((other) => other !== order);
+  return {
+    ...leg,
+    next: Math.max(leg.next, order + 1),
+    returned: others(leg.returned),
+    aside: others(leg.aside),
+    rendering: others(leg.rendering),
+  };
+}

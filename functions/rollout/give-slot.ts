@@ -1,0 +1,49 @@
+import { assignmentWrite, wakeUp } from "#functions/rollout/assign.ts";
+import { type Candidate, mostAssignments, type Step } from "#functions/rollout/decide.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import { refOf } from "#shared/fleet/rollout/legs.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+
+export interface Giving extends Candidate {
+  readonly step: Extract<Step, { do: "assign" }>;
+  readonly order?: number;
+}
+
+/** Writes the assignments of a cluster, and the slot that it has for them. */
+export function giveSlot(transaction: Transaction, giving: Giving, ports: PlannerPorts): void {
+  const { rows, step, content, stage, leg, order } = giving;
+  const { cluster, fleet, slot, syncs } = rows;
+  const { known, now } = transaction;
+  const written = step.assignments.slice(0, mostAssignments);
+  for (const assignment of written) {
+    const before = syncs.find(({ name }) => name === assignment.name);
+    transaction.write(assignmentWrite(assignment, { known, before, now, ports }));
+  }
+  // A Cluster that was deleted, or registered anew, since it was looked at gets nothing.
+  if (fleet !== undefined)
+    transaction.write({ check: keys.fleet(cluster), when: [{ attribute: "uid", equals: fleet.uid }] });
+  transaction.putSlot(
+    {
+      cluster,
+      stage,
+      content: content.number,
+      attempts: Object.fromEntries(written.map(({ name, desired }) => [name, desired.attempt])),
+      since: transaction.at,
+      ...(leg === undefined ? {} : { leg: refOf(leg) }),
+      ...defined({ order }),
+      ...(step.preexisting ? { preexisting: true as const } : {}),
+      ...(written.length < step.assignments.length ? { unwritten: true as const } : {}),
+    },
+    slot,
+  );
+  transaction.messages.push(...wakeUp(cluster, written[0]?.desired.startAt, now));
+  // No worker that begins now can use up its time before.
+  const first = later(now, secondsOf(relationOf(known.row).rollout.progressDeadline));
+  const { deadline = first } = transaction.unit;
+  transaction.edit({ deadline: deadline < first ? deadline : first });
+}

@@ -1,0 +1,55 @@
+import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
+import { park } from "#functions/rollout/settle-slots.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+
+const outcome = { state: "Skipped" as const, reason: "no longer selected; its objects stay" };
+
+/** Those that are no longer selected: their Syncs are forgotten, their objects stay. @returns how many that were. */
+export async function leavePage(
+  transaction: Transaction,
+  page: readonly string[],
+  ports: PlannerPorts,
+): Promise<number> {
+  const { known } = transaction;
+  const parts = ["slot", "lease", "arrivals", "syncs", "targets"] as const;
+  const found = await readClusters(known, { clusters: page, with: parts }, ports.table);
+  for (const [index, cluster] of page.entries()) {
+    const rows = found.get(cluster);
+    if (rows === undefined) continue;
+    if (rows.newer !== undefined) transaction.cannotRead(cluster);
+    // A deletion is about everybody who has something, selected or not.
+    if (known.row.operations.deletion !== undefined && rows.fleet !== undefined) continue;
+    if (!forget(transaction, rows, ports)) return index;
+    for (const arrival of rows.arrivals) transaction.dropArrival(arrival, keys.arrival.read(arrival).state);
+    // What kept its stage from passing does so no longer.
+    for (const target of rows.targets)
+      if (target.state === "Failed" || target.state === "Unreachable") transaction.amend(target, outcome);
+    takeSlot(transaction, rows);
+  }
+  return page.length;
+}
+
+/** @returns false when not all of it fitted: the rest is for the next step. */
+function forget(transaction: Transaction, { fleet, syncs }: ClusterRows, ports: PlannerPorts): boolean {
+  const { row, unit } = transaction.known;
+  const isBack = fleet !== undefined && selects(relationOf(row).clusters, fleet);
+  // Selected again meanwhile, or another one under its name: what is there is not what was assigned.
+  const as = fleet === undefined || isBack ? "gone" : "deselected";
+  const forgotten = toForget(syncs, as);
+  const room = transaction.room() - 6 - unit.stages.length;
+  forgetSyncs(transaction, { syncs: forgotten.slice(0, Math.max(0, room)), as }, ports);
+  return room >= forgotten.length;
+}
+
+function takeSlot(transaction: Transaction, { cluster, slot, lease }: ClusterRows): void {
+  if (slot === undefined || slot.parking !== undefined) return;
+  const leg = slot.leg && transaction.leg(slot.leg);
+  if (leg !== undefined && leg.endedAt === undefined)
+    transaction.record(leg, { cluster, order: slot.order ?? 0 }, "Assigned", { ...outcome, attempts: slot.attempts });
+  park(transaction, { slot, lease });
+}

@@ -1,0 +1,68 @@
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { arrivalStates, clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ArrivalRow, SlotRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, newerRowText, type Row, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import { isOfType } from "#shared/fleet/rows/stored-row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** What there is of one cluster, as far as it was asked for. */
+export interface ClusterRows {
+  readonly cluster: string;
+  /** Absent: it is not registered. */
+  readonly fleet?: FleetRow | undefined;
+  readonly slot?: SlotRow | undefined;
+  readonly lease?: LeaseRow | undefined;
+  readonly arrivals: readonly ArrivalRow[];
+  /** Every Sync of the subject, also of templates that are gone. */
+  readonly syncs: readonly SyncRow[];
+  /** Of the legs that are under way. */
+  readonly targets: readonly TargetRow[];
+  /** Why some of it is not here: only a newer version can read it. */
+  readonly newer?: string | undefined;
+}
+
+type Part = "slot" | "lease" | "arrivals" | "syncs" | "targets";
+type PartKey = RowKeyOf<"Slot" | "Lease" | "Arrival" | "SyncOnCluster" | "Target">;
+
+/** Clusters by name, in their order, each with its entry in the fleet and the parts that are named. */
+export async function readClusters(
+  { subject, unit }: Pick<Known, "subject" | "unit">,
+  { clusters, with: parts }: { readonly clusters: readonly string[]; readonly with: readonly Part[] },
+  table: Table,
+): Promise<ReadonlyMap<string, ClusterRows>> {
+  const keysOf: Readonly<Record<Part, (cluster: string) => readonly PartKey[]>> = {
+    slot: (cluster) => [keys.slot(subject, cluster)],
+    lease: (cluster) => [keys.lease(cluster)],
+    arrivals: (cluster) => arrivalStates.map((state) => keys.arrival(subject, state, cluster)),
+    syncs: (cluster) => unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name))),
+    targets: (cluster) => unit.stages.flatMap(({ moving }) => (moving ? [keys.target(subject, moving, cluster)] : [])),
+  };
+  const wanted = clusters.flatMap((cluster) => [
+    keys.fleet(cluster),
+    ...parts.flatMap((part) => keysOf[part](cluster)),
+  ]);
+  const found = Map.groupBy(await table.getMany(wanted, { newer: "kept" }), clusterIn);
+  return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [])]));
+}
+
+function rowsOf(cluster: string, rows: readonly Row[]): ClusterRows {
+  const newer = rows.find(isNewer);
+  return {
+    cluster,
+    fleet: rows.find((row) => isOfType(row, "Fleet")),
+    slot: rows.find((row) => isOfType(row, "Slot")),
+    lease: rows.find((row) => isOfType(row, "Lease")),
+    arrivals: rows.filter((row) => isOfType(row, "Arrival")),
+    syncs: rows.filter((row) => isOfType(row, "SyncOnCluster")),
+    targets: rows.filter((row) => isOfType(row, "Target")),
+    newer: newer === undefined ? undefined : newerRowText(newer),
+  };
+}
+
+function clusterIn(row: RowKey): string {
+  const parts = keys.slot.parse(row) ?? keys.target.parse(row) ?? keys.arrival.parse(row);
+  return parts?.cluster ?? clusterOf(row);
+}

@@ -1,0 +1,70 @@
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** Targets, or arrivals, read in one step. */
+const pageSize = 40;
+
+/** Targets of a leg that failed, or arrivals, get another turn, and count anew. */
+export async function retryPage(
+  transaction: Transaction,
+  job: Extract<Job, { do: "retry" }>,
+  ports: PlannerPorts,
+): Promise<Job | undefined> {
+  if (job.leg === undefined) return retryArrivals(transaction, job, ports);
+  const leg = transaction.leg(job.leg);
+  if (leg === undefined || leg.phase === "Superseded") return undefined;
+  const range = { ...ranges.targets(transaction.known.subject, leg), limit: pageSize };
+  const { items, next } = await ports.table.query({ ...range, ...defined({ after: job.after }) });
+  const failed = items.filter(({ state }) => state === "Failed");
+  if (leg.phase === "Passed") {
+    const clusters = failed.map(({ cluster }) => cluster);
+    await bringUp(transaction, clusters, ports);
+    const orders = new Set(failed.map(({ order }) => order));
+    transaction.putLeg({ ...leg, unrendered: leg.unrendered.filter((order) => !orders.has(order)) });
+  } else for (const target of failed) transaction.retry(target);
+  transaction.putLeg({ ...(transaction.leg(leg) ?? leg), retriedAt: transaction.at });
+  return next === undefined ? undefined : { ...job, after: next };
+}
+
+/** A stage that has passed left them behind: they are arrivals. */
+export async function bringUp(transaction: Transaction, clusters: readonly string[], { table }: PlannerPorts) {
+  const found = await readClusters(transaction.known, { clusters, with: ["arrivals"] }, table);
+  for (const { cluster, arrivals } of found.values()) {
+    transaction.see(arrivals);
+    if (arrivals.length === 0) transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
+  }
+}
+
+async function retryArrivals(
+  transaction: Transaction,
+  job: Extract<Job, { do: "retry" }>,
+  { table }: PlannerPorts,
+): Promise<Job | undefined> {
+  const { known } = transaction;
+  const range = { ...ranges.arrivals(known.subject, "failed"), limit: pageSize / 2 };
+  const { items: failed, next } = await table.query({ ...range, ...defined({ after: job.after }) });
+  const waiting = failed.map(({ cluster }) => keys.arrival(known.subject, "waiting", cluster));
+  if (waiting.length > 0) transaction.see(await table.getMany(waiting));
+  for (const arrival of failed) {
+    transaction.dropArrival(arrival, "failed");
+    transaction.putArrival(arrival.cluster, "waiting", { why: arrival.why, reason: "" });
+  }
+  for (const { name } of known.unit.stages) transaction.editStage(name, (stage) => ({ ...stage, failedArrivals: 0 }));
+  return next === undefined ? undefined : { ...job, after: next };
+}
+
+/** Those that failed as arrivals to a stage are targets of what it has passed since, or arrive at that. */
+export async function clearPage(
+  transaction: Transaction,
+  job: Extract<Job, { do: "clear" }>,
+  { table }: PlannerPorts,
+): Promise<Job | undefined> {
+  const range = { ...ranges.arrivals(transaction.known.subject, "failed"), limit: pageSize };
+  const { items, next } = await table.query({ ...range, ...defined({ after: job.after }) });
+  for (const arrival of items) if (arrival.stage === job.stage) transaction.dropArrival(arrival, "failed");
+  return next === undefined ? undefined : { ...job, after: next };
+}

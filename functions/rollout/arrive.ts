@@ -1,10 +1,10 @@
 import { readList, storeList } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
+import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { relationOf, sealedTarget, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -19,15 +19,14 @@ export async function arrivePage(
   ports: PlannerPorts,
 ): Promise<number> {
   const { known } = transaction;
-  const relation = relationOf(known.row);
   const found = await readClusters(known, { clusters: page, with: ["arrivals"] }, ports.table);
   const late = new Map<LegRow, FleetRow[]>();
   for (const { fleet, arrivals } of found.values()) {
-    if (fleet === undefined || !selects(relation.clusters, fleet)) continue;
+    if (!isSelected(known, fleet)) continue;
     transaction.see(arrivals);
     for (const arrival of arrivals)
       if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival, "failed");
-    const stage = known.unit.stages.find(({ name }) => name === stageOf(relation.rollout, fleet));
+    const stage = stageNow(known, fleet);
     const leg = stage && legOf(stage, known.legs);
     if (stage?.on !== undefined) transaction.putArrival(fleet.name, "waiting", { why: "joined", reason: "" });
     else if (leg !== undefined && leg.membersVersion < known.unit.membersVersion)

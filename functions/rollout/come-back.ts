@@ -1,14 +1,13 @@
 import { storeList } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
-import { arrivalStates, clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
-import { isNewer, type RowKey } from "#shared/fleet/rows/row.ts";
+import { ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -49,47 +48,34 @@ export async function letComeBack(
 ): Promise<Transaction | undefined> {
   const page = clusters.splice(0, pageSize);
   if (page.length === 0) return undefined;
-  const { subject, unit, row } = known;
+  const { unit, row } = known;
   const transaction = new Transaction(known, ports.clock.now());
-  const rows = await ports.table.getMany(
-    page.flatMap((cluster) => [
-      keys.fleet(cluster),
-      keys.slot(subject, cluster),
-      ...arrivalStates.map((state) => keys.arrival(subject, state, cluster)),
-      ...unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name))),
-      ...unit.stages.flatMap(({ moving }) => (moving === undefined ? [] : [keys.target(subject, moving, cluster)])),
-    ]),
-    { newer: "kept" },
-  );
-  transaction.see(rows);
-  const relation = relationOf(row);
-  const unread = new Set(rows.filter(isNewer).map(clusterIn));
-  const readable = page.filter((cluster) => unit.unreadable?.includes(cluster) && !unread.has(cluster));
+  const parts = ["slot", "arrivals", "syncs", "targets"] as const;
+  const found = await readClusters(known, { clusters: page, with: parts }, ports.table);
+  const isReadable = (cluster: string) =>
+    unit.unreadable?.includes(cluster) === true && found.get(cluster)?.newer === undefined;
+  const readable = page.filter(isReadable);
   const strayed: string[] = [];
-  for (const cluster of page) {
-    if (unread.has(cluster)) continue;
-    const fleet = rows.filter((one) => one.type === "Fleet").find(({ name }) => name === cluster);
-    const syncs = rows.filter((one) => one.type === "SyncOnCluster").filter((one) => one.cluster === cluster);
-    const hasSlot = rows.some((one) => one.type === "Slot" && one.cluster === cluster);
+  for (const rows of found.values()) {
+    const { cluster, fleet, syncs, targets } = rows;
+    transaction.see(rows.arrivals);
     const isGone = row.operations.deletion !== undefined && fleet === undefined;
     const isAgain = isGone || readable.includes(cluster) || syncs.some(answersAgain);
-    if (hasSlot || !isAgain || transaction.room() < 4) continue;
-    const targets = rows.filter((one) => one.type === "Target").filter((one) => one.cluster === cluster);
-    const target = targets.find(({ state }) => state === "Unreachable");
-    const leg = target === undefined ? undefined : transaction.leg(target.leg);
-    if (target !== undefined && leg !== undefined && leg.endedAt === undefined) {
-      transaction.retry(target);
+    if (rows.newer !== undefined || rows.slot !== undefined || !isAgain || transaction.room() < 4) continue;
+    const away = targets.find(({ state }) => state === "Unreachable");
+    if (away !== undefined && transaction.leg(away.leg)?.endedAt === undefined) {
+      transaction.retry(away);
       continue;
     }
     if (row.operations.deletion !== undefined) continue;
-    if (fleet === undefined || !selects(relation.clusters, fleet)) {
+    if (!isSelected(known, fleet)) {
       if (readable.includes(cluster)) strayed.push(cluster);
       continue;
     }
-    const stage = unit.stages.find(({ name }) => name === stageOf(relation.rollout, fleet));
-    const isAhead = stage !== undefined && legOf(stage, known.legs) !== undefined && targets.length > 0;
-    if (stage?.on === undefined || isAhead) continue;
-    transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
+    const stage = stageNow(known, fleet);
+    if (stage === undefined) continue;
+    const isAhead = legOf(stage, known.legs) !== undefined && targets.length > 0;
+    if (stage.on !== undefined && !isAhead) transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
   }
   if (readable.length > 0)
     transaction.edit({ unreadable: (unit.unreadable ?? []).filter((cluster) => !readable.includes(cluster)) });
@@ -98,11 +84,6 @@ export async function letComeBack(
     transaction.edit({ jobs: [...unit.jobs, job] });
   }
   return transaction.hasChanged() ? transaction : letComeBack(known, clusters, ports);
-}
-
-function clusterIn(row: RowKey): string {
-  const parts = keys.slot.parse(row) ?? keys.target.parse(row) ?? keys.arrival.parse(row);
-  return parts?.cluster ?? clusterOf(row);
 }
 
 function answersAgain({ desired, observed, hold }: SyncRow): boolean {

@@ -3,14 +3,14 @@ import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } fro
 import { type Filling, mostNext } from "#functions/rollout/fill-leg.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { firstItems } from "#shared/base/all-pages.ts";
-import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
-import { relationOf, sealedTarget, stageOf } from "#shared/fleet/rollout/plan.ts";
+import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { ArrivalRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -33,7 +33,7 @@ export async function fillArrivals(transaction: Transaction, { slots, waiting, p
   for (const arrival of arrivals) {
     const rows = clusters.get(arrival.cluster);
     transaction.see(rows?.arrivals ?? []);
-    const stage = rows && stageNow(known, rows);
+    const stage = stageNow(known, rows?.fleet);
     if (rows?.fleet === undefined || stage?.on === undefined) {
       // Gone, or nothing has passed there yet: it is a target of what passes next.
       if (transaction.room() > 2) transaction.dropArrival(arrival, "waiting");
@@ -66,13 +66,6 @@ export async function fillArrivals(transaction: Transaction, { slots, waiting, p
 
 function placeOf(cluster: string): string {
   return `arrival ${cluster}`;
-}
-
-function stageNow({ row, unit }: Known, { fleet }: ClusterRows): UnitStage | undefined {
-  const relation = relationOf(row);
-  if (fleet === undefined || !selects(relation.clusters, fleet)) return undefined;
-  const own = stageOf(relation.rollout, fleet);
-  return unit.stages.find(({ name }) => name === own);
 }
 
 /** More of them failed than a content may fail there: no more are tried before the stage passes something, or somebody asks. */

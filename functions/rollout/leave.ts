@@ -2,9 +2,8 @@ import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
 import { park } from "#functions/rollout/settle-slots.ts";
+import { isSelected } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 
 const outcome = { state: "Skipped" as const, reason: "no longer selected; its objects stay" };
@@ -36,12 +35,11 @@ export async function leavePage(
 
 /** @returns false when not all of it fitted: the rest is for the next step. */
 function forget(transaction: Transaction, { fleet, syncs }: ClusterRows, ports: PlannerPorts): boolean {
-  const { row, unit } = transaction.known;
-  const isBack = fleet !== undefined && selects(relationOf(row).clusters, fleet);
+  const { known } = transaction;
   // Selected again meanwhile, or another one under its name: what is there is not what was assigned.
-  const as = fleet === undefined || isBack ? "gone" : "deselected";
+  const as = fleet === undefined || isSelected(known, fleet) ? "gone" : "deselected";
   const forgotten = toForget(syncs, as);
-  const room = transaction.room() - 6 - unit.stages.length;
+  const room = transaction.room() - 6 - known.unit.stages.length;
   forgetSyncs(transaction, { syncs: forgotten.slice(0, Math.max(0, room)), as }, ports);
   return room >= forgotten.length;
 }

@@ -1,3 +1,4 @@
+import { readRenderings } from "#functions/rollout/decide.ts";
 import type { Waiting } from "#functions/rollout/fill-leg.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -24,29 +25,20 @@ export async function retryRendered(
     if (leg === undefined || orders.length === 0) continue;
     for (const order of orders) asked.add(`unrendered ${legKey(leg)} ${order}`);
     const sealed = await readSealed(leg, orders, ports);
-    const digests = new Set(
-      [...sealed.values()].flatMap(({ inputs }) =>
-        inputs.flatMap((input) => ("digest" in input ? [input.digest] : [])),
+    const clusters = [...sealed.values()].map(({ cluster }) => cluster);
+    const [renderings, found] = await Promise.all([
+      readRenderings([...sealed.values()], ports.table),
+      ports.table.getMany(
+        clusters.map((cluster) => keys.target(known.subject, leg, cluster)),
+        { newer: "kept" },
       ),
-    );
-    const rows = await ports.table.getMany(
-      [
-        ...[...digests].map(keys.rendering),
-        ...[...sealed.values()].map(({ cluster }) => keys.target(known.subject, leg, cluster)),
-      ],
-      { newer: "kept" },
-    );
-    const done = new Set(
-      rows
-        .filter((row) => row.type === "Rendering")
-        .filter(({ state }) => state === "Done")
-        .map(({ input }) => input),
-    );
+    ]);
+    const targets = found.filter((row) => row.type === "Target");
     const transaction = new Transaction(known, ports.clock.now());
     const left: number[] = [];
     for (const [order, { cluster, inputs }] of sealed) {
-      const target = rows.filter((row) => row.type === "Target").find((row) => row.cluster === cluster);
-      const isDone = inputs.every((input) => "digest" in input && done.has(input.digest));
+      const target = targets.find((row) => row.cluster === cluster);
+      const isDone = inputs.every((input) => "digest" in input && renderings.rows.get(input.digest)?.state === "Done");
       if (target === undefined || !isDone) continue;
       if (leg.phase === "Passed") left.push(order);
       else transaction.retry(target);

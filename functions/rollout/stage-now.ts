@@ -1,0 +1,19 @@
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { relationOf, stageOf } from "#shared/fleet/rollout/plan.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import type { UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+
+export function isSelected({ row }: Pick<Known, "row">, fleet: FleetRow | undefined): fleet is FleetRow {
+  return fleet !== undefined && selects(relationOf(row).clusters, fleet);
+}
+
+/** The stage that a cluster is in by its labels of now; undefined when it is not selected, or the unit has no such stage yet. */
+export function stageNow(
+  { row, unit }: Pick<Known, "row" | "unit">,
+  fleet: FleetRow | undefined,
+): UnitStage | undefined {
+  if (!isSelected({ row }, fleet)) return undefined;
+  const own = stageOf(relationOf(row).rollout, fleet);
+  return unit.stages.find(({ name }) => name === own);
+}

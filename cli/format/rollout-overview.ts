@@ -15,9 +15,9 @@ import {
   worstFirst,
 } from "#cli/format/target-lines.ts";
 import type { OverviewLeg, OverviewStage, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
-import type { Clearing, Wait } from "#shared/fleet/waits/wait.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
 import { stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Clearing, Wait } from "#shared/fleet/waits/wait.ts";
 
 export interface OverviewView extends TargetLines {
   readonly overview: RolloutOverview;

@@ -63,7 +63,7 @@ export async function readRenderings(targets: readonly SealedTarget[], table: Ta
   return { rows: new Map(rows.map((row) => [row.input, row])), newer: new Map(newer) };
 }
 
-export function digestsOf({ inputs }: SealedTarget): readonly string[] {
+function digestsOf({ inputs }: SealedTarget): readonly string[] {
   return inputs.flatMap((input) => ("digest" in input ? [input.digest] : []));
 }
 

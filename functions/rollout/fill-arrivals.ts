@@ -22,7 +22,7 @@ interface Arriving extends Filling {
 /** Clusters that joined, came back or moved get what their stage is on, at any time. */
 export async function fillArrivals(transaction: Transaction, { slots, waiting, ports }: Arriving): Promise<void> {
   const { known, now } = transaction;
-  const limit = mostNext(slots) + waiting.size;
+  const limit = mostNext(transaction, slots) + waiting.size;
   const range = { ...ranges.arrivals(known.subject, "waiting"), limit };
   const found = await firstItems((start) => ports.table.query({ ...range, ...start }), limit);
   const arrivals = found.filter(({ cluster }) => !waiting.has(placeOf(cluster)));

@@ -11,9 +11,13 @@ import { legKey, refOf, verdictOf } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { LegRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Clusters looked at in one step: those that may get the free slots, and a few more, for not every one needs its own. */
-export function mostNext(slots: number): number {
-  return Math.min(60, slots + 5);
+/**
+ * Clusters looked at in one step: those that may get the free slots, as far as there is room for their Syncs, slots and
+ * checks, and a few more, for not every one needs its own.
+ */
+export function mostNext(transaction: Transaction, slots: number): number {
+  const fitting = Math.floor(transaction.room() / (transaction.unit.templates.length + 2));
+  return Math.min(60, Math.min(slots, fitting) + 5);
 }
 
 /** What this call found to be waiting for something: it is not looked at again by the same call. */
@@ -68,13 +72,13 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, p
 
 /** Those that had a turn before come first; then as many new ones as could be given slots next. */
 function nextOrders(
-  { known }: Transaction,
+  transaction: Transaction,
   { leg, slots, waiting }: Pick<Filled, "leg" | "slots" | "waiting">,
 ): readonly number[] {
-  const most = mostNext(slots);
+  const most = mostNext(transaction, slots);
   const isFresh = (order: number) => !waiting.has(placeOf(leg, order));
   const before = [...leg.returned, ...leg.aside, ...leg.rendering].filter(isFresh).slice(0, most);
-  const { changing = 0 } = known.unit.stages.find(({ name }) => name === leg.stage) ?? {};
+  const { changing = 0 } = transaction.known.unit.stages.find(({ name }) => name === leg.stage) ?? {};
   // Who has a slot of a leg that gave way is at the front, and needs no other.
   const needsNone = changing > leg.counts.Assigned;
   if (slots === 0 && !needsNone) return before;

@@ -10,7 +10,7 @@ const nested: z.ZodType<Nested> = z.lazy(() => z.union([z.string(), z.number(), 
 /** As docs/benchmarks.md has it. */
 const report = z.strictObject({
   bench: z.string(),
-  target: z.string().regex(/^(kube-apiserver|embedded) v1\.\d+\.\d+$/),
+  target: z.string().regex(/^((kube-apiserver|embedded) v1\.\d+\.\d+|dynamodb)$/),
   node: z.string().startsWith("v"),
   machine: z.strictObject({ cpus: z.int(), model: z.string(), memoryGiB: z.number() }),
   ratios: z.record(z.string(), z.number().positive()),
@@ -26,6 +26,18 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
+  [
+    "planner",
+    ["--clusters", "2,3"],
+    [
+      "cpuPerTarget3vs2",
+      "idleLook3vs2",
+      "longestCallSeconds",
+      "readsPerTarget3vs2",
+      "requestsPerTarget3vs2",
+      "writesPerTarget3vs2",
+    ],
+  ],
 ];
 
 test.each(benches)("%s runs, and its JSON is as documented", { timeout: 180_000 }, async (name, sizes, ratios) => {

@@ -1,0 +1,171 @@
+import { planSubject } from "#functions/rollout/plan-subject.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { inParts } from "#shared/base/in-parts.ts";
+import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
+import { isThrough } from "#shared/fleet/rollout/feed.ts";
+import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Message } from "#shared/messages.ts";
+import type { BlobStore, Table } from "#shared/ports.ts";
+
+/** Clusters that one message to the planner names: the Syncs of one batch of reports. */
+const clustersTold = 10;
+
+export interface GroupShape {
+  readonly name: string;
+  readonly templates: number;
+  readonly maxConcurrent: string;
+}
+
+/** A call of the planner; undefined: about any cluster. */
+export type PlannerCall = (clusters?: ReadonlySet<string>) => Promise<void>;
+
+/** The planner of one group, with renderers and workers that are modelled by the rows that they write. */
+export class PlannedGroup {
+  readonly #table: Table;
+  readonly #ports: PlannerPorts;
+  readonly #group: GroupShape;
+  readonly #subject: Subject;
+  readonly #sent: Message[] = [];
+  #now = new Date();
+
+  constructor(group: GroupShape, { table, blobs }: { readonly table: Table; readonly blobs: BlobStore }) {
+    this.#group = group;
+    this.#subject = { namespace: "bench", kind: "SyncGroup", name: group.name };
+    this.#table = table;
+    this.#ports = {
+      table,
+      blobs,
+      sender: { send: async (messages) => void this.#sent.push(...messages) },
+      clock: { now: () => this.#now },
+      ids: randomIds,
+      log: { info: () => {}, warn: () => {}, error: () => {} },
+      installation: "bench",
+    };
+  }
+
+  /** The clusters that are not there yet, and the group. */
+  async create(clusters: readonly string[]): Promise<void> {
+    for (const part of inParts(clusters, 40)) await this.#table.write(part.map((name) => ({ put: fleetRow(name) })));
+    await this.#table.write([fleetVersionUpdate("c"), { put: this.#groupRow() }]);
+  }
+
+  /** What the planner does when it is called; it never comes to its deadline. */
+  call: PlannerCall = async (clusters) => {
+    const until = new Date(this.#now.getTime() + 60_000);
+    await planSubject(this.#subject, { until, ...(clusters === undefined ? {} : { clusters }) }, this.#ports);
+  };
+
+  anHourLater(): void {
+    this.#now = new Date(this.#now.getTime() + 3_600_000);
+  }
+
+  /** A content goes through the group. */
+  async rollOut(content: string, call: PlannerCall): Promise<void> {
+    await this.#setSource(content);
+    await call(new Set());
+    for (;;) {
+      const renders = this.#sent.filter((message) => message.to === "render");
+      const applies = new Set(this.#sent.flatMap((message) => (message.to === "apply" ? [message.cluster] : [])));
+      this.#sent.length = 0;
+      for (const { input } of renders) await this.#render(input);
+      if (renders.length > 0) await call(new Set());
+      for (const told of inParts([...applies], clustersTold)) {
+        await this.#work(told);
+        await call(new Set(told));
+      }
+      const unit = await this.#table.get(keys.unit(this.#subject));
+      if (unit !== undefined && isThrough(unit)) return;
+      if (renders.length + applies.size === 0)
+        throw new Error(`the rollout stands still: ${JSON.stringify(unit?.stages)}`);
+    }
+  }
+
+  #groupRow(): Row {
+    const { name, templates, maxConcurrent } = this.#group;
+    const spec = syncGroupSpec.parse({
+      clusters: { all: true },
+      // Of its own, so that no other group has asked for the renderings.
+      templates: Array.from({ length: templates }, (_, index) => ({
+        name: `t${index}`,
+        source: "app",
+        path: `${name}/t${index}`,
+      })),
+      rollout: { maxConcurrent },
+    });
+    const more = { name, uid: name, version: 1, spec, status: { conditions: [] } };
+    return { ...keys.object("bench", "SyncGroup", name), ...objectParts, type: "SyncGroup", ...more };
+  }
+
+  async #setSource(content: string): Promise<void> {
+    const key = keys.object("bench", "Source", "app");
+    const before = await this.#table.get(key);
+    const revision = `main@sha1:${digestOf(content).slice(-40)}`;
+    const about = { sizeBytes: 1, files: 1, storedAt: "", subject: "", author: "" };
+    const artifact = { revision, digest: digestOf(content), ...about };
+    const spec = sourceSpec.parse({ git: { url: "https://git.example/app" } });
+    const version = (before?.version ?? 0) + 1;
+    const more = { name: "app", uid: "app", version, spec, status: { artifact, conditions: [] } };
+    await this.#table.write([{ put: { ...key, ...objectParts, type: "Source", ...more } }]);
+  }
+
+  async #render(input: string): Promise<void> {
+    const row = await this.#table.get(keys.rendering(input));
+    if (row?.state !== "Pending") return;
+    const { dueShard: _shard, dueKey: _key, waiting: _waiting, ...rest } = row;
+    const done = { ...rest, state: "Done", digest: digestOf(input), objects: 1, version: row.version + 1 };
+    await this.#table.write([{ put: done, when: { version: row.version } }]);
+  }
+
+  /** What workers write that found everything ready. */
+  async #work(clusters: readonly string[]): Promise<void> {
+    const { name, templates } = this.#group;
+    const syncs = Array.from({ length: templates }, (_, index) => `${name}.t${index}`);
+    const wanted = clusters.flatMap((cluster) => syncs.map((sync) => keys.sync(cluster, "bench", sync)));
+    const rows = await this.#table.getMany(wanted);
+    const done = rows.map((row) => ready(row, this.#now));
+    for (const part of inParts(done, 90))
+      await this.#table.write(part.map((row) => ({ put: row, when: { version: row.version - 1 } })));
+  }
+}
+
+const objectParts = {
+  schema: rowSchema,
+  namespace: "bench",
+  labels: {},
+  annotations: {},
+  generation: 1,
+  createdAt: "2026-01-01T00:00:00.000Z",
+  operations: {},
+};
+
+function fleetRow(name: string): Row {
+  const more = { name, uid: name, labels: { ring: "all" }, values: {} };
+  return { ...keys.fleet(name), type: "Fleet", schema: rowSchema, version: 1, ...more };
+}
+
+function ready(row: SyncRow, now: Date): SyncRow {
+  const at = now.toISOString();
+  const { attempt, revision, renderDigest = "" } = row.desired;
+  const observed: Observed = {
+    attempt,
+    phase: "Ready",
+    reason: "Ready",
+    message: "",
+    startedAt: at,
+    since: at,
+    at,
+    tries: 0,
+    applied: { renderDigest, revision, attempt, at },
+    objects: { total: 1, ready: 1, failed: 0, foreign: 0 },
+    troubles: [],
+    fence: 1,
+    conditions: [],
+  };
+  return { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk("Ready", row) };
+}

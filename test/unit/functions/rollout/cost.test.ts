@@ -1,0 +1,92 @@
+/** What a target costs is the same in a large fleet as in a small one: counted in rows and requests, of several shapes. */
+import { describe, expect, test } from "vitest";
+import type { Table } from "#shared/ports.ts";
+import { PlannedGroup } from "#test/bench/planned-group.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+
+interface Cost {
+  requests: number;
+  rowsRead: number;
+  syncsRead: number;
+  rowsWritten: number;
+}
+
+const nothing: Cost = { requests: 0, rowsRead: 0, syncsRead: 0, rowsWritten: 0 };
+/** DynamoDB takes so many in one request. */
+const batchGetKeys = 100;
+
+async function costOf(clusters: number, shape: { readonly templates: number; readonly maxConcurrent: string }) {
+  const cost: Cost = { ...nothing };
+  let isCounted = false;
+  const stored = new MemoryTable({ pageItems: 1000 });
+  const blobs = new MemoryBlobStore();
+  const count = (change: Partial<Cost>) => {
+    if (!isCounted) return;
+    for (const [name, by] of Object.entries(change)) cost[name as keyof Cost] += by;
+  };
+  const table: Table = {
+    get(key) {
+      count({ requests: 1, rowsRead: 1 });
+      return stored.get(key);
+    },
+    async getMany(keys, reading) {
+      const rows = await stored.getMany(keys, reading);
+      const syncsRead = rows.filter(({ type }) => type === "SyncOnCluster").length;
+      count({ requests: Math.ceil(keys.length / batchGetKeys), rowsRead: keys.length, syncsRead });
+      return rows;
+    },
+    async query(query) {
+      const page = await stored.query({ ...query, after: query.after ?? "full:" });
+      count({ requests: 1, rowsRead: page.items.length });
+      return page;
+    },
+    async queryIndex(query) {
+      const page = await stored.queryIndex({ ...query, after: query.after ?? "full:" });
+      count({ requests: 1, rowsRead: page.items.length });
+      return page;
+    },
+    update: (write) => stored.update(write),
+    write(writes) {
+      count({ requests: 1, rowsWritten: writes.length });
+      return stored.write(writes);
+    },
+  };
+  const group = new PlannedGroup({ name: "web", ...shape }, { table, blobs });
+  const call = async (told?: ReadonlySet<string>) => {
+    isCounted = true;
+    await group.call(told);
+    isCounted = false;
+  };
+  await group.create(Array.from({ length: clusters }, (_, index) => `c-${index}`));
+  await group.rollOut("one", call);
+  Object.assign(cost, nothing);
+  await group.rollOut("two", call);
+  const moving = { ...cost };
+  group.anHourLater();
+  await call();
+  Object.assign(cost, nothing);
+  group.anHourLater();
+  await call();
+  return { moving, idle: cost };
+}
+
+const [small, large] = [100, 300];
+const shapes = [
+  { templates: 1, maxConcurrent: "10%" },
+  { templates: 1, maxConcurrent: "100%" },
+  { templates: 5, maxConcurrent: "10%" },
+  { templates: 5, maxConcurrent: "100%" },
+] as const;
+
+describe.each(shapes)("$templates templates, $maxConcurrent at once", { timeout: 60_000 }, (shape) => {
+  test("cost as much for each target, and as much when nothing is to be done", async () => {
+    const few = await costOf(small, shape);
+    const many = await costOf(large, shape);
+    for (const name of ["requests", "rowsRead", "rowsWritten"] as const)
+      expect(many.moving[name] / large, name).toBeLessThanOrEqual((1.1 * few.moving[name]) / small);
+    expect(many.idle).toEqual(few.idle);
+    // To ask for its rendering, to give it its turn, to see that it is done; and a few whose turn comes in the next step.
+    expect(many.moving.syncsRead / large / shape.templates).toBeLessThan(3.5);
+  });
+});

@@ -27,12 +27,16 @@ const apply = (...names: readonly string[]) => names.map((name) => `functions/ap
 const engineTests = "test/integration/shared/kube/engine";
 /** Whose turn it is, who may work, and what becomes of what was seen: few of the worker's tests are about these. */
 const leases = ["lease/{lease,held-lease}", "worker/{commit,turns,worker-deaths,work-cluster}"];
+/** Stories first; the model that plays seeds comes last, for it takes longest. */
+const plannerTests = ["!(planner.property)", "planner.property"].map(
+  (name) => `test/unit/functions/rollout/${name}.test.ts`,
+);
 /** What verbs share, but for what they find. */
 const blobSteps = "{desired-part,progress,rebuild-inventory,sync-blobs,unrecorded-ids}";
 
 /**
  * Where a mutant would be dangerous, and the tests below e2e that are there to kill it. Composition roots (`wire.ts`,
- * `handler.ts`, `env.ts`) are shown by e2e. The planner is not among them yet.
+ * `handler.ts`, `env.ts`) are shown by e2e.
  */
 export const mutationAreas: Readonly<Record<string, MutationArea>> = {
   timer: {
@@ -109,6 +113,21 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
           `${engineTests}/*.test.ts`,
         ],
         every: 20,
+      },
+    },
+  },
+  planner: {
+    least: 90,
+    parts: {
+      core: {
+        mutate: shared("fleet/rollout/*"),
+        tests: ["test/unit/shared/fleet/rollout/*.test.ts", ...plannerTests],
+        every: 8,
+      },
+      steps: {
+        mutate: ["functions/rollout/*.ts", "!functions/rollout/{wire,handler,env}.ts"],
+        tests: plannerTests,
+        every: 12,
       },
     },
   },

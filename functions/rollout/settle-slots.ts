@@ -6,7 +6,7 @@ import { allItems } from "#shared/base/all-pages.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
 import { type Hold, holdsOf } from "#shared/fleet/rollout/holds.ts";
-import { type Deadlines, deadlineOf, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
+import { type Deadlines, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { isReleased } from "#shared/fleet/rows/brake-row.ts";
 import { arrivalStates, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
@@ -56,9 +56,8 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
       break;
     }
     const deadlines = { ...clock, hold: seen.holds.get(slot.cluster) };
-    settle(transaction, { slot, syncs, deadlines, lease: seen.leases.get(slot.cluster) }, ports);
-    const times = syncs.flatMap((sync) => deadlineOf(sync, deadlines) ?? []);
-    round.deadline = [round.deadline, ...times].filter((time) => time !== undefined).sort()[0];
+    const deadline = settle(transaction, { slot, syncs, deadlines, lease: seen.leases.get(slot.cluster) }, ports);
+    round.deadline = [round.deadline, deadline].filter((time) => time !== undefined).sort()[0];
   }
   return transaction;
 }
@@ -113,15 +112,16 @@ interface Settling {
   readonly lease: LeaseRow | undefined;
 }
 
-function settle(transaction: Transaction, settling: Settling, ports: PlannerPorts): void {
+/** @returns when it has used up its time, where it goes on. */
+function settle(transaction: Transaction, settling: Settling, ports: PlannerPorts): string | undefined {
   const { slot, syncs, deadlines, lease } = settling;
   if (slot.parking !== undefined) {
     if (isLetGo(slot.parking.fence, lease, transaction.now)) transaction.dropSlot(slot);
-    return;
+    return undefined;
   }
-  if (takeBack(transaction, settling, ports)) return;
+  if (takeBack(transaction, settling, ports)) return undefined;
   const verdict = judge(slot, syncs, deadlines);
-  if (verdict.state === "Assigned") return;
+  if (verdict.state === "Assigned") return verdict.deadline;
   const leg = liveLeg(transaction, slot);
   if (verdict.state === "Failed") {
     for (const sync of syncs) hold(transaction, sync, verdict.reason);
@@ -130,6 +130,7 @@ function settle(transaction: Transaction, settling: Settling, ports: PlannerPort
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
   if (leg !== undefined) settleTarget(transaction, { slot, leg, verdict });
   else if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
+  return undefined;
 }
 
 function liveLeg(transaction: Transaction, { leg }: SlotRow): LegRow | undefined {

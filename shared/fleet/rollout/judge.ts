@@ -1,13 +1,16 @@
 /** Observed facts -> what became of a cluster that has a slot. The one place that says when a cluster has failed. */
+import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import type { Hold } from "#shared/fleet/rollout/holds.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { isDenied, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { isAway, isDenied, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface Verdict {
   readonly state: "Waiting" | "Assigned" | "Succeeded" | "Failed" | "Unreachable";
   readonly reason: string;
+  /** When what is Assigned has used up its time. */
+  readonly deadline?: string;
 }
 
 /** What says until when a cluster has time. */
@@ -25,8 +28,9 @@ export interface Deadlines {
  * What an assigned cluster has come to. Observations about other attempts are ignored: numbers, not clocks, decide what
  * an observation is about.
  * - every Sync done with the digest that was assigned: Succeeded;
- * - a Sync Failed, or begun and without progress for too long: Failed; unreachable: Unreachable; else Assigned;
- * - answers again after it was unreachable, is to have more than fitted, or its assignment is gone with its Cluster: Waiting.
+ * - a Sync Failed, or begun and without progress for too long: Failed;
+ * - Assigned as long as a worker may write for any of its Syncs: that one part does not answer stops no other;
+ * - then Unreachable, or Waiting: answers again, is to have more than fitted, or its assignment is gone with its Cluster.
  * @param syncs - the cluster's Syncs, those that were found.
  */
 export function judge(
@@ -40,19 +44,30 @@ export function judge(
   });
   const failed = current.find((sync) => sync.observed?.phase === "Failed");
   if (failed?.observed !== undefined) return { state: "Failed", reason: reasonOf(failed.observed) };
-  const unreachable = current.find((sync) => sync.observed?.phase === "Unreachable");
-  if (unreachable?.observed !== undefined) return { state: "Unreachable", reason: reasonOf(unreachable.observed) };
-  if (current.some((sync) => sync.row === undefined)) return { state: "Waiting", reason: "its assignment is gone" };
-  if (current.some((sync) => sync.observed?.phase === "Reachable"))
-    return { state: "Waiting", reason: "answers again" };
-  const pending = current.find((sync) => !isDone(sync.row, sync.observed));
-  if (pending === undefined && slot.unwritten === true) return { state: "Waiting", reason: "more is to be assigned" };
-  if (pending === undefined) return { state: "Succeeded", reason: "" };
-  const reason = pending?.observed === undefined ? workerAwaited : reasonOf(pending.observed);
-  const times = current.flatMap(({ row, observed }) => (isDone(row, observed) ? [] : (deadlineOf(row, clock) ?? [])));
-  if (times.some((time) => time <= clock.now.toISOString()))
+  const open = current.filter((sync) => !isDone(sync.row, sync.observed));
+  const active = open.flatMap(({ row }) => (row === undefined || isAway(row) ? [] : [row]));
+  const [pending] = active;
+  if (pending === undefined) return settled(slot, open);
+  const reason = pending.observed?.attempt === pending.desired.attempt ? reasonOf(pending.observed) : workerAwaited;
+  const [deadline] = active.flatMap((row) => deadlineOf(row, clock) ?? []).sort();
+  if (deadline !== undefined && deadline <= clock.now.toISOString())
     return { state: "Failed", reason: `DeadlineExceeded: ${reason}` };
-  return { state: "Assigned", reason };
+  return { state: "Assigned", reason, ...defined({ deadline }) };
+}
+
+/** @param open - its Syncs that are not done, for none of which a worker writes. */
+function settled(
+  { unwritten }: Pick<SlotRow, "unwritten">,
+  open: readonly { readonly observed: SyncRow["observed"] | undefined }[],
+): Verdict {
+  const unreachable = open.find(({ observed }) => observed?.phase === "Unreachable");
+  if (unreachable?.observed !== undefined) return { state: "Unreachable", reason: reasonOf(unreachable.observed) };
+  if (open.some(({ observed }) => observed === undefined))
+    return { state: "Waiting", reason: "its assignment is gone" };
+  if (open.length > 0) return { state: "Waiting", reason: "answers again" };
+  return unwritten === true
+    ? { state: "Waiting", reason: "more is to be assigned" }
+    : { state: "Succeeded", reason: "" };
 }
 
 const workerAwaited = "waiting for the cluster's worker";
@@ -61,7 +76,9 @@ function isDone(row: SyncRow | undefined, observed: SyncRow["observed"]): boolea
   if (row?.desired.action === "orphan") return true;
   if (row === undefined || observed === undefined) return false;
   if (row.desired.action === "delete") return observed.phase === "Gone";
-  return observed.phase === "Ready" && observed.applied?.renderDigest === row.desired.renderDigest;
+  // What was seen ready and does not answer since was brought there all the same.
+  const wasReady = observed.phase === "Ready" || (observed.readyAt !== undefined && isAway(row));
+  return wasReady && observed.applied?.renderDigest === row.desired.renderDigest;
 }
 
 /**

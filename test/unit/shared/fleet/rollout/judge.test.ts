@@ -80,6 +80,32 @@ describe("a cluster that has a slot", () => {
       [{ observed: { phase: "Unreachable" } }, { template: "b", observed: { phase: "Failed" } }],
       "Failed",
     ],
+    [
+      "with one part away and one that is applied",
+      [{ observed: { phase: "Unreachable" } }, { template: "b", observed: { phase: "Applying" } }],
+      "Assigned",
+    ],
+    [
+      "with one part away and one that a worker may begin",
+      [{ observed: { phase: "Unreachable" } }, { template: "b" }],
+      "Assigned",
+    ],
+    [
+      "with one part that answers again and one that is applied",
+      [{ observed: { phase: "Reachable" } }, { template: "b", observed: { phase: "Applying" } }],
+      "Assigned",
+    ],
+    [
+      "with one part away and one ready",
+      [{ observed: { phase: "Unreachable" } }, { template: "b", observed: ready }],
+      "Unreachable",
+    ],
+    ["that was ready before it went away", [{ observed: { phase: "Unreachable", readyAt: at, applied } }], "Succeeded"],
+    [
+      "that was ready with another rendering before it went away",
+      [{ observed: { phase: "Unreachable", readyAt: at, applied: { ...applied, renderDigest: "x" } } }],
+      "Unreachable",
+    ],
   ])("%s is %s", (_name, seen, state, reason) => {
     expect(verdict(seen)).toMatchObject(reason === undefined ? { state } : { state, reason });
   });
@@ -95,6 +121,8 @@ describe("a cluster that has a slot", () => {
     const slot = { attempts: { "web.app": 2 } };
     expect(judge(slot, [], clock).state).toBe("Waiting");
     expect(judge(slot, [sync({ desired: { attempt: 3 } })], clock).state).toBe("Waiting");
+    const both = { attempts: { "web.app": 2, "web.b": 2 } };
+    expect(judge(both, [sync({ template: "b" })], clock).state).toBe("Assigned");
   });
 
   test("that is to have more than fitted waits for the rest when it has what did", () => {

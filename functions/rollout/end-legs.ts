@@ -33,7 +33,6 @@ async function pass(transaction: Transaction, leg: LegRow, ports: PlannerPorts):
     ...stage,
     on: leg.content,
     passed: refOf(leg),
-    failedArrivals: 0,
   }));
   const { unit, known } = transaction;
   if (unit.arrivals.failed > 0) transaction.edit({ jobs: [...unit.jobs, { do: "clear", stage: leg.stage }] });

@@ -7,7 +7,7 @@ import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { firstItems } from "#shared/base/all-pages.ts";
+import { allPages } from "#shared/base/all-pages.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
@@ -19,14 +19,26 @@ interface Arriving extends Filling {
   readonly slots: number;
 }
 
-/** Clusters that joined, came back or moved get what their stage is on, at any time. */
+/** Clusters that joined, came back or moved get what their stage is on, at any time; those that wait are passed by. */
 export async function fillArrivals(transaction: Transaction, { slots, waiting, ports }: Arriving): Promise<void> {
+  const { known } = transaction;
+  // Nobody's turn comes: those that wait are not even read.
+  if (known.unit.stages.every((stage) => isStopped(known, stage))) return;
+  const range = { ...ranges.arrivals(known.subject, "waiting"), limit: mostNext(transaction, slots) };
+  for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
+    const arrivals = page.filter(({ cluster }) => !waiting.has(placeOf(cluster)));
+    if (arrivals.length === 0) continue;
+    await bringIn(transaction, arrivals, { slots, waiting, ports });
+    if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0) return;
+  }
+}
+
+async function bringIn(
+  transaction: Transaction,
+  arrivals: readonly ArrivalRow[],
+  { slots, waiting, ports }: Arriving,
+): Promise<void> {
   const { known, now } = transaction;
-  const limit = mostNext(transaction, slots) + waiting.size;
-  const range = { ...ranges.arrivals(known.subject, "waiting"), limit };
-  const found = await firstItems((start) => ports.table.query({ ...range, ...start }), limit);
-  const arrivals = found.filter(({ cluster }) => !waiting.has(placeOf(cluster)));
-  if (arrivals.length === 0) return;
   const names = arrivals.map(({ cluster }) => cluster);
   const clusters = await readClusters(known, { clusters: names, with: ["slot", "arrivals", "syncs"] }, ports.table);
   const candidates: (Candidate & { readonly arrival: ArrivalRow })[] = [];
@@ -92,8 +104,7 @@ interface Taking extends Candidate {
 function take(transaction: Transaction, { arrival, step, ...candidate }: Taking, ports: PlannerPorts): void {
   transaction.dropArrival(arrival, "waiting");
   if (step.do === "assign") giveSlot(transaction, { ...candidate, step }, ports);
-  if (step.do !== "fail") return;
   const { stage } = candidate;
-  transaction.putArrival(arrival.cluster, "failed", { why: arrival.why, reason: step.reason, stage });
-  transaction.editStage(stage, (before) => ({ ...before, failedArrivals: before.failedArrivals + 1 }));
+  if (step.do === "fail")
+    transaction.putArrival(arrival.cluster, "failed", { why: arrival.why, reason: step.reason, stage });
 }

@@ -33,13 +33,16 @@ interface Filled extends Filling {
   readonly slots: number;
 }
 
-/** Targets of a leg whose turn it is are given to, as far as there are slots, or become what they are already. */
-export async function fillLeg(transaction: Transaction, { leg, slots, waiting, ports }: Filled): Promise<void> {
+/**
+ * Targets of a leg whose turn it is are given to, as far as there are slots, or become what they are already.
+ * @returns whether all of these wait, and others may not have to.
+ */
+export async function fillLeg(transaction: Transaction, { leg, slots, waiting, ports }: Filled): Promise<boolean> {
   const { known, now } = transaction;
   const { subject } = known;
   const content = transaction.content(leg.content);
   const orders = nextOrders(transaction, { leg, slots, waiting });
-  if (orders.length === 0) return;
+  if (orders.length === 0) return false;
   const sealed = await readSealed(leg, orders, ports);
   const targets = [...sealed.values()];
   const [clusters, renderings] = await Promise.all([
@@ -68,6 +71,14 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, p
   }
   const asking = { subject, requests: [...requests.values()], renderings: renderings.rows };
   transaction.messages.push(...(await askRenderings(asking, ports)));
+  if (transaction.hasChanged() || transaction.messages.length > 0) return false;
+  return mayTake(transaction, leg, slots) && orders.every((order) => waiting.has(placeOf(leg, order)));
+}
+
+/** Who has a slot of a leg that gave way is at the front, and needs no other. */
+function mayTake({ known }: Transaction, { stage, counts }: LegRow, slots: number): boolean {
+  const { changing = 0 } = known.unit.stages.find(({ name }) => name === stage) ?? {};
+  return slots > 0 || changing > counts.Assigned;
 }
 
 /** Those that had a turn before come first; then as many new ones as could be given slots next. */
@@ -78,10 +89,7 @@ function nextOrders(
   const most = mostNext(transaction, slots);
   const isFresh = (order: number) => !waiting.has(placeOf(leg, order));
   const before = [...leg.returned, ...leg.aside, ...leg.rendering].filter(isFresh).slice(0, most);
-  const { changing = 0 } = transaction.known.unit.stages.find(({ name }) => name === leg.stage) ?? {};
-  // Who has a slot of a leg that gave way is at the front, and needs no other.
-  const needsNone = changing > leg.counts.Assigned;
-  if (slots === 0 && !needsNone) return before;
+  if (!mayTake(transaction, leg, slots)) return before;
   const rendering = Math.max(0, leg.rendering.length - slots);
   const ahead = Math.max(0, Math.min(most - before.length - rendering, leg.size - leg.next));
   return [...before, ...Array.from({ length: ahead }, (_, index) => leg.next + index)];

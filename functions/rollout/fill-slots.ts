@@ -20,7 +20,8 @@ export async function fillSlots(known: Known, waiting: Waiting, ports: PlannerPo
   for (const [index, { mover, slots }] of turnsOf(unit, movers, rollout).entries()) {
     const transaction = new Transaction(known, now);
     if (mover.leg === undefined) await fillArrivals(transaction, { slots, waiting, ports });
-    else await fillLeg(transaction, { leg: mover.leg, slots, waiting, ports });
+    // Those that wait are passed by: who is behind them may not have to.
+    else while (await fillLeg(transaction, { leg: mover.leg, slots, waiting, ports }));
     if (transaction.hasChanged()) transaction.edit({ turn: (unit.turn + index + 1) % Math.max(1, movers.length) });
     else if (transaction.messages.length === 0) continue;
     return transaction;

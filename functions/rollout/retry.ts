@@ -51,9 +51,9 @@ async function retryArrivals(
   if (waiting.length > 0) transaction.see(await table.getMany(waiting));
   for (const arrival of failed) {
     transaction.dropArrival(arrival, "failed");
-    transaction.putArrival(arrival.cluster, "waiting", { why: arrival.why, reason: "" });
+    // Also what one that had joined is rendered from is asked for again: somebody wants it.
+    transaction.putArrival(arrival.cluster, "waiting", { why: "returned", reason: "" });
   }
-  for (const { name } of known.unit.stages) transaction.editStage(name, (stage) => ({ ...stage, failedArrivals: 0 }));
   return next === undefined ? undefined : { ...job, after: next };
 }
 

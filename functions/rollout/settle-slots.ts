@@ -154,9 +154,7 @@ function settleTarget(
 
 function settleArrival(transaction: Transaction, { cluster, stage }: SlotRow, { state, reason }: Verdict): void {
   if (state === "Waiting") transaction.putArrival(cluster, "waiting", { why: "returned", reason });
-  if (state !== "Failed") return;
-  transaction.putArrival(cluster, "failed", { why: "returned", reason, stage });
-  transaction.editStage(stage, (before) => ({ ...before, failedArrivals: before.failedArrivals + 1 }));
+  if (state === "Failed") transaction.putArrival(cluster, "failed", { why: "returned", reason, stage });
 }
 
 /** Nothing is written there any more until the planner assigns anew. */
@@ -196,7 +194,9 @@ function removeGone(transaction: Transaction, sync: SyncRow): void {
 /** A removal that is no longer wanted ends here: what was there before it is given back in the same slot. */
 function takeBack(transaction: Transaction, { slot, syncs }: Settling, ports: PlannerPorts): boolean {
   const { known, now } = transaction;
-  if (known.row.operations.deletion !== undefined) return false;
+  const { deletion, suspended } = known.row.operations;
+  // Nothing is deleted meanwhile either: a worker reads both before it writes.
+  if (deletion !== undefined || suspended !== undefined) return false;
   const wanted = new Set(relationOf(known.row).templates.map(({ name }) => syncName(known.subject, name)));
   const withdrawn = syncs.flatMap((sync) => {
     const desired = wanted.has(sync.name) && sync.observed?.phase !== "Gone" ? takenBack(sync, now) : undefined;

@@ -255,13 +255,19 @@ export class Transaction {
     };
     this.#writes.push({ put: row, when: "absent" });
     this.#arrivals.set(keyText(key), row);
-    this.countArrivals({ [state]: 1 });
+    this.#countArrival(row, state, 1);
   }
 
   dropArrival(arrival: ArrivalRow, state: ArrivalState): void {
     this.delete(arrival);
     this.#arrivals.delete(keyText(arrival));
-    this.countArrivals({ [state]: -1 });
+    this.#countArrival(arrival, state, -1);
+  }
+
+  #countArrival({ stage = "" }: ArrivalRow, state: ArrivalState, by: number): void {
+    this.countArrivals({ [state]: by });
+    if (state !== "failed") return;
+    this.editStage(stage, (one) => ({ ...one, failedArrivals: Math.max(0, one.failedArrivals + by) }));
   }
 
   /** It is left alone, and looked at again whenever everybody is. */

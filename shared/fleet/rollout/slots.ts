@@ -29,7 +29,8 @@ export function membersOfAll({ stages }: Pick<UnitRow, "stages">): number {
 /**
  * Everybody's turn, beginning where the last one ended; each may have an even share of what is free. With a bound of two or
  * more all but the first stage that has clusters leave one slot to it, which the earliest that has something to do and
- * holds none may have meanwhile; with one, the earliest comes first.
+ * holds none may have meanwhile. With one there are only turns: were the earliest always first, commits that come faster
+ * than it is through would keep it from everybody else.
  */
 export function turnsOf(unit: UnitRow, movers: readonly Mover[], pace: Pace): readonly Turn[] {
   const bound = boundOf(pace, membersOfAll(unit));
@@ -43,19 +44,13 @@ export function turnsOf(unit: UnitRow, movers: readonly Mover[], pace: Pace): re
   const isFirst = ({ stage }: Mover) => stage !== undefined && stage <= first;
   const start = movers.length === 0 ? 0 : unit.turn % movers.length;
   const rotated = [...movers.slice(start), ...movers.slice(0, start)];
-  const ordered = bound === 1 ? rotated.toSorted((a, b) => placeOf(a) - placeOf(b)) : rotated;
-  const earliest = Math.min(...movers.map(placeOf));
+  const earliest = Math.min(...movers.map(({ stage = Number.POSITIVE_INFINITY }) => stage));
   const isCure = (mover: Mover) => mover.stage === earliest && unit.stages[earliest]?.changing === 0;
-  return ordered.map((mover) => {
+  return rotated.map((mover) => {
     const share = Math.ceil((isFirst(mover) ? free : freeOfOthers) / Math.max(1, movers.length));
     const slots = isCure(mover) ? Math.max(share, Math.min(free, 1)) : share;
     return { mover, slots: Math.max(0, Math.min(slots, ownRoom(mover, unit))) };
   });
-}
-
-/** Arrivals come after every stage. */
-function placeOf({ stage }: Mover): number {
-  return stage ?? Number.MAX_SAFE_INTEGER;
 }
 
 function ownRoom({ maxConcurrent, leg, stage }: Mover, { stages }: UnitRow): number {

@@ -5,6 +5,7 @@ import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { keys, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import {
+  type ArrivalRow,
   type LegRow,
   type SlotRow,
   type TargetRow,
@@ -148,8 +149,9 @@ export class PlannerWatch {
       const row = this.rowsOf<SyncRow>("SyncOnCluster").find((sync) => sync.cluster === cluster && sync.name === name);
       if (row === undefined || row.desired.action !== "apply") continue;
       const { observed, desired } = row;
-      const facts = { attempt: observed?.attempt, phase: observed?.phase, digest: observed?.applied?.renderDigest };
-      const expected = { attempt, phase: "Ready", digest: desired.renderDigest };
+      const wasReady = observed?.phase === "Ready" || observed?.readyAt !== undefined;
+      const facts = { attempt: observed?.attempt, wasReady, digest: observed?.applied?.renderDigest };
+      const expected = { attempt, wasReady: true, digest: desired.renderDigest };
       expect(facts, `${name} on ${cluster} succeeded`).toEqual(expected);
     }
   }
@@ -214,6 +216,12 @@ export class PlannerWatch {
     }
     const arrivals = this.rowsOf("Arrival").filter((row) => row.sk.startsWith("ARRIVAL#waiting#"));
     expect(unit.arrivals.waiting, "arrivals of the unit").toBe(arrivals.length);
+    const failed = this.rowsOf<ArrivalRow>("Arrival").filter((row) => row.sk.startsWith("ARRIVAL#failed#"));
+    expect(unit.arrivals.failed, "failed arrivals of the unit").toBe(failed.length);
+    for (const { name, failedArrivals } of unit.stages)
+      expect(failedArrivals, `failed arrivals of ${name}`).toBeLessThanOrEqual(
+        failed.filter(({ stage }) => stage === name).length,
+      );
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { allSay, begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { allSay, begin, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 
 const arrivals = { waiting: 0, changing: 0, failed: 0 };
 
@@ -130,4 +130,43 @@ test("an arrival that moves on while it has a slot, and is away then, is one arr
   expect((await made.sync("new"))?.observed?.phase).toBe("Ready");
   expect(made.unit().arrivals).toEqual(arrivals);
   expect(made.rows("Arrival")).toEqual([]);
+});
+
+test("a cluster of which one part does not answer keeps its slot while a worker may write for another", async () => {
+  const both = [...web, { name: "data", source: "app" }];
+  const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, both);
+  await begin(made);
+  await made.observe("a", "Unreachable");
+  await made.plan();
+  expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a"]);
+  await made.observe("a", "Unreachable", { name: "web.data" });
+  await made.plan();
+  expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b"]);
+});
+
+test("who failed after it came, and left, keeps nobody else from coming", async () => {
+  const made = await worldOf(["a"], { maxConcurrent: 1 });
+  await made.rollOut();
+  await made.addCluster("b", "all");
+  await made.plan();
+  await allSay(made, "Failed");
+  expect(made.unit()).toMatchObject({ arrivals: { failed: 1 }, stages: [{ failedArrivals: 1 }] });
+  await made.removeCluster("b");
+  await made.plan();
+  expect(made.unit()).toMatchObject({ arrivals: { failed: 0 }, stages: [{ failedArrivals: 0 }] });
+  await made.addCluster("c", "all");
+  await playOn(made, 3);
+  expect((await made.sync("c"))?.observed?.phase).toBe("Ready");
+});
+
+test("those that wait for a stage that takes nobody are passed by", async () => {
+  const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
+  await made.rollOut();
+  for (const name of names(8, "a")) await made.addCluster(name, "canary");
+  await made.plan();
+  await allSay(made, "Failed");
+  await made.addCluster("z", "rest");
+  await playOn(made, 4);
+  expect(made.unit()).toMatchObject({ arrivals: { waiting: 7, failed: 1 } });
+  expect((await made.sync("z"))?.observed?.phase).toBe("Ready");
 });

@@ -8,7 +8,7 @@ import { later } from "#shared/fleet/rows/due.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
-import { allSay, begin, names, ownPaths, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { allSay, begin, names, ownPaths, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
 
 describe("slots", () => {
@@ -21,6 +21,30 @@ describe("slots", () => {
       await allSay(made, "Ready");
     }
     expect(made.leg("all").counts).toMatchObject({ Succeeded: 39, Rendering: 1 });
+  });
+
+  test("pass over many whose renderings do not come, for those whose did", async () => {
+    const made = await worldOf(names(20), { maxConcurrent: 5, maxFailures: 20 }, ownPaths);
+    await made.plan();
+    const slow = new Set(names(10).map((name) => `clusters/${name}`));
+    for (let round = 0; round < 3; round++) {
+      await made.renderAll(undefined, (row) => !slow.has(row.path));
+      await made.plan();
+      await allSay(made, "Ready");
+    }
+    expect(made.leg("all").counts).toMatchObject({ Succeeded: 10, Rendering: 10 });
+  });
+
+  test("of a small group go to all its stages, and to joiners, however fast commits come", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, rings);
+    await made.rollOut();
+    await made.addCluster("z", "rest");
+    for (let commit = 0; commit < 24; commit++) {
+      await revise(made, `commit${commit}`);
+      await allSay(made, "Ready");
+    }
+    expect(made.unit().stages.map(({ on = 0 }) => on > 3)).toEqual([true, true]);
+    expect((await made.sync("z"))?.observed?.phase).toBe("Ready");
   });
 
   test("under a stricter bound are given to nobody before enough are free", async () => {

@@ -3,7 +3,7 @@ import type { BrakeRow, Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import { begin, revise } from "#test/support/planner-story.ts";
+import { begin, playOn, revise } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
 async function brake(made: PlannerWorld, row: Partial<Pick<BrakeRow, "freezes" | "lifted">>): Promise<void> {
@@ -118,6 +118,15 @@ describe("a leg under a freeze", () => {
     await lift(freeze);
     await made.plan();
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["p1"]);
+  });
+
+  test("of many holds up nobody else", async () => {
+    for (let index = 2; index < 10; index++) await made.addCluster(`a${index}`, "all", { labels: { env: "prod" } });
+    for (const name of ["z1", "z2"]) await made.addCluster(name, "all", { labels: { env: "dev" } });
+    await made.setGroup({ maxConcurrent: 1 });
+    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    await playOn(made, 4);
+    expect(made.leg("all").counts).toMatchObject({ Waiting: 10, Succeeded: 3 });
   });
 
   test("keeps joiners bare only where it holds", async () => {

@@ -64,11 +64,11 @@ async function isSomethingLeft(known: Known, { table, ...ports }: PlannerPorts):
   return false;
 }
 
-/** Members, and whoever has something by the state index. */
+/** Whoever has something by the state index, and then the members: what is left to do comes first. */
 async function everyCluster(known: Known, ports: PlannerPorts): Promise<readonly string[]> {
   const members = await recallMembers(known, ports);
   const others = await clustersWithSyncs(known.subject, ports.table);
-  return [...others.union(new Set(members.map(({ cluster }) => cluster)))].sort();
+  return [...others.union(new Set(members.map(({ cluster }) => cluster)))];
 }
 
 function syncKeys(cluster: string, { subject, unit }: Pick<Known, "subject" | "unit">) {

@@ -1,57 +1,104 @@
 import { readRenderings } from "#functions/rollout/decide.ts";
 import type { Waiting } from "#functions/rollout/fill-leg.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { bringUp } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { allPages } from "#shared/base/all-pages.ts";
+import { inParts } from "#shared/base/in-parts.ts";
+import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Table } from "#shared/ports.ts";
 
 const pageSize = 40;
 
-/** Targets that could not be rendered and could be by now: nothing was assigned to them, and they have another turn. */
+/** Who could not be rendered for and could be by now: nothing was assigned there, and they have another turn. */
 export async function retryRendered(
   known: Known,
   asked: Waiting,
   ports: PlannerPorts,
 ): Promise<Transaction | undefined> {
-  for (const stage of known.unit.stages) {
-    const ref = stage.moving ?? stage.passed;
+  for (const { moving, passed } of known.unit.stages) {
+    const ref = moving ?? passed;
     const leg = ref === undefined ? undefined : known.legs.get(legKey(ref));
-    const orders = (leg?.unrendered ?? [])
-      .filter((order) => !asked.has(`unrendered ${leg && legKey(leg)} ${order}`))
-      .slice(0, pageSize);
-    if (leg === undefined || orders.length === 0) continue;
-    for (const order of orders) asked.add(`unrendered ${legKey(leg)} ${order}`);
-    const sealed = await readSealed(leg, orders, ports);
-    const clusters = [...sealed.values()].map(({ cluster }) => cluster);
-    const [renderings, found] = await Promise.all([
-      readRenderings([...sealed.values()], ports.table),
-      ports.table.getMany(
-        clusters.map((cluster) => keys.target(known.subject, leg, cluster)),
-        { newer: "kept" },
-      ),
-    ]);
-    const targets = found.filter((row) => row.type === "Target");
-    const transaction = new Transaction(known, ports.clock.now());
-    const left: number[] = [];
-    for (const [order, { cluster, inputs }] of sealed) {
-      const target = targets.find((row) => row.cluster === cluster);
-      const isDone = inputs.every((input) => "digest" in input && renderings.rows.get(input.digest)?.state === "Done");
-      if (target === undefined || !isDone) continue;
-      if (leg.phase === "Passed") left.push(order);
-      else transaction.retry(target);
+    if (leg === undefined) continue;
+    const orders = leg.unrendered.filter((order) => !asked.has(`unrendered ${legKey(leg)} ${order}`));
+    for (const page of inParts(orders, pageSize)) {
+      for (const order of page) asked.add(`unrendered ${legKey(leg)} ${order}`);
+      const transaction = await retryTargets(known, { leg, orders: page }, ports);
+      if (transaction.hasChanged()) return transaction;
     }
-    if (left.length > 0) {
-      await bringUp(
-        transaction,
-        left.flatMap((order) => sealed.get(order)?.cluster ?? []),
-        ports,
-      );
-      transaction.putLeg({ ...leg, unrendered: leg.unrendered.filter((order) => !left.includes(order)) });
+  }
+  return known.unit.arrivals.failed === 0 ? undefined : retryArrivals(known, asked, ports);
+}
+
+async function retryTargets(
+  known: Known,
+  { leg, orders }: { readonly leg: LegRow; readonly orders: readonly number[] },
+  ports: PlannerPorts,
+): Promise<Transaction> {
+  const transaction = new Transaction(known, ports.clock.now());
+  const sealed = await readSealed(leg, orders, ports);
+  const rendered = await renderedOf([...sealed.values()], ports.table);
+  const clusters = rendered.map(({ cluster }) => cluster);
+  const targets = await ports.table.getMany(
+    clusters.map((cluster) => keys.target(known.subject, leg, cluster)),
+    { newer: "kept" },
+  );
+  const found = targets.filter((row) => row.type === "Target");
+  if (leg.phase !== "Passed") for (const target of found) transaction.retry(target);
+  else if (found.length > 0) {
+    const left = new Set(found.map(({ order }) => order));
+    await bringUp(
+      transaction,
+      found.map(({ cluster }) => cluster),
+      ports,
+    );
+    transaction.putLeg({ ...leg, unrendered: leg.unrendered.filter((order) => !left.has(order)) });
+  }
+  return transaction;
+}
+
+/** Clusters that came to a stage. */
+async function retryArrivals(
+  known: Known,
+  asked: Waiting,
+  { table, clock }: PlannerPorts,
+): Promise<Transaction | undefined> {
+  const { subject, unit, contents } = known;
+  const range = { ...ranges.arrivals(subject, "failed"), limit: pageSize };
+  for await (const page of allPages((start) => table.query({ ...range, ...start }))) {
+    const arrivals = page.filter(
+      ({ cluster, reason }) => isRenderFailure(reason) && !asked.has(`unrendered ${cluster}`),
+    );
+    for (const { cluster } of arrivals) asked.add(`unrendered ${cluster}`);
+    const clusters = arrivals.map(({ cluster }) => cluster);
+    const rows = await readClusters(known, { clusters, with: ["arrivals"] }, table);
+    const targets = arrivals.flatMap(({ cluster, stage }) => {
+      const content = contents.get(unit.stages.find(({ name }) => name === stage)?.on ?? 0);
+      const fleet = rows.get(cluster)?.fleet;
+      return fleet === undefined || content === undefined ? [] : [sealedTarget({ ...fleet, cluster }, content.plan)];
+    });
+    const transaction = new Transaction(known, clock.now());
+    for (const { cluster } of await renderedOf(targets, table)) {
+      transaction.see(rows.get(cluster)?.arrivals ?? []);
+      for (const arrival of arrivals) if (arrival.cluster === cluster) transaction.dropArrival(arrival, "failed");
+      transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
     }
     if (transaction.hasChanged()) return transaction;
   }
   return undefined;
+}
+
+/** Those for which everything is rendered by now. */
+async function renderedOf(targets: readonly SealedTarget[], table: Table): Promise<readonly SealedTarget[]> {
+  const { rows } = await readRenderings(targets, table);
+  return targets.filter(({ inputs }) =>
+    inputs.every((input) => "digest" in input && rows.get(input.digest)?.state === "Done"),
+  );
 }

@@ -1,7 +1,8 @@
 import { arrivePage } from "#functions/rollout/arrive.ts";
-import { readList } from "#functions/rollout/fleet.ts";
+import { readList, storeList } from "#functions/rollout/fleet.ts";
 import { leavePage } from "#functions/rollout/leave.ts";
 import { lookPage } from "#functions/rollout/look.ts";
+import { clustersWithSyncs, recallMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { clearPage, retryPage } from "#functions/rollout/retry.ts";
@@ -28,6 +29,8 @@ async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts):
   if (job.do === "clear") return clearPage(transaction, job, ports);
   if (job.do === "look") return lookPage(transaction, job, ports);
   const clusters = await listOf(job, transaction, ports);
+  if (clusters === undefined)
+    return { ...job, clusters: await storeList(ports.blobs, await allOf(job, transaction, ports)), at: 0 };
   const page = clusters.slice(job.at, job.at + pageSize);
   const done =
     job.do === "leave" ? await leavePage(transaction, page, ports) : await arrivePage(transaction, page, ports);
@@ -35,17 +38,24 @@ async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts):
   return at < clusters.length ? { ...job, at } : undefined;
 }
 
-/** A list that is lost names nobody: who came is found by the next list of members, and who left is asked for by its Syncs. */
+/** @returns undefined when it is lost. */
 async function listOf(
   job: Extract<Job, { do: "arrive" | "leave" }>,
   { known }: Transaction,
   ports: PlannerPorts,
-): Promise<readonly string[]> {
+): Promise<readonly string[] | undefined> {
   try {
     return await readList<string>(ports.blobs, job.clusters);
   } catch (error) {
     if (!isBlobLost(error)) throw error;
     ports.log.warn("a list of clusters is lost", { ...known.subject, key: job.clusters });
-    return [];
+    return undefined;
   }
+}
+
+/** Those whom a list that is lost may have named: whoever is where it is to be stays there. */
+async function allOf({ do: what }: Job, { known }: Transaction, ports: PlannerPorts): Promise<readonly string[]> {
+  const members = (await recallMembers(known, ports)).map(({ cluster }) => cluster);
+  if (what === "arrive") return members;
+  return [...(await clustersWithSyncs(known.subject, ports.table)).difference(new Set(members))].sort();
 }

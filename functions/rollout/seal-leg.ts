@@ -120,6 +120,7 @@ async function sealLeg(
   ).entries())
     pages.push({ key: await storeList(ports.blobs, page), first: at * pageSize });
   const seal = transaction.unit.seals + 1;
+  const message = `${ordered.length} clusters to look at in stage ${stage.name}`;
   const leg: LegRow = {
     ...keys.leg(known.subject, { content: content.number, stage: stage.name, seal }),
     type: "Leg",
@@ -131,7 +132,7 @@ async function sealLeg(
     seal,
     phase: "Moving",
     reason: "Moving",
-    message: `${ordered.length} clusters to look at in stage ${stage.name}`,
+    message,
     size: ordered.length,
     pages,
     membersVersion: transaction.unit.membersVersion,
@@ -145,7 +146,7 @@ async function sealLeg(
     failures: [],
     away: [],
     startedAt: transaction.at,
-    transitions: [],
+    transitions: [{ at: transaction.at, phase: "Moving", reason: "Moving", message }],
   };
   if (old !== undefined) transaction.supersede(old, content.number);
   transaction.putLeg(leg);
@@ -189,14 +190,22 @@ async function touchedBy(leg: LegRow, { subject }: Known, ports: PlannerPorts): 
   return new Set([...given, ...changing].map(({ cluster }) => cluster));
 }
 
-/** The list of a leg is lost: the first such leg is sealed anew. @throws StarlingError when none is found to be. */
+/**
+ * The list of a leg is lost: the first such leg is sealed anew. One that has passed is read only for what could not be
+ * rendered: that is tried again as by a `reconcile`. @throws StarlingError when none is found to be.
+ */
 export async function sealLostLeg(known: Known, ports: PlannerPorts): Promise<Transaction> {
-  for (const [stage, named] of known.unit.stages.entries()) {
-    const leg = legOf(named, known.legs);
-    if (leg === undefined || !(await isLost(leg, ports))) continue;
-    ports.log.warn("the list of a leg is lost, and sealed anew", { ...known.subject, leg: legKey(leg) });
+  for (const [stage, { moving, passed }] of known.unit.stages.entries()) {
+    const ref = moving ?? passed;
+    const leg = ref === undefined ? undefined : known.legs.get(legKey(ref));
+    const isRead = leg?.phase !== "Passed" || leg.unrendered.length > 0;
+    if (leg === undefined || !isRead || !(await isLost(leg, ports))) continue;
+    ports.log.warn("the list of a leg is lost", { ...known.subject, leg: legKey(leg) });
     const transaction = new Transaction(known, ports.clock.now());
-    await sealLeg(transaction, { stage, content: transaction.content(leg.content) }, ports);
+    if (leg.phase === "Passed") {
+      transaction.putLeg({ ...leg, unrendered: [] });
+      transaction.edit({ jobs: [...known.unit.jobs, { do: "retry", leg: refOf(leg) }] });
+    } else await sealLeg(transaction, { stage, content: transaction.content(leg.content) }, ports);
     return transaction;
   }
   throw new Error(`a list of ${known.subject.name} is lost, and nobody knows which`);

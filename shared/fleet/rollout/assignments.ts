@@ -65,6 +65,11 @@ export function renderingsOf(
   return isPending ? { kind: "pending", unasked } : { kind: "ready", digests };
 }
 
+/** Of a reason for which somebody failed: that it was for want of a rendering. */
+export function isRenderFailure(reason: string): boolean {
+  return reason.startsWith("RenderFailed: ");
+}
+
 function waitsFor({ waiting = [] }: RenderingRow, { namespace, kind, name }: Subject): boolean {
   return waiting.some((one) => one.namespace === namespace && one.kind === kind && one.name === name);
 }

@@ -1,6 +1,8 @@
 /** The lists of clusters that a planner keeps in the bucket, when somebody deletes them. */
 import { describe, expect, test } from "vitest";
-import { allSay, ana, begin, names, revise, worldOf } from "#test/support/planner-story.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
+import { allSay, ana, begin, names, ownPaths, revise, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const group = { maxConcurrent: 10, maxFailures: 0 };
@@ -116,4 +118,37 @@ describe.each([
     await made.plan();
     for (const name of ["a", "b"]) expect((await made.sync(name))?.desired.action).toBe("delete");
   });
+});
+
+test("the list of a leg that has passed is needed by nobody, also where something could not be rendered", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 }, ownPaths);
+  await made.plan();
+  const isOfA = ({ path }: RenderingRow) => path === "clusters/a";
+  await made.renderAll({ message: "tried 5 times", restsUntil: "2026-11-21T12:00:00.000Z" }, isOfA);
+  await made.renderAll();
+  await made.plan();
+  await allSay(made, "Ready");
+  expect(made.leg("all")).toMatchObject({ phase: "Passed", unrendered: [0] });
+  for (const { key } of made.leg("all").pages) made.blobs.lose(key);
+  await made.plan();
+  await made.renderRested();
+  await made.rollOut();
+  expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
+});
+
+test("the list of who came or left keeps nobody bare, or assigned, whenever it is lost", async () => {
+  for (let at = 1; at <= 16; at++) {
+    const made = await settled("a", "b");
+    await made.addCluster("c", "all");
+    await made.removeCluster("b");
+    const lists = () => made.unit().jobs.flatMap((job) => ("clusters" in job ? [job.clusters] : []));
+    const act = async () => {
+      for (const key of lists()) made.blobs.lose(key);
+    };
+    await made.plan(new DisturbedPorts(made, { midst: { at, act } }).table);
+    await made.rollOut();
+    const found = [await made.sync("a"), await made.sync("b"), await made.sync("c")];
+    expect(found.map((sync) => sync?.desired.action)).toEqual(["apply", "orphan", "apply"]);
+    expect(found[0]?.desired.attempt).toBe(1);
+  }
 });

@@ -144,3 +144,39 @@ describe("a stage that bore the failure", () => {
     expect(made.contents()).toHaveLength(1);
   });
 });
+
+describe("a cluster that joined", () => {
+  async function joined(failure: Failure): Promise<PlannerWorld> {
+    const made = await worldOf(["b"], { maxConcurrent: 2 }, ownPaths);
+    await made.rollOut();
+    await made.addCluster("a", "all");
+    await made.plan();
+    await made.renderAll(failure);
+    await made.plan();
+    expect(made.unit()).toMatchObject({ arrivals: { failed: 1 }, stages: [{ failedArrivals: 1 }] });
+    return made;
+  }
+
+  test("is brought up when what rested has been rendered", async () => {
+    const made = await joined(struck);
+    await made.renderRested();
+    await made.rollOut();
+    expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
+  });
+
+  test("has what rests asked for by a reconcile", async () => {
+    const made = await joined(struck);
+    await reconcile(made);
+    expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
+    await made.renderAll();
+    await made.rollOut();
+    expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
+  });
+
+  test("waits for nothing else when the input itself is wrong", async () => {
+    const made = await joined("no kind");
+    const { version } = made.unit();
+    await made.plan();
+    expect(made.unit().version).toBe(version);
+  });
+});

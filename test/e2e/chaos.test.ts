@@ -116,7 +116,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
     await tellStory(calm, story);
     quietEnd = await calm.waitFor("the last event is told", async () => {
       const form = await normalForm(calm);
-      return form.events.some((event) => event.includes("RolloutComplete | web-3")) && form;
+      return form.events.some((event) => event.includes("RolloutPassed | web-3: stage broad ")) && form;
     });
     expect(calm.monitor.most()).toHaveLength(atOnce);
     expect(calm.monitor.unasked()).toEqual([]);

@@ -91,6 +91,10 @@ const passing = new Set([
   ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
   // When the planner looked last, whose turn it was, and by which version of the fleet it selected.
   ...["settledAt", "deadline", "turn", "fleet"],
+  // The keys of blobs say what is in them, and so the uids of clusters.
+  "pages",
+  // How an attempt got on.
+  ...["progress", "readyAt", "begunAt"],
   // Where workers died.
   "deaths",
   ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],

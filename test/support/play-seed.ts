@@ -38,7 +38,7 @@ export async function playQuiet(rate: number): Promise<NormalForm> {
     await tellStory(world, patient(story, rate));
     const end = await world.waitFor("the last event is told", async () => {
       const form = await normalForm(world);
-      return form.events.some((event) => event.includes("RolloutComplete | web-2")) && form;
+      return form.events.some((event) => event.includes("RolloutPassed | web-2: stage broad ")) && form;
     });
     checkInvariants(world, story);
     return end;

@@ -3,7 +3,7 @@ import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } fro
 import { type Filling, mostNext } from "#functions/rollout/fill-leg.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { readClusters } from "#functions/rollout/read-clusters.ts";
+import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
@@ -12,7 +12,7 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
-import type { ArrivalRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ArrivalRow, TargetState, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 interface Arriving extends Filling {
@@ -40,14 +40,18 @@ async function bringIn(
 ): Promise<void> {
   const { known, now } = transaction;
   const names = arrivals.map(({ cluster }) => cluster);
-  const clusters = await readClusters(known, { clusters: names, with: ["slot", "arrivals", "syncs"] }, ports.table);
+  const clusters = await readClusters(
+    known,
+    { clusters: names, with: ["slot", "arrivals", "syncs", "targets"] },
+    ports.table,
+  );
   const candidates: (Candidate & { readonly arrival: ArrivalRow })[] = [];
   for (const arrival of arrivals) {
     const rows = clusters.get(arrival.cluster);
     transaction.see(rows?.arrivals ?? []);
     const stage = stageNow(known, rows?.fleet);
-    if (rows?.fleet === undefined || stage?.on === undefined) {
-      // Gone, or nothing has passed there yet: it is a target of what passes next.
+    if (rows?.fleet === undefined || stage?.on === undefined || isAhead(rows, stage)) {
+      // Gone, or it is a target of what passes there next.
       if (transaction.room() > 2) transaction.dropArrival(arrival, "waiting");
     } else if (isStopped(known, stage)) waiting.add(placeOf(arrival.cluster));
     else {
@@ -85,13 +89,29 @@ function isStopped({ row }: Known, { failedArrivals, members }: UnitStage): bool
   return failedArrivals > resolveCount(relationOf(row).rollout.maxFailures, members);
 }
 
+const given: ReadonlySet<TargetState> = new Set<TargetState>(["Succeeded", "Failed", "Unreachable"]);
+
+/** What goes through its stage has been given to it already, or all of that and more: it is not taken back. */
+function isAhead({ targets, syncs }: ClusterRows, { name, on = 0, moving }: UnitStage): boolean {
+  const has = newestOf(syncs);
+  if (moving !== undefined && has > on && moving.content >= has) return true;
+  return targets.some(({ leg, state, attempts }) => {
+    if (leg.stage !== name) return false;
+    return state === "Unchanged" || (given.has(state) && Object.keys(attempts).length > 0);
+  });
+}
+
+/** The newest content of which something is assigned. */
+function newestOf(syncs: readonly SyncRow[]): number {
+  return Math.max(0, ...syncs.flatMap(({ desired }) => (desired.action === "apply" ? [desired.rollout] : [])));
+}
+
 /**
  * What its stage is on. A cluster never goes back by moving: what it was given of a content that another stage has passed
  * it keeps, until its own catches up.
  */
 function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: Known): number {
-  const given = syncs.filter(({ desired }) => desired.action === "apply").map(({ desired }) => desired.rollout);
-  const has = Math.max(0, ...given);
+  const has = newestOf(syncs);
   const passed = unit.stages.flatMap((stage) => (stage.on !== undefined && stage.on >= has ? [stage.on] : []));
   return has > on && passed.length > 0 ? Math.min(...passed) : on;
 }

@@ -12,6 +12,8 @@ interface Attempt {
  */
 export class ModelServers {
   readonly #attempts = new Map<string, Attempt>();
+  /** After how many requests an attempt was assigned. */
+  readonly #assigned = new Map<string, number>();
   /** What the group allowed, from which request on. */
   readonly #bounds: { readonly from: number; readonly bound: number }[] = [];
   #requests = 0;
@@ -19,6 +21,11 @@ export class ModelServers {
   /** That wrote, so far. */
   get requests(): number {
     return this.#requests;
+  }
+
+  /** An attempt may begin: under the bound of now, or a later one. */
+  assigned(cluster: string, name: string): void {
+    this.#assigned.set(`${cluster} ${name}`, this.#requests);
   }
 
   /** A request that writes, for an attempt at a Sync. */
@@ -34,18 +41,22 @@ export class ModelServers {
     if (this.#bounds.at(-1)?.bound !== bound) this.#bounds.push({ from: this.#requests, bound });
   }
 
-  /** Moments at which more clusters were changing than were allowed at any time since the first of them began. */
+  /** Moments at which more clusters were changing than were allowed at any time since the first of them was assigned. */
   excesses(): readonly string[] {
     const found: string[] = [];
     const attempts = [...this.#attempts.values()];
     for (const { first } of attempts) {
       const open = attempts.filter((attempt) => attempt.first <= first && first <= attempt.last);
       const clusters = new Set(open.map(({ cluster }) => cluster));
-      const since = Math.min(...open.map((attempt) => attempt.first));
+      const since = Math.min(...open.map((attempt) => this.#assignedAt(attempt)));
       const bound = this.#boundSince(since, first);
       if (clusters.size > bound) found.push(`${[...clusters].sort().join(", ")} at request ${first}, and ${bound} may`);
     }
     return found;
+  }
+
+  #assignedAt({ cluster, name, first }: Attempt): number {
+    return this.#assigned.get(`${cluster} ${name}`) ?? first;
   }
 
   #boundSince(from: number, to: number): number {

@@ -169,7 +169,8 @@ export class ModelWorkers {
   }
 
   #write({ cluster, name, desired }: SyncRow): void {
-    this.#world.servers.written(cluster, `${name} ${desired.attempt}`);
+    // Not by their numbers, which begin anew where everything of a Sync was deleted.
+    this.#world.servers.written(cluster, `${name} ${desired.token}`);
   }
 
   /** @returns false when another worker has been there since. */

@@ -110,6 +110,7 @@ export class PlannerWatch {
     const what = `${name} on ${cluster}, attempt ${desired.attempt} of content ${desired.rollout}`;
     expect(desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
     if (desired.action === "orphan") return;
+    this.#servers.assigned(cluster, `${name} ${desired.token}`);
     const group = this.group();
     const isSuspended = group?.operations.suspended !== undefined && group.operations.deletion === undefined;
     expect(isSuspended, `${what}: suspended`).toBe(false);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { allSay, begin, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { allSay, begin, names, ownPaths, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 
 const arrivals = { waiting: 0, changing: 0, failed: 0 };
 
@@ -157,6 +158,37 @@ test("who failed after it came, and left, keeps nobody else from coming", async 
   await made.addCluster("c", "all");
   await playOn(made, 3);
   expect((await made.sync("c"))?.observed?.phase).toBe("Ready");
+});
+
+describe("a cluster that came is not taken back", () => {
+  test("from what went through its stage while it waited", async () => {
+    const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
+    await made.rollOut();
+    await made.addCluster("z", "all");
+    await made.plan();
+    await made.setSource("bbb");
+    await made.plan();
+    await made.renderAll(undefined, ({ artifactDigest }) => artifactDigest === digestOf("bbb"));
+    await made.plan();
+    await made.finish("z");
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Assigned", z: "Succeeded" });
+    await begin(made);
+    expect((await made.sync("z"))?.desired).toMatchObject({ attempt: 1, revision: "main@sha1:bbb" });
+    expect(made.unit().arrivals).toEqual(arrivals);
+  });
+
+  test("from what goes through its stage under another name", async () => {
+    const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.finish("a");
+    await made.setGroup({ maxConcurrent: 1, stages: [{ name: "prod" }] });
+    await playOn(made);
+    expect(made.stages()).toEqual({ prod: "2" });
+    for (const name of ["a", "b", "c"])
+      expect((await made.sync(name))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
+  });
 });
 
 test("those that wait for a stage that takes nobody are passed by", async () => {

@@ -57,7 +57,8 @@ async function membersAnew(known: Known, ports: PlannerPorts): Promise<Transacti
   for (const { stage } of members) counts.set(stage, (counts.get(stage) ?? 0) + 1);
   const jobs: Job[] = [];
   if (left.length > 0) jobs.push({ do: "leave", clusters: await storeList(ports.blobs, left), at: 0 });
-  const arriving = [...joined, ...relabelled];
+  // Where nothing was ever taken, the first legs have everybody.
+  const arriving = unit.last === 0 ? [] : [...joined, ...relabelled];
   if (arriving.length > 0) jobs.push({ do: "arrive", clusters: await storeList(ports.blobs, arriving), at: 0 });
   endRemovedStages(transaction, new Set(stages.map(({ name }) => name)));
   transaction.edit({

@@ -60,6 +60,7 @@ async function costOf(clusters: number, shape: { readonly templates: number; rea
   };
   await group.create(Array.from({ length: clusters }, (_, index) => `c-${index}`));
   await group.rollOut("one", call);
+  const first = { ...cost };
   Object.assign(cost, nothing);
   await group.rollOut("two", call);
   const moving = { ...cost };
@@ -68,7 +69,7 @@ async function costOf(clusters: number, shape: { readonly templates: number; rea
   Object.assign(cost, nothing);
   group.anHourLater();
   await call();
-  return { moving, idle: cost };
+  return { first, moving, idle: cost };
 }
 
 const [small, large] = [100, 300];
@@ -86,6 +87,8 @@ describe.each(shapes)("$templates templates, $maxConcurrent at once", { timeout:
     for (const name of ["requests", "rowsRead", "rowsWritten"] as const)
       expect(many.moving[name] / large, name).toBeLessThanOrEqual((1.1 * few.moving[name]) / small);
     expect(many.idle).toEqual(few.idle);
+    // Nobody arrives where nothing has passed yet: the first legs have everybody.
+    expect(many.first.requests).toBeLessThanOrEqual(1.1 * many.moving.requests);
     // To ask for its rendering, to give it its turn, to see that it is done; and a few whose turn comes in the next step.
     expect(many.moving.syncsRead / large / shape.templates).toBeLessThan(3.5);
   });

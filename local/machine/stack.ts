@@ -39,6 +39,8 @@ export interface StackOptions extends MachineOptions {
   /** Folder of the git server's repositories. */
   readonly repositories: string;
   readonly clusterState?: string;
+  /** How long Pods take to become ready. */
+  readonly readyAfterMs?: number;
   /** Ports that were free once; any free one when left out. */
   readonly clusterPort?: number;
   readonly gitPort?: number;
@@ -62,7 +64,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const clusters = await startClusterHost({
       authenticator: localEksAuthenticator(machine.eks),
       guard: onlyFromHere,
-      ...defined({ stateDir: options.clusterState, port: options.clusterPort }),
+      ...defined({
+        stateDir: options.clusterState,
+        port: options.clusterPort,
+        readyAfterMs: options.readyAfterMs,
+      }),
     });
     stops.push(() => clusters.stop());
     const git: GitServer = await startGitServer({

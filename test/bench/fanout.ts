@@ -4,11 +4,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import { type Stack, startStack } from "#local/machine/stack.ts";
-import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { rounded } from "#test/bench/figures.ts";
-import { RawCluster } from "#test/bench/kube-requests.ts";
-import { serverVersion } from "#test/bench/server-version.ts";
+import { fleetDocuments, twentyObjects } from "#test/bench/fleet-documents.ts";
+import { stackVersion } from "#test/bench/server-version.ts";
 
 const defaultSizes = [10, 100, 300] as const;
 /** AWS ticks once a minute; a rollout that needed it more often would hide lost messages. */
@@ -66,7 +65,7 @@ async function measure(clusters: number): Promise<{ readonly version: string; re
       stack.machine,
       stack.session,
     );
-    await stack.git.createRepository("app", { "deploy/objects.yaml": objects("1") });
+    await stack.git.createRepository("app", { "deploy/objects.yaml": twentyObjects("1") });
     await rollOut(stack, 1);
     // The second revision: the first one pays for connections and discovery, a fleet spends its life on the others.
     const { proxy } = stack.machine;
@@ -75,7 +74,7 @@ async function measure(clusters: number): Promise<{ readonly version: string; re
     const processorBefore = process.cpuUsage();
     const looksBefore = looks;
     const started = performance.now();
-    await stack.git.commitFiles("app", { "deploy/objects.yaml": objects("2") }, { message: "second" });
+    await stack.git.commitFiles("app", { "deploy/objects.yaml": twentyObjects("2") }, { message: "second" });
     await rollOut(stack, 2);
     const seconds = (performance.now() - started) / 1000;
     const processor = process.cpuUsage(processorBefore);
@@ -93,21 +92,10 @@ async function measure(clusters: number): Promise<{ readonly version: string; re
         Object.entries(calls).map(([operation, count]) => [operation, rounded(count / clusters)]),
       ),
     };
-    return { version: await versionOf(stack), figures };
+    return { version: await stackVersion(stack), figures };
   } finally {
     await stack.stop();
     await rm(scratch, { recursive: true, force: true });
-  }
-}
-
-async function versionOf({ clusters }: Stack): Promise<string> {
-  const [connection] = clusters.connections();
-  if (connection === undefined) return "";
-  const cluster = new RawCluster(connection);
-  try {
-    return await serverVersion(cluster);
-  } finally {
-    cluster.close();
   }
 }
 
@@ -134,7 +122,7 @@ function sum(calls: Readonly<Record<string, number>>, wanted: (operation: string
 }
 
 async function rollOut(stack: Stack, number: number): Promise<void> {
-  if (number === 1) await stack.session.apply(fleetDocuments(stack));
+  if (number === 1) await stack.session.apply(fleetDocuments(stack, { maxConcurrent: "100%" }));
   const deadline = performance.now() + longestMs;
   while (performance.now() < deadline) {
     const { status } = await stack.session.call<GroupAnswer>("GET", "/v1/namespaces/bench/syncgroups/app");
@@ -148,48 +136,4 @@ async function rollOut(stack: Stack, number: number): Promise<void> {
 
 interface GroupAnswer {
   readonly status?: { readonly rollout?: number; readonly state?: string };
-}
-
-function fleetDocuments(stack: Stack): readonly unknown[] {
-  const metadata = { name: "app", namespace: "bench" };
-  const git = { ...stack.gitSpec(stack.git.url("app")), ref: { branch: "main" } };
-  return [
-    { apiVersion: ourApiVersion, kind: "Source", metadata, spec: { git, interval: "1h" } },
-    {
-      apiVersion: ourApiVersion,
-      kind: "SyncGroup",
-      metadata,
-      spec: {
-        clusters: { all: true },
-        templates: [{ name: "app", source: "app", path: "deploy", apply: { interval: "1h" } }],
-        rollout: { maxConcurrent: "100%" },
-      },
-    },
-  ];
-}
-
-/** Twenty objects; every revision changes half of them. */
-function objects(revision: string): string {
-  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "bench" } };
-  const configs = Array.from({ length: 16 }, (_, index) => ({
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: `settings-${index}`, namespace: "bench" },
-    data: { value: index % 2 === 0 ? revision : "same" },
-  }));
-  const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "web", namespace: "bench" } };
-  const workloads = ["web", "worker"].map((name) => ({
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name, namespace: "bench" },
-    spec: {
-      replicas: 1,
-      selector: { matchLabels: { app: name } },
-      template: {
-        metadata: { labels: { app: name } },
-        spec: { serviceAccountName: "web", containers: [{ name, image: `registry.example/${name}:${revision}` }] },
-      },
-    },
-  }));
-  return [namespace, account, ...configs, ...workloads].map((object) => JSON.stringify(object)).join("\n---\n");
 }

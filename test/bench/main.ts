@@ -12,6 +12,7 @@ import { drift } from "#test/bench/drift.ts";
 import { fanout } from "#test/bench/fanout.ts";
 import { footprint } from "#test/bench/footprint.ts";
 import { planner } from "#test/bench/planner.ts";
+import { rollout } from "#test/bench/rollout.ts";
 import { tableOf } from "#test/bench/table.ts";
 
 interface Entry {
@@ -25,7 +26,8 @@ const benches: Readonly<Record<string, Entry>> = {
   drift: { run: drift, takes: ["target", "objects", "rounds", "changes", "seed"] },
   footprint: { run: footprint, takes: ["target", "objects", "rounds", "clusters"] },
   fanout: { run: fanout, takes: ["clusters"] },
-  planner: { run: planner, takes: ["clusters"] },
+  planner: { run: planner, takes: ["clusters", "rounds"] },
+  rollout: { run: rollout, takes: ["clusters", "rounds"] },
 };
 
 const usage = `usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--target kube-apiserver|embedded]

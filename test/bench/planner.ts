@@ -18,7 +18,7 @@ type Shape = (typeof shapes)[number];
 
 /** Targets of the counted rounds together, at least: a small fleet's figures are otherwise those of a single moment. */
 const leastTargets = 1000;
-const mostRounds = 10;
+const defaultRounds = 10;
 /** A request to DynamoDB or S3 within a region, roughly. */
 const requestSeconds = 0.006;
 
@@ -39,7 +39,11 @@ interface Cost extends Figures {
  * What the planner alone costs: contents go through fleets of several sizes, with workers that are modelled by the rows
  * that they write. Rows are in DynamoDB's emulator, in a process of its own, by the SDK over HTTP.
  */
-export async function planner({ clusters: sizes = defaultSizes, say }: BenchOptions): Promise<BenchResult> {
+export async function planner({
+  clusters: sizes = defaultSizes,
+  rounds = defaultRounds,
+  say,
+}: BenchOptions): Promise<BenchResult> {
   const figures: Record<string, Cost> = {};
   const started = await startAwsProcess();
   try {
@@ -48,7 +52,7 @@ export async function planner({ clusters: sizes = defaultSizes, say }: BenchOpti
     for (const size of ascending) {
       for (const shape of shapes) {
         const name = nameOf(size, shape);
-        figures[name] = await measure({ size, registered }, { shape, address: started.address });
+        figures[name] = await measure({ size, registered, rounds }, { shape, address: started.address });
         registered = size;
         say(`${name}: ${JSON.stringify(figures[name])}`);
       }
@@ -85,6 +89,8 @@ interface Fleet {
   readonly size: number;
   /** Clusters that smaller fleets have registered. */
   readonly registered: number;
+  /** At most. */
+  readonly rounds: number;
 }
 
 interface Place {
@@ -92,7 +98,7 @@ interface Place {
   readonly address: Awaited<ReturnType<typeof startAwsProcess>>["address"];
 }
 
-async function measure({ size, registered }: Fleet, { shape, address }: Place): Promise<Cost> {
+async function measure({ size, registered, rounds: mostRounds }: Fleet, { shape, address }: Place): Promise<Cost> {
   const aws = awsClients(address);
   const units = countUnits(aws);
   const nothing = { requests: 0, cpuMs: 0, read: 0, write: 0, calls: 0 };

@@ -26,9 +26,10 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
+  ["rollout", ["--clusters", "4", "--rounds", "1"], ["overCriticalPath", "recoveryVsQuiet"]],
   [
     "planner",
-    ["--clusters", "2,3"],
+    ["--clusters", "2,3", "--rounds", "1"],
     [
       "cpuPerTarget3vs2",
       "idleLook3vs2",

@@ -1,0 +1,228 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { registerClusters } from "#local/machine/register-clusters.ts";
+import { type Stack, startStack } from "#local/machine/stack.ts";
+import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { timerAttributes } from "#shared/fleet/rows/due.ts";
+import { keys, ranges, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
+import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import { median, medianRatio, rounded } from "#test/bench/figures.ts";
+import { fleetDocuments, twentyObjects } from "#test/bench/fleet-documents.ts";
+import { stackVersion } from "#test/bench/server-version.ts";
+
+const defaultClusters = 100;
+const defaultRounds = 3;
+const readyAfterMs = 1000;
+/** Shares of the fleet. */
+const stages = [
+  { name: "canary", share: 0.2 },
+  { name: "early", share: 0.3 },
+  { name: "rest", share: 0.5 },
+] as const;
+const share = 0.5;
+/** AWS ticks once a minute; a rollout that needed it more often would hide lost messages. */
+const tickMs = 60_000;
+const longestMs = 600_000;
+const lookEveryMs = 250;
+
+const subject: Subject = { namespace: "bench", kind: "SyncGroup", name: "app" };
+
+interface Round extends Figures {
+  /** From the commit until the last stage has passed it. */
+  readonly seconds: number;
+  /** What it would take if nothing but the clusters took any time: for each wave, an apply and until it is ready. */
+  readonly criticalSeconds: number;
+  readonly stages: Readonly<Record<string, Times>>;
+}
+
+/** Medians over the clusters of a stage, in seconds. */
+interface Times extends Figures {
+  /** From the commit, or from the end of the stage before. */
+  readonly untilAssigned: number;
+  readonly untilBegun: number;
+  readonly untilApplied: number;
+  readonly untilReady: number;
+  /** From the moment when the last of them was ready. */
+  readonly untilPassed: number;
+}
+
+/**
+ * One group, three stages, half of the fleet at once: how much longer a content takes than its clusters do, and how much
+ * longer when everything that is not a row of what is wanted and seen is lost in the middle of it.
+ */
+export async function rollout({
+  clusters: [size = defaultClusters] = [],
+  rounds = defaultRounds,
+  say,
+}: BenchOptions): Promise<BenchResult> {
+  const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
+  const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, readyAfterMs });
+  try {
+    const table = new DynamoTable(stack.machine.aws.dynamo, stack.machine.environment.table);
+    const fleet = { stack, table, clusters: stageOfEach(size) };
+    await registerClusters(
+      fleet.clusters.map(({ name, ring }) => ({ connection: stack.clusters.addCluster(name), labels: { ring } })),
+      stack.machine,
+      stack.session,
+    );
+    await stack.git.createRepository("app", { "deploy/objects.yaml": twentyObjects("0") });
+    await stack.session.apply(
+      fleetDocuments(stack, {
+        maxConcurrent: `${share * 100}%`,
+        stages: stages.map(({ name }, index) =>
+          index === stages.length - 1 ? { name } : { name, clusters: { selector: { matchLabels: { ring: name } } } },
+        ),
+      }),
+    );
+    // The first content pays for connections and discovery; a fleet spends its life on the others.
+    await untilThrough(fleet, 1);
+    const [quiet, disturbed]: [Round[], Round[]] = [[], []];
+    for (let round = 0; round < rounds; round++) {
+      quiet.push(await rollOut(fleet, 2 * round + 2));
+      say(`round ${round + 1}, quiet: ${JSON.stringify(quiet.at(-1))}`);
+      disturbed.push(await rollOut(fleet, 2 * round + 3, () => eraseInTheMiddle(fleet)));
+      say(`round ${round + 1}, disturbed: ${JSON.stringify(disturbed.at(-1))}`);
+    }
+    const seconds = (of: readonly Round[]) => of.map((one) => one.seconds);
+    const middle = (of: readonly Round[]) => of.toSorted((a, b) => a.seconds - b.seconds)[(of.length - 1) >> 1];
+    const critical = quiet.map(({ criticalSeconds }) => criticalSeconds);
+    return {
+      target: `embedded ${await stackVersion(stack)}`,
+      ratios: {
+        overCriticalPath: medianRatio(seconds(quiet), critical),
+        recoveryVsQuiet: medianRatio(seconds(disturbed), seconds(quiet)),
+      },
+      figures: { quiet: middle(quiet) ?? {}, disturbed: middle(disturbed) ?? {} },
+      failures: [],
+    };
+  } finally {
+    await stack.stop();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+interface BenchFleet {
+  readonly stack: Stack;
+  readonly table: Table;
+  readonly clusters: readonly { readonly name: string; readonly ring: string }[];
+}
+
+function stageOfEach(size: number): BenchFleet["clusters"] {
+  const [canaries, early] = stages.map(({ share: part }) => Math.max(1, Math.round(size * part)));
+  return Array.from({ length: size }, (_, index) => ({
+    name: `c-${String(index).padStart(3, "0")}`,
+    ring: index < (canaries ?? 0) ? "canary" : index < (canaries ?? 0) + (early ?? 0) ? "early" : "rest",
+  }));
+}
+
+/** @param meanwhile - begun with the push. */
+async function rollOut(fleet: BenchFleet, content: number, meanwhile?: () => Promise<void>): Promise<Round> {
+  const started = Date.now();
+  const files = { "deploy/objects.yaml": twentyObjects(String(content)) };
+  await fleet.stack.git.commitFiles("app", files, { message: `content ${content}` });
+  await meanwhile?.();
+  await untilThrough(fleet, content);
+  return timesOf(fleet, started);
+}
+
+async function untilThrough({ stack, table }: BenchFleet, content: number): Promise<void> {
+  const deadline = performance.now() + longestMs;
+  while (performance.now() < deadline) {
+    const unit = await table.get(keys.unit(subject));
+    if (unit?.stages.every(({ on }) => on === content)) return;
+    await sleep(lookEveryMs);
+  }
+  const { status } = await stack.session.call<{ readonly status?: unknown }>("GET", groupPath);
+  throw new Error(`content ${content} was not through in ${longestMs / 1000} s: ${JSON.stringify(status)}`);
+}
+
+const groupPath = "/v1/namespaces/bench/syncgroups/app";
+
+/** All messages, who works where, and when anything is due: once the second stage is under way. People ask once for a look. */
+async function eraseInTheMiddle({ stack, table, clusters }: BenchFleet): Promise<void> {
+  const deadline = performance.now() + longestMs;
+  for (;;) {
+    const unit = await table.get(keys.unit(subject));
+    const early = unit?.stages[1];
+    if (early?.moving !== undefined && early.changing > 0) break;
+    if (performance.now() > deadline) throw new Error(`the second stage did not begin in ${longestMs / 1000} s`);
+    await sleep(lookEveryMs);
+  }
+  await stack.machine.purgeQueues();
+  const remove = ["owner", "leaseUntil", "begun", "failed", ...timerAttributes];
+  for (const { name } of clusters) {
+    await table.update({ update: keys.lease(name), remove });
+    await table.update({ update: syncKey(name), remove: timerAttributes, add: { version: 1 } });
+  }
+  for (const key of [
+    keys.unit(subject),
+    keys.object("bench", "SyncGroup", "app"),
+    keys.object("bench", "Source", "app"),
+  ])
+    await table.update({ update: key, remove: timerAttributes, add: { version: 1 } });
+  await stack.machine.purgeQueues();
+  await stack.session.call("POST", `${groupPath}/reconcile`);
+}
+
+function syncKey(cluster: string) {
+  return keys.sync(cluster, "bench", syncName(subject, "app"));
+}
+
+async function timesOf({ table, clusters }: BenchFleet, started: number): Promise<Round> {
+  const unit = await table.get(keys.unit(subject));
+  const rows = await table.getMany(clusters.map(({ name }) => syncKey(name)));
+  const syncs = new Map(rows.map((row) => [row.cluster, row]));
+  const times: Record<string, Times> = {};
+  let [before, criticalSeconds] = [started, 0];
+  for (const { name, members, passed } of unit?.stages ?? []) {
+    if (passed === undefined) throw new Error(`stage ${name} has passed nothing`);
+    const leg = await table.get(keys.leg(subject, passed));
+    const targets = await Array.fromAsync(
+      allItems((page) => table.query({ ...ranges.targets(subject, passed), ...page })),
+    );
+    const seen = targets.flatMap(({ cluster, assignedAt = "" }) => momentsOf(syncs.get(cluster), assignedAt) ?? []);
+    const between = (from: (of: Moments) => number, to: (of: Moments) => number) =>
+      rounded(median(seen.map((of) => to(of) - from(of))) / 1000);
+    const ended = Date.parse(leg?.endedAt ?? "");
+    times[name] = {
+      untilAssigned: rounded((Math.min(...seen.map(({ assigned }) => assigned)) - before) / 1000),
+      untilBegun: between(
+        (of) => of.assigned,
+        (of) => of.begun,
+      ),
+      untilApplied: between(
+        (of) => of.begun,
+        (of) => of.applied,
+      ),
+      untilReady: between(
+        (of) => of.applied,
+        (of) => of.ready,
+      ),
+      untilPassed: rounded((ended - Math.max(...seen.map(({ ready }) => ready))) / 1000),
+    };
+    const waves = Math.ceil(members / Math.max(1, Math.floor(clusters.length * share)));
+    criticalSeconds += waves * (times[name].untilApplied + times[name].untilReady);
+    before = ended;
+  }
+  return { seconds: rounded((before - started) / 1000), criticalSeconds: rounded(criticalSeconds), stages: times };
+}
+
+interface Moments {
+  readonly assigned: number;
+  readonly begun: number;
+  readonly applied: number;
+  readonly ready: number;
+}
+
+function momentsOf(sync: SyncRow | undefined, assignedAt: string): Moments | undefined {
+  const { startedAt, applied, readyAt } = sync?.observed ?? {};
+  if (startedAt === undefined || applied === undefined || readyAt === undefined) return undefined;
+  const [assigned, begun, done, ready] = [assignedAt, startedAt, applied.at, readyAt].map(Date.parse);
+  if (assigned === undefined || begun === undefined || done === undefined || ready === undefined) return undefined;
+  return { assigned, begun, applied: done, ready };
+}

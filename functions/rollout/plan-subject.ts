@@ -79,7 +79,10 @@ export async function planSubject(subject: Subject, call: Call, given: PlannerPo
   }
 }
 
-async function beginLook(known: Known, { clusters }: Call, { table }: PlannerPorts): Promise<Look> {
+async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Promise<Look> {
+  // Somebody asks for a look because messages may be lost.
+  const isAsked = known.row.operations.reconcile?.number !== known.unit.handledReconcile;
+  const clusters = isAsked ? undefined : call.clusters;
   const round = await slotsToLookAt(known, clusters, table);
   // What has a slot says by it whether it answers.
   const others = clusters?.difference(new Set(round.slots.map(({ cluster }) => cluster)));

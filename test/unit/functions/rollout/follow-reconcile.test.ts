@@ -22,6 +22,18 @@ async function asked(made: PlannerWorld, number: number) {
 }
 
 describe("a reconcile", () => {
+  test("sees what workers said in messages that were lost", async () => {
+    const made = await worldOf(["a", "b"], group);
+    await begin(made);
+    await made.finish("a");
+    await made.plan(made.table, []);
+    expect(made.states()).toMatchObject({ a: "Assigned" });
+    await made.operate({ reconcile: { ...ana(made.now), number: 1 } });
+    // The api says that the group is another one, and of no cluster.
+    await made.plan(made.table, []);
+    expect(made.states()).toMatchObject({ a: "Succeeded", b: "Assigned" });
+  });
+
   test("is answered when a worker has looked at every cluster since, and not before", async () => {
     const made = await settled("a", "b");
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: undefined });

@@ -21,8 +21,9 @@ export async function arrivePage(
   const { known } = transaction;
   const found = await readClusters(known, { clusters: page, with: ["arrivals"] }, ports.table);
   const late = new Map<LegRow, FleetRow[]>();
-  for (const { fleet, arrivals } of found.values()) {
-    if (!isSelected(known, fleet)) continue;
+  for (const { cluster, fleet, arrivals, newer } of found.values()) {
+    if (newer !== undefined) transaction.cannotRead(cluster);
+    if (newer !== undefined || !isSelected(known, fleet)) continue;
     transaction.see(arrivals);
     for (const arrival of arrivals)
       if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival, "failed");

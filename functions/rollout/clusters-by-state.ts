@@ -1,6 +1,6 @@
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
-import { allItems } from "#shared/base/all-pages.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
@@ -53,11 +53,12 @@ export function everySyncName(known: Pick<Known, "subject" | "row" | "unit">): r
 export async function clustersByState({ subject, unit, legs }: Known, table: Table): Promise<ClusterCounts> {
   const [entries, arrivals] = await Promise.all([
     Promise.all(Object.keys(stateOfPhase).map((phase) => stateEntries(subject, table, phase))),
-    unit.arrivals.failed === 0
-      ? []
-      : Array.fromAsync(allItems((start) => table.query({ ...ranges.arrivals(subject, "failed"), ...start }))),
+    unit.arrivals.failed === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "failed"), table),
   ]);
-  const worst = new Map<string, ClusterState>(arrivals.map(({ cluster }) => [cluster, "failed"]));
+  const worst = new Map<string, ClusterState>([
+    ...(unit.unreadable ?? []).map((cluster) => [cluster, "unreachable"] as const),
+    ...arrivals.rows.map(({ cluster }) => [cluster, "failed"] as const),
+  ]);
   for (const { sort } of entries.flat()) {
     const { state: phase = "", cluster = "" } = stateIndex.parse(sort) ?? {};
     const state = clusterStateOf(phase);
@@ -65,19 +66,17 @@ export async function clustersByState({ subject, unit, legs }: Known, table: Tab
   }
   const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
-  const unreadable = unit.unreadable?.length ?? 0;
   // Nothing was ever assigned for these, so that the index has nothing of them.
   const unrendered = [...legs.values()].reduce(
     (sum, leg) => sum + (leg.endedAt === undefined ? 0 : leg.unrendered.length),
     0,
   );
   const selected = membersOfAll(unit);
-  const others = counts.changing + counts.failed + counts.unreachable + counts.waiting + unreadable + unrendered;
+  const others = counts.changing + counts.failed + counts.unreachable + counts.waiting + unrendered;
   return {
     ...counts,
     selected,
     failed: counts.failed + unrendered,
-    unreachable: counts.unreachable + unreadable,
     ready: Math.max(0, selected - others),
   };
 }

@@ -2,10 +2,10 @@ import { storeList } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { allItems } from "#shared/base/all-pages.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -31,10 +31,9 @@ export async function thoseToAsk(
 
 async function thoseAway({ subject, unit }: Known, table: Table): Promise<readonly string[]> {
   const legs = unit.stages.flatMap(({ moving }) => moving ?? []);
-  const targets = await Promise.all(
-    legs.map((leg) => Array.fromAsync(allItems((start) => table.query({ ...ranges.targets(subject, leg), ...start })))),
-  );
-  return targets.flat().flatMap(({ state, cluster }) => (state === "Unreachable" ? [cluster] : []));
+  const found = await Promise.all(legs.map((leg) => rowsAbout(ranges.targets(subject, leg), table)));
+  const away = found.flatMap(({ rows }) => rows).filter(({ state }) => state === "Unreachable");
+  return [...away.map(({ cluster }) => cluster), ...found.flatMap(({ unread }) => unread)];
 }
 
 /**
@@ -58,10 +57,14 @@ export async function letComeBack(
   const strayed: string[] = [];
   for (const rows of found.values()) {
     const { cluster, fleet, syncs, targets } = rows;
+    if (rows.newer !== undefined) {
+      transaction.cannotRead(cluster);
+      continue;
+    }
     transaction.see(rows.arrivals);
     const isGone = row.operations.deletion !== undefined && fleet === undefined;
     const isAgain = isGone || readable.includes(cluster) || syncs.some(answersAgain);
-    if (rows.newer !== undefined || rows.slot !== undefined || !isAgain || transaction.room() < 4) continue;
+    if (rows.slot !== undefined || !isAgain || transaction.room() < 4) continue;
     const away = targets.find(({ state }) => state === "Unreachable");
     if (away !== undefined && transaction.leg(away.leg)?.endedAt === undefined) {
       transaction.retry(away);
@@ -78,7 +81,9 @@ export async function letComeBack(
     if (stage.on !== undefined && !isAhead) transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
   }
   if (readable.length > 0)
-    transaction.edit({ unreadable: (unit.unreadable ?? []).filter((cluster) => !readable.includes(cluster)) });
+    transaction.edit({
+      unreadable: transaction.unit.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [],
+    });
   if (strayed.length > 0) {
     const job = { do: "leave" as const, clusters: await storeList(ports.blobs, strayed), at: 0 };
     transaction.edit({ jobs: [...unit.jobs, job] });

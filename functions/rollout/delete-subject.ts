@@ -2,8 +2,8 @@ import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
 import { clustersWithSyncs, recallMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { allItems, firstItems } from "#shared/base/all-pages.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
@@ -24,7 +24,6 @@ export async function forgetSubject(known: Known, ports: PlannerPorts): Promise<
   const { subject, unit } = known;
   const clusters = await everyCluster(known, ports);
   const transaction = new Transaction(known, ports.clock.now());
-  const slots = await Array.fromAsync(allItems((start) => ports.table.query({ ...ranges.slots(subject), ...start })));
   for (let at = 0; at < clusters.length && !transaction.hasChanged(); at += pageSize) {
     const wanted = clusters.slice(at, at + pageSize).flatMap((cluster) => syncKeys(cluster, { subject, unit }));
     const rows = await ports.table.getMany(wanted, { newer: "kept" });
@@ -33,7 +32,8 @@ export async function forgetSubject(known: Known, ports: PlannerPorts): Promise<
     forgetSyncs(transaction, { syncs: page, as: "deselected" }, ports);
   }
   if (transaction.hasChanged()) return transaction;
-  for (const slot of slots.slice(0, transaction.room())) transaction.dropSlot(slot);
+  const slots = await rowsAbout(ranges.slots(subject), ports.table, transaction.room());
+  for (const slot of slots.rows) transaction.dropSlot(slot);
   if (transaction.hasChanged()) return transaction;
   return (await dropArrivals(known, ports)) ?? remove(known, ports);
 }
@@ -79,9 +79,8 @@ function syncKeys(cluster: string, { subject, unit }: Pick<Known, "subject" | "u
 async function dropArrivals(known: Known, { table, clock }: PlannerPorts): Promise<Transaction | undefined> {
   const transaction = new Transaction(known, clock.now());
   for (const state of arrivalStates) {
-    const range = ranges.arrivals(known.subject, state);
-    const found = await firstItems((start) => table.query({ ...range, ...start }), transaction.room());
-    for (const arrival of found) transaction.dropArrival(arrival, state);
+    const found = await rowsAbout(ranges.arrivals(known.subject, state), table, transaction.room());
+    for (const arrival of found.rows) transaction.dropArrival(arrival, state);
   }
   return transaction.hasChanged() ? transaction : undefined;
 }

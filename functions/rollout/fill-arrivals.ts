@@ -11,8 +11,9 @@ import { allPages } from "#shared/base/all-pages.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
-import { ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ArrivalRow, TargetState, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 interface Arriving extends Filling {
@@ -24,9 +25,14 @@ export async function fillArrivals(transaction: Transaction, { slots, waiting, p
   const { known } = transaction;
   // Nobody's turn comes: those that wait are not even read.
   if (known.unit.stages.every((stage) => isStopped(known, stage))) return;
-  const range = { ...ranges.arrivals(known.subject, "waiting"), limit: mostNext(transaction, slots) };
+  const range = {
+    ...ranges.arrivals(known.subject, "waiting"),
+    limit: mostNext(transaction, slots),
+    newer: "kept",
+  } as const;
   for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
-    const arrivals = page.filter(({ cluster }) => !waiting.has(placeOf(cluster)));
+    for (const row of page) if (isNewer(row)) transaction.cannotRead(clusterOf(row));
+    const arrivals = page.filter((row) => !isNewer(row)).filter(({ cluster }) => !waiting.has(placeOf(cluster)));
     if (arrivals.length === 0) continue;
     await bringIn(transaction, arrivals, { slots, waiting, ports });
     if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0) return;
@@ -73,6 +79,7 @@ async function bringIn(
     if (transaction.room() < 4 + assignedAtOnce(step)) break;
     if (step.do === "assign" && candidate.rows.slot === undefined && left-- <= 0) break;
     for (const request of step.do === "wait" ? step.requests : []) requests.set(request.input, request);
+    if (step.do === "away") transaction.cannotRead(arrival.cluster);
     if (step.do === "wait" || step.do === "away") waiting.add(placeOf(arrival.cluster));
     else take(transaction, { ...candidate, arrival, step }, ports);
   }

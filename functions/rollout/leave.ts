@@ -20,7 +20,10 @@ export async function leavePage(
   for (const [index, cluster] of page.entries()) {
     const rows = found.get(cluster);
     if (rows === undefined) continue;
-    if (rows.newer !== undefined) transaction.cannotRead(cluster);
+    if (rows.newer !== undefined) {
+      transaction.cannotRead(cluster);
+      continue;
+    }
     // A deletion is about everybody who has something, selected or not.
     if (known.row.operations.deletion !== undefined && rows.fleet !== undefined) continue;
     if (!forget(transaction, rows, ports)) return index;

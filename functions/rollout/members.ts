@@ -1,9 +1,9 @@
 import { readFleet, readList, storeList } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { allItems } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
@@ -95,9 +95,9 @@ async function countReturnedSlots(transaction: Transaction, { table }: PlannerPo
   const before = new Set(known.unit.stages.map(({ name }) => name));
   const fresh = unit.stages.filter(({ name }) => !before.has(name));
   if (fresh.length === 0 || unit.arrivals.changing === 0) return;
-  const slots = await Array.fromAsync(allItems((start) => table.query({ ...ranges.slots(known.subject), ...start })));
+  const slots = await rowsAbout(ranges.slots(known.subject), table);
   for (const { name } of fresh) {
-    const changing = slots.filter(({ leg, stage }) => leg !== undefined && stage === name).length;
+    const changing = slots.rows.filter(({ leg, stage }) => leg !== undefined && stage === name).length;
     transaction.editStage(name, (stage) => ({ ...stage, changing }));
     transaction.countArrivals({ changing: -changing });
   }

@@ -1,8 +1,8 @@
 import { wakeUp } from "#functions/rollout/assign.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { allItems } from "#shared/base/all-pages.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 
 /**
@@ -16,9 +16,8 @@ export async function pause({ unit, row, ...known }: Known, ports: PlannerPorts)
   transaction.drop("pausedAt", "deadline");
   transaction.edit(isSuspended ? { pausedAt: transaction.at } : { resumedAt: transaction.at });
   if (isSuspended) return transaction;
-  for await (const { cluster, parking } of allItems((start) =>
-    ports.table.query({ ...ranges.slots(known.subject), ...start }),
-  ))
+  const slots = await rowsAbout(ranges.slots(known.subject), ports.table);
+  for (const { cluster, parking } of slots.rows)
     if (parking === undefined) transaction.messages.push(...wakeUp(cluster, undefined, transaction.now));
   return transaction;
 }

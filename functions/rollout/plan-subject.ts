@@ -86,7 +86,8 @@ async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Pro
   const round = await slotsToLookAt(known, clusters, table);
   // What has a slot says by it whether it answers.
   const others = clusters?.difference(new Set(round.slots.map(({ cluster }) => cluster)));
-  return { round, answering: await thoseToAsk(known, others, table), waiting: new Set() };
+  const answering = new Set([...(await thoseToAsk(known, others, table)), ...round.unread]);
+  return { round, answering: [...answering], waiting: new Set() };
 }
 
 /** @returns undefined when there is nothing more to decide for now; `done` when the subject is gone. */

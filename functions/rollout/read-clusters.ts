@@ -3,10 +3,13 @@ import { arrivalStates, clusterOf, keys, syncName } from "#shared/fleet/rows/key
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow, SlotRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { isNewer, newerRowText, type Row, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
+import { isNewer, type NewerRow, newerRowText, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
+
+/** Of one that only a newer version can read it is not known who has it. */
+export type FoundLease = LeaseRow | NewerRow;
 
 /** What there is of one cluster, as far as it was asked for. */
 export interface ClusterRows {
@@ -14,13 +17,13 @@ export interface ClusterRows {
   /** Absent: it is not registered. */
   readonly fleet?: FleetRow | undefined;
   readonly slot?: SlotRow | undefined;
-  readonly lease?: LeaseRow | undefined;
+  readonly lease?: FoundLease | undefined;
   readonly arrivals: readonly ArrivalRow[];
   /** Every Sync of the subject, also of templates that are gone. */
   readonly syncs: readonly SyncRow[];
   /** Of the legs that are under way. */
   readonly targets: readonly TargetRow[];
-  /** Why some of it is not here: only a newer version can read it. */
+  /** Why some of it, other than the lease, is not here: only a newer version can read it. */
   readonly newer?: string | undefined;
 }
 
@@ -44,25 +47,21 @@ export async function readClusters(
     keys.fleet(cluster),
     ...parts.flatMap((part) => keysOf[part](cluster)),
   ]);
-  const found = Map.groupBy(await table.getMany(wanted, { newer: "kept" }), clusterIn);
+  const found = Map.groupBy(await table.getMany(wanted, { newer: "kept" }), clusterOf);
   return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [])]));
 }
 
 function rowsOf(cluster: string, rows: readonly Row[]): ClusterRows {
-  const newer = rows.find(isNewer);
+  const isLease = (row: Row): row is FoundLease => keys.lease.parse(row) !== undefined;
+  const newer = rows.find((row) => isNewer(row) && !isLease(row));
   return {
     cluster,
     fleet: rows.find((row) => isOfType(row, "Fleet")),
     slot: rows.find((row) => isOfType(row, "Slot")),
-    lease: rows.find((row) => isOfType(row, "Lease")),
+    lease: rows.find(isLease),
     arrivals: rows.filter((row) => isOfType(row, "Arrival")),
     syncs: rows.filter((row) => isOfType(row, "SyncOnCluster")),
     targets: rows.filter((row) => isOfType(row, "Target")),
     newer: newer === undefined ? undefined : newerRowText(newer),
   };
-}
-
-function clusterIn(row: RowKey): string {
-  const parts = keys.slot.parse(row) ?? keys.target.parse(row) ?? keys.arrival.parse(row);
-  return parts?.cluster ?? clusterOf(row);
 }

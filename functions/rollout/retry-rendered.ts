@@ -13,6 +13,7 @@ import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
 const pageSize = 40;
@@ -71,18 +72,20 @@ async function retryArrivals(
   { table, clock }: PlannerPorts,
 ): Promise<Transaction | undefined> {
   const { subject, unit, contents } = known;
-  const range = { ...ranges.arrivals(subject, "failed"), limit: pageSize };
+  const range = { ...ranges.arrivals(subject, "failed"), limit: pageSize, newer: "kept" } as const;
   for await (const page of allPages((start) => table.query({ ...range, ...start }))) {
-    const arrivals = page.filter(
-      ({ cluster, reason }) => isRenderFailure(reason) && !asked.has(`unrendered ${cluster}`),
-    );
+    const arrivals = page
+      .filter((row) => !isNewer(row))
+      .filter(({ cluster, reason }) => isRenderFailure(reason) && !asked.has(`unrendered ${cluster}`));
     for (const { cluster } of arrivals) asked.add(`unrendered ${cluster}`);
     const clusters = arrivals.map(({ cluster }) => cluster);
     const rows = await readClusters(known, { clusters, with: ["arrivals"] }, table);
     const targets = arrivals.flatMap(({ cluster, stage }) => {
       const content = contents.get(unit.stages.find(({ name }) => name === stage)?.on ?? 0);
-      const fleet = rows.get(cluster)?.fleet;
-      return fleet === undefined || content === undefined ? [] : [sealedTarget({ ...fleet, cluster }, content.plan)];
+      const { fleet, newer } = rows.get(cluster) ?? {};
+      return fleet === undefined || newer !== undefined || content === undefined
+        ? []
+        : [sealedTarget({ ...fleet, cluster }, content.plan)];
     });
     const transaction = new Transaction(known, clock.now());
     for (const { cluster } of await renderedOf(targets, table)) {

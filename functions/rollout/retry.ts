@@ -2,8 +2,9 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
-import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
 
 /** Targets, or arrivals, read in one step. */
 const pageSize = 40;
@@ -17,9 +18,10 @@ export async function retryPage(
   if (job.leg === undefined) return retryArrivals(transaction, job, ports);
   const leg = transaction.leg(job.leg);
   if (leg === undefined || leg.phase === "Superseded") return undefined;
-  const range = { ...ranges.targets(transaction.known.subject, leg), limit: pageSize };
+  const range = { ...ranges.targets(transaction.known.subject, leg), limit: pageSize, newer: "kept" } as const;
   const { items, next } = await ports.table.query({ ...range, ...defined({ after: job.after }) });
-  const failed = items.filter(({ state }) => state === "Failed");
+  for (const row of items) if (isNewer(row)) transaction.cannotRead(clusterOf(row));
+  const failed = items.filter((row) => !isNewer(row)).filter(({ state }) => state === "Failed");
   if (leg.phase === "Passed") {
     const clusters = failed.map(({ cluster }) => cluster);
     await bringUp(transaction, clusters, ports);
@@ -33,9 +35,9 @@ export async function retryPage(
 /** A stage that has passed left them behind: they are arrivals. */
 export async function bringUp(transaction: Transaction, clusters: readonly string[], { table }: PlannerPorts) {
   const found = await readClusters(transaction.known, { clusters, with: ["arrivals"] }, table);
-  for (const { cluster, arrivals } of found.values()) {
-    transaction.see(arrivals);
-    if (arrivals.length === 0) transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
+  for (const { cluster, arrivals, newer } of found.values()) {
+    if (newer !== undefined) transaction.cannotRead(cluster);
+    else if (arrivals.length === 0) transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
   }
 }
 
@@ -45,10 +47,12 @@ async function retryArrivals(
   { table }: PlannerPorts,
 ): Promise<Job | undefined> {
   const { known } = transaction;
-  const range = { ...ranges.arrivals(known.subject, "failed"), limit: pageSize / 2 };
-  const { items: failed, next } = await table.query({ ...range, ...defined({ after: job.after }) });
+  const range = { ...ranges.arrivals(known.subject, "failed"), limit: pageSize / 2, newer: "kept" } as const;
+  const { items, next } = await table.query({ ...range, ...defined({ after: job.after }) });
+  for (const row of items) if (isNewer(row)) transaction.cannotRead(clusterOf(row));
+  const failed = items.filter((row) => !isNewer(row));
   const waiting = failed.map(({ cluster }) => keys.arrival(known.subject, "waiting", cluster));
-  if (waiting.length > 0) transaction.see(await table.getMany(waiting));
+  if (waiting.length > 0) transaction.see(await table.getMany(waiting, { newer: "kept" }));
   for (const arrival of failed) {
     transaction.dropArrival(arrival, "failed");
     // Also what one that had joined is rendered from is asked for again: somebody wants it.
@@ -63,8 +67,9 @@ export async function clearPage(
   job: Extract<Job, { do: "clear" }>,
   { table }: PlannerPorts,
 ): Promise<Job | undefined> {
-  const range = { ...ranges.arrivals(transaction.known.subject, "failed"), limit: pageSize };
+  const range = { ...ranges.arrivals(transaction.known.subject, "failed"), limit: pageSize, newer: "kept" } as const;
   const { items, next } = await table.query({ ...range, ...defined({ after: job.after }) });
-  for (const arrival of items) if (arrival.stage === job.stage) transaction.dropArrival(arrival, "failed");
+  for (const arrival of items)
+    if (!isNewer(arrival) && arrival.stage === job.stage) transaction.dropArrival(arrival, "failed");
   return next === undefined ? undefined : { ...job, after: next };
 }

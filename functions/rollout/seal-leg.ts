@@ -2,8 +2,8 @@ import { readList, storeList } from "#functions/rollout/fleet.ts";
 import { clustersWithSyncs, readMembers, recallMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -182,12 +182,12 @@ async function membersFor(
 /** Clusters that hold something of a leg that was not passed: they come first, for they are the sick. */
 async function touchedBy(leg: LegRow, { subject }: Known, ports: PlannerPorts): Promise<ReadonlySet<string>> {
   const [targets, slots] = await Promise.all([
-    Array.fromAsync(allItems((start) => ports.table.query({ ...ranges.targets(subject, leg), ...start }))),
-    Array.fromAsync(allItems((start) => ports.table.query({ ...ranges.slots(subject), ...start }))),
+    rowsAbout(ranges.targets(subject, leg), ports.table),
+    rowsAbout(ranges.slots(subject), ports.table),
   ]);
-  const given = targets.filter(({ attempts }) => Object.keys(attempts).length > 0);
-  const changing = slots.filter((slot) => isSameLeg(slot.leg, leg));
-  return new Set([...given, ...changing].map(({ cluster }) => cluster));
+  const given = targets.rows.filter(({ attempts }) => Object.keys(attempts).length > 0);
+  const changing = slots.rows.filter((slot) => isSameLeg(slot.leg, leg));
+  return new Set([...[...given, ...changing].map(({ cluster }) => cluster), ...targets.unread]);
 }
 
 /**

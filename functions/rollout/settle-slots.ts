@@ -1,17 +1,18 @@
 import { assignmentWrite, wakeUp } from "#functions/rollout/assign.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { allItems } from "#shared/base/all-pages.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
 import { type Hold, holdsOf } from "#shared/fleet/rollout/holds.ts";
 import { type Deadlines, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { isReleased } from "#shared/fleet/rows/brake-row.ts";
-import { arrivalStates, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
-import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import { arrivalStates, clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -22,6 +23,8 @@ const pageSize = 25;
 /** Slots that are still to be looked at in this call, and what was found of their deadlines. */
 export interface Round {
   readonly slots: SlotRow[];
+  /** Clusters of which the slot cannot be read, as far as all were looked at. */
+  readonly unread: readonly string[];
   readonly all: boolean;
   deadline: string | undefined;
 }
@@ -32,11 +35,13 @@ export async function slotsToLookAt(
   clusters: ReadonlySet<string> | undefined,
   table: Table,
 ): Promise<Round> {
-  const found =
-    clusters === undefined
-      ? await Array.fromAsync(allItems((start) => table.query({ ...ranges.slots(subject), ...start })))
-      : await table.getMany([...clusters].map((cluster) => keys.slot(subject, cluster)));
-  return { slots: [...found], all: clusters === undefined, deadline: undefined };
+  if (clusters === undefined) {
+    const { rows, unread } = await rowsAbout(ranges.slots(subject), table);
+    return { slots: [...rows], unread, all: true, deadline: undefined };
+  }
+  const wanted = [...clusters].map((cluster) => keys.slot(subject, cluster));
+  const found = await table.getMany(wanted, { newer: "kept" });
+  return { slots: found.filter((row) => !isNewer(row)), unread: [], all: false, deadline: undefined };
 }
 
 /**
@@ -70,7 +75,7 @@ export function clockOf({ row, unit }: Pick<Known, "row" | "unit">, now: Date): 
 interface Seen {
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
   readonly holds: ReadonlyMap<string, Hold>;
-  readonly leases: ReadonlyMap<string, LeaseRow>;
+  readonly leases: ReadonlyMap<string, FoundLease>;
 }
 
 interface Reading {
@@ -101,15 +106,16 @@ async function readSeen(transaction: Transaction, { slots, clock }: Reading, { t
     const verdict = judge(slot, syncs.get(slot.cluster) ?? [], { ...clock, hold: holds.get(slot.cluster) });
     return slot.parking !== undefined || verdict.state === "Failed";
   });
-  const leases = parked.length === 0 ? [] : await table.getMany(parked.map(({ cluster }) => keys.lease(cluster)));
-  return { syncs, holds, leases: new Map(leases.map((row) => [keys.lease.read(row).cluster, row])) };
+  const asked = parked.map(({ cluster }) => keys.lease(cluster));
+  const leases = parked.length === 0 ? [] : await table.getMany(asked, { newer: "kept" });
+  return { syncs, holds, leases: new Map(leases.map((row) => [clusterOf(row), row])) };
 }
 
 interface Settling {
   readonly slot: SlotRow;
   readonly syncs: readonly SyncRow[];
   readonly deadlines: Deadlines & { readonly now: Date };
-  readonly lease: LeaseRow | undefined;
+  readonly lease: FoundLease | undefined;
 }
 
 /** @returns when it has used up its time, where it goes on. */
@@ -173,15 +179,20 @@ export function park(transaction: Transaction, { slot, lease }: Pick<Settling, "
     // Whoever takes the lease after this reads that nothing is to be written.
     if (lease !== undefined) transaction.write({ check: keys.lease(slot.cluster), when: { version: lease.version } });
     transaction.dropSlot(slot);
-  } else transaction.putSlot({ ...slot, parking: { fence: lease.fence } }, slot);
+    return;
+  }
+  const fence = isNewer(lease) ? Number.MAX_SAFE_INTEGER : lease.fence;
+  transaction.putSlot({ ...slot, parking: { fence } }, slot);
 }
 
-function isLive({ owner, leaseUntil }: LeaseRow, now: Date): boolean {
+function isLive(lease: FoundLease, now: Date): boolean {
+  if (isNewer(lease)) return true;
+  const { owner, leaseUntil } = lease;
   return owner !== undefined && leaseUntil !== undefined && leaseUntil > now.toISOString();
 }
 
-function isLetGo(fence: number, lease: LeaseRow | undefined, now: Date): boolean {
-  return lease === undefined || lease.fence > fence || !isLive(lease, now);
+function isLetGo(fence: number, lease: FoundLease | undefined, now: Date): boolean {
+  return lease === undefined || !isLive(lease, now) || (!isNewer(lease) && lease.fence > fence);
 }
 
 /** Rows of Syncs that were deleted from the cluster. An orphan's row stays: its attempts must never repeat. */

@@ -17,7 +17,6 @@ import type {
   UnitStage,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
-import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
@@ -50,7 +49,7 @@ export class Transaction {
   readonly #legs = new Map<string, LegRow>();
   readonly #contents = new Map<number, ContentRow>();
   readonly #writes: Write[] = [];
-  readonly #arrivals = new Map<string, ArrivalRow>();
+  readonly #arrivals = new Set<string>();
   /** Slots, targets and arrivals that this step has put, or taken away. */
   #facts: Partial<StatusFacts> = {};
   #rest: string | undefined;
@@ -236,9 +235,9 @@ export class Transaction {
     };
   }
 
-  /** Arrivals that were read: one cluster has one of a state at most. */
+  /** Arrivals that were found, whether they can be read or not: one cluster has one of a state at most. */
   see(rows: readonly Row[]): void {
-    for (const row of rows) if (isOfType(row, "Arrival")) this.#arrivals.set(keyText(row), row);
+    for (const row of rows) if (keys.arrival.parse(row) !== undefined) this.#arrivals.add(keyText(row));
   }
 
   putArrival(cluster: string, state: ArrivalState, arrival: Pick<ArrivalRow, "why" | "reason" | "stage">): void {
@@ -254,7 +253,7 @@ export class Transaction {
       ...arrival,
     };
     this.#writes.push({ put: row, when: "absent" });
-    this.#arrivals.set(keyText(key), row);
+    this.#arrivals.add(keyText(key));
     this.#countArrival(row, state, 1);
   }
 

@@ -179,7 +179,7 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
     case "Degraded":
       return [counts, notFoundText(missing), unreadableText(unreadable)].filter((part) => part !== "").join("; ");
     default:
-      return counts;
+      return [counts, unreadableText(unreadable)].filter((part) => part !== "").join("; ");
   }
 }
 

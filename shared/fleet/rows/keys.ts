@@ -239,10 +239,14 @@ export const stateIndex = {
   }),
 };
 
-/** The cluster that a row of its own, or of the fleet directory, is about. */
+/** The cluster that a row is about. */
 export function clusterOf(key: RowKey): string {
-  const parts = forms.fleet.parse(key) ?? forms.sync.parse(key) ?? forms.cluster.parse(key) ?? forms.lease.parse(key);
-  return required(parts, key).cluster;
+  const { fleet, sync, cluster, lease, slot, target, arrival } = forms;
+  const parts = [fleet, sync, cluster, lease, slot, target, arrival].map((form) => form.parse(key));
+  return required(
+    parts.find((found) => found !== undefined),
+    key,
+  ).cluster;
 }
 
 /** The name of a Sync on a cluster: `<group>.<template>`, or the name of the Sync a user wrote. */

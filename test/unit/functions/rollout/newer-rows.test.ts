@@ -191,6 +191,8 @@ describe("a subject of which a row cannot be read", () => {
     Source: keys.object(subject.namespace, "Source", "app"),
     Unit: keys.unit(subject),
     Content: keys.content(subject, 2),
+    "leg that goes through a stage": keys.leg(subject, { content: 2, stage: "all", seal: 2 }),
+    "leg that passed a stage": keys.leg(subject, { content: 1, stage: "all", seal: 1 }),
   };
 
   test.each(Object.entries(unread))(

@@ -1,0 +1,21 @@
+import { allItems } from "#shared/base/all-pages.ts";
+import { clusterOf } from "#shared/fleet/rows/keys.ts";
+import { isNewer, type RowRange } from "#shared/fleet/rows/row.ts";
+import type { RowOf } from "#shared/fleet/rows/stored-row.ts";
+import type { Table } from "#shared/ports.ts";
+
+/** Rows about clusters, and the clusters of those that only a newer version can read: these cost nobody else anything. */
+export async function rowsAbout<Type extends "Slot" | "Target" | "Arrival">(
+  range: RowRange<Type> & { readonly limit?: number },
+  table: Table,
+  most = Number.POSITIVE_INFINITY,
+): Promise<{ readonly rows: readonly RowOf<Type>[]; readonly unread: readonly string[] }> {
+  const [rows, unread]: [RowOf<Type>[], string[]] = [[], []];
+  if (most <= 0) return { rows, unread };
+  for await (const row of allItems((start) => table.query<Type, "kept">({ ...range, newer: "kept", ...start }))) {
+    if (isNewer(row)) unread.push(clusterOf(row));
+    else rows.push(row);
+    if (rows.length >= most) break;
+  }
+  return { rows, unread };
+}

@@ -1,0 +1,282 @@
+/** Rows of the planner's own that a newer version wrote, about one cluster: they cost nobody else anything, and are named. */
+import { describe, expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { allSay, ana, begin, lease, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
+import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
+
+const setSchema = (made: PlannerWorld, key: RowKey, schema: number) =>
+  made.table.write([{ update: key, set: { schema } }]);
+
+/** @returns what says later whether the row was left alone. */
+async function makeNewer(made: PlannerWorld, key: RowKey): Promise<() => void> {
+  await setSchema(made, key, rowSchema + 1);
+  const stored = (): Row | undefined => made.table.all().find((row) => keyText(row) === keyText(key));
+  const before = stored();
+  return () => expect(stored()).toEqual(before);
+}
+
+async function makeReadable(made: PlannerWorld, key: RowKey): Promise<void> {
+  await setSchema(made, key, rowSchema);
+  made.advanceClock(700);
+  await playOn(made);
+  expect((await made.group()).status.state).toBe("Complete");
+  expect(made.unit().unreadable ?? []).toEqual([]);
+}
+
+const revision = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster))?.desired.revision;
+const named = (cluster: string) =>
+  new RegExp(`rows of cluster ${cluster} were written by a newer version .* the stack$`);
+const message = async (made: PlannerWorld) => (await made.group()).status.conditions[0]?.message;
+const all = { maxConcurrent: "100%", maxUnreachable: "50%" } as const;
+
+describe("a slot", () => {
+  const key = keys.slot(subject, "b");
+
+  async function moving(): Promise<PlannerWorld> {
+    const made = await worldOf(["a", "b", "c", "d"], { ...all, maxConcurrent: 2 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    return made;
+  }
+
+  test("is one of those that may be changing, and the others get theirs", async () => {
+    const made = await moving();
+    const isLeftAlone = await makeNewer(made, key);
+    await playOn(made);
+    expect(made.states()).toMatchObject({ a: "Succeeded", c: "Succeeded", d: "Succeeded" });
+    expect(made.leg("all")).toMatchObject({ phase: "Moving", counts: { Assigned: 1, Succeeded: 3 } });
+    expect(made.unit().stages[0]?.changing).toBe(1);
+    expect(await message(made)).toMatch(named("b"));
+    isLeftAlone();
+    await makeReadable(made, key);
+  });
+
+  test("is not waited for by what is sealed anew, nor its cluster assigned anything", async () => {
+    const made = await moving();
+    const isLeftAlone = await makeNewer(made, key);
+    const before = await made.sync("b");
+    await made.operate({ restart: ana(made.now) });
+    await made.plan();
+    for (const cluster of ["a", "c", "d"]) {
+      await made.finish(cluster);
+      await made.plan();
+    }
+    expect(made.leg("all").phase).toBe("Passed");
+    expect(made.targets().filter((row) => row.leg.seal === 3 && row.cluster === "b")).toMatchObject([
+      { state: "Unreachable", reason: expect.stringMatching(/^NewerRow: .* update the stack/) },
+    ]);
+    expect(await made.sync("b")).toEqual(before);
+    isLeftAlone();
+    await makeReadable(made, key);
+  });
+
+  test("is passed by when its subject is resumed, and whoever else stood still is told", async () => {
+    const made = await moving();
+    await made.operate({ suspended: ana(made.now) });
+    await made.plan();
+    made.sender.take();
+    const isLeftAlone = await makeNewer(made, key);
+    await made.operate({ resumed: ana(made.now) });
+    await made.plan();
+    const told = made.sender.take().filter((one) => one.to === "apply");
+    expect(told).toMatchObject([{ cluster: "a" }]);
+    isLeftAlone();
+  });
+
+  test("stays where it is when its subject is forgotten", async () => {
+    const made = await moving();
+    const isLeftAlone = await makeNewer(made, key);
+    await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
+    await made.plan();
+    expect(made.rows("SyncGroup")).toEqual([]);
+    expect((await made.sync("b"))?.desired.action).toBe("orphan");
+    isLeftAlone();
+  });
+
+  test("keeps a deletion of its subject waiting, by name, when all others are through", async () => {
+    const made = await moving();
+    const isLeftAlone = await makeNewer(made, key);
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    for (let round = 0; round < 6; round++) {
+      await begin(made);
+      for (const { cluster } of made.slots()) if (cluster !== "b") await made.finish(cluster);
+    }
+    expect(made.states()).toEqual({ a: "Succeeded", b: "Unreachable", c: "Succeeded", d: "Succeeded" });
+    expect(await message(made)).toMatch(/^3 of 4 clusters done; b does not answer, and the deletion waits; /);
+    isLeftAlone();
+  });
+});
+
+describe("a target", () => {
+  const failed = (made: PlannerWorld): TargetRow => {
+    const row = made.targets().find(({ cluster }) => cluster === "b");
+    if (row === undefined) throw new Error("b is no target");
+    return row;
+  };
+
+  async function halted(): Promise<PlannerWorld> {
+    const made = await worldOf(["a", "b", "c", "d"], { ...all, maxConcurrent: 2, maxFailures: 1 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await allSay(made, "Failed");
+    expect(made.leg("all").phase).toBe("Halted");
+    return made;
+  }
+
+  test("keeps no cure from anybody", async () => {
+    const made = await halted();
+    const isLeftAlone = await makeNewer(made, failed(made));
+    await made.setSource("ccc");
+    await playOn(made);
+    expect(await Promise.all(["a", "b", "c", "d"].map((name) => revision(made, name)))).toEqual(
+      Array.from({ length: 4 }, () => "main@sha1:ccc"),
+    );
+    expect((await made.group()).status.state).toBe("Complete");
+    isLeftAlone();
+  });
+
+  test("has no other turn by a reconcile, and the others that failed have", async () => {
+    const made = await halted();
+    const key = failed(made);
+    const isLeftAlone = await makeNewer(made, key);
+    await made.operate({ reconcile: ana(made.now) });
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toContain("a");
+    expect(made.slots().map(({ cluster }) => cluster)).not.toContain("b");
+    expect(made.unit().unreadable).toEqual(["b"]);
+    isLeftAlone();
+    await setSchema(made, key, rowSchema);
+    await made.operate({ reconcile: ana(made.now) });
+    await playOn(made);
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test("does not stop a deletion of its subject", async () => {
+    const made = await worldOf(["a", "b", "c"], all);
+    await made.rollOut();
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await begin(made);
+    await made.finish("b", "Unreachable");
+    await made.plan();
+    expect(failed(made).state).toBe("Unreachable");
+    const isLeftAlone = await makeNewer(made, failed(made));
+    for (const name of ["a", "c"]) await made.finish(name);
+    await made.plan();
+    await made.plan();
+    expect(made.states()).toEqual({ a: "Succeeded", b: "Unreachable", c: "Succeeded" });
+    isLeftAlone();
+    await setSchema(made, failed(made), rowSchema);
+    await made.observe("b", "Reachable");
+    await playOn(made, 4);
+    expect(made.rows("SyncGroup")).toEqual([]);
+  });
+});
+
+describe("an arrival", () => {
+  const joined = ["n1", "n2", "n3"];
+
+  async function arriving(): Promise<PlannerWorld> {
+    const made = await worldOf(["a", "b"], { ...all, maxConcurrent: 1, maxFailures: 1 }, web);
+    await made.rollOut();
+    for (const name of joined) await made.addCluster(name, "all");
+    await made.plan();
+    expect(made.unit().arrivals).toEqual({ waiting: 2, changing: 1, failed: 0 });
+    return made;
+  }
+
+  test("that waits keeps nobody else waiting", async () => {
+    const made = await arriving();
+    const key = keys.arrival(subject, "waiting", "n2");
+    const isLeftAlone = await makeNewer(made, key);
+    await playOn(made);
+    expect(await Promise.all(joined.map((name) => revision(made, name)))).toEqual([
+      "main@sha1:aaa",
+      undefined,
+      "main@sha1:aaa",
+    ]);
+    expect(await message(made)).toMatch(named("n2"));
+    isLeftAlone();
+    await makeReadable(made, key);
+  });
+
+  test("that failed is named while others have another turn, or are looked at", async () => {
+    const made = await arriving();
+    for (let round = 0; round < 3; round++) await allSay(made, "Failed");
+    expect(made.unit().arrivals.failed).toBe(2);
+    const [first] = made.rows<{ cluster: string }>("Arrival").filter((row) => "stage" in row);
+    const cluster = first?.cluster ?? "";
+    const key = keys.arrival(subject, "failed", cluster);
+    const isLeftAlone = await makeNewer(made, key);
+    await made.operate({ reconcile: ana(made.now) });
+    await playOn(made);
+    for (const name of joined) if (name !== cluster) expect((await made.sync(name))?.observed?.phase).toBe("Ready");
+    expect(await message(made)).toMatch(named(cluster));
+    await made.setSource("bbb");
+    await playOn(made);
+    expect(await revision(made, "a")).toBe("main@sha1:bbb");
+    isLeftAlone();
+  });
+
+  test("does not keep its subject from being deleted", async () => {
+    const made = await arriving();
+    const isLeftAlone = await makeNewer(made, keys.arrival(subject, "waiting", "n2"));
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await playOn(made);
+    expect(made.rows("SyncGroup")).toEqual([]);
+    isLeftAlone();
+  });
+});
+
+describe("a lease", () => {
+  const key = keys.lease("a");
+
+  async function worked(): Promise<PlannerWorld> {
+    const made = await worldOf(["a", "b", "c"], { ...all, maxConcurrent: 2, maxFailures: 1 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await lease(made, "a", { fence: 3, seconds: 120 });
+    return made;
+  }
+
+  async function othersFinish(made: PlannerWorld): Promise<void> {
+    for (const name of ["b", "c"]) {
+      await made.finish(name);
+      await made.plan();
+    }
+  }
+
+  test("of who failed keeps its slot, and nobody else from theirs", async () => {
+    const made = await worked();
+    const isLeftAlone = await makeNewer(made, key);
+    await made.observe("a", "Failed");
+    await othersFinish(made);
+    expect(made.states()).toEqual({ a: "Failed", b: "Succeeded", c: "Succeeded" });
+    made.advanceClock(700);
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a"]);
+    isLeftAlone();
+    await setSchema(made, key, rowSchema);
+    await made.plan();
+    expect(made.slots()).toEqual([]);
+  });
+
+  test("of who leaves keeps its slot until nobody is at it any more, and nobody else from theirs", async () => {
+    const made = await worked();
+    const isLeftAlone = await makeNewer(made, key);
+    await made.removeCluster("a");
+    await made.plan();
+    await othersFinish(made);
+    expect(made.states()).toEqual({ a: "Skipped", b: "Succeeded", c: "Succeeded" });
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a"]);
+    isLeftAlone();
+    // Whoever has it by now can be read: its number is higher, and it is over, or goes on.
+    await setSchema(made, key, rowSchema);
+    await made.plan();
+    expect(made.slots()).toHaveLength(1);
+    made.advanceClock(120);
+    await made.plan();
+    expect(made.slots()).toEqual([]);
+  });
+});

@@ -10,6 +10,7 @@ import { brakeAmong } from "#shared/fleet/rows/brake-row.ts";
 import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** Of so many slots, the oldest, is read what their workers say. */
@@ -70,13 +71,15 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
 async function slotsOf(table: Table, { subject, stages, arrivals }: UnitRow): Promise<readonly SlotRow[]> {
   if (stages.every(({ changing }) => changing === 0) && arrivals.changing === 0) return [];
   const range = ranges.slots(subject);
-  const slots = await Array.fromAsync(allItems((start) => table.query({ ...range, ...start })));
+  const found = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
+  const slots = found.filter((row) => !isNewer(row));
   return slots.sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0));
 }
 
 async function failedOf(table: Table, { subject, arrivals }: UnitRow): Promise<readonly ArrivalRow[]> {
   if (arrivals.failed === 0) return [];
-  return firstRows(table, { ...ranges.arrivals(subject, "failed"), limit: arrivalsNamed });
+  const range = { ...ranges.arrivals(subject, "failed"), limit: arrivalsNamed, newer: "kept" } as const;
+  return (await firstRows(table, range)).filter((row) => !isNewer(row));
 }
 
 /** The revision that no stage has taken yet, by its words. */

@@ -22,14 +22,3 @@ export async function* allPages<T>(list: PagedList<T>): AsyncGenerator<readonly 
 export async function* allItems<T>(list: PagedList<T>): AsyncGenerator<T, void, undefined> {
   for await (const items of allPages(list)) yield* items;
 }
-
-/** The first items of a list, as many as there are up to `most`. */
-export async function firstItems<T>(list: PagedList<T>, most: number): Promise<readonly T[]> {
-  const found: T[] = [];
-  if (most <= 0) return found;
-  for await (const item of allItems(list)) {
-    found.push(item);
-    if (found.length >= most) break;
-  }
-  return found;
-}

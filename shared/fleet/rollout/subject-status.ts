@@ -183,7 +183,7 @@ function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Ass
   }
 }
 
-function unreadableText(clusters: readonly string[]): string {
+export function unreadableText(clusters: readonly string[]): string {
   if (clusters.length === 0) return "";
   const whose = `${clusters.length === 1 ? "cluster" : "clusters"} ${named(clusters)}`;
   return `rows of ${whose} were written by a newer version of Starling, and are left alone: update the stack`;

@@ -9,6 +9,7 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 export const waitReasons = [
   "suspended",
   "frozen",
+  "newer",
   "budget",
   "evidence",
   "unreachable",

@@ -3,6 +3,7 @@ import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { unreadableText } from "#shared/fleet/rollout/subject-status.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
 import { stageWaits } from "#shared/fleet/waits/stage-waits.ts";
@@ -14,6 +15,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
   const waits = [
     ...suspension(facts),
     ...freezes(facts),
+    ...unreadable(facts),
     ...facts.unit.stages.flatMap((stage, index) => stageWaits(facts, stage, index)),
     ...slotWaits(facts),
     ...workerWaits(facts),
@@ -66,6 +68,13 @@ function frozen(
     ...defined({ until }),
     clear: [{ verb: "thaw", freeze: name }],
   };
+}
+
+/** Nobody changes what a newer version wrote: only that version goes on with it. */
+function unreadable({ unit }: WaitFacts): readonly Wait[] {
+  const { unreadable: names = [] } = unit;
+  if (names.length === 0) return [];
+  return [{ on: "newer", clusters: { count: names.length, names }, message: unreadableText(names), clear: [] }];
 }
 
 /** Clusters that came outside the legs and failed: they are not tried again before somebody asks, or their stage passes something. */

@@ -120,6 +120,17 @@ describe("verbs", () => {
   });
 });
 
+test("a group is shown at a glance, with who has a slot that cannot be read", async () => {
+  await storeRollout(cli, { number: 2, states: { all: ["Applying", "Waiting"] } });
+  await cli.table.write([{ update: keys.unit(shop), set: { unreadable: ["c1"] } }]);
+  await makeNewer(keys.slot(shop, "c1"));
+  const { out, code, err } = await cli.run("rollout status shop");
+  expect(err).not.toMatch(/error/);
+  expect(out).toMatch(/newer +- +- +rows of cluster c1 were written by a newer version .* update the stack/);
+  expect(out).toMatch(/c1 .*Unreadable.*NewerRow/);
+  expect(code).toBe(0);
+});
+
 test("lists show all others: of a rollout, of a cluster, of the fleet", async () => {
   await makeNewer(keys.target(shop, leg, "c2"));
   const status = await cli.run("rollout status shop --all");

@@ -1,6 +1,7 @@
 /** Rows that a newer version wrote, after its deployment was rolled back: listed as what they are, changed by nobody. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ArrivalRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type ApiFixture, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -39,6 +40,12 @@ async function makeNewer(key: RowKey): Promise<void> {
 const leg = (content: number) => keys.leg(shop, { content, stage: "all", seal: 0 });
 const object = (kind: "Source" | "SyncGroup" | "Sync", name: string) => keys.object("payments", kind, name);
 const get = async (path: string) => (await api.call("GET", path)).body;
+
+function failedArrival(cluster: string): ArrivalRow {
+  const key = keys.arrival(shop, "failed", cluster);
+  const parts = { type: "Arrival", schema: rowSchema, version: 1, why: "joined", reason: "ApplyFailed" } as const;
+  return { ...key, ...parts, cluster, since: "2026-11-20T07:55:00.000Z" };
+}
 
 /** A list with the items of all its pages. */
 async function list(path: string) {
@@ -203,6 +210,30 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     await makeNewer(key);
     const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollout");
     expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
+  });
+
+  test("a group is shown at a glance without a slot, or an arrival that failed, of a newer version", async () => {
+    await storeRollout(api, { number: 3, states: { all: ["Applying", "Assigned", "Waiting"] } });
+    const arrivals = { waiting: 0, changing: 0, failed: 2 };
+    await api.table.write([
+      { update: keys.unit(shop), set: { arrivals, unreadable: ["c1", "c8"] } },
+      ...["c8", "c9"].map((name) => ({ put: failedArrival(name) })),
+    ]);
+    await makeNewer(keys.slot(shop, "c1"));
+    await makeNewer(keys.arrival(shop, "failed", "c8"));
+    const { status } = await get("/v1/namespaces/payments/syncgroups/shop/rollout");
+    expect(status.slots.used).toBe(2);
+    expect(status.waits).toMatchObject([
+      {
+        on: "newer",
+        clusters: { count: 2, names: ["c1", "c8"] },
+        message:
+          "rows of clusters c1, c8 were written by a newer version of Starling, and are left alone: update the stack",
+        clear: [],
+      },
+      { on: "arrivals", clusters: { names: ["c9"] } },
+      { on: "slots", message: expect.stringContaining("oldest c2") },
+    ]);
   });
 
   test("a target of a rollout has its place, and nothing else", async () => {

@@ -21,8 +21,9 @@ interface Arriving extends Filling {
 }
 
 /** Clusters that joined, came back or moved get what their stage is on, at any time; those that wait are passed by. */
-export async function fillArrivals(transaction: Transaction, { slots, waiting, ports }: Arriving): Promise<void> {
+export async function fillArrivals(transaction: Transaction, arriving: Arriving): Promise<void> {
   const { known } = transaction;
+  const { slots, waiting, ports } = arriving;
   // Nobody's turn comes: those that wait are not even read.
   if (known.unit.stages.every((stage) => isStopped(known, stage))) return;
   const range = {
@@ -34,7 +35,7 @@ export async function fillArrivals(transaction: Transaction, { slots, waiting, p
     for (const row of page) if (isNewer(row)) transaction.cannotRead(clusterOf(row));
     const arrivals = page.filter((row) => !isNewer(row)).filter(({ cluster }) => !waiting.has(placeOf(cluster)));
     if (arrivals.length === 0) continue;
-    await bringIn(transaction, arrivals, { slots, waiting, ports });
+    await bringIn(transaction, arrivals, arriving);
     if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0) return;
   }
 }

@@ -25,6 +25,8 @@ export type Waiting = Set<string>;
 
 export interface Filling {
   readonly waiting: Waiting;
+  /** Something may have changed for anybody, and not only for those of whom something was told. */
+  readonly all: boolean;
   readonly ports: PlannerPorts;
 }
 
@@ -37,7 +39,7 @@ interface Filled extends Filling {
  * Targets of a leg whose turn it is are given to, as far as there are slots, or become what they are already.
  * @returns whether all of these wait, and others may not have to.
  */
-export async function fillLeg(transaction: Transaction, { leg, slots, waiting, ports }: Filled): Promise<boolean> {
+export async function fillLeg(transaction: Transaction, { leg, slots, waiting, all, ports }: Filled): Promise<boolean> {
   const { known, now } = transaction;
   const { subject } = known;
   const content = transaction.content(leg.content);
@@ -72,7 +74,9 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, p
   const asking = { subject, requests: [...requests.values()], renderings: renderings.rows };
   transaction.messages.push(...(await askRenderings(asking, ports)));
   if (transaction.hasChanged() || transaction.messages.length > 0) return false;
-  return mayTake(transaction, leg, slots) && orders.every((order) => waiting.has(placeOf(leg, order)));
+  // A freeze may hold thousands, who are not read again for each word of a worker.
+  const mayGoOn = mayTake(transaction, leg, slots) && (all || orders.some((order) => !leg.aside.includes(order)));
+  return mayGoOn && orders.every((order) => waiting.has(placeOf(leg, order)));
 }
 
 /** Who has a slot of a leg that gave way is at the front, and needs no other. */
@@ -81,18 +85,18 @@ function mayTake({ known }: Transaction, { stage, counts }: LegRow, slots: numbe
   return slots > 0 || changing > counts.Assigned;
 }
 
-/** Those that had a turn before come first; then as many new ones as could be given slots next. */
+/** Those that had a turn before come first; then as many new ones as could be given slots next, and who was set aside. */
 function nextOrders(
   transaction: Transaction,
   { leg, slots, waiting }: Pick<Filled, "leg" | "slots" | "waiting">,
 ): readonly number[] {
   const most = mostNext(transaction, slots);
   const isFresh = (order: number) => !waiting.has(placeOf(leg, order));
-  const before = [...leg.returned, ...leg.aside, ...leg.rendering].filter(isFresh).slice(0, most);
-  if (!mayTake(transaction, leg, slots)) return before;
+  const before = [...leg.returned, ...leg.rendering].filter(isFresh).slice(0, most);
   const rendering = Math.max(0, leg.rendering.length - slots);
-  const ahead = Math.max(0, Math.min(most - before.length - rendering, leg.size - leg.next));
-  return [...before, ...Array.from({ length: ahead }, (_, index) => leg.next + index)];
+  const next = mayTake(transaction, leg, slots) ? Math.min(most - before.length - rendering, leg.size - leg.next) : 0;
+  const ahead = Array.from({ length: Math.max(0, next) }, (_, index) => leg.next + index);
+  return [...before, ...ahead, ...leg.aside.filter(isFresh)].slice(0, most);
 }
 
 function placeOf(leg: LegRow, order: number): string {

@@ -1,6 +1,5 @@
 import { fillArrivals } from "#functions/rollout/fill-arrivals.ts";
-import { fillLeg, type Waiting } from "#functions/rollout/fill-leg.ts";
-import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { type Filling, fillLeg } from "#functions/rollout/fill-leg.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { moversOf } from "#shared/fleet/rollout/movers.ts";
@@ -9,8 +8,8 @@ import { turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { freezeOfAll } from "#shared/fleet/rows/brake-row.ts";
 
 /** Gives free slots to those whose turn it is. @returns undefined when there is nothing to give, or nobody to take it. */
-export async function fillSlots(known: Known, waiting: Waiting, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const now = ports.clock.now();
+export async function fillSlots(known: Known, filling: Filling): Promise<Transaction | undefined> {
+  const now = filling.ports.clock.now();
   const { unit, row } = known;
   const isGoing = row.operations.deletion !== undefined;
   if (row.operations.suspended !== undefined && !isGoing) return undefined;
@@ -19,9 +18,9 @@ export async function fillSlots(known: Known, waiting: Waiting, ports: PlannerPo
   const movers = moversOf({ unit, legs: known.legs, rollout, isGoing });
   for (const [index, { mover, slots }] of turnsOf(unit, movers, rollout).entries()) {
     const transaction = new Transaction(known, now);
-    if (mover.leg === undefined) await fillArrivals(transaction, { slots, waiting, ports });
+    if (mover.leg === undefined) await fillArrivals(transaction, { ...filling, slots });
     // Those that wait are passed by: who is behind them may not have to.
-    else while (await fillLeg(transaction, { leg: mover.leg, slots, waiting, ports }));
+    else while (await fillLeg(transaction, { ...filling, leg: mover.leg, slots }));
     if (transaction.hasChanged()) transaction.edit({ turn: (unit.turn + index + 1) % Math.max(1, movers.length) });
     else if (transaction.messages.length === 0) continue;
     return transaction;

@@ -104,7 +104,7 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
       (await retryRendered(known, look.waiting, ports)) ??
       (await sealNextLeg(known, ports)) ??
       takeUpReconcile(known, ports) ??
-      (await fillSlots(known, look.waiting, ports)) ??
+      (await fillSlots(known, { waiting: look.waiting, all: look.round.all, ports })) ??
       (await followReconcile(known, ports));
     if (found !== undefined) return found;
   } catch (error) {

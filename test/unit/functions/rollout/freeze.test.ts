@@ -129,6 +129,36 @@ describe("a leg under a freeze", () => {
     expect(made.leg("all").counts).toMatchObject({ Waiting: 10, Succeeded: 3 });
   });
 
+  test("of many is not read again for each word of a worker", async () => {
+    async function keysRead(frozen: number): Promise<number> {
+      const world = new PlannerWorld();
+      for (let index = 10; index < 10 + frozen; index++)
+        await world.addCluster(`p${index}`, "all", { labels: { env: "prod" } });
+      await world.setSource("aaa");
+      await world.setGroup({ maxConcurrent: 2 });
+      await brake(world, { freezes: [freezeAt(world, { clusters: prod })] });
+      await begin(world);
+      let read = 0;
+      const { table } = world;
+      await world.plan(
+        {
+          get: (key) => table.get(key),
+          getMany: (keys, reading) => {
+            read += keys.length;
+            return table.getMany(keys, reading);
+          },
+          query: (query) => table.query(query),
+          queryIndex: (query) => table.queryIndex(query),
+          write: (writes) => table.write(writes),
+          update: (update) => table.update(update),
+        },
+        ["p10"],
+      );
+      return read;
+    }
+    expect(await keysRead(40)).toBe(await keysRead(20));
+  });
+
   test("keeps joiners bare only where it holds", async () => {
     await made.rollOut();
     await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });

@@ -175,14 +175,16 @@ function hold(transaction: Transaction, sync: SyncRow, reason: string): void {
 
 /** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
 export function park(transaction: Transaction, { slot, lease }: Pick<Settling, "slot" | "lease">): void {
-  if (lease === undefined || !isLive(lease, transaction.now)) {
-    // Whoever takes the lease after this reads that nothing is to be written.
-    if (lease !== undefined) transaction.write({ check: keys.lease(slot.cluster), when: { version: lease.version } });
-    transaction.dropSlot(slot);
+  if (lease !== undefined && isNewer(lease)) {
+    transaction.putSlot({ ...slot, parking: { fence: Number.MAX_SAFE_INTEGER } }, slot);
     return;
   }
-  const fence = isNewer(lease) ? Number.MAX_SAFE_INTEGER : lease.fence;
-  transaction.putSlot({ ...slot, parking: { fence } }, slot);
+  // Whoever takes the lease after this reads that nothing is to be written.
+  const when = lease === undefined ? ("absent" as const) : { version: lease.version };
+  transaction.write({ check: keys.lease(slot.cluster), when });
+  if (lease !== undefined && isLive(lease, transaction.now))
+    transaction.putSlot({ ...slot, parking: { fence: lease.fence } }, slot);
+  else transaction.dropSlot(slot);
 }
 
 function isLive(lease: FoundLease, now: Date): boolean {

@@ -102,6 +102,32 @@ describe("who fails", () => {
     expect(clustersWithSlot(made)).toEqual(["b"]);
   });
 
+  test.each([
+    ["a live lease", 7],
+    ["none", undefined],
+  ])(
+    "keeps it while one works who took the lease when it was looked at: before that there was %s",
+    async (_name, fence) => {
+      const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxFailures: 2, progressDeadline: "60s" });
+      await begin(made);
+      await made.observe("a", "Applying");
+      if (fence !== undefined) await lease(made, "a", { fence, seconds: 600 });
+      made.advanceClock(60);
+      const { table } = made;
+      const write = table.write.bind(table);
+      let isTaken = false;
+      table.write = async (writes) => {
+        if (!isTaken && writes.some((one) => "put" in one && one.put.type === "Target")) {
+          isTaken = true;
+          await lease(made, "a", { fence: 8, seconds: 600 });
+        }
+        return write(writes);
+      };
+      await made.plan();
+      expect(made.slots()).toMatchObject([{ cluster: "a", parking: { fence: 8 } }]);
+    },
+  );
+
   test("counts once, however often its slot is looked at", async () => {
     const made = await failed(true);
     for (let look = 0; look < 3; look++) await made.plan();

@@ -120,7 +120,7 @@ async function sealLeg(
   ).entries())
     pages.push({ key: await storeList(ports.blobs, page), first: at * pageSize });
   const seal = transaction.unit.seals + 1;
-  const message = `${ordered.length} clusters to look at in stage ${stage.name}`;
+  const message = `stage ${stage.name} begins, with ${ordered.length} to look at`;
   const leg: LegRow = {
     ...keys.leg(known.subject, { content: content.number, stage: stage.name, seal }),
     type: "Leg",

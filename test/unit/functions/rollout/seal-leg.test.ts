@@ -34,6 +34,15 @@ describe("a content", () => {
     expect(legs(made).slice(2)).toEqual(["2 canary Passed", "2 rest Passed", "3 canary Passed", "3 rest Passed"]);
   });
 
+  test("tells where it begins, and with how many", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, rings);
+    await made.rollOut();
+    expect(made.legs().map(({ transitions }) => transitions[0]?.message)).toEqual([
+      "stage canary begins, with 1 to look at",
+      "stage rest begins, with 2 to look at",
+    ]);
+  });
+
   test("with supersede: finish waits until the one before is through", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3, supersede: "finish" });
     await made.rollOut();

@@ -7,8 +7,8 @@ import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf, membersOfAll, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
-import { heldBy } from "#shared/fleet/rows/sync-row.ts";
+import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import { heldBy, wantsOf } from "#shared/fleet/rows/sync-row.ts";
 import { assignedIn, slotState } from "#shared/fleet/waits/slot-state.ts";
 import { namesShown, namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
@@ -69,19 +69,22 @@ export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): read
     const given = assignedIn(slot, syncs.get(slot.cluster) ?? []);
     if (slot.parking !== undefined || given.length === 0 || given.some((sync) => heldBy(sync) !== undefined))
       return false;
+    const at = worksAt(leases.get(slot.cluster), now);
+    if (given.some((sync) => at?.sync === `${sync.namespace}/${sync.name}` && at.wants === wantsOf(sync))) return false;
     const starts = [slot.since, ...given.flatMap(({ desired }) => desired.startAt ?? [])].sort().at(-1) ?? slot.since;
     return slotState(slot, given) === "Assigned" && later(starts, lateSeconds) <= now.toISOString();
   });
   const [first] = late;
   if (first === undefined) return [];
-  const busy = late.find(({ cluster }) => othersWork(leases.get(cluster), now) !== undefined);
-  const sync = busy === undefined ? undefined : othersWork(leases.get(busy.cluster), now);
+  const busy = late.find(({ cluster }) => worksAt(leases.get(cluster), now) !== undefined);
+  const sync = busy === undefined ? undefined : worksAt(leases.get(busy.cluster), now)?.sync;
   const clusters = { count: late.length, names: late.slice(0, namesShown).map(({ cluster }) => cluster) };
   const why = busy === undefined ? namesText(clusters) : `: ${busy.cluster} worked on by ${sync}`;
   const message = `${late.length} assigned, not begun${why}`;
   return [{ on: "worker", clusters, ...defined({ blocker: sync }), message, since: first.since, clear: [] }];
 }
 
-function othersWork(lease: LeaseRow | undefined, now: Date): string | undefined {
-  return lease?.owner !== undefined && (lease.leaseUntil ?? "") > now.toISOString() ? lease.begun?.sync : undefined;
+/** What the worker of a cluster has begun last, and may not have said anything of. */
+function worksAt(lease: LeaseRow | undefined, now: Date): Begun | undefined {
+  return lease?.owner !== undefined && (lease.leaseUntil ?? "") > now.toISOString() ? lease.begun : undefined;
 }

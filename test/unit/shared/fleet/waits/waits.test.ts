@@ -5,7 +5,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow, LegRow, SlotRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type SyncRow, wantsOf } from "#shared/fleet/rows/sync-row.ts";
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
 import { waitsOf } from "#shared/fleet/waits/waits.ts";
 import { factsOf, groupRow, leg, stage } from "#test/unit/cli/format/overview-fixture.ts";
@@ -360,6 +360,19 @@ describe("workers that have not begun", () => {
     const [wait] = waitsOf(facts);
     expect(wait).toMatchObject({ on: "worker", message: "1 assigned, not begun: c1" });
     expect(wait).not.toHaveProperty("blocker");
+  });
+
+  test("are not waited for where one is at what was assigned, and has not said so yet", () => {
+    const row = unbegun("c1");
+    const begun = { sync: `${row.namespace}/${row.name}`, wants: wantsOf(row), alone: true };
+    const waits = (change: Partial<LeaseRow>) => {
+      const leases = new Map([["c1", lease("c1", change)]]);
+      const facts = { slots: slotsOf(quiet, "c1"), syncs: syncsOf(row), leases };
+      return waitsOf(factsOf({ ...going(quiet), facts }));
+    };
+    expect(waits({ begun })).toEqual([]);
+    expect(waits({ begun: { ...begun, wants: "sha256:before" } })).toMatchObject([{ on: "worker" }]);
+    expect(waits({ begun, leaseUntil: "2026-11-20T08:06:00.000Z" })).toMatchObject([{ on: "worker" }]);
   });
 
   test("are not told of what is parked, or frozen", () => {

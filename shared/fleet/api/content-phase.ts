@@ -42,9 +42,8 @@ export function contentPhase(content: number, stages: readonly Stage[], legs: re
   const next = nextStage(content, stages);
   if (next !== undefined) return { phase: "Waiting", reason: "Waiting", message: waitingText(next) };
   const ended = legs.find(({ phase }) => phase === "Superseded");
-  const behind = stages.find(({ on = 0, moving: leg }) => Math.max(on, leg?.content ?? 0) > content);
-  const by = Math.max(behind?.on ?? 0, behind?.moving?.content ?? 0);
-  const message = ended?.message ?? (behind === undefined ? "" : `stage ${behind.name} took content ${by} instead`);
+  const past = stages.find(({ name }) => !legs.some(({ stage, phase }) => stage === name && phase === "Passed"));
+  const message = ended?.message ?? (past === undefined ? "" : `stage ${past.name} takes a newer content instead`);
   return { phase: "Superseded", reason: "Newer", message };
 }
 

@@ -64,7 +64,7 @@ test.each<[string, string, RolloutPhase, string]>([
   ["all:118", "all:Passed", "Complete", "all is Passed"],
   // No stage may take it any more.
   ["canary:117>119 early:117 rest:117", "canary:Superseded", "Superseded", "canary is Superseded"],
-  ["canary:119 early:117 rest:117", "canary:Passed", "Superseded", "stage canary took content 119 instead"],
+  ["canary:119 early:117 rest:117", "canary:Passed", "Superseded", "stage early takes a newer content instead"],
   ["canary:119 early:117>119 rest:117", "canary:Passed early:Superseded", "Superseded", "early is Superseded"],
   [
     "canary:120 early:119 rest:117>119",
@@ -73,7 +73,7 @@ test.each<[string, string, RolloutPhase, string]>([
     "rest is Superseded",
   ],
   // A leg that no stage names any more moves nothing.
-  ["canary:118 rest:119", "canary:Passed early:Moving", "Superseded", "stage rest took content 119 instead"],
+  ["canary:118 rest:119", "canary:Passed early:Moving", "Superseded", "stage rest takes a newer content instead"],
 ])("%s, with %s, is %s", (stages, legs, phase, message) => {
   expect(contentPhase(118, stagesOf(stages), legsOf(legs))).toMatchObject({ phase, message });
 });

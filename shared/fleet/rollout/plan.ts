@@ -158,7 +158,7 @@ export function memberChanges(
   let otherInputs = false;
   const members = found.map((member) => {
     const old = known.get(member.cluster);
-    if (old?.uid === "") return { ...member, since: old.since };
+    // Also one of whom only that is known: it may be in another stage, or be made from something else, than it was.
     if (old === undefined || old.uid !== member.uid) joined.push(member.cluster);
     else if (old.stage !== member.stage) relabelled.push(member.cluster);
     else {

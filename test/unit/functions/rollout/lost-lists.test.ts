@@ -1,5 +1,6 @@
 /** The lists of clusters that a planner keeps in the bucket, when somebody deletes them. */
 import { describe, expect, test } from "vitest";
+import { digestOf } from "#shared/base/digest.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { allSay, ana, begin, names, ownPaths, revise, worldOf } from "#test/support/planner-story.ts";
@@ -65,6 +66,20 @@ describe.each([
     await made.rollOut();
     expect((await made.sync("c"))?.observed?.phase).toBe("Ready");
     expect((await made.sync("a"))?.desired.attempt).toBe(1);
+  });
+
+  test("leaves nobody where it was who is made from something else since", async () => {
+    const made = await worldOf(["a", "b"], group, [{ name: "app", source: "app", path: "{{ cluster.labels.ring }}" }]);
+    await made.rollOut();
+    await lose(made);
+    await made.addCluster("b", "other");
+    await made.rollOut();
+    expect((await made.sync("b"))?.desired).toMatchObject({
+      attempt: 2,
+      renderDigest: digestOf(`${digestOf("aaa")}other`),
+    });
+    expect((await made.sync("a"))?.desired.attempt).toBe(1);
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
   test("holds up no reconcile", async () => {

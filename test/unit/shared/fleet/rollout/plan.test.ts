@@ -242,7 +242,7 @@ describe("members that are others", () => {
       "one that a list made anew from its Syncs names, of which nothing else is known",
       [member("a", { uid: "", stage: "" })],
       [member("a", { labels: { tier: "y" } })],
-      nothing,
+      { ...nothing, joined: ["a"] },
     ],
   ])("%s", (_name, before, found, changes) => {
     const { members, ...others } = memberChanges(before, found, ofLabel);

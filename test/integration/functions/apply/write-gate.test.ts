@@ -167,6 +167,36 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await world.phase("gate-parked")).toBe("Ready");
   });
 
+  test("a removal that is wanted again while a long set is deleted deletes no more of it", async () => {
+    const { world, at, calls } = await begin();
+    const name = "gate-withdrawn";
+    const objects = Array.from({ length: 120 }, (_, index) => configMap(`${name}/c${index}`));
+    await world.assign(name, [namespace(name), ...objects]);
+    await world.work();
+    await world.assignDelete(name);
+    at(writes("c10"), async () => {
+      await world.wantAgain(name);
+      world.aheadMs += 20_000;
+    });
+    const before = calls.length;
+    await world.work();
+    const deletes = () => calls.slice(before).filter(isWrite).length;
+    const deleted = deletes();
+    // Those that were on their way when it was read again.
+    expect(deleted).toBeGreaterThan(0);
+    expect(deleted).toBeLessThan(60);
+    expect((await world.sync(name))?.observed).toMatchObject({ attempt: 2, reason: "Withdrawn" });
+    for (let look = 0; look < 30; look++) {
+      world.aheadMs += 60_000;
+      await world.work();
+    }
+    expect(deletes()).toBe(deleted);
+    await world.assign(name, [namespace(name), ...objects]);
+    await world.work();
+    expect(await world.phase(name)).toBe("Ready");
+    expect(await cluster.statusOf(`${configs(name)}/c10`)).toBe(200);
+  });
+
   test("an attempt that is parked before its first write is not begun", async () => {
     const { world, atConnect, calls } = await begin();
     await world.assign("gate-p-a", [namespace("gate-p-a")]);

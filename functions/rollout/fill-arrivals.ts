@@ -57,7 +57,10 @@ async function bringIn(
     const rows = clusters.get(arrival.cluster);
     transaction.see(rows?.arrivals ?? []);
     const stage = stageNow(known, rows?.fleet);
-    if (rows?.fleet === undefined || stage?.on === undefined || isAhead(rows, stage)) {
+    if (rows?.newer !== undefined) {
+      transaction.cannotRead(arrival.cluster);
+      waiting.add(placeOf(arrival.cluster));
+    } else if (rows?.fleet === undefined || stage?.on === undefined || isAhead(rows, stage)) {
       // Gone, or it is a target of what passes there next.
       if (transaction.room() > 2) transaction.dropArrival(arrival, "waiting");
     } else if (isStopped(known, stage)) waiting.add(placeOf(arrival.cluster));

@@ -201,6 +201,24 @@ describe("an arrival", () => {
     await makeReadable(made, key);
   });
 
+  test.each([
+    ["entry in the fleet", { ...keys.fleet("n2"), type: "Fleet" }],
+    ["slot", { ...keys.slot(subject, "n2"), type: "Slot" }],
+  ])("of a cluster whose %s cannot be read waits, and the others go on", async (_, key) => {
+    const made = await arriving();
+    await made.table.write([{ put: { ...key, type: key.type, schema: rowSchema, version: 9 } as Row }]);
+    const isLeftAlone = await makeNewer(made, key);
+    for (const name of ["n1", "n3"]) {
+      await made.plan();
+      await made.finish(name);
+    }
+    await made.plan();
+    expect(made.unit().arrivals).toEqual({ waiting: 1, changing: 0, failed: 0 });
+    expect(made.rows("Arrival")).toMatchObject([{ cluster: "n2" }]);
+    expect(await message(made)).toMatch(named("n2"));
+    isLeftAlone();
+  });
+
   test("that failed is named while others have another turn, or are looked at", async () => {
     const made = await arriving();
     for (let round = 0; round < 3; round++) await allSay(made, "Failed");

@@ -42,8 +42,9 @@ interface Round extends Figures {
 
 /** Medians over the clusters of a stage, in seconds. */
 interface Times extends Figures {
-  /** From the commit, or from the end of the stage before. */
+  /** Of the first: from the commit, or from the end of the stage before. */
   readonly untilAssigned: number;
+  /** As its API server sees it: until the first request. */
   readonly untilBegun: number;
   readonly untilApplied: number;
   readonly untilReady: number;
@@ -122,6 +123,7 @@ function stageOfEach(size: number): BenchFleet["clusters"] {
 
 /** @param meanwhile - begun with the push. */
 async function rollOut(fleet: BenchFleet, content: number, meanwhile?: () => Promise<void>): Promise<Round> {
+  fleet.stack.clusters.clearRequests();
   const started = Date.now();
   const files = { "deploy/objects.yaml": twentyObjects(String(content)) };
   await fleet.stack.git.commitFiles("app", files, { message: `content ${content}` });
@@ -173,10 +175,11 @@ function syncKey(cluster: string) {
   return keys.sync(cluster, "bench", syncName(subject, "app"));
 }
 
-async function timesOf({ table, clusters }: BenchFleet, started: number): Promise<Round> {
+async function timesOf({ stack, table, clusters }: BenchFleet, started: number): Promise<Round> {
   const unit = await table.get(keys.unit(subject));
   const rows = await table.getMany(clusters.map(({ name }) => syncKey(name)));
   const syncs = new Map(rows.map((row) => [row.cluster, row]));
+  const requests = Map.groupBy(stack.clusters.requests(), ({ cluster }) => cluster);
   const times: Record<string, Times> = {};
   let [before, criticalSeconds] = [started, 0];
   for (const { name, members, passed } of unit?.stages ?? []) {
@@ -185,7 +188,10 @@ async function timesOf({ table, clusters }: BenchFleet, started: number): Promis
     const targets = await Array.fromAsync(
       allItems((page) => table.query({ ...ranges.targets(subject, passed), ...page })),
     );
-    const seen = targets.flatMap(({ cluster, assignedAt = "" }) => momentsOf(syncs.get(cluster), assignedAt) ?? []);
+    const seen = targets.flatMap(({ cluster, assignedAt = "" }) => {
+      const begun = requests.get(cluster)?.find(({ at }) => at >= Date.parse(assignedAt))?.at;
+      return momentsOf(syncs.get(cluster), { assigned: Date.parse(assignedAt), begun }) ?? [];
+    });
     const between = (from: (of: Moments) => number, to: (of: Moments) => number) =>
       rounded(median(seen.map((of) => to(of) - from(of))) / 1000);
     const ended = Date.parse(leg?.endedAt ?? "");
@@ -219,10 +225,11 @@ interface Moments {
   readonly ready: number;
 }
 
-function momentsOf(sync: SyncRow | undefined, assignedAt: string): Moments | undefined {
-  const { startedAt, applied, readyAt } = sync?.observed ?? {};
-  if (startedAt === undefined || applied === undefined || readyAt === undefined) return undefined;
-  const [assigned, begun, done, ready] = [assignedAt, startedAt, applied.at, readyAt].map(Date.parse);
-  if (assigned === undefined || begun === undefined || done === undefined || ready === undefined) return undefined;
-  return { assigned, begun, applied: done, ready };
+function momentsOf(
+  sync: SyncRow | undefined,
+  { assigned, begun }: { readonly assigned: number; readonly begun: number | undefined },
+): Moments | undefined {
+  const { applied, readyAt } = sync?.observed ?? {};
+  if (begun === undefined || applied === undefined || readyAt === undefined) return undefined;
+  return { assigned, begun, applied: Date.parse(applied.at), ready: Date.parse(readyAt) };
 }

@@ -5,6 +5,9 @@ import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { unreadableText } from "#shared/fleet/rollout/subject-status.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { heldBy } from "#shared/fleet/rows/sync-row.ts";
+import { assignedIn } from "#shared/fleet/waits/slot-state.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
 import { stageWaits } from "#shared/fleet/waits/stage-waits.ts";
 import { type Wait, type WaitFacts, waitReasons } from "#shared/fleet/waits/wait.ts";
@@ -38,7 +41,7 @@ function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {
   return [{ on: "suspended", blocker: by, message, since: at, clear: [{ verb: "resume" }] }];
 }
 
-function freezes({ brake, now, legs, unit }: WaitFacts): readonly Wait[] {
+function freezes({ brake, now, legs, unit, slots, syncs }: WaitFacts): readonly Wait[] {
   if (!brake.ok) return [{ on: "frozen", message: brake.message, clear: [] }];
   const inForce = brake.brake.freezes.filter((freeze) => isInForce(freeze, now));
   const all = inForce.filter(({ clusters }) => clusters === undefined);
@@ -47,9 +50,18 @@ function freezes({ brake, now, legs, unit }: WaitFacts): readonly Wait[] {
     const leg = legOf(stage, legs);
     return leg === undefined || leg.aside.length === 0 ? [] : [leg];
   });
-  return aside.flatMap(({ stage, content, aside: { length } }) =>
-    inForce.map((freeze) => frozen(freeze, { stage, content, clusters: { count: length, names: [] } })),
-  );
+  return inForce.flatMap((freeze) => {
+    const isHeld = (slot: SlotRow) =>
+      assignedIn(slot, syncs.get(slot.cluster) ?? []).some((sync) => heldBy(sync)?.name === freeze.name);
+    // They keep their slots: whoever waits for one waits for the thaw.
+    const names = slots.filter(isHeld).map(({ cluster }) => cluster);
+    return [
+      ...(names.length === 0 ? [] : [frozen(freeze, { clusters: { count: names.length, names } })]),
+      ...aside.map(({ stage, content, aside: { length } }) =>
+        frozen(freeze, { stage, content, clusters: { count: length, names: [] } }),
+      ),
+    ];
+  });
 }
 
 function frozen(

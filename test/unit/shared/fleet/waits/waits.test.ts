@@ -431,6 +431,21 @@ describe("people's hands", () => {
     expect(waitsOf(factsOf({ ...going(quiet), facts: brakeWith(freeze("us", "region=us")) }))).toEqual([]);
   });
 
+  test("a freeze of some is told where clusters keep their slots under it", () => {
+    const held = { ...freeze("us"), since: "2026-11-20T08:00:00.000Z", attempt: 2, at: "2026-11-20T08:01:00.000Z" };
+    const facts = factsOf({
+      ...going(quiet),
+      facts: {
+        ...brakeWith(freeze("us", "region=us"), freeze("eu", "region=eu")),
+        slots: slotsOf(quiet, "c1", "c2"),
+        syncs: syncsOf(syncRow("c1", "shop.web"), { ...unbegun("c2"), held }),
+      },
+    });
+    expect(waitsOf(facts)).toMatchObject([
+      { on: "frozen", clusters: { count: 1, names: ["c2"] }, clear: [{ verb: "thaw", freeze: "us" }] },
+    ]);
+  });
+
   test("freezes that nobody can read are told", () => {
     const facts = factsOf({ ...going(quiet), facts: { brake: { ok: false, message: "the freezes cannot be read" } } });
     expect(waitsOf(facts)).toEqual([{ on: "frozen", message: "the freezes cannot be read", clear: [] }]);

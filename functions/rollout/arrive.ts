@@ -1,13 +1,14 @@
 import { readList, storeList } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
+import { sealedInPage } from "#functions/rollout/seal-leg.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
  * Clusters that came to a stage get what it is on. Where nothing has passed yet they go with the leg that is under way, and
@@ -44,17 +45,21 @@ async function append(
   { blobs }: PlannerPorts,
 ): Promise<void> {
   const { plan } = transaction.content(leg.content);
-  const known = new Set<string>();
-  for (const page of leg.pages)
-    for (const { cluster } of await readList<{ cluster: string }>(blobs, page.key)) known.add(cluster);
+  const pages = await Promise.all(leg.pages.map(({ key }) => readList<SealedTarget>(blobs, key)));
+  const known = new Set(pages.flat().map(({ cluster }) => cluster));
   const fresh = fleet
     .filter(({ name }) => !known.has(name))
     .map((row) => sealedTarget({ ...row, cluster: row.name }, plan));
   if (fresh.length === 0) return;
+  // Most come one by one: were each a page of its own, the row would grow with them.
+  const last = pages.at(-1) ?? [];
+  const isFull = last.length >= sealedInPage;
+  const key = await storeList(blobs, isFull ? fresh : [...last, ...fresh]);
+  const first = leg.size - (isFull ? 0 : last.length);
   transaction.putLeg({
     ...leg,
     size: leg.size + fresh.length,
-    pages: [...leg.pages, { key: await storeList(blobs, fresh), first: leg.size }],
+    pages: [...leg.pages.filter((page) => page.first < first), { key, first }],
     counts: { ...leg.counts, Waiting: leg.counts.Waiting + fresh.length },
   });
 }

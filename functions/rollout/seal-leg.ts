@@ -22,7 +22,7 @@ import type { ContentRow, LegRow, Plan } from "#shared/fleet/rows/rollout-rows.t
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Targets in one blob: what a look at a leg reads of its list. */
-const pageSize = 1000;
+export const sealedInPage = 1000;
 
 /**
  * The first stage that may take a content takes it: its leg is sealed, with the members of now and what they are rendered
@@ -116,9 +116,9 @@ async function sealLeg(
   const pages: { key: string; first: number }[] = [];
   for (const [at, page] of inParts(
     ordered.map((member) => sealedTarget(member, content.plan)),
-    pageSize,
+    sealedInPage,
   ).entries())
-    pages.push({ key: await storeList(ports.blobs, page), first: at * pageSize });
+    pages.push({ key: await storeList(ports.blobs, page), first: at * sealedInPage });
   const seal = transaction.unit.seals + 1;
   const message = `stage ${stage.name} begins, with ${ordered.length} to look at`;
   const leg: LegRow = {

@@ -7,7 +7,7 @@ import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
-const [reconcile, restart] = [{ verb: "reconcile" }, { verb: "restart" }] as const;
+const [reconcile, restart, orphan] = [{ verb: "reconcile" }, { verb: "restart" }, { verb: "orphan" }] as const;
 
 export function stageWaits(facts: WaitFacts, stage: UnitStage, index: number): readonly Wait[] {
   const leg = legOf(stage, facts.legs);
@@ -73,37 +73,30 @@ function progressText({ counts, size }: LegRow): string {
   return `${counts.Succeeded + counts.Unchanged} of ${size} done`;
 }
 
-/** A newer content gets past each of them; what else does is said. */
+/**
+ * A newer content gets past each of them; what else does is said. A `reconcile` gives another turn to what failed: who does
+ * not answer has it by answering.
+ */
 function stalledWait({ row }: WaitFacts, leg: LegRow): Wait {
   const { stage, content, message, transitions, startedAt } = leg;
   const about = { stage, content, since: transitions.at(-1)?.at ?? startedAt };
+  const again = leg.counts.Failed > 0 ? [reconcile] : [];
+  const away = { count: leg.counts.Unreachable, names: leg.away };
+  if (leg.phase === "TooManyUnreachable") {
+    const pace = { verb: "pace", field: "maxUnreachable" } as const;
+    const clear = row.operations.deletion === undefined ? [pace, ...again, restart] : [...again, orphan];
+    return { on: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
+  }
+  const clusters = failedOf(leg);
   if (row.operations.deletion !== undefined)
-    return { on: "budget", ...about, clusters: failedOf(leg), message, clear: [reconcile, { verb: "orphan" }] };
-  if (leg.phase === "Halted")
-    return {
-      on: "budget",
-      ...about,
-      clusters: failedOf(leg),
-      message,
-      clear: [reconcile, restart, { verb: "pace", field: "maxFailures" }],
-    };
-  if (leg.phase === "NothingVerified")
-    return {
-      on: "evidence",
-      ...about,
-      clusters: { count: changedSize(leg), names: [] },
-      message,
-      clear: [reconcile, restart],
-    };
-  const clusters = { count: leg.counts.Unreachable, names: leg.away };
-  const text = `${message}${namesText(clusters)}`;
-  return {
-    on: "unreachable",
-    ...about,
-    clusters,
-    message: text,
-    clear: [{ verb: "pace", field: "maxUnreachable" }, reconcile, restart],
-  };
+    return { on: "budget", ...about, clusters, message, clear: [...again, orphan] };
+  if (leg.phase === "Halted") {
+    const pace = { verb: "pace", field: "maxFailures" } as const;
+    return { on: "budget", ...about, clusters, message, clear: [...again, restart, pace] };
+  }
+  const unverified = { count: changedSize(leg), names: [...leg.away, ...clusters.names] };
+  const text = `${message}${namesText(unverified)}`;
+  return { on: "evidence", ...about, clusters: unverified, message: text, clear: [...again, restart] };
 }
 
 function failedOf({ counts, failures }: LegRow): NonNullable<Wait["clusters"]> {

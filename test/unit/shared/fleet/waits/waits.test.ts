@@ -233,9 +233,27 @@ describe("what stands still names what clears it", () => {
         ...at,
         phase: "NothingVerified",
         message: "nothing verified",
-        counts: { Unreachable: 2, Unchanged: 1 },
+        counts: { Unreachable: 1, Failed: 1, Unchanged: 1 },
+        away: ["c1"],
+        failures: [{ cluster: "c2", reason: "ApplyFailed" }],
       }),
-      { on: "evidence", clusters: { count: 2, names: [] }, clear: [{ verb: "reconcile" }, { verb: "restart" }] },
+      {
+        on: "evidence",
+        clusters: { count: 2, names: ["c1", "c2"] },
+        message: "nothing verified: c1, c2",
+        clear: [{ verb: "reconcile" }, { verb: "restart" }],
+      },
+    ],
+    [
+      "nobody who answers, whom no reconcile makes do so",
+      leg(119, "canary", {
+        ...at,
+        phase: "NothingVerified",
+        message: "nothing verified",
+        counts: { Unreachable: 1 },
+        away: ["c1"],
+      }),
+      { on: "evidence", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "restart" }] },
     ],
     [
       "too many that do not answer",
@@ -249,7 +267,7 @@ describe("what stands still names what clears it", () => {
       {
         on: "unreachable",
         message: "4 of 5 unreachable in stage canary (allows 1): c1, c2, c3 and 1 more",
-        clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "reconcile" }, { verb: "restart" }],
+        clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "restart" }],
       },
     ],
   ])("%s", (_what, stalled, expected) => {
@@ -261,6 +279,21 @@ describe("what stands still names what clears it", () => {
     const halted = leg(119, "canary", { ...at, phase: "Halted", reason: "DeletionFailed", counts: { Failed: 1 } });
     const facts = factsOf({ ...going(halted), row: groupRow({ operations: { deletion } }) });
     expect(waitsOf(facts)).toMatchObject([{ on: "budget", clear: [{ verb: "reconcile" }, { verb: "orphan" }] }]);
+  });
+
+  test("a deletion that waits for who does not answer, by name", () => {
+    const deletion = { by, at: "2026-11-20T08:00:00.000Z", number: 3, cascade: "delete" } as const;
+    const stalled = leg(119, "canary", {
+      ...at,
+      phase: "TooManyUnreachable",
+      message: "1 of 5 unreachable",
+      counts: { Unreachable: 1, Succeeded: 4 },
+      away: ["c1"],
+    });
+    const facts = factsOf({ ...going(stalled), row: groupRow({ operations: { deletion } }) });
+    expect(waitsOf(facts)).toMatchObject([
+      { on: "unreachable", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "orphan" }] },
+    ]);
   });
 
   test("a user's Sync has no pace that could be changed", () => {

@@ -8,7 +8,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import { type ContentOnItsWay, type FoundTarget, newestLegs, targetItem } from "#shared/fleet/api/rollout-object.ts";
 import { judge } from "#shared/fleet/rollout/judge.ts";
-import { isSameLeg } from "#shared/fleet/rollout/legs.ts";
+import { frozenIn, isSameLeg } from "#shared/fleet/rollout/legs.ts";
 import { keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import {
   type LegRow,
@@ -205,7 +205,7 @@ async function readOrders(ports: TargetPorts, { leg, way, states, place, most }:
 
 /** What is known of a target by its order alone; undefined: it was looked at, and has a row or a slot. */
 function waitingIn(leg: LegRow): (order: number) => "Waiting" | "Rendering" | undefined {
-  const [rendering, waiting] = [new Set(leg.rendering), new Set([...leg.aside, ...leg.returned])];
+  const [rendering, waiting] = [new Set(leg.rendering), new Set([...leg.aside, ...leg.returned, ...frozenIn(leg)])];
   return (order) => {
     if (leg.phase === "Superseded") return undefined;
     if (rendering.has(order)) return "Rendering";
@@ -219,6 +219,8 @@ function waitingReason(
 ): string {
   if (leg.phase === "Superseded") return leg.message;
   if (leg.rendering.includes(order)) return "waiting for its rendering";
+  const freeze = Object.entries(leg.frozen?.by ?? {}).find(([, orders]) => orders.includes(order));
+  if (freeze !== undefined) return `waits until freeze ${freeze[0]} ends`;
   if (!leg.aside.includes(order)) return "";
   if (slot === undefined) return "waits until a freeze ends";
   return slot.parking === undefined

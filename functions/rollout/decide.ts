@@ -47,6 +47,7 @@ export interface Renderings {
 export type Step =
   | { readonly do: "skip" | "unchanged" | "away" | "fail"; readonly reason: string }
   | { readonly do: "wait"; readonly for: "rendering" | "turn"; readonly requests: readonly RenderingRequest[] }
+  | { readonly do: "freeze"; readonly name: string }
   /** What is under way there is this very content: it is counted from now on. */
   | { readonly do: "adopt"; readonly slot: SlotRow }
   | { readonly do: "assign"; readonly assignments: readonly Assignment[]; readonly preexisting: boolean }
@@ -116,7 +117,8 @@ export function decide(candidate: Candidate, renderings: Renderings, { known, no
   }
   const assignments = assignmentsFor(assigning);
   if (assignments.length === 0) return { do: "unchanged", reason: "already runs this rendering" };
-  if (fleet !== undefined && freezeOver(brake, fleet.labels, now) !== undefined) return itsTurn;
+  const freeze = fleet && freezeOver(brake, fleet.labels, now);
+  if (freeze !== undefined) return { do: "freeze", name: freeze.name };
   const { on } = unit.stages.find(({ name }) => name === stage) ?? {};
   return { do: "assign", assignments, preexisting: syncs.some((sync) => isPreexisting(sync, on)) };
 }

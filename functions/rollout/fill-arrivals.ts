@@ -84,7 +84,7 @@ async function bringIn(
     if (step.do === "assign" && candidate.rows.slot === undefined && left-- <= 0) break;
     for (const request of step.do === "wait" ? step.requests : []) requests.set(request.input, request);
     if (step.do === "away") transaction.cannotRead(arrival.cluster);
-    if (step.do === "wait" || step.do === "away") waiting.add(placeOf(arrival.cluster));
+    if (step.do === "wait" || step.do === "freeze" || step.do === "away") waiting.add(placeOf(arrival.cluster));
     else take(transaction, { ...candidate, arrival, step }, ports);
   }
   const asking = { subject: known.subject, requests: [...requests.values()], renderings: renderings.rows };
@@ -129,7 +129,7 @@ function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: 
 
 interface Taking extends Candidate {
   readonly arrival: ArrivalRow;
-  readonly step: Exclude<Step, { do: "wait" }>;
+  readonly step: Exclude<Step, { do: "wait" | "freeze" }>;
 }
 
 function take(transaction: Transaction, { arrival, step, ...candidate }: Taking, ports: PlannerPorts): void {

@@ -2,6 +2,7 @@ import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } from "#functions/rollout/decide.ts";
 import { forgetSyncs } from "#functions/rollout/forget.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
+import { frozenAs } from "#functions/rollout/let-thaw.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
@@ -27,6 +28,7 @@ export interface Filling {
   readonly waiting: Waiting;
   /** Something may have changed for anybody, and not only for those of whom something was told. */
   readonly all: boolean;
+  readonly until: Date;
   readonly ports: PlannerPorts;
 }
 
@@ -74,7 +76,7 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, a
   const asking = { subject, requests: [...requests.values()], renderings: renderings.rows };
   transaction.messages.push(...(await askRenderings(asking, ports)));
   if (transaction.hasChanged() || transaction.messages.length > 0) return false;
-  // A freeze may hold thousands, who are not read again for each word of a worker.
+  // Nobody's attempt is looked at for each word of another's worker.
   const mayGoOn = mayTake(transaction, leg, slots) && (all || orders.some((order) => !leg.aside.includes(order)));
   return mayGoOn && orders.every((order) => waiting.has(placeOf(leg, order)));
 }
@@ -126,6 +128,11 @@ function take(transaction: Transaction, taking: Taking, ports: PlannerPorts): vo
     return;
   }
   const taken = without(leg, order);
+  if (step.do === "freeze") {
+    transaction.putLeg(freeze(taken, { order, by: step.name, as: frozenAs(transaction) }));
+    if (from !== "Waiting") transaction.count(leg, { [from]: -1, Waiting: 1 });
+    return;
+  }
   transaction.putLeg(taken);
   if (step.do === "assign" || step.do === "adopt") transaction.count(taken, { [from]: -1, Assigned: 1 });
   if (step.do === "assign") giveSlot(transaction, { ...taking, step }, ports);
@@ -167,6 +174,15 @@ function setAside(
   transaction.putLeg({ ...kept, [list]: [...kept[list], order] });
   const to = list === "rendering" ? "Rendering" : "Waiting";
   if (from !== to) transaction.count(leg, { [from]: -1, [to]: 1 });
+}
+
+/** Those who are frozen already are it as of then. */
+function freeze(
+  leg: LegRow,
+  { order, by, as }: { readonly order: number; readonly by: string; readonly as: string },
+): LegRow {
+  const held = leg.frozen ?? { as, by: {} };
+  return { ...leg, frozen: { ...held, by: { ...held.by, [by]: [...(held.by[by] ?? []), order] } } };
 }
 
 function without(leg: LegRow, order: number): LegRow {

@@ -45,6 +45,7 @@ export interface Call {
 interface Look {
   round: Round;
   answering: string[];
+  readonly until: Date;
   waiting: Waiting;
 }
 
@@ -87,7 +88,7 @@ async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Pro
   // What has a slot says by it whether it answers.
   const others = clusters?.difference(new Set(round.slots.map(({ cluster }) => cluster)));
   const answering = new Set([...(await thoseToAsk(known, others, table)), ...round.unread]);
-  return { round, answering: [...answering], waiting: new Set() };
+  return { round, answering: [...answering], until: call.until, waiting: new Set() };
 }
 
 /** @returns undefined when there is nothing more to decide for now; `done` when the subject is gone. */
@@ -104,7 +105,7 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
       (await retryRendered(known, look.waiting, ports)) ??
       (await sealNextLeg(known, ports)) ??
       takeUpReconcile(known, ports) ??
-      (await fillSlots(known, { waiting: look.waiting, all: look.round.all, ports })) ??
+      (await fillSlots(known, { ...look, all: look.round.all, ports })) ??
       (await followReconcile(known, ports));
     if (found !== undefined) return found;
   } catch (error) {

@@ -312,7 +312,7 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
   SyncGroup: ["status.state", "status.revision", "status.rollout", "status.clusters", "status.conditions"],
   Sync: ["status.state", "status.revision", "status.conditions"],
   Unit: ["last", "stages", "arrivals", "jobs", "looking", "skipped"],
-  Leg: ["phase", "reason", "message", "counts", "next", "rendering", "aside", "returned"],
+  Leg: ["phase", "reason", "message", "counts", "next", "rendering", "aside", "frozen", "returned"],
   Slot: ["leg", "content", "attempts", "parking"],
   Arrival: ["why", "reason"],
   Target: ["state", "reason", "attempts"],

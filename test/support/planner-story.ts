@@ -2,6 +2,7 @@ import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
@@ -84,4 +85,50 @@ export async function playOn(made: PlannerWorld, rounds = 12): Promise<void> {
     for (const { cluster, parking } of made.slots()) if (parking === undefined) await made.finish(cluster);
   }
   await made.plan();
+}
+
+/** The table, and what was asked of it so far. */
+export function counting(table: Table): {
+  readonly table: Table;
+  /** As DynamoDB counts them: so many keys in one. */
+  readonly requests: () => number;
+  readonly read: () => number;
+} {
+  let [requests, read] = [0, 0];
+  const count = (keys: number, asked = 1) => {
+    requests += asked;
+    read += keys;
+  };
+  return {
+    requests: () => requests,
+    read: () => read,
+    table: {
+      get(key) {
+        count(1);
+        return table.get(key);
+      },
+      getMany(keys, reading) {
+        count(keys.length, Math.ceil(keys.length / 100));
+        return table.getMany(keys, reading);
+      },
+      async query(query) {
+        const page = await table.query(query);
+        count(page.items.length);
+        return page;
+      },
+      async queryIndex(query) {
+        const page = await table.queryIndex(query);
+        count(page.items.length);
+        return page;
+      },
+      write(writes) {
+        count(0);
+        return table.write(writes);
+      },
+      update(write) {
+        count(0);
+        return table.update(write);
+      },
+    },
+  };
 }

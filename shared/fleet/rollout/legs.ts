@@ -58,6 +58,11 @@ export function waitingOf({ counts }: Pick<LegRow, "counts">): number {
   return counts.Waiting + counts.Rendering;
 }
 
+/** Orders of those that a freeze holds. */
+export function frozenIn({ frozen }: Pick<LegRow, "frozen">): readonly number[] {
+  return Object.values(frozen?.by ?? {}).flat();
+}
+
 /** True when nothing was assigned for it yet. */
 export function isUnbegun({ counts }: Pick<LegRow, "counts">): boolean {
   return counts.Assigned + counts.Succeeded + counts.Failed + counts.Unreachable === 0;
@@ -140,5 +145,6 @@ export function superseded(leg: LegRow, by: number, at: string): LegRow {
   };
   const message = by === leg.content ? "sealed anew" : `content ${by} took over`;
   const ended = withVerdict({ ...leg, counts }, { phase: "Superseded", reason: "Newer", message }, at);
-  return { ...ended, rendering: [], aside: [], returned: [], unrendered: [], supersededBy: by };
+  const { frozen: _frozen, ...kept } = ended;
+  return { ...kept, rendering: [], aside: [], returned: [], unrendered: [], supersededBy: by };
 }

@@ -201,10 +201,12 @@ export interface LegRow extends Row, LegRef {
   readonly membersVersion: number;
   /** Order of the first target that was never looked at. */
   readonly next: number;
-  /** Orders of those that were, and wait: for their renderings; for a freeze, or an attempt that goes on; had a turn before. */
+  /** Orders of those that were, and wait: for their renderings; for an attempt that goes on; had a turn before. */
   readonly rendering: readonly number[];
   readonly aside: readonly number[];
   readonly returned: readonly number[];
+  /** Those that wait for a freeze, by its name; and as of which freezes and fleet. */
+  readonly frozen?: { readonly as: string; readonly by: Readonly<Record<string, readonly number[]>> };
   /** Of those that failed, the ones that could not be rendered. */
   readonly unrendered: readonly number[];
   readonly counts: Readonly<Record<TargetState, number>>;

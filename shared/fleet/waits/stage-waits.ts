@@ -3,7 +3,6 @@ import { defined } from "#shared/base/defined.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { changedSize, isStalled } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
@@ -20,8 +19,7 @@ export function stageWaits(facts: WaitFacts, stage: UnitStage, index: number): r
     const message = `${leg.rendering.length} wait for their renderings`;
     waits.push({ on: "rendering", ...about, clusters: { count: leg.rendering.length, names: [] }, message, clear: [] });
   }
-  const isFreezing = facts.brake.ok && facts.brake.brake.freezes.some((freeze) => isInForce(freeze, facts.now));
-  if (leg.aside.length > 0 && !isFreezing) {
+  if (leg.aside.length > 0) {
     const message = `${leg.aside.length} wait until what was begun there before is settled`;
     waits.push({ on: "worker", ...about, clusters: { count: leg.aside.length, names: [] }, message, clear: [] });
   }

@@ -46,10 +46,6 @@ function freezes({ brake, now, legs, unit, slots, syncs }: WaitFacts): readonly 
   const inForce = brake.brake.freezes.filter((freeze) => isInForce(freeze, now));
   const all = inForce.filter(({ clusters }) => clusters === undefined);
   if (all.length > 0) return all.map((freeze) => frozen(freeze, {}));
-  const aside = unit.stages.flatMap((stage) => {
-    const leg = legOf(stage, legs);
-    return leg === undefined || leg.aside.length === 0 ? [] : [leg];
-  });
   return inForce.flatMap((freeze) => {
     const isHeld = (slot: SlotRow) =>
       assignedIn(slot, syncs.get(slot.cluster) ?? []).some((sync) => heldBy(sync)?.name === freeze.name);
@@ -57,9 +53,12 @@ function freezes({ brake, now, legs, unit, slots, syncs }: WaitFacts): readonly 
     const names = slots.filter(isHeld).map(({ cluster }) => cluster);
     return [
       ...(names.length === 0 ? [] : [frozen(freeze, { clusters: { count: names.length, names } })]),
-      ...aside.map(({ stage, content, aside: { length } }) =>
-        frozen(freeze, { stage, content, clusters: { count: length, names: [] } }),
-      ),
+      ...unit.stages.flatMap((stage) => {
+        const leg = legOf(stage, legs);
+        const { length: count } = leg?.frozen?.by[freeze.name] ?? [];
+        const about = { stage: stage.name, ...defined({ content: leg?.content }), clusters: { count, names: [] } };
+        return count === 0 ? [] : [frozen(freeze, about)];
+      }),
     ];
   });
 }

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { frozenIn, legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { keys, type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SubjectRow } from "#shared/fleet/rows/object-rows.ts";
@@ -181,7 +181,7 @@ export class PlannerWatch {
     const slots = this.slots().filter((slot) => slot.parking === undefined && legKey(slot.leg ?? none) === legKey(leg));
     expect(leg.counts.Assigned, `${what}: slots`).toBe(slots.length);
     expect(leg.counts.Rendering, `${what}: rendering`).toBe(leg.rendering.length);
-    const waiting = leg.size - leg.next + leg.aside.length + leg.returned.length;
+    const waiting = leg.size - leg.next + leg.aside.length + leg.returned.length + frozenIn(leg).length;
     expect(leg.counts.Waiting, `${what}: waiting`).toBe(waiting);
     if (leg.phase === "Passed") this.#checkPassed(what, { leg, count });
   }

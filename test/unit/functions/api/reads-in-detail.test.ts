@@ -290,7 +290,7 @@ describe("rollouts", () => {
 
   test("say why a target stands aside", async () => {
     const api = await withTargets(["Succeeded", "Waiting", "Waiting", "Waiting", "Waiting"]);
-    const legs = { rest: { next: 4, aside: [0, 1, 2], returned: [3] } };
+    const legs = { rest: { next: 4, aside: [0, 1], frozen: { as: "", by: { "inc-1": [2] } }, returned: [3] } };
     const states = { canary: ["Succeeded"], rest: ["Waiting", "Waiting", "Waiting", "Waiting"] } as const;
     const [, rest] = await storeRollout(api, { number: 2, states, legs });
     if (rest === undefined) throw new Error("it was stored");
@@ -303,7 +303,7 @@ describe("rollouts", () => {
     expect(items.map(({ cluster, reason }: Record<string, string>) => [cluster, reason])).toEqual([
       ["c2", "settles what content 1 began"],
       ["c3", "waits until its worker is through"],
-      ["c4", "waits until a freeze ends"],
+      ["c4", "waits until freeze inc-1 ends"],
       ["c5", ""],
     ]);
   });

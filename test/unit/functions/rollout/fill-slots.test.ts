@@ -8,7 +8,7 @@ import { later } from "#shared/fleet/rows/due.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
-import { allSay, begin, names, ownPaths, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { allSay, begin, counting, names, ownPaths, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
 
 describe("slots", () => {
@@ -171,4 +171,19 @@ test("a call that has no time left asks for another, and that goes on", async ()
   await planSubject(subject, { until: made.now }, ports);
   expect(made.sender.take()).toEqual([{ to: "rollout", subject }]);
   expect(made.rows("Unit")).toEqual([]);
+});
+
+test("a call whose time is over while it looks for somebody who does not wait asks for another", async () => {
+  const made = await worldOf(names(40), { maxConcurrent: 3 }, ownPaths);
+  await made.plan();
+  made.sender.take();
+  const { table } = made;
+  await made.plan({
+    ...counting(table).table,
+    getMany: (keys, reading) => {
+      made.advanceClock(20);
+      return table.getMany(keys, reading);
+    },
+  });
+  expect(made.sender.take()).toEqual([{ to: "rollout", subject }]);
 });

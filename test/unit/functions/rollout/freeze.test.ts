@@ -3,7 +3,9 @@ import type { BrakeRow, Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import { begin, playOn, revise } from "#test/support/planner-story.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { begin, counting, names, playOn, revise } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
 async function brake(made: PlannerWorld, row: Partial<Pick<BrakeRow, "freezes" | "lifted">>): Promise<void> {
@@ -21,6 +23,17 @@ async function brake(made: PlannerWorld, row: Partial<Pick<BrakeRow, "freezes" |
 
 function freezeAt(made: PlannerWorld, more: Partial<Freeze> = {}): Freeze {
   return { name: "inc-4711", by: "ana", at: made.now.toISOString(), reason: "INC-4711", ...more };
+}
+
+/** One slot is free, and everybody is frozen. */
+async function frozenWorld(frozen: number): Promise<PlannerWorld> {
+  const world = new PlannerWorld({ table: new MemoryTable({ pageItems: 50 }), blobs: new MemoryBlobStore() });
+  for (const name of names(frozen, "p")) await world.addCluster(name, "all", { labels: { env: "prod" } });
+  await world.setSource("aaa");
+  await world.setGroup({ maxConcurrent: 1 });
+  await brake(world, { freezes: [freezeAt(world, { clusters: prod })] });
+  await begin(world);
+  return world;
 }
 
 const prod = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
@@ -129,34 +142,29 @@ describe("a leg under a freeze", () => {
     expect(made.leg("all").counts).toMatchObject({ Waiting: 10, Succeeded: 3 });
   });
 
-  test("of many is not read again for each word of a worker", async () => {
-    async function keysRead(frozen: number): Promise<number> {
-      const world = new PlannerWorld();
-      for (let index = 10; index < 10 + frozen; index++)
-        await world.addCluster(`p${index}`, "all", { labels: { env: "prod" } });
-      await world.setSource("aaa");
-      await world.setGroup({ maxConcurrent: 2 });
-      await brake(world, { freezes: [freezeAt(world, { clusters: prod })] });
-      await begin(world);
-      let read = 0;
-      const { table } = world;
-      await world.plan(
-        {
-          get: (key) => table.get(key),
-          getMany: (keys, reading) => {
-            read += keys.length;
-            return table.getMany(keys, reading);
-          },
-          query: (query) => table.query(query),
-          queryIndex: (query) => table.queryIndex(query),
-          write: (writes) => table.write(writes),
-          update: (update) => table.update(update),
-        },
-        ["p10"],
-      );
-      return read;
+  test.each([
+    ["word of a worker", ["p010"]],
+    ["look", undefined],
+  ])("of many is not read again at each %s", async (_what, told) => {
+    async function rowsRead(frozen: number): Promise<number> {
+      const world = await frozenWorld(frozen);
+      const counted = counting(world.table);
+      await world.plan(counted.table, told);
+      return counted.read();
     }
-    expect(await keysRead(40)).toBe(await keysRead(20));
+    expect(await rowsRead(40)).toBe(await rowsRead(20));
+  });
+
+  test.each([
+    ["freezes are others", (world: PlannerWorld) => brake(world, {})],
+    ["its labels are", (world: PlannerWorld) => world.addCluster("p039", "all", { labels: { env: "dev" } })],
+  ])("of many lets one go when %s, after a look at nothing but labels", async (_what, change) => {
+    const world = await frozenWorld(40);
+    await change(world);
+    const counted = counting(world.table);
+    await world.plan(counted.table);
+    expect(world.slots()).toHaveLength(1);
+    expect(counted.requests()).toBeLessThan(25);
   });
 
   test("keeps joiners bare only where it holds", async () => {

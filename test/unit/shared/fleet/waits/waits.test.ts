@@ -451,9 +451,10 @@ describe("people's hands", () => {
     ]);
   });
 
-  test("a freeze of some is told where clusters stand aside", () => {
-    const aside = leg(119, "canary", { counts: { Assigned: 1, Waiting: 2 }, aside: [1, 2] });
-    expect(waitsOf(factsOf({ ...going(aside), facts: brakeWith(freeze("us", "region=us")) }))).toMatchObject([
+  test("a freeze of some is told where it holds clusters, and no other is", () => {
+    const held = leg(119, "canary", { counts: { Assigned: 1, Waiting: 2 }, frozen: { as: "", by: { us: [1, 2] } } });
+    const facts = brakeWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
+    expect(waitsOf(factsOf({ ...going(held), facts }))).toMatchObject([
       {
         on: "frozen",
         stage: "canary",

@@ -28,7 +28,7 @@ export interface Deadlines {
  * What an assigned cluster has come to. Observations about other attempts are ignored: numbers, not clocks, decide what
  * an observation is about.
  * - every Sync done with the digest that was assigned: Succeeded;
- * - a Sync Failed, or begun and without progress for too long: Failed;
+ * - a Sync Failed, or begun, looked at when that was due, and without progress for too long: Failed;
  * - Assigned as long as a worker may write for any of its Syncs: that one part does not answer stops no other;
  * - then Unreachable, or Waiting: answers again, is to have more than fitted, or its assignment is gone with its Cluster.
  * @param syncs - the cluster's Syncs, those that were found.
@@ -49,10 +49,19 @@ export function judge(
   const [pending] = active;
   if (pending === undefined) return settled(slot, open);
   const reason = pending.observed?.attempt === pending.desired.attempt ? reasonOf(pending.observed) : workerAwaited;
-  const [deadline] = active.flatMap((row) => deadlineOf(row, clock) ?? []).sort();
-  if (deadline !== undefined && deadline <= clock.now.toISOString())
-    return { state: "Failed", reason: `DeadlineExceeded: ${reason}` };
+  const now = clock.now.toISOString();
+  const times = active.flatMap((row) => {
+    const deadline = deadlineOf(row, clock);
+    return deadline === undefined || (deadline <= now && isLookLate(row, deadline)) ? [] : [deadline];
+  });
+  const [deadline] = times.sort();
+  if (deadline !== undefined && deadline <= now) return { state: "Failed", reason: `DeadlineExceeded: ${reason}` };
   return { state: "Assigned", reason, ...defined({ deadline }) };
+}
+
+/** True when nobody came to look who was to look before: what is gone forward since is not known yet. */
+function isLookLate({ observed }: SyncRow, deadline: string): boolean {
+  return observed?.nextAt !== undefined && observed.nextAt < deadline;
 }
 
 /** @param open - its Syncs that are not done, for none of which a worker writes. */

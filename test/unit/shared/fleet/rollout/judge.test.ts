@@ -144,10 +144,24 @@ describe("the deadline", () => {
       },
     },
   ];
+  const lookedAt = (seconds: number, next: number): readonly Seen[] => [
+    {
+      observed: {
+        phase: "Verifying",
+        reason: "NotReady",
+        applied,
+        at: later(at, seconds),
+        nextAt: later(at, next),
+      },
+    },
+  ];
   const freeze = { name: "inc", by: "ana", at, reason: "" };
 
   test.each<[string, readonly Seen[], number, Clock, string]>([
     ["is not over before it", moving, 599, {}, "Assigned"],
+    ["is not over for whom nobody looked at who was to", lookedAt(60, 90), 3600, {}, "Assigned"],
+    ["is over as soon as that one has been looked at", lookedAt(3590, 3620), 3600, {}, "Failed"],
+    ["is over for whom nobody was to look at before", lookedAt(60, 1260), 600, {}, "Failed"],
     ["fails what is not done", moving, 600, {}, "Failed"],
     ["does not run for what nobody has begun", [{}], 600_000, {}, "Assigned"],
     [

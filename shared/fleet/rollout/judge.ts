@@ -116,12 +116,12 @@ function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {
   return observed.message === "" ? observed.reason : `${observed.reason}: ${observed.message}`;
 }
 
-/** True when the Sync already holds this rendering with these options and is ready: nothing needs to be sent. */
+/** True when the Sync has this rendering with these options, is ready, and is kept so: nothing needs to be sent. */
 export function isUnchanged(
   sync: SyncRow | undefined,
   wanted: Pick<SyncRow["desired"], "renderDigest" | "apply">,
 ): boolean {
-  if (sync === undefined || !isAssigned(sync, wanted)) return false;
+  if (sync === undefined || sync.hold !== undefined || !isAssigned(sync, wanted)) return false;
   return sync.observed?.attempt === sync.desired.attempt && sync.observed.phase === "Ready";
 }
 

@@ -83,6 +83,17 @@ describe("who fails", () => {
     expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
   });
 
+  test("and was seen ready after all has another turn when somebody asks, for nothing is written there before", async () => {
+    const made = await failed(false);
+    await made.observe("a", "Ready");
+    await made.operate({ reconcile: ana(made.now) });
+    await begin(made);
+    await made.finish("b");
+    await made.plan();
+    expect((await made.sync("a"))?.desired.attempt).toBe(2);
+    expect(await made.sync("a")).not.toHaveProperty("hold");
+  });
+
   test("keeps its slot while a worker that began before may still be writing", async () => {
     const made = await failed(true);
     expect(made.leg("all").counts).toMatchObject({ Failed: 1, Assigned: 0 });

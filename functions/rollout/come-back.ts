@@ -7,7 +7,7 @@ import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -78,7 +78,10 @@ export async function letComeBack(
     const stage = stageNow(known, fleet);
     if (stage === undefined) continue;
     const isAhead = legOf(stage, known.legs) !== undefined && targets.length > 0;
-    if (stage.on !== undefined && !isAhead) transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
+    if (stage.on === undefined || isAhead) continue;
+    for (const arrival of rows.arrivals)
+      if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival, "failed");
+    transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
   }
   if (readable.length > 0)
     transaction.edit({

@@ -36,6 +36,23 @@ describe("a cluster that answers again", () => {
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
   });
 
+  test("and had failed when it joined has failed no more", async () => {
+    const two = [...web, { name: "two", source: "app" }];
+    const made = await worldOf(["a"], {}, two);
+    await made.rollOut();
+    await made.addCluster("b", "all");
+    await begin(made);
+    await made.observe("b", "Failed");
+    await made.observe("b", "Ready", { name: "web.two" });
+    await made.plan();
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 1 });
+    await made.observe("b", "Unreachable", { name: "web.two" });
+    await made.observe("b", "Reachable", { name: "web.two" });
+    await playOn(made, 3);
+    expect(made.unit().arrivals).toEqual(arrivals);
+    expect(made.unit().stages).toMatchObject([{ failedArrivals: 0 }]);
+  });
+
   test("twice told comes back once", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxUnreachable: 1 });
     await begin(made);

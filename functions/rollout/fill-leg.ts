@@ -54,8 +54,10 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, a
     readRenderings(targets, ports.table),
   ]);
   const requests = new Map<string, RenderingRequest>();
-  let left = slots;
+  let [left, isFull] = [slots, false];
   for (const order of orders) {
+    // Nobody new is passed by.
+    if (isFull && order >= leg.next) continue;
     const target = sealed.get(order);
     const rows = target && clusters.get(target.cluster);
     if (target === undefined || rows === undefined) continue;
@@ -64,7 +66,9 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, a
     if (transaction.room() < 3 + assignedAtOnce(step)) break;
     if (step.do === "assign") {
       // What failed in this very step may be more than it may bear.
-      if (isOverBudget(transaction, leg) || (rows.slot === undefined && left <= 0)) break;
+      if (isOverBudget(transaction, leg)) break;
+      isFull = left === 0;
+      if (rows.slot === undefined && isFull) continue;
       if (rows.slot === undefined) left--;
     }
     if (step.do === "wait") {
@@ -98,7 +102,9 @@ function nextOrders(
   const rendering = Math.max(0, leg.rendering.length - slots);
   const next = mayTake(transaction, leg, slots) ? Math.min(most - before.length - rendering, leg.size - leg.next) : 0;
   const ahead = Array.from({ length: Math.max(0, next) }, (_, index) => leg.next + index);
-  return [...before, ...ahead, ...leg.aside.filter(isFresh)].slice(0, most);
+  const aside = leg.aside.filter(isFresh);
+  // With nothing to give, only those may go on that have a slot of a leg that gave way.
+  return [...before, ...(slots === 0 ? [...aside, ...ahead] : [...ahead, ...aside])].slice(0, most);
 }
 
 function placeOf(leg: LegRow, order: number): string {

@@ -8,7 +8,7 @@ import { defined } from "#shared/base/defined.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
-import { isSameLeg, legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
+import { legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
 import {
   describeRevisions,
   identityOf,
@@ -186,7 +186,7 @@ async function touchedBy(leg: LegRow, { subject }: Known, ports: PlannerPorts): 
     rowsAbout(ranges.slots(subject), ports.table),
   ]);
   const given = targets.rows.filter(({ attempts }) => Object.keys(attempts).length > 0);
-  const changing = slots.rows.filter((slot) => isSameLeg(slot.leg, leg));
+  const changing = slots.rows.filter(({ stage }) => stage === leg.stage);
   return new Set([...[...given, ...changing].map(({ cluster }) => cluster), ...targets.unread]);
 }
 

@@ -240,3 +240,21 @@ describe("rows that went on from their clusters", () => {
     expect(made.unit().last).toBe(last);
   });
 });
+
+test("who is changing for a content before the last comes first, and gets what follows in its own slot", async () => {
+  const made = await worldOf(names(20), { maxConcurrent: 2 });
+  await begin(made);
+  for (const name of names(18)) await made.finish(name).then(() => made.plan());
+  await made.observe("c019", "Applying");
+  await made.finish("c018", "Failed");
+  await revise(made, "bbb");
+  await made.finish("c000", "Failed");
+  await revise(made, "ccc");
+  expect(made.slots().map(({ cluster, content }) => [cluster, content])).toEqual([
+    ["c000", 3],
+    ["c019", 1],
+  ]);
+  await made.observe("c019", "Verifying");
+  await made.plan();
+  expect((await made.sync("c019"))?.desired.revision).toBe("main@sha1:ccc");
+});

@@ -104,7 +104,7 @@ function nextOrders(
   const ahead = Array.from({ length: Math.max(0, next) }, (_, index) => leg.next + index);
   const aside = leg.aside.filter(isFresh);
   // With nothing to give, only those may go on that have a slot of a leg that gave way.
-  return [...before, ...(slots === 0 ? [...aside, ...ahead] : [...ahead, ...aside])].slice(0, most);
+  return (slots === 0 ? [...aside, ...before, ...ahead] : [...before, ...ahead, ...aside]).slice(0, most);
 }
 
 function placeOf(leg: LegRow, order: number): string {

@@ -12,6 +12,7 @@ import { fleetTargets, noRealServers, realServers, storyTargets } from "#test/su
 import { awaitFullHouse } from "#test/support/full-house.ts";
 import { untilIdle } from "#test/support/until-idle.ts";
 import { webGroup, webWorldOn } from "#test/support/web-world.ts";
+import { holdWrites } from "#test/support/withheld-writes.ts";
 
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 
@@ -27,6 +28,38 @@ async function colorIn(world: World, cluster: string): Promise<string | undefine
 async function colors(world: World): Promise<Record<string, string | undefined>> {
   const seen: Record<string, string | undefined> = {};
   for (const { name } of world.fleet.connections()) seen[name] = await colorIn(world, name);
+  return seen;
+}
+
+const extraRings = { canary: 1, broad: 2 };
+
+/** A second template `extra`, on every cluster when this is done. @returns the group with it, and without it. */
+async function bringExtra(world: World) {
+  const commit = await world.createRepository("extra", { "more/extra.yaml": configMap("extra", { from: "two" }) });
+  const without = webGroup({ rings: extraRings, rollout: { maxConcurrent: 1 } });
+  const extra = { name: "extra", source: "extra", path: "more", apply: { interval: "4h" } };
+  const both = groupDocument("web", { ...without.spec, templates: [...without.spec.templates, extra] });
+  const git = { url: world.git.url("extra"), ref: { branch: "main" } };
+  await world.apply(sourceDocument("extra", { git, paths: ["more"] }), both);
+  await untilBoth(world);
+  return { both, without, commit };
+}
+
+async function untilBoth(world: World): Promise<void> {
+  await world.waitFor("both templates are everywhere", async () => {
+    const { status } = await world.group("web");
+    const synced = await world.sync("broad-2", "web.extra");
+    return status.state === "Complete" && status.clusters?.ready === 3 && synced?.status.state === "Ready";
+  });
+}
+
+/** uid of what `extra` brought to each cluster. */
+async function extras(world: World): Promise<Record<string, string | undefined>> {
+  const seen: Record<string, string | undefined> = {};
+  for (const { name } of world.fleet.connections()) {
+    const { status, object } = await world.kubectl(name, { method: "GET", path: `${configs}/extra` });
+    seen[name] = status === 404 ? undefined : (object.metadata as { readonly uid: string }).uid;
+  }
   return seen;
 }
 
@@ -272,34 +305,37 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     );
 
     test("with two templates takes both to a cluster, and deletes the objects of one that is dropped", () =>
-      withWebWorld({ rings: { canary: 1, broad: 2 }, files: settings("blue") }, async (world) => {
-        const other = await world.createRepository("extra", { "more/extra.yaml": configMap("extra", { from: "two" }) });
-        const base = webGroup({ rings: { canary: 1, broad: 2 }, rollout: { maxConcurrent: 1 } });
-        await world.apply(
-          sourceDocument("extra", { git: { url: world.git.url("extra"), ref: { branch: "main" } }, paths: ["more"] }),
-          groupDocument("web", {
-            ...base.spec,
-            templates: [
-              ...base.spec.templates,
-              { name: "extra", source: "extra", path: "more", apply: { interval: "4h" } },
-            ],
-          }),
-        );
-        await world.waitFor("both are there", async () => {
-          const { status } = await world.group("web");
-          const synced = await world.sync("broad-2", "web.extra");
-          return status.state === "Complete" && status.clusters?.ready === 3 && synced?.status.state === "Ready";
-        });
-        expect((await world.sync("broad-2", "web.extra"))?.status.desired?.revision).toContain(other);
+      withWebWorld({ rings: extraRings, files: settings("blue") }, async (world) => {
+        const { without, commit } = await bringExtra(world);
+        expect((await world.sync("broad-2", "web.extra"))?.status.desired?.revision).toContain(commit);
         expect(world.monitor.most()).toHaveLength(1);
-        await world.apply(base);
-        const extra = async (name: string) =>
-          (await world.kubectl(name, { method: "GET", path: `${configs}/extra` })).status;
+        await world.apply(without);
         await world.waitFor("the dropped one is gone everywhere", async () => {
-          for (const { name } of world.fleet.connections()) if ((await extra(name)) !== 404) return false;
-          return (await world.group("web")).status.state === "Complete";
+          const left = Object.values(await extras(world)).filter((uid) => uid !== undefined);
+          return left.length === 0 && (await world.group("web")).status.state === "Complete";
         });
         expect(await colorIn(world, "broad-2")).toBe("blue");
+      }));
+
+    test("that gets a dropped template back while its canary deletes deletes it nowhere else", () =>
+      withWebWorld({ rings: extraRings, files: settings("blue") }, async (world) => {
+        const { both, without } = await bringExtra(world);
+        const before = await extras(world);
+        const canary = holdWrites(world, "canary-1", `${configs}/extra`);
+        try {
+          await world.apply(without);
+          await world.waitFor("the canary deletes it", async () => canary.isHeld());
+          await world.apply(both);
+        } finally {
+          canary.release();
+        }
+        await untilBoth(world);
+        const after = await extras(world);
+        expect(after).toEqual({ ...before, "canary-1": expect.any(String) });
+        const deleted = world.fleet
+          .requests()
+          .filter(({ method, path }) => method === "DELETE" && path.startsWith(configs));
+        expect([...new Set(deleted.map(({ cluster }) => cluster))]).toEqual(["canary-1"]);
       }));
   });
 });

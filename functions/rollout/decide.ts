@@ -108,17 +108,18 @@ export function decide(candidate: Candidate, renderings: Renderings, { known, no
     syncs,
     now,
   };
+  const freeze = fleet && freezeOver(brake, fleet.labels, now);
+  const waits: Step = freeze === undefined ? itsTurn : { do: "freeze", name: freeze.name };
   if (slot !== undefined) {
     const given = syncs.filter(({ name }) => name in slot.attempts);
     const isBusy = !isGiven(assigning) && !given.every(isReplaceable);
     // What counts elsewhere settles where it is.
-    if (leg === undefined || isCounted(slot, known) || isBusy) return itsTurn;
+    if (leg === undefined || isCounted(slot, known) || isBusy) return waits;
     if (isGiven(assigning)) return { do: "adopt", slot };
   }
   const assignments = assignmentsFor(assigning);
   if (assignments.length === 0) return { do: "unchanged", reason: "already runs this rendering" };
-  const freeze = fleet && freezeOver(brake, fleet.labels, now);
-  if (freeze !== undefined) return { do: "freeze", name: freeze.name };
+  if (freeze !== undefined) return waits;
   const { on } = unit.stages.find(({ name }) => name === stage) ?? {};
   return { do: "assign", assignments, preexisting: syncs.some((sync) => isPreexisting(sync, on)) };
 }

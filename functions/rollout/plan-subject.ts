@@ -103,7 +103,7 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
       (await refreshed(known, ports)) ??
       (await endLegs(known, ports)) ??
       (await retryRendered(known, look.waiting, ports)) ??
-      (await sealNextLeg(known, ports)) ??
+      (await sealNextLeg(known, look.round, ports)) ??
       takeUpReconcile(known, ports) ??
       (await fillSlots(known, { ...look, all: look.round.all, ports })) ??
       (await followReconcile(known, ports));

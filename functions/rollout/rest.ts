@@ -102,8 +102,10 @@ function isOnTime({ dueKey, dispatches }: UnitRow, { nearest, at, idleNow }: Tim
 
 /** Slots have no deadline before the one that is known, or before what is assigned now could have used one up. */
 function setDeadline(transaction: Transaction, deadline: string | undefined): void {
-  const { unit } = transaction;
-  const next = changingOf(unit) === 0 ? undefined : deadline;
+  const { unit, at } = transaction;
+  // Slots that were given since are not among those that were looked at.
+  const given = unit.deadline !== undefined && unit.deadline > at ? unit.deadline : undefined;
+  const next = changingOf(unit) === 0 ? undefined : (deadline ?? given);
   if (next === unit.deadline) return;
   if (next === undefined) transaction.drop("deadline");
   else transaction.edit({ deadline: next });

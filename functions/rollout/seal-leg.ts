@@ -3,6 +3,7 @@ import { clustersWithSyncs, readMembers, recallMembers } from "#functions/rollou
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
+import type { Round } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
@@ -28,7 +29,11 @@ export const sealedInPage = 1000;
  * The first stage that may take a content takes it: its leg is sealed, with the members of now and what they are rendered
  * from. @returns undefined when no stage takes anything.
  */
-export async function sealNextLeg(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+export async function sealNextLeg(
+  known: Known,
+  { stuck }: Pick<Round, "stuck">,
+  ports: PlannerPorts,
+): Promise<Transaction | undefined> {
   const { unit, row, desired, legs } = known;
   if (row.operations.suspended !== undefined && row.operations.deletion === undefined) return undefined;
   if (row.operations.restart !== undefined && row.operations.restart.number !== unit.handledRestart)
@@ -36,6 +41,7 @@ export async function sealNextLeg(known: Known, ports: PlannerPorts): Promise<Tr
   const identity = desired.ok ? identityNow(known, desired.plan) : undefined;
   const feed = nextFeed(unit, {
     legs,
+    stuck,
     isNew: identity !== undefined && unit.ledger[0]?.identity !== identity,
     supersede: relationOf(row).rollout.supersede,
     farewell: row.operations.deletion !== undefined,

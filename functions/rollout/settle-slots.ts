@@ -8,8 +8,10 @@ import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
 import { type Hold, holdsOf } from "#shared/fleet/rollout/holds.ts";
 import { type Deadlines, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { isReleased } from "#shared/fleet/rows/brake-row.ts";
+import { later } from "#shared/fleet/rows/due.ts";
 import { arrivalStates, clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -26,6 +28,8 @@ export interface Round {
   /** Clusters of which the slot cannot be read, as far as all were looked at. */
   readonly unread: readonly string[];
   readonly all: boolean;
+  /** By `legKey`: those of which a worker that could have begun did not, or cannot go on. */
+  readonly stuck: Map<string, number>;
   deadline: string | undefined;
 }
 
@@ -37,11 +41,11 @@ export async function slotsToLookAt(
 ): Promise<Round> {
   if (clusters === undefined) {
     const { rows, unread } = await rowsAbout(ranges.slots(subject), table);
-    return { slots: [...rows], unread, all: true, deadline: undefined };
+    return { slots: [...rows], unread, all: true, stuck: new Map(), deadline: undefined };
   }
   const wanted = [...clusters].map((cluster) => keys.slot(subject, cluster));
   const found = await table.getMany(wanted, { newer: "kept" });
-  return { slots: found.filter((row) => !isNewer(row)), unread: [], all: false, deadline: undefined };
+  return { slots: found.filter((row) => !isNewer(row)), unread: [], all: false, stuck: new Map(), deadline: undefined };
 }
 
 /**
@@ -61,7 +65,13 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
       break;
     }
     const deadlines = { ...clock, hold: seen.holds.get(slot.cluster) };
-    const deadline = settle(transaction, { slot, syncs, deadlines, lease: seen.leases.get(slot.cluster) }, ports);
+    const verdict = settle(transaction, { slot, syncs, deadlines, lease: seen.leases.get(slot.cluster) }, ports);
+    const deadline = verdict && (verdict.deadline ?? stuckAt(slot, syncs, deadlines));
+    if (deadline !== undefined && deadline <= transaction.at) {
+      const key = slot.leg === undefined ? "" : legKey(slot.leg);
+      round.stuck.set(key, (round.stuck.get(key) ?? 0) + 1);
+      continue;
+    }
     round.deadline = [round.deadline, deadline].filter((time) => time !== undefined).sort()[0];
   }
   return transaction;
@@ -118,8 +128,15 @@ interface Settling {
   readonly lease: FoundLease | undefined;
 }
 
-/** @returns when it has used up its time, where it goes on. */
-function settle(transaction: Transaction, settling: Settling, ports: PlannerPorts): string | undefined {
+/** What has no deadline is no failure, and for as long as one would be it is waited for. */
+function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], clock: Deadlines): string {
+  const starts = syncs.flatMap(({ desired }) => desired.startAt ?? []);
+  const [last = since] = [since, ...starts, clock.resumedAt ?? "", clock.hold?.releasedAt ?? ""].sort().reverse();
+  return later(last, clock.progressSeconds);
+}
+
+/** @returns what is said of it, where it goes on. */
+function settle(transaction: Transaction, settling: Settling, ports: PlannerPorts): Verdict | undefined {
   const { slot, syncs, deadlines, lease } = settling;
   if (slot.parking !== undefined) {
     if (isLetGo(slot.parking.fence, lease, transaction.now)) transaction.dropSlot(slot);
@@ -127,7 +144,7 @@ function settle(transaction: Transaction, settling: Settling, ports: PlannerPort
   }
   if (takeBack(transaction, settling, ports)) return undefined;
   const verdict = judge(slot, syncs, deadlines);
-  if (verdict.state === "Assigned") return verdict.deadline;
+  if (verdict.state === "Assigned") return verdict;
   const leg = liveLeg(transaction, slot);
   if (verdict.state === "Failed") {
     for (const sync of syncs) hold(transaction, sync, verdict.reason);

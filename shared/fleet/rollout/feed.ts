@@ -1,5 +1,5 @@
 /** What stages take next. */
-import { isStalled, isUnbegun, legKey } from "#shared/fleet/rollout/legs.ts";
+import { frozenIn, isStalled, isUnbegun, legKey, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 
 export interface Feed {
@@ -14,22 +14,24 @@ export interface Feeding {
   /** Something is wanted that no stage has taken: the first stage may. */
   readonly isNew: boolean;
   readonly supersede: "pipeline" | "finish";
+  /** How many of each leg have a slot, and have used it for nothing for as long as their time would be; by `legKey`. */
+  readonly stuck: ReadonlyMap<string, number>;
   /** What is wanted is that nothing is left: it takes over from anything. */
   readonly farewell: boolean;
 }
 
 /**
  * The first stage that takes something: an idle one takes the newest content that the stage before it passed, the first
- * one the newest that is wanted. A stage with a leg keeps it until it has passed; only one that is stalled, or that had
- * assigned nothing when it was suspended, lets another in.
+ * one the newest that is wanted. A stage with a leg keeps it until it has passed; only one that is stalled, or held, or that
+ * had assigned nothing when it was suspended, lets another in.
  */
 export function nextFeed(unit: UnitRow, feeding: Feeding): Feed | undefined {
   for (const [index, stage] of unit.stages.entries()) {
     const leg = legOf(stage, feeding.legs);
-    const isFree = leg === undefined || letsIn(leg, unit) || feeding.farewell;
+    const isFree = leg === undefined || letsIn(leg, unit, feeding) || feeding.farewell;
     const before = unit.stages[index - 1];
     if (before === undefined && feeding.isNew) {
-      const waits = feeding.supersede === "finish" && !feeding.farewell && isInFlight(unit, feeding.legs);
+      const waits = feeding.supersede === "finish" && !feeding.farewell && isInFlight(unit, feeding);
       if (isFree && !waits) return { stage: index, content: "newest" };
       continue;
     }
@@ -46,15 +48,20 @@ export function legOf({ moving }: UnitStage, legs: ReadonlyMap<string, LegRow>):
   return moving === undefined ? undefined : legs.get(legKey(moving));
 }
 
-function letsIn(leg: LegRow, { resumedAt = "" }: UnitRow): boolean {
-  return isStalled(leg) || (isUnbegun(leg) && leg.startedAt < resumedAt);
+function letsIn(leg: LegRow, { resumedAt = "" }: UnitRow, feeding: Feeding): boolean {
+  return isStalled(leg) || isHeld(leg, feeding) || (isUnbegun(leg) && leg.startedAt < resumedAt);
+}
+
+/** Everybody who is left waits for a freeze, or for a worker that does nothing: neither ends by itself. */
+function isHeld(leg: LegRow, { stuck }: Feeding): boolean {
+  return waitingOf(leg) === frozenIn(leg).length && leg.counts.Assigned === (stuck.get(legKey(leg)) ?? 0);
 }
 
 /** Whether a content is on its way that nothing keeps from arriving. */
-function isInFlight(unit: UnitRow, legs: ReadonlyMap<string, LegRow>): boolean {
+function isInFlight(unit: UnitRow, feeding: Feeding): boolean {
   return unit.stages.some((stage, index) => {
-    const leg = legOf(stage, legs);
-    if (leg !== undefined && !isStalled(leg)) return true;
+    const leg = legOf(stage, feeding.legs);
+    if (leg !== undefined && !isStalled(leg) && !isHeld(leg, feeding)) return true;
     return index > 0 && (unit.stages[index - 1]?.on ?? 0) > Math.max(stage.on ?? 0, leg?.content ?? 0);
   });
 }

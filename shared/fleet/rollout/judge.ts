@@ -132,10 +132,14 @@ export function isAssigned(sync: SyncRow, wanted: Pick<SyncRow["desired"], "rend
   return canonicalJson(sync.desired.apply) === canonicalJson(wanted.apply);
 }
 
-/** True when something else may take the place of an attempt: no worker has begun it, or everything of it is applied. */
+/** True when something else may take the place of an attempt: nothing of it is applied, or everything is. */
 export function isReplaceable(sync: SyncRow): boolean {
   const { desired, observed } = sync;
-  return observed?.attempt !== desired.attempt || observed.phase === "Verifying" || observed.phase === "Ready";
+  return (
+    observed?.attempt !== desired.attempt ||
+    ["Verifying", "Ready"].includes(observed.phase) ||
+    (isDenied(observed) && observed.progress === undefined)
+  );
 }
 
 /**

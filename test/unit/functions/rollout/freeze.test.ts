@@ -167,6 +167,45 @@ describe("a leg under a freeze", () => {
     expect(counted.requests()).toBeLessThan(25);
   });
 
+  test.each(["pipeline", "finish"] as const)("of some keeps nothing newer from the others (%s)", async (supersede) => {
+    await made.setGroup({ maxConcurrent: 3, supersede });
+    const freeze = freezeAt(made, { clusters: prod });
+    await brake(made, { freezes: [freeze] });
+    await made.plan();
+    await made.setSource("bbb");
+    await begin(made);
+    expect((await made.sync("a1"))?.desired.revision).toBe("main@sha1:aaa");
+    await made.finish("a1");
+    await begin(made);
+    await begin(made);
+    expect((await made.sync("a1"))?.desired.revision).toBe("main@sha1:bbb");
+    await lift(freeze);
+    await made.rollOut();
+    expect((await made.sync("p1"))?.desired.revision).toBe("main@sha1:bbb");
+    expect((await made.sync("p1"))?.desired.attempt).toBe(1);
+  });
+
+  test("that holds one with a slot keeps nothing newer from the others", async () => {
+    await made.plan();
+    await made.observe("p1", "Applying");
+    const freeze = freezeAt(made, { clusters: prod });
+    await brake(made, { freezes: [freeze] });
+    await made.finish("a1");
+    await made.finish("p2");
+    made.advanceClock(61);
+    await revise(made, "bbb");
+    await begin(made);
+    const revision = async (cluster: string) => (await made.sync(cluster))?.desired.revision;
+    expect([await revision("a1"), await revision("p1")]).toEqual(["main@sha1:bbb", "main@sha1:aaa"]);
+    await revise(made, "ccc");
+    await made.finish("a1");
+    await revise(made, "ccc");
+    expect([await revision("a1"), await revision("p1")]).toEqual(["main@sha1:ccc", "main@sha1:aaa"]);
+    await lift(freeze);
+    await made.rollOut();
+    expect(await revision("p1")).toBe("main@sha1:ccc");
+  });
+
   test("keeps joiners bare only where it holds", async () => {
     await made.rollOut();
     await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });

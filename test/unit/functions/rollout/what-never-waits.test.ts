@@ -49,6 +49,29 @@ describe("7: a joiner gets what its stage is on", () => {
   });
 });
 
+describe("2: one who does nothing with its slot", () => {
+  test.each<[string, (made: PlannerWorld) => Promise<void>]>([
+    ["whose worker begins nothing", async () => {}],
+    ["whom the store denies it", (made) => made.observe("b", "Retrying", { reason: "BlobDenied" })],
+  ])("%s keeps nothing newer from the others, and gets it in its slot", async (_name, act) => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s" });
+    await begin(made);
+    await act(made);
+    await made.finish("a");
+    await made.plan();
+    for (const commit of ["bbb", "ccc"]) {
+      made.advanceClock(25);
+      await revise(made, commit);
+      expect(made.stages()).toEqual({ all: "- (1)" });
+    }
+    made.advanceClock(11);
+    await begin(made);
+    expect(syncs(made).map(({ desired }) => desired.revision)).toEqual(["main@sha1:ccc", "main@sha1:ccc"]);
+    await playOn(made);
+    expect(made.stages()).toEqual({ all: "2" });
+  });
+});
+
 describe("8: a rendering that never ends", () => {
   test("fails its target in time since a renderer began, and the others go on", async () => {
     const made = await worldOf(names(12), { maxConcurrent: 3, maxFailures: 1 }, ownPaths);

@@ -37,7 +37,7 @@ function standing(stages: readonly Standing[], more: Partial<UnitRow> = {}) {
 function feed(stages: readonly Standing[], more: Partial<Omit<Feeding, "legs">> & { unit?: Partial<UnitRow> } = {}) {
   const { unit: row, ...feeding } = more;
   const { unit, legs } = standing(stages, row);
-  return nextFeed(unit, { legs, isNew: false, supersede: "pipeline", farewell: false, ...feeding });
+  return nextFeed(unit, { legs, isNew: false, supersede: "pipeline", stuck: new Map(), farewell: false, ...feeding });
 }
 
 const none = undefined;
@@ -107,6 +107,20 @@ describe("a stage with a leg", () => {
     expect(
       feed(stages({ ...unbegun, counts: { ...unbegun.counts, Assigned: 1 } }), { isNew: true, unit: after }),
     ).toBeUndefined();
+  });
+
+  test.each<[string, Partial<LegRow["counts"]>, number, Feed | undefined]>([
+    ["a freeze, lets another in", { Waiting: 2, Succeeded: 1 }, 0, newest],
+    ["a freeze or a worker that does nothing, lets another in", { Waiting: 2, Assigned: 1 }, 1, newest],
+    ["a freeze or for one that changes, keeps it", { Waiting: 2, Assigned: 1 }, 0, none],
+    ["a freeze or its turn, keeps it", { Waiting: 3 }, 0, none],
+    ["a freeze or its rendering, keeps it", { Waiting: 2, Rendering: 1 }, 0, none],
+  ])("of which everybody who is left waits for %s", (_what, counts, stuck, fed) => {
+    const held = leg(2, "canary", { counts: { Assigned: 0, ...counts }, frozen: { as: "", by: { inc: [0, 1] } } });
+    const stages = [{ on: 1, leg: held }, { on: 1 }, { on: 1 }];
+    const found = new Map([[legKey(held), stuck]]);
+    expect(feed(stages, { isNew: true, stuck: found })).toEqual(fed);
+    expect(feed(stages, { isNew: true, stuck: found, supersede: "finish" })).toEqual(fed);
   });
 
   test("gives way to a farewell, stage by stage", () => {

@@ -1,13 +1,15 @@
 import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } from "#functions/rollout/decide.ts";
-import { type Filling, mostNext } from "#functions/rollout/fill-leg.ts";
+import { type Filling, isOver, mostNext } from "#functions/rollout/fill-leg.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
+import { frozenAs } from "#functions/rollout/let-thaw.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { allPages } from "#shared/base/all-pages.ts";
+import { digestOf } from "#shared/base/digest.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
@@ -26,6 +28,8 @@ export async function fillArrivals(transaction: Transaction, arriving: Arriving)
   const { slots, waiting, ports } = arriving;
   // Nobody's turn comes: those that wait are not even read.
   if (known.unit.stages.every((stage) => isStopped(known, stage))) return;
+  const held = heldAs(transaction);
+  if (known.unit.arrivalsHeld === held) return;
   const range = {
     ...ranges.arrivals(known.subject, "waiting"),
     limit: mostNext(transaction, slots),
@@ -36,8 +40,19 @@ export async function fillArrivals(transaction: Transaction, arriving: Arriving)
     const arrivals = page.filter((row) => !isNewer(row)).filter(({ cluster }) => !waiting.has(placeOf(cluster)));
     if (arrivals.length === 0) continue;
     await bringIn(transaction, arrivals, arriving);
-    if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0) return;
+    if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0 || isOver(arriving)) return;
   }
+  if (!waiting.has(goesOn)) transaction.edit({ arrivalsHeld: held });
+}
+
+/** Among those that wait: one of the arrivals does for what ends by itself. */
+const goesOn = "arrival";
+
+/** Equal as long as those that a freeze or their stage holds are the same, and held. */
+function heldAs(transaction: Transaction): string {
+  const { stages, arrivals, unreadable = [] } = transaction.known.unit;
+  const taking = stages.map((stage) => [stage.name, stage.on ?? 0, isStopped(transaction.known, stage)]);
+  return digestOf([frozenAs(transaction), taking, arrivals.waiting, unreadable]);
 }
 
 async function bringIn(
@@ -84,6 +99,7 @@ async function bringIn(
     if (step.do === "assign" && candidate.rows.slot === undefined && left-- <= 0) break;
     for (const request of step.do === "wait" ? step.requests : []) requests.set(request.input, request);
     if (step.do === "away") transaction.cannotRead(arrival.cluster);
+    if (step.do === "wait") waiting.add(goesOn);
     if (step.do === "wait" || step.do === "freeze" || step.do === "away") waiting.add(placeOf(arrival.cluster));
     else take(transaction, { ...candidate, arrival, step }, ports);
   }

@@ -32,6 +32,10 @@ export interface Filling {
   readonly ports: PlannerPorts;
 }
 
+export function isOver({ ports, until }: Pick<Filling, "ports" | "until">): boolean {
+  return ports.clock.now() >= until;
+}
+
 interface Filled extends Filling {
   readonly leg: LegRow;
   readonly slots: number;

@@ -1,5 +1,5 @@
 import { fillArrivals } from "#functions/rollout/fill-arrivals.ts";
-import { type Filling, fillLeg } from "#functions/rollout/fill-leg.ts";
+import { type Filling, fillLeg, isOver } from "#functions/rollout/fill-leg.ts";
 import { letThaw } from "#functions/rollout/let-thaw.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
@@ -17,16 +17,15 @@ export async function fillSlots(known: Known, filling: Filling): Promise<Transac
   if (freezeOfAll(known.brake, now) !== undefined) return undefined;
   const thawed = await letThaw(known, filling.ports);
   if (thawed !== undefined) return thawed;
-  const isOver = () => filling.ports.clock.now() >= filling.until;
   const { rollout } = relationOf(row);
   const movers = moversOf({ unit, legs: known.legs, rollout, isGoing });
   for (const [index, { mover, slots }] of turnsOf(unit, movers, rollout).entries()) {
     const transaction = new Transaction(known, now);
     if (mover.leg === undefined) await fillArrivals(transaction, { ...filling, slots });
     // Those that wait are passed by: who is behind them may not have to.
-    else while ((await fillLeg(transaction, { ...filling, leg: mover.leg, slots })) && !isOver());
+    else while ((await fillLeg(transaction, { ...filling, leg: mover.leg, slots })) && !isOver(filling));
     if (transaction.hasChanged()) transaction.edit({ turn: (unit.turn + index + 1) % Math.max(1, movers.length) });
-    else if (transaction.messages.length === 0 && !isOver()) continue;
+    else if (transaction.messages.length === 0 && !isOver(filling)) continue;
     return transaction;
   }
   return undefined;

@@ -124,6 +124,8 @@ export interface UnitRow extends Row {
   /** As the spec that was seen last has them, in order. */
   readonly stages: readonly UnitStage[];
   readonly arrivals: { readonly waiting: number; readonly changing: number; readonly failed: number };
+  /** As what they, freezes and the fleet are all arrivals that wait are held: none is read before something is another. */
+  readonly arrivalsHeld?: string;
   /** Every content that a stage is on or moves to, and some more, the newest first. */
   readonly ledger: readonly LedgerEntry[];
   /** Contents that were wanted since the newest was taken, and that no stage took. */

@@ -101,6 +101,26 @@ describe("slots", () => {
   });
 });
 
+test("arrivals of a stage that takes no more of them are not read again at each look", async () => {
+  async function rowsRead(count: number): Promise<number> {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
+    await made.rollOut();
+    await made.addCluster("a0", "rest");
+    await begin(made);
+    await made.finish("a0", "Failed");
+    for (const name of names(count)) await made.addCluster(name, "rest");
+    await begin(made);
+    expect(made.slots()).toEqual([]);
+    const counted = counting(made.table);
+    await made.plan(counted.table);
+    await made.setGroup({ ...rings, maxConcurrent: 2, maxFailures: 1 });
+    await begin(made);
+    expect(made.slots().length).toBeGreaterThan(0);
+    return counted.read();
+  }
+  expect(await rowsRead(40)).toBe(await rowsRead(20));
+});
+
 test("a rendering that was asked for knows whom to tell, even when the message was lost", async () => {
   const made = await worldOf(["a"], {});
   await made.plan();

@@ -25,9 +25,13 @@ function freezeAt(made: PlannerWorld, more: Partial<Freeze> = {}): Freeze {
   return { name: "inc-4711", by: "ana", at: made.now.toISOString(), reason: "INC-4711", ...more };
 }
 
+function worldOfPages(): PlannerWorld {
+  return new PlannerWorld({ table: new MemoryTable({ pageItems: 50 }), blobs: new MemoryBlobStore() });
+}
+
 /** One slot is free, and everybody is frozen. */
 async function frozenWorld(frozen: number): Promise<PlannerWorld> {
-  const world = new PlannerWorld({ table: new MemoryTable({ pageItems: 50 }), blobs: new MemoryBlobStore() });
+  const world = worldOfPages();
   for (const name of names(frozen, "p")) await world.addCluster(name, "all", { labels: { env: "prod" } });
   await world.setSource("aaa");
   await world.setGroup({ maxConcurrent: 1 });
@@ -217,6 +221,32 @@ describe("a leg under a freeze", () => {
     await brake(made, {});
     await made.plan();
     expect((await made.sync("p3"))?.desired.action).toBe("apply");
+  });
+
+  test.each([
+    ["word of a worker", ["a1"]],
+    ["look", undefined],
+  ])("of many joiners is not read again at each %s, and lets others in", async (_what, told) => {
+    async function rowsRead(frozen: number): Promise<number> {
+      const world = worldOfPages();
+      await world.addCluster("a1", "all", { labels: { env: "dev" } });
+      await world.setSource("aaa");
+      await world.setGroup({ maxConcurrent: 3 });
+      await world.rollOut();
+      await brake(world, { freezes: [freezeAt(world, { clusters: prod })] });
+      for (const name of names(frozen, "p")) await world.addCluster(name, "all", { labels: { env: "prod" } });
+      await begin(world);
+      const counted = counting(world.table);
+      await world.plan(counted.table, told);
+      await world.addCluster("z1", "all", { labels: { env: "dev" } });
+      await begin(world);
+      expect(world.slots().map(({ cluster }) => cluster)).toEqual(["z1"]);
+      await brake(world, {});
+      await begin(world);
+      expect(world.slots().map(({ cluster }) => cluster)).toEqual(["p000", "z1"]);
+      return counted.read();
+    }
+    expect(await rowsRead(40)).toBe(await rowsRead(20));
   });
 
   test("that cannot be read assigns nothing", async () => {

@@ -4,6 +4,7 @@ import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
 import { type Hold, holdsOf } from "#shared/fleet/rollout/holds.ts";
@@ -73,6 +74,9 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
       continue;
     }
     round.deadline = [round.deadline, deadline].filter((time) => time !== undefined).sort()[0];
+    // Who looks at some knows of no other deadline than the unit does.
+    const { deadline: nearest = "~" } = transaction.unit;
+    if (!round.all && deadline !== undefined && deadline < nearest) transaction.edit({ deadline });
   }
   return transaction;
 }
@@ -135,11 +139,16 @@ function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], clock: Deadlines
   return later(last, clock.progressSeconds);
 }
 
-/** @returns what is said of it, where it goes on. */
-function settle(transaction: Transaction, settling: Settling, ports: PlannerPorts): Verdict | undefined {
+/** @returns when it is to be looked at, where it keeps its slot. */
+function settle(
+  transaction: Transaction,
+  settling: Settling,
+  ports: PlannerPorts,
+): Pick<Verdict, "deadline"> | undefined {
   const { slot, syncs, deadlines, lease } = settling;
   if (slot.parking !== undefined) {
-    if (isLetGo(slot.parking.fence, lease, transaction.now)) transaction.dropSlot(slot);
+    if (!isLetGo(slot.parking.fence, lease, transaction.now)) return endOf(lease, transaction.now);
+    transaction.dropSlot(slot);
     return undefined;
   }
   if (takeBack(transaction, settling, ports)) return undefined;
@@ -153,7 +162,7 @@ function settle(transaction: Transaction, settling: Settling, ports: PlannerPort
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
   if (leg !== undefined) settleTarget(transaction, { slot, leg, verdict });
   else if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
-  return undefined;
+  return verdict.state === "Failed" ? endOf(lease, transaction.now) : undefined;
 }
 
 function liveLeg(transaction: Transaction, { leg }: SlotRow): LegRow | undefined {
@@ -208,6 +217,12 @@ function isLive(lease: FoundLease, now: Date): boolean {
   if (isNewer(lease)) return true;
   const { owner, leaseUntil } = lease;
   return owner !== undefined && leaseUntil !== undefined && leaseUntil > now.toISOString();
+}
+
+/** Nobody says so when it does. */
+function endOf(lease: FoundLease | undefined, now: Date): Pick<Verdict, "deadline"> | undefined {
+  const isKnown = lease !== undefined && !isNewer(lease) && isLive(lease, now);
+  return isKnown ? defined({ deadline: lease.leaseUntil }) : undefined;
 }
 
 function isLetGo(fence: number, lease: FoundLease | undefined, now: Date): boolean {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { ana, begin, names, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { ana, begin, lease, names, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 const restSeconds = (made: PlannerWorld) =>
@@ -20,6 +20,27 @@ test("a watchdog that has grown past a deadline, or was lost, is put back", asyn
   await made.table.update({ update: key, remove: ["dueKey", "dueShard"] });
   await made.plan();
   expect(made.unit().dueKey).toMatch(/^2026-11-21T08:00:20.000Z#/);
+});
+
+test.each([
+  ["a look", undefined],
+  ["a word of its worker", ["a"]],
+])("the lease of who gave its slot up is looked at when it ends, whatever %s found", async (_what, told) => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxFailures: 1 });
+  await begin(made);
+  await made.observe("a", "Failed");
+  await lease(made, "a", { fence: 2, seconds: 20 });
+  await made.plan(made.table, told);
+  expect(restSeconds(made)).toBe(20);
+  await lease(made, "a", { fence: 2, seconds: 25 });
+  made.advanceClock(20);
+  const key = keys.unit(subject);
+  await made.table.update({ update: key, set: { dueKey: "2026-11-21T09:00:00.000Z#later" } });
+  await made.plan();
+  expect(restSeconds(made)).toBe(5);
+  made.advanceClock(6);
+  await made.plan();
+  expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b"]);
 });
 
 test("a group whose clusters change, or seem to, or just did, is looked at again within a minute or so", async () => {

@@ -83,7 +83,10 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, a
   }
   const asking = { subject, requests: [...requests.values()], renderings: renderings.rows };
   transaction.messages.push(...(await askRenderings(asking, ports)));
-  if (transaction.hasChanged() || transaction.messages.length > 0) return false;
+  if (transaction.hasChanged() || transaction.messages.length > 0) {
+    waiting.add(goingOn(leg));
+    return false;
+  }
   // Nobody's attempt is looked at for each word of another's worker.
   const mayGoOn = mayTake(transaction, leg, slots) && (all || orders.some((order) => !leg.aside.includes(order)));
   return mayGoOn && orders.every((order) => waiting.has(placeOf(leg, order)));
@@ -103,12 +106,19 @@ function nextOrders(
   const most = mostNext(transaction, slots);
   const isFresh = (order: number) => !waiting.has(placeOf(leg, order));
   const before = [...leg.returned, ...leg.rendering].filter(isFresh).slice(0, most);
-  const rendering = Math.max(0, leg.rendering.length - slots);
+  // Renderings that hang keep nobody: where a call finds nothing else, it looks further.
+  const isHanging = before.length === 0 && !waiting.has(goingOn(leg));
+  const rendering = isHanging ? 0 : Math.max(0, leg.rendering.length - slots);
   const next = mayTake(transaction, leg, slots) ? Math.min(most - before.length - rendering, leg.size - leg.next) : 0;
   const ahead = Array.from({ length: Math.max(0, next) }, (_, index) => leg.next + index);
   const aside = leg.aside.filter(isFresh);
   // With nothing to give, only those may go on that have a slot of a leg that gave way.
   return (slots === 0 ? [...aside, ...before, ...ahead] : [...before, ...ahead, ...aside]).slice(0, most);
+}
+
+/** Among those that wait: something has been done in the leg by this call. */
+function goingOn(leg: LegRow): string {
+  return `${legKey(leg)} goes on`;
 }
 
 function placeOf(leg: LegRow, order: number): string {

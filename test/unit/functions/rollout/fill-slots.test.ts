@@ -35,6 +35,19 @@ describe("slots", () => {
     expect(made.leg("all").counts).toMatchObject({ Succeeded: 10, Rendering: 10 });
   });
 
+  test("pass over those that hang, however many they are, and ask for few ahead", async () => {
+    const made = await worldOf(names(60), { maxConcurrent: 1, maxFailures: 60 }, ownPaths);
+    const hanging = new Set(names(40).map((name) => `clusters/${name}`));
+    await made.plan();
+    expect(made.rows("Rendering")).toHaveLength(7);
+    for (let round = 0; round < 30; round++) {
+      await made.renderAll(undefined, (row) => !hanging.has(row.path));
+      await made.plan();
+      await allSay(made, "Ready");
+    }
+    expect(made.leg("all").counts).toMatchObject({ Succeeded: 20, Rendering: 40 });
+  });
+
   test("of a small group go to all its stages, and to joiners, however fast commits come", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, rings);
     await made.rollOut();

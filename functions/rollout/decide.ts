@@ -82,6 +82,11 @@ export function decide(candidate: Candidate, renderings: Renderings, { known, no
   }
   const strayed = isFarewell ? undefined : strayedText(candidate, known);
   if (strayed !== undefined) return { do: "skip", reason: strayed };
+  const newest = newestOf(syncs);
+  // A cluster never goes back by moving to a stage that is behind.
+  const isPassed = unit.stages.some(({ name, on = 0 }) => name !== stage && on >= newest);
+  if (leg !== undefined && !isFarewell && newest > content.number && isPassed)
+    return { do: "unchanged", reason: `keeps content ${newest}, which another stage has passed` };
   // Its worker is not through yet with what it gave up.
   if (slot?.parking !== undefined) return itsTurn;
   const { rollout } = relationOf(row);
@@ -127,6 +132,11 @@ export function decide(candidate: Candidate, renderings: Renderings, { known, no
 interface Deciding {
   readonly known: Known;
   readonly now: Date;
+}
+
+/** The newest content of which something is assigned. */
+export function newestOf(syncs: readonly SyncRow[]): number {
+  return Math.max(0, ...syncs.flatMap(({ desired }) => (desired.action === "apply" ? [desired.rollout] : [])));
 }
 
 /** True when a leg that is under way counts what the slot was given for. */

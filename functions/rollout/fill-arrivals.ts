@@ -1,5 +1,12 @@
 import { askRenderings } from "#functions/rollout/ask-renderings.ts";
-import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } from "#functions/rollout/decide.ts";
+import {
+  assignedAtOnce,
+  type Candidate,
+  decide,
+  newestOf,
+  readRenderings,
+  type Step,
+} from "#functions/rollout/decide.ts";
 import { type Filling, isOver, mostNext } from "#functions/rollout/fill-leg.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
 import { frozenAs } from "#functions/rollout/let-thaw.ts";
@@ -126,11 +133,6 @@ function isAhead({ targets, syncs }: ClusterRows, { name, on = 0, moving }: Unit
     if (leg.stage !== name) return false;
     return state === "Unchanged" || (given.has(state) && Object.keys(attempts).length > 0);
   });
-}
-
-/** The newest content of which something is assigned. */
-function newestOf(syncs: readonly SyncRow[]): number {
-  return Math.max(0, ...syncs.flatMap(({ desired }) => (desired.action === "apply" ? [desired.rollout] : [])));
 }
 
 /**

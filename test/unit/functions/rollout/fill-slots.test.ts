@@ -220,3 +220,26 @@ test("a call whose time is over while it looks for somebody who does not wait as
   });
   expect(made.sender.take()).toEqual([{ to: "rollout", subject }]);
 });
+
+test("a cluster that moves to a stage that is behind keeps what it has when that takes something older", async () => {
+  const stages = ["canary", "early"].map((ring) => ({ name: ring, clusters: { selector: { matchLabels: { ring } } } }));
+  const made = await worldOf(
+    { a1: "canary", a2: "canary", e1: "early", r1: "rest" },
+    { stages: [...stages, { name: "rest" }], maxConcurrent: 4 },
+  );
+  await made.rollOut();
+  for (const commit of ["bbb", "ccc"]) {
+    await revise(made, commit);
+    for (const cluster of ["a1", "a2"]) await made.finish(cluster);
+    await begin(made);
+  }
+  expect(made.stages()).toEqual({ canary: "3", early: "1 (2)", rest: "1" });
+  await made.addCluster("a2", "rest");
+  await made.plan();
+  await made.finish("e1");
+  await begin(made);
+  await made.finish("r1");
+  await begin(made);
+  expect(made.unit().stages.at(-1)?.on).toBe(2);
+  expect((await made.sync("a2"))?.desired).toMatchObject({ revision: "main@sha1:ccc", attempt: 3 });
+});

@@ -37,14 +37,14 @@ export async function fillArrivals(transaction: Transaction, arriving: Arriving)
   if (known.unit.stages.every((stage) => isStopped(known, stage))) return;
   const held = heldAs(transaction);
   if (known.unit.arrivalsHeld === held) return;
-  const range = {
-    ...ranges.arrivals(known.subject, "waiting"),
-    limit: mostNext(transaction, slots),
-    newer: "kept",
-  } as const;
+  const most = mostNext(transaction, slots);
+  const range = { ...ranges.arrivals(known.subject, "waiting"), limit: most, newer: "kept" } as const;
   for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
     for (const row of page) if (isNewer(row)) transaction.cannotRead(clusterOf(row));
-    const arrivals = page.filter((row) => !isNewer(row)).filter(({ cluster }) => !waiting.has(placeOf(cluster)));
+    const left = Math.max(0, most - waiting.values().filter(isRendering).toArray().length);
+    const readable = page.filter((row) => !isNewer(row));
+    const arrivals = readable.filter(({ cluster }) => !waiting.has(placeOf(cluster))).slice(0, left);
+    if (left === 0) return;
     if (arrivals.length === 0) continue;
     await bringIn(transaction, arrivals, arriving);
     if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0 || isOver(arriving)) return;
@@ -107,6 +107,7 @@ async function bringIn(
     for (const request of step.do === "wait" ? step.requests : []) requests.set(request.input, request);
     if (step.do === "away") transaction.cannotRead(arrival.cluster);
     if (step.do === "wait") waiting.add(goesOn);
+    if (step.do === "wait" && step.for === "rendering") waiting.add(`${renderingFor}${arrival.cluster}`);
     if (step.do === "wait" || step.do === "freeze" || step.do === "away") waiting.add(placeOf(arrival.cluster));
     else take(transaction, { ...candidate, arrival, step }, ports);
   }
@@ -116,6 +117,13 @@ async function bringIn(
 
 function placeOf(cluster: string): string {
   return `arrival ${cluster}`;
+}
+
+/** As many may wait for their renderings as could be given slots next: others need the renderers, too. */
+const renderingFor = "rendering for arrival ";
+
+function isRendering(place: string): boolean {
+  return place.startsWith(renderingFor);
 }
 
 /** More of them failed than a content may fail there: no more are tried before the stage passes something, or somebody asks. */

@@ -98,6 +98,22 @@ describe("slots", () => {
     expect(delays).toHaveLength(20);
   });
 
+  test("of arrivals ask for no more renderings than could be used next", async () => {
+    const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
+    await made.rollOut();
+    for (const name of names(30, "n")) await made.addCluster(name, "all");
+    await made.plan();
+    await made.plan();
+    expect(made.rows<RenderingRow>("Rendering").length).toBeLessThan(10);
+    for (let round = 0; round < 30; round++) {
+      await made.renderAll();
+      await made.plan();
+      await allSay(made, "Ready");
+    }
+    expect(made.rows<SyncRow>("SyncOnCluster")).toHaveLength(31);
+    expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 0 });
+  });
+
   test("of arrivals stop when more of them failed than a content may, and legs go on", async () => {
     const made = await worldOf(names(4), { maxConcurrent: 2, maxFailures: 0 });
     await made.rollOut();

@@ -6,6 +6,7 @@ import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
+import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -78,7 +79,9 @@ export async function letComeBack(
     const stage = stageNow(known, fleet);
     if (stage === undefined) continue;
     const isAhead = legOf(stage, known.legs) !== undefined && targets.length > 0;
-    if (stage.on === undefined || isAhead) continue;
+    // One that could not be rendered for fails again, whether it answers or not.
+    const isUnrendered = rows.arrivals.some(({ reason }) => isRenderFailure(reason));
+    if (stage.on === undefined || isAhead || isUnrendered) continue;
     for (const arrival of rows.arrivals)
       if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival, "failed");
     transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });

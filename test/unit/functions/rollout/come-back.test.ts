@@ -150,6 +150,28 @@ test("an arrival that moves on while it has a slot, and is away then, is one arr
   expect(made.rows("Arrival")).toEqual([]);
 });
 
+test("a cluster that answers and cannot be rendered for is not tried at every look", async () => {
+  const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1, maxFailures: 1 }, ownPaths);
+  await begin(made);
+  await made.finish("b");
+  await made.finish("a", "Unreachable");
+  await made.plan();
+  await made.setSource("bbb");
+  await made.plan();
+  await made.renderAll("no kind", ({ path }) => path === "clusters/a");
+  await made.renderAll();
+  await made.plan();
+  await made.finish("b");
+  await made.plan();
+  expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Failed: 1 } });
+  await made.observe("a", "Reachable");
+  await made.plan();
+  expect(made.unit().arrivals).toEqual({ waiting: 0, changing: 0, failed: 1 });
+  const { version } = made.unit();
+  await made.plan();
+  expect(made.unit().version).toBe(version);
+});
+
 test("a cluster of which one part does not answer keeps its slot while a worker may write for another", async () => {
   const both = [...web, { name: "data", source: "app" }];
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, both);

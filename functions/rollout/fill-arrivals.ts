@@ -107,7 +107,7 @@ async function bringIn(
     for (const request of step.do === "wait" ? step.requests : []) requests.set(request.input, request);
     if (step.do === "away") transaction.cannotRead(arrival.cluster);
     if (step.do === "wait") waiting.add(goesOn);
-    if (step.do === "wait" && step.for === "rendering") waiting.add(`${renderingFor}${arrival.cluster}`);
+    if (step.do === "wait" && step.requests.length > 0) waiting.add(`${renderingFor}${arrival.cluster}`);
     if (step.do === "wait" || step.do === "freeze" || step.do === "away") waiting.add(placeOf(arrival.cluster));
     else take(transaction, { ...candidate, arrival, step }, ports);
   }
@@ -119,7 +119,7 @@ function placeOf(cluster: string): string {
   return `arrival ${cluster}`;
 }
 
-/** As many may wait for their renderings as could be given slots next: others need the renderers, too. */
+/** A call asks for as many as could be given slots next: others need the renderers, too. */
 const renderingFor = "rendering for arrival ";
 
 function isRendering(place: string): boolean {

@@ -103,7 +103,6 @@ describe("slots", () => {
     await made.rollOut();
     for (const name of names(30, "n")) await made.addCluster(name, "all");
     await made.plan();
-    await made.plan();
     expect(made.rows<RenderingRow>("Rendering").length).toBeLessThan(10);
     for (let round = 0; round < 30; round++) {
       await made.renderAll();

@@ -30,7 +30,7 @@ export function contentPhase(content: number, stages: readonly Stage[], legs: re
   if (worst !== undefined) {
     const { reason, message } = worst;
     return {
-      phase: worst.phase === "Moving" ? "Rolling" : worst.phase === "Halted" ? "Halted" : "Stalled",
+      phase: worst.phase === "Halted" ? "Halted" : isStalled(worst) ? "Stalled" : "Rolling",
       reason,
       message,
     };

@@ -46,6 +46,8 @@ test.each<[string, string, RolloutPhase, string]>([
     "Stalled",
     "rest is TooManyUnreachable",
   ],
+  // The unit was read before its leg passed.
+  ["canary:117>118 rest:117", "canary:Passed", "Rolling", "canary is Passed"],
   // The worst is said of two that stand still.
   ["canary:117>118 early:117>118 rest:117", "canary:NothingVerified early:Halted", "Halted", "early is Halted"],
   // A stage is still to take it.

@@ -222,7 +222,7 @@ function waitingReason(
   const freeze = Object.entries(leg.frozen?.by ?? {}).find(([, orders]) => orders.includes(order));
   if (freeze !== undefined) return `waits until freeze ${freeze[0]} ends`;
   if (!leg.aside.includes(order)) return "";
-  if (slot === undefined) return "waits until a freeze ends";
+  if (slot === undefined) return "has its turn with the next look at all";
   return slot.parking === undefined
     ? `settles what content ${slot.content} began`
     : "waits until its worker is through";

@@ -289,9 +289,9 @@ describe("rollouts", () => {
   });
 
   test("say why a target stands aside", async () => {
-    const api = await withTargets(["Succeeded", "Waiting", "Waiting", "Waiting", "Waiting"]);
-    const legs = { rest: { next: 4, aside: [0, 1], frozen: { as: "", by: { "inc-1": [2] } }, returned: [3] } };
-    const states = { canary: ["Succeeded"], rest: ["Waiting", "Waiting", "Waiting", "Waiting"] } as const;
+    const api = await withTargets(["Succeeded", "Waiting", "Waiting", "Waiting", "Waiting", "Waiting"]);
+    const legs = { rest: { next: 5, aside: [0, 1, 4], frozen: { as: "", by: { "inc-1": [2] } }, returned: [3] } };
+    const states = { canary: ["Succeeded"], rest: ["Waiting", "Waiting", "Waiting", "Waiting", "Waiting"] } as const;
     const [, rest] = await storeRollout(api, { number: 2, states, legs });
     if (rest === undefined) throw new Error("it was stored");
     const old = { content: 1, stage: "rest", seal: 0 };
@@ -305,6 +305,7 @@ describe("rollouts", () => {
       ["c3", "waits until its worker is through"],
       ["c4", "waits until freeze inc-1 ends"],
       ["c5", ""],
+      ["c6", "has its turn with the next look at all"],
     ]);
   });
 

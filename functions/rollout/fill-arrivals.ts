@@ -7,7 +7,7 @@ import {
   readRenderings,
   type Step,
 } from "#functions/rollout/decide.ts";
-import { type Filling, isOver, mostNext } from "#functions/rollout/fill-leg.ts";
+import { type ArrivalWait, type Filling, isOver, mostNext } from "#functions/rollout/fill-leg.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
 import { frozenAs } from "#functions/rollout/let-thaw.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
@@ -21,7 +21,7 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { clusterOf, ranges } from "#shared/fleet/rows/keys.ts";
-import type { ArrivalRow, TargetState, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { ArrivalRow, ArrivalsHeld, TargetState, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
@@ -32,40 +32,47 @@ interface Arriving extends Filling {
 /** Clusters that joined, came back or moved get what their stage is on, at any time; those that wait are passed by. */
 export async function fillArrivals(transaction: Transaction, arriving: Arriving): Promise<void> {
   const { known } = transaction;
-  const { slots, waiting, ports } = arriving;
+  const { slots, arrivals: waiting, ports } = arriving;
   // Nobody's turn comes: those that wait are not even read.
   if (known.unit.stages.every((stage) => isStopped(known, stage))) return;
-  const held = heldAs(transaction);
-  if (known.unit.arrivalsHeld === held) return;
+  const as = heldAs(transaction);
+  if (known.unit.arrivalsHeld?.as === as) return;
   const most = mostNext(transaction, slots);
   const range = { ...ranges.arrivals(known.subject, "waiting"), limit: most, newer: "kept" } as const;
   for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
     for (const row of page) if (isNewer(row)) transaction.cannotRead(clusterOf(row));
-    const left = Math.max(0, most - waiting.values().filter(isRendering).toArray().length);
+    // A call asks for as many renderings as could be given slots next: others need the renderers, too.
+    const left = Math.max(0, most - [...waiting.values()].filter((wait) => wait === "asked").length);
     const readable = page.filter((row) => !isNewer(row));
-    const arrivals = readable.filter(({ cluster }) => !waiting.has(placeOf(cluster))).slice(0, left);
+    const arrivals = readable.filter(({ cluster }) => !waiting.has(cluster)).slice(0, left);
     if (left === 0) return;
     if (arrivals.length === 0) continue;
     await bringIn(transaction, arrivals, arriving);
     if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0 || isOver(arriving)) return;
   }
-  if (!waiting.has(goesOn)) transaction.edit({ arrivalsHeld: held });
+  const arrivalsHeld = heldOf([...waiting.values()], as);
+  if (digestOf(arrivalsHeld) !== digestOf(known.unit.arrivalsHeld ?? "")) transaction.edit({ arrivalsHeld });
 }
 
-/** Among those that wait: one of the arrivals does for what ends by itself. */
-const goesOn = "arrival";
+function heldOf(waits: readonly ArrivalWait[], as: string): ArrivalsHeld {
+  const frozen: Record<string, number> = {};
+  for (const wait of waits) if (typeof wait === "object") frozen[wait.freeze] = (frozen[wait.freeze] ?? 0) + 1;
+  const rendering = waits.filter((wait) => wait === "rendering" || wait === "asked").length;
+  const worker = waits.filter((wait) => wait === "turn").length;
+  return { frozen, rendering, worker, ...(rendering + worker === 0 ? { as } : {}) };
+}
 
 /** Equal as long as those that a freeze or their stage holds are the same, and held. */
 function heldAs(transaction: Transaction): string {
-  const { stages, arrivals, unreadable = [] } = transaction.known.unit;
+  const { stages, unreadable = [] } = transaction.known.unit;
   const taking = stages.map((stage) => [stage.name, stage.on ?? 0, isStopped(transaction.known, stage)]);
-  return digestOf([frozenAs(transaction), taking, arrivals.waiting, unreadable]);
+  return digestOf([frozenAs(transaction), taking, unreadable]);
 }
 
 async function bringIn(
   transaction: Transaction,
   arrivals: readonly ArrivalRow[],
-  { slots, waiting, ports }: Arriving,
+  { slots, arrivals: waiting, ports }: Arriving,
 ): Promise<void> {
   const { known, now } = transaction;
   const names = arrivals.map(({ cluster }) => cluster);
@@ -81,11 +88,11 @@ async function bringIn(
     const stage = stageNow(known, rows?.fleet);
     if (rows?.newer !== undefined) {
       transaction.cannotRead(arrival.cluster);
-      waiting.add(placeOf(arrival.cluster));
+      waiting.set(arrival.cluster, "others");
     } else if (rows?.fleet === undefined || stage?.on === undefined || isAhead(rows, stage)) {
       // Gone, or it is a target of what passes there next.
       if (transaction.room() > 2) transaction.dropArrival(arrival, "waiting");
-    } else if (isStopped(known, stage)) waiting.add(placeOf(arrival.cluster));
+    } else if (isStopped(known, stage)) waiting.set(arrival.cluster, "others");
     else {
       const content = transaction.content(contentFor(rows.syncs, stage, known));
       const target = sealedTarget({ ...rows.fleet, cluster: arrival.cluster }, content.plan);
@@ -106,24 +113,13 @@ async function bringIn(
     if (step.do === "assign" && candidate.rows.slot === undefined && left-- <= 0) break;
     for (const request of step.do === "wait" ? step.requests : []) requests.set(request.input, request);
     if (step.do === "away") transaction.cannotRead(arrival.cluster);
-    if (step.do === "wait") waiting.add(goesOn);
-    if (step.do === "wait" && step.requests.length > 0) waiting.add(`${renderingFor}${arrival.cluster}`);
-    if (step.do === "wait" || step.do === "freeze" || step.do === "away") waiting.add(placeOf(arrival.cluster));
+    if (step.do === "wait") waiting.set(arrival.cluster, step.requests.length > 0 ? "asked" : step.for);
+    else if (step.do === "freeze") waiting.set(arrival.cluster, { freeze: step.name });
+    else if (step.do === "away") waiting.set(arrival.cluster, "others");
     else take(transaction, { ...candidate, arrival, step }, ports);
   }
   const asking = { subject: known.subject, requests: [...requests.values()], renderings: renderings.rows };
   transaction.messages.push(...(await askRenderings(asking, ports)));
-}
-
-function placeOf(cluster: string): string {
-  return `arrival ${cluster}`;
-}
-
-/** A call asks for as many as could be given slots next: others need the renderers, too. */
-const renderingFor = "rendering for arrival ";
-
-function isRendering(place: string): boolean {
-  return place.startsWith(renderingFor);
 }
 
 /** More of them failed than a content may fail there: no more are tried before the stage passes something, or somebody asks. */
@@ -155,7 +151,7 @@ function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: 
 
 interface Taking extends Candidate {
   readonly arrival: ArrivalRow;
-  readonly step: Exclude<Step, { do: "wait" | "freeze" }>;
+  readonly step: Exclude<Step, { do: "wait" | "freeze" | "away" }>;
 }
 
 function take(transaction: Transaction, { arrival, step, ...candidate }: Taking, ports: PlannerPorts): void {

@@ -24,8 +24,13 @@ export function mostNext(transaction: Transaction, slots: number): number {
 /** What this call found to be waiting for something: it is not looked at again by the same call. */
 export type Waiting = Set<string>;
 
+/** For what an arrival waits: a freeze by its name; a rendering, which this call may have asked for. */
+export type ArrivalWait = { readonly freeze: string } | "rendering" | "asked" | "turn" | "others";
+
 export interface Filling {
   readonly waiting: Waiting;
+  /** The same of arrivals, by cluster. */
+  readonly arrivals: Map<string, ArrivalWait>;
   /** Something may have changed for anybody, and not only for those of whom something was told. */
   readonly all: boolean;
   readonly until: Date;

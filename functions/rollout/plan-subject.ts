@@ -6,7 +6,7 @@
 import { letComeBack, thoseToAsk } from "#functions/rollout/come-back.ts";
 import { farewell, forgetSubject, isGoing } from "#functions/rollout/delete-subject.ts";
 import { endLegs } from "#functions/rollout/end-legs.ts";
-import type { Waiting } from "#functions/rollout/fill-leg.ts";
+import type { Filling, Waiting } from "#functions/rollout/fill-leg.ts";
 import { fillSlots } from "#functions/rollout/fill-slots.ts";
 import { rememberingBlobs } from "#functions/rollout/fleet.ts";
 import { followReconcile, takeUpReconcile } from "#functions/rollout/follow-reconcile.ts";
@@ -46,7 +46,8 @@ interface Look {
   round: Round;
   answering: string[];
   readonly until: Date;
-  waiting: Waiting;
+  readonly waiting: Waiting;
+  readonly arrivals: Filling["arrivals"];
 }
 
 export async function planSubject(subject: Subject, call: Call, given: PlannerPorts): Promise<void> {
@@ -88,7 +89,7 @@ async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Pro
   // What has a slot says by it whether it answers.
   const others = clusters?.difference(new Set(round.slots.map(({ cluster }) => cluster)));
   const answering = new Set([...(await thoseToAsk(known, others, table)), ...round.unread]);
-  return { round, answering: [...answering], until: call.until, waiting: new Set() };
+  return { round, answering: [...answering], until: call.until, waiting: new Set(), arrivals: new Map() };
 }
 
 /** @returns undefined when there is nothing more to decide for now; `done` when the subject is gone. */

@@ -265,6 +265,8 @@ export class Transaction {
 
   #countArrival({ stage = "" }: ArrivalRow, state: ArrivalState, by: number): void {
     this.countArrivals({ [state]: by });
+    // What was found of those that wait was of others.
+    if (state === "waiting") this.drop("arrivalsHeld");
     if (state !== "failed") return;
     this.editStage(stage, (one) => ({ ...one, failedArrivals: Math.max(0, one.failedArrivals + by) }));
   }

@@ -111,6 +111,18 @@ export interface Looking {
   readonly counts: Readonly<Record<"ready" | "changing" | "failed" | "unreachable" | "waiting", number>>;
 }
 
+/**
+ * How many of the arrivals that wait do so for anything but a slot, since all of them were looked at: for a freeze, by its
+ * name; for their renderings; for an attempt that goes on.
+ */
+export interface ArrivalsHeld {
+  readonly frozen: Readonly<Record<string, number>>;
+  readonly rendering: number;
+  readonly worker: number;
+  /** None goes on by itself, nor is read before this is another: freezes, the fleet, and what stages take. */
+  readonly as?: string;
+}
+
 /** A subject's one row: its version is a condition of every transaction of the planner. */
 export interface UnitRow extends Row {
   readonly type: "Unit";
@@ -124,8 +136,7 @@ export interface UnitRow extends Row {
   /** As the spec that was seen last has them, in order. */
   readonly stages: readonly UnitStage[];
   readonly arrivals: { readonly waiting: number; readonly changing: number; readonly failed: number };
-  /** As what they, freezes and the fleet are all arrivals that wait are held: none is read before something is another. */
-  readonly arrivalsHeld?: string;
+  readonly arrivalsHeld?: ArrivalsHeld;
   /** Every content that a stage is on or moves to, and some more, the newest first. */
   readonly ledger: readonly LedgerEntry[];
   /** Contents that were wanted since the newest was taken, and that no stage took. */

@@ -22,6 +22,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...facts.unit.stages.flatMap((stage, index) => stageWaits(facts, stage, index)),
     ...slotWaits(facts),
     ...workerWaits(facts),
+    ...heldArrivals(facts),
     ...arrivalWaits(facts),
   ];
   // A user's Sync has a pace that nobody can change.
@@ -59,16 +60,42 @@ function freezes({ brake, now, legs, unit, slots, syncs }: WaitFacts): readonly 
         const about = { stage: stage.name, ...defined({ content: leg?.content }), clusters: { count, names: [] } };
         return count === 0 ? [] : [frozen(freeze, about)];
       }),
+      ...arriving(unit, unit.arrivalsHeld?.frozen[freeze.name]).map((clusters) =>
+        frozen(freeze, { clusters }, thatCame),
+      ),
     ];
   });
+}
+
+const thatCame = "that came ";
+
+/** How many of those that came; none where none waits. */
+function arriving({ arrivals }: WaitFacts["unit"], count = 0): readonly NonNullable<Wait["clusters"]>[] {
+  return arrivals.waiting === 0 || count === 0 ? [] : [{ count, names: [] }];
+}
+
+/** They end by themselves. */
+function heldArrivals({ unit }: WaitFacts): readonly Wait[] {
+  const { rendering, worker } = unit.arrivalsHeld ?? {};
+  return [
+    ...arriving(unit, rendering).map((clusters): Wait => {
+      const message = `${clusters.count} ${thatCame}wait for their renderings`;
+      return { on: "rendering", clusters, message, clear: [] };
+    }),
+    ...arriving(unit, worker).map((clusters): Wait => {
+      const message = `${clusters.count} ${thatCame}wait until what was begun there before is settled`;
+      return { on: "worker", clusters, message, clear: [] };
+    }),
+  ];
 }
 
 function frozen(
   { name, by, reason, clusters, at, until }: Freeze,
   where: Pick<Wait, "stage" | "content" | "clusters">,
+  whose = "",
 ): Wait {
   const covered = clusters === undefined ? "every cluster" : `clusters ${clusters.text}`;
-  const count = where.clusters === undefined ? "" : `${where.clusters.count} wait: `;
+  const count = where.clusters === undefined ? "" : `${where.clusters.count} ${whose}wait: `;
   const message = `${count}${name} freezes ${covered}, by ${by}: ${reason}`;
   return {
     on: "frozen",

@@ -5,7 +5,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { begin, counting, names, playOn, revise } from "#test/support/planner-story.ts";
+import { begin, counting, names, ownPaths, playOn, revise } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
 async function brake(made: PlannerWorld, row: Partial<Pick<BrakeRow, "freezes" | "lifted">>): Promise<void> {
@@ -208,6 +208,22 @@ describe("a leg under a freeze", () => {
     await lift(freeze);
     await made.rollOut();
     expect(await revision("p1")).toBe("main@sha1:ccc");
+  });
+
+  test("is known to hold joiners, and so is what else they wait for", async () => {
+    await made.setGroup({ maxConcurrent: 3 }, ownPaths);
+    await made.rollOut();
+    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    for (const name of ["p3", "p4"]) await made.addCluster(name, "all", { labels: { env: "prod" } });
+    await begin(made);
+    expect(made.unit().arrivalsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 0, worker: 0 });
+    await made.addCluster("a2", "all", { labels: { env: "dev" } });
+    await made.plan();
+    expect(made.unit().arrivalsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 1 });
+    await made.renderAll();
+    await made.plan();
+    expect(made.unit().arrivalsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 0 });
+    expect((await made.sync("a2"))?.desired.action).toBe("apply");
   });
 
   test("keeps joiners bare only where it holds", async () => {

@@ -480,6 +480,20 @@ describe("people's hands", () => {
     ]);
   });
 
+  test("of those that came each that waits for anything but a slot is told", () => {
+    const arrivals = { waiting: 7, changing: 0, failed: 0 };
+    const arrivalsHeld = { frozen: { us: 3, old: 1 }, rendering: 2, worker: 1 };
+    const passing = going(leg(118, "canary", passed));
+    const facts = brakeWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
+    const given = { ...passing, unit: { arrivals, arrivalsHeld }, facts };
+    expect(waitsOf(factsOf(given)).filter(({ on }) => on !== "slots")).toMatchObject([
+      { on: "frozen", blocker: "us", message: `3 that came wait: us freezes clusters region=us, by ${by}: INC-1` },
+      { on: "worker", message: "1 that came wait until what was begun there before is settled", clear: [] },
+      { on: "rendering", message: "2 that came wait for their renderings", clear: [] },
+    ]);
+    expect(waitsOf(factsOf({ ...passing, unit: { arrivals: { ...arrivals, waiting: 0 } }, facts }))).toEqual([]);
+  });
+
   test("freezes that nobody can read are told", () => {
     const facts = factsOf({ ...going(quiet), facts: { brake: { ok: false, message: "the freezes cannot be read" } } });
     expect(waitsOf(facts)).toEqual([{ on: "frozen", message: "the freezes cannot be read", clear: [] }]);

@@ -1,5 +1,6 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { stageNow } from "#functions/rollout/stage-now.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -13,11 +14,11 @@ import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Equal as long as those whom a freeze holds can be no others. */
 export function frozenAs({ known, now }: Pick<Transaction, "known" | "now">): string {
-  return digestOf([known.brake.freezes.filter((freeze) => isInForce(freeze, now)), known.fleetVersion]);
+  return digestOf([known.brake.freezes.filter((freeze) => isInForce(freeze, now)), known.unit.membersVersion]);
 }
 
 /**
- * A freeze may hold thousands, who are not read at each look: when freezes, or the fleet, are others, the labels of all of
+ * A freeze may hold thousands, who are not read at each look: when freezes, or the members, are others, the labels of all of
  * them are, and those who are let go have their turn.
  */
 export async function letThaw(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
@@ -42,7 +43,7 @@ async function thawed(
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
   const holds = holdsOf(
     known.brake,
-    rows.filter((row) => row.type === "Fleet"),
+    rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === leg.stage),
     now,
   );
   const held = Map.groupBy(sealed.keys(), (order) => holds.get(sealed.get(order)?.cluster ?? "")?.freeze?.name);

@@ -119,7 +119,7 @@ export interface ArrivalsHeld {
   readonly frozen: Readonly<Record<string, number>>;
   readonly rendering: number;
   readonly worker: number;
-  /** None goes on by itself, nor is read before this is another: freezes, the fleet, and what stages take. */
+  /** None goes on by itself, nor is read before this is another: freezes, the members, and what stages take. */
   readonly as?: string;
 }
 
@@ -218,7 +218,7 @@ export interface LegRow extends Row, LegRef {
   readonly rendering: readonly number[];
   readonly aside: readonly number[];
   readonly returned: readonly number[];
-  /** Those that wait for a freeze, by its name; and as of which freezes and fleet. */
+  /** Those that wait for a freeze, by its name; and as of which freezes and members. */
   readonly frozen?: { readonly as: string; readonly by: Readonly<Record<string, readonly number[]>> };
   /** Of those that failed, the ones that could not be rendered. */
   readonly unrendered: readonly number[];

@@ -5,7 +5,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { begin, counting, names, ownPaths, playOn, revise } from "#test/support/planner-story.ts";
+import { begin, counting, names, ownPaths, playOn, revise, web } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
 async function brake(made: PlannerWorld, row: Partial<Pick<BrakeRow, "freezes" | "lifted">>): Promise<void> {
@@ -208,6 +208,19 @@ describe("a leg under a freeze", () => {
     await lift(freeze);
     await made.rollOut();
     expect(await revision("p1")).toBe("main@sha1:ccc");
+  });
+
+  test.each<[string, () => Promise<void>]>([
+    ["selected", () => made.setGroup({ maxConcurrent: 3 }, web, { selector: { matchLabels: { env: "dev" } } })],
+    ["registered", async () => Promise.all(["p1", "p2"].map((name) => made.removeCluster(name))).then(() => {})],
+  ])("keeps no leg for those who are no longer %s", async (_what, act) => {
+    await brake(made, { freezes: [freezeAt(made, { clusters: prod })] });
+    await made.plan();
+    await made.finish("a1");
+    await made.plan();
+    await act();
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Skipped: 2 } });
   });
 
   test("is known to hold joiners, and so is what else they wait for", async () => {

@@ -1,10 +1,11 @@
+import { storeList } from "#functions/rollout/fleet.ts";
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
 import { clustersWithSyncs, recallMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
+import { findList } from "#functions/rollout/run-job.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { inParts } from "#shared/base/in-parts.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
@@ -13,73 +14,76 @@ import { arrivalStates, keys, ranges, syncName } from "#shared/fleet/rows/keys.t
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
-const pageSize = 20;
-
 export function isGoing({ row }: Pick<Known, "row">, cascade: "delete" | "orphan"): boolean {
   return row.operations.deletion?.cascade === cascade;
 }
 
 /** The objects stay, and nothing is waited for: a page of its Syncs is forgotten. @returns `done` when none is left. */
 export async function forgetSubject(known: Known, ports: PlannerPorts): Promise<Transaction | "done"> {
-  const { subject, unit } = known;
-  const clusters = await everyCluster(known, ports);
-  const transaction = new Transaction(known, ports.clock.now());
-  for (let at = 0; at < clusters.length && !transaction.hasChanged(); at += pageSize) {
-    const wanted = clusters.slice(at, at + pageSize).flatMap((cluster) => syncKeys(cluster, { subject, unit }));
-    const rows = await ports.table.getMany(wanted, { newer: "kept" });
-    const syncs = rows.filter((row) => row.type === "SyncOnCluster");
-    const page = toForget(syncs, "deselected").slice(0, transaction.room());
-    forgetSyncs(transaction, { syncs: page, as: "deselected" }, ports);
-  }
-  if (transaction.hasChanged()) return transaction;
-  const slots = await rowsAbout(ranges.slots(subject), ports.table, transaction.room());
-  for (const slot of slots.rows) transaction.dropSlot(slot);
-  if (transaction.hasChanged()) return transaction;
-  return (await dropArrivals(known, ports)) ?? remove(known, ports);
+  return (await sweep(known, ports)) ?? (await dropRows(known, ports)) ?? remove(known, ports);
 }
 
 /** The last steps of a deletion, when nothing is left in any cluster. @returns undefined while that is not so. */
 export async function farewell(known: Known, ports: PlannerPorts): Promise<Transaction | "done" | undefined> {
   const { unit, contents } = known;
   const isDeleted = unit.last === 0 || contents.get(unit.last)?.plan.farewell !== undefined;
-  if (!isDeleted || !isThrough(unit) || changingOf(unit) > 0) return undefined;
-  if (await isSomethingLeft(known, ports)) {
-    // Whoever came to a stage after its leg was sealed: once more through all stages.
-    const transaction = new Transaction(known, ports.clock.now());
+  return isDeleted && isThrough(unit) && changingOf(unit) === 0 ? forgetSubject(known, ports) : undefined;
+}
+
+/**
+ * A page of the clusters that may have something, by the rows themselves: an index may be behind. What is found there is
+ * forgotten, or goes through all stages once more: its cluster came to one after the leg of that was sealed.
+ * @returns undefined when all were looked at.
+ */
+async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const { subject, unit } = known;
+  const transaction = new Transaction(known, ports.clock.now());
+  const clusters = unit.sweep && (await findList(unit.sweep.clusters, known, ports));
+  if (unit.sweep === undefined || clusters === undefined) {
+    transaction.edit({ sweep: { clusters: await storeList(ports.blobs, await everyCluster(known, ports)), at: 0 } });
+    return transaction;
+  }
+  const { at } = unit.sweep;
+  const fitting = Math.floor(transaction.room() / Math.max(1, unit.templates.length));
+  const page = clusters.slice(at, at + Math.max(1, fitting));
+  if (page.length === 0) return undefined;
+  const wanted = page.flatMap((cluster) =>
+    unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name))),
+  );
+  const rows = await ports.table.getMany(wanted, { newer: "kept" });
+  const syncs = toForget(
+    rows.filter((row) => row.type === "SyncOnCluster"),
+    "deselected",
+  );
+  if (isGoing(known, "delete") && (syncs.length > 0 || rows.some(isNewer))) {
+    transaction.drop("sweep");
     transaction.edit({ inputsVersion: unit.inputsVersion + 1 });
     return transaction;
   }
-  return (await dropArrivals(known, ports)) ?? remove(known, ports);
+  const room = transaction.room();
+  forgetSyncs(transaction, { syncs: syncs.slice(0, room), as: "deselected" }, ports);
+  transaction.edit({ sweep: { ...unit.sweep, at: syncs.length > room ? at : at + page.length } });
+  return transaction;
 }
 
-/** Of what was ever assigned, by the rows themselves: an index may be behind. */
-async function isSomethingLeft(known: Known, { table, ...ports }: PlannerPorts): Promise<boolean> {
-  const { subject, unit } = known;
-  const clusters = await everyCluster(known, { table, ...ports });
-  for (const part of inParts(clusters, pageSize)) {
-    const wanted = part.flatMap((cluster) => syncKeys(cluster, { subject, unit }));
-    const rows = await table.getMany(wanted, { newer: "kept" });
-    if (rows.some((row) => isNewer(row) || row.desired.action !== "orphan")) return true;
-  }
-  return false;
-}
-
-/** Whoever has something by the state index, and then the members: what is left to do comes first. */
+/** Whoever has something by the state index, or has a slot, and then the members: what is left to do comes first. */
 async function everyCluster(known: Known, ports: PlannerPorts): Promise<readonly string[]> {
-  const members = await recallMembers(known, ports);
   const others = await clustersWithSyncs(known.subject, ports.table);
-  return [...others.union(new Set(members.map(({ cluster }) => cluster)))];
-}
-
-function syncKeys(cluster: string, { subject, unit }: Pick<Known, "subject" | "unit">) {
-  return unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name)));
+  const slots = await rowsAbout(ranges.slots(known.subject), ports.table);
+  const members = await recallMembers(known, ports);
+  return [...new Set([...others, ...[...slots.rows, ...members].map(({ cluster }) => cluster)])];
 }
 
 /** One of the same name that comes later has none of them. */
-async function dropArrivals(known: Known, { table, clock }: PlannerPorts): Promise<Transaction | undefined> {
+async function dropRows(known: Known, { table, clock }: PlannerPorts): Promise<Transaction | undefined> {
+  const { subject } = known;
   const transaction = new Transaction(known, clock.now());
+  const first = transaction.room();
+  const slots = await rowsAbout({ ...ranges.slots(subject), limit: first }, table, first);
+  for (const slot of slots.rows) transaction.dropSlot(slot);
   for (const state of arrivalStates) {
-    const found = await rowsAbout(ranges.arrivals(known.subject, state), table, transaction.room());
+    const limit = transaction.room();
+    const found = await rowsAbout({ ...ranges.arrivals(subject, state), limit }, table, limit);
     for (const arrival of found.rows) transaction.dropArrival(arrival, state);
   }
   return transaction.hasChanged() ? transaction : undefined;

@@ -28,7 +28,7 @@ async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts):
   if (job.do === "retry") return retryPage(transaction, job, ports);
   if (job.do === "clear") return clearPage(transaction, job, ports);
   if (job.do === "look") return lookPage(transaction, job, ports);
-  const clusters = await listOf(job, transaction, ports);
+  const clusters = await findList(job.clusters, transaction.known, ports);
   if (clusters === undefined)
     return { ...job, clusters: await storeList(ports.blobs, await allOf(job, transaction, ports)), at: 0 };
   const page = clusters.slice(job.at, job.at + pageSize);
@@ -38,17 +38,17 @@ async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts):
   return at < clusters.length ? { ...job, at } : undefined;
 }
 
-/** @returns undefined when it is lost. */
-async function listOf(
-  job: Extract<Job, { do: "arrive" | "leave" }>,
-  { known }: Transaction,
+/** A list of clusters by its key. @returns undefined when it is lost. */
+export async function findList(
+  key: string,
+  { subject }: Pick<Known, "subject">,
   ports: PlannerPorts,
 ): Promise<readonly string[] | undefined> {
   try {
-    return await readList<string>(ports.blobs, job.clusters);
+    return await readList<string>(ports.blobs, key);
   } catch (error) {
     if (!isBlobLost(error)) throw error;
-    ports.log.warn("a list of clusters is lost", { ...known.subject, key: job.clusters });
+    ports.log.warn("a list of clusters is lost", { ...subject, key });
     return undefined;
   }
 }

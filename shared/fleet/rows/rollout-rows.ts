@@ -154,6 +154,8 @@ export interface UnitRow extends Row {
   /** Grows when the inputs of a member change: that is a new content. */
   readonly inputsVersion: number;
   readonly jobs: readonly Job[];
+  /** The end of a deletion: how many of a list of clusters were looked at whether something is left there. */
+  readonly sweep?: { readonly clusters: string; readonly at: number };
   /** Who gives slots next: an index into the legs and arrivals that want some. */
   readonly turn: number;
   readonly pausedAt?: string;

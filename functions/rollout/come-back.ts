@@ -24,22 +24,42 @@ export async function thoseToAsk(
   table: Table,
 ): Promise<string[]> {
   if (clusters !== undefined) return [...clusters];
-  const entries = await stateEntries(known.subject, table, "Reachable");
-  const answering = entries.flatMap(({ sort }) => stateIndex.parse(sort)?.cluster ?? []);
-  const away = known.row.operations.deletion === undefined ? [] : await thoseAway(known, table);
-  return [...new Set([...answering, ...away, ...(known.unit.unreadable ?? [])])];
+  const { subject, unit, row } = known;
+  const entries = await stateEntries(subject, table, "Reachable");
+  const answering = new Set(entries.flatMap(({ sort }) => stateIndex.parse(sort)?.cluster ?? []));
+  // These wait for their turn as it is.
+  const arriving =
+    answering.size * unit.arrivals.waiting > 0 ? await rowsAbout(ranges.arrivals(subject, "waiting"), table) : none;
+  const isGoing = row.operations.deletion !== undefined;
+  const away = isGoing || arriving.rows.length > 0 ? await thoseAway(known, table) : [];
+  return [
+    ...answering
+      .difference(new Set(arriving.rows.map(({ cluster }) => cluster)))
+      .union(new Set(away.filter((cluster) => isGoing || answering.has(cluster))))
+      .union(new Set(unit.unreadable)),
+  ];
 }
 
-async function thoseAway({ subject, unit }: Known, table: Table): Promise<readonly string[]> {
-  const legs = unit.stages.flatMap(({ moving }) => moving ?? []);
-  const found = await Promise.all(legs.map((leg) => rowsAbout(ranges.targets(subject, leg), table)));
-  const away = found.flatMap(({ rows }) => rows).filter(({ state }) => state === "Unreachable");
-  return [...away.map(({ cluster }) => cluster), ...found.flatMap(({ unread }) => unread)];
+const none = { rows: [] } as const;
+
+/** Targets of legs that do not answer. */
+async function thoseAway({ subject, unit, legs }: Known, table: Table): Promise<readonly string[]> {
+  const away: string[] = [];
+  for (const leg of unit.stages.flatMap((stage) => legOf(stage, legs) ?? [])) {
+    // It names them while they are few.
+    const named = leg.away.length >= leg.counts.Unreachable;
+    const { rows, unread } = named
+      ? { rows: [], unread: leg.away }
+      : await rowsAbout(ranges.targets(subject, leg), table);
+    away.push(...rows.filter(({ state }) => state === "Unreachable").map(({ cluster }) => cluster), ...unread);
+  }
+  return away;
 }
 
 /**
  * Clusters that did not answer and do now wait for their turn again: in the leg that they are a target of, else to come to
  * what their stage is on. The index may be behind: what it names is read.
+ * @returns the next page of them, or undefined when all were asked.
  */
 export async function letComeBack(
   known: Known,
@@ -94,7 +114,7 @@ export async function letComeBack(
     const job = { do: "leave" as const, clusters: await storeList(ports.blobs, strayed), at: 0 };
     transaction.edit({ jobs: [...unit.jobs, job] });
   }
-  return transaction.hasChanged() ? transaction : letComeBack(known, clusters, ports);
+  return transaction;
 }
 
 function answersAgain({ desired, observed, hold }: SyncRow): boolean {

@@ -1,11 +1,13 @@
 /** What the planner reads and keeps does not grow with what has nothing to do with it: counted at the table. */
 import { describe, expect, test } from "vitest";
+import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
 import { countedTable } from "#test/support/counted-table.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { ana, begin, names, ownPaths, worldOf } from "#test/support/planner-story.ts";
-import { PlannerWorld } from "#test/support/planner-world.ts";
+import { ana, begin, names, ownPaths, revise, worldOf } from "#test/support/planner-story.ts";
+import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 /** A group whose content is everywhere, in a table with pages as large as DynamoDB's. */
 async function settledWorld(clusters: number, templates: number): Promise<PlannerWorld> {
@@ -14,7 +16,7 @@ async function settledWorld(clusters: number, templates: number): Promise<Planne
   await made.setSource("aaa");
   await made.setGroup(
     { maxConcurrent: "100%" },
-    names(templates, "t").map((name) => ({ name, source: "app" })),
+    templates === 1 ? undefined : names(templates, "t").map((name) => ({ name, source: "app" })),
   );
   await made.rollOut();
   return made;
@@ -57,4 +59,71 @@ describe("a deletion", () => {
       expect(many.longestStep).toBeLessThanOrEqual(few.longestStep + 1);
     },
   );
+});
+
+describe("a look at everybody", () => {
+  /** Of a deletion that all but one cluster have behind them. */
+  async function costOfLook(clusters: number) {
+    const made = await settledWorld(clusters, 1);
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await made.plan();
+    for (const { cluster } of made.slots().slice(1)) await made.finish(cluster);
+    await made.plan();
+    expect(made.slots()).toHaveLength(1);
+    const { table, counts } = countedTable(made.table);
+    await made.plan(table);
+    return counts;
+  }
+
+  test("asks in a deletion for nobody who is through", async () => {
+    expect(await costOfLook(120)).toEqual(await costOfLook(40));
+  });
+
+  /** Where all but one do not answer, and then do, with a bound of one. */
+  async function costOfWaiting(clusters: number) {
+    const made = await settledWorld(clusters, 1);
+    await made.setGroup({ maxConcurrent: "100%", maxUnreachable: "100%" });
+    await revise(made, "bbb");
+    for (const [index, { cluster }] of made.slots().entries())
+      await made.finish(cluster, index === 0 ? "Ready" : "Unreachable");
+    await made.setGroup({ maxConcurrent: 1, maxUnreachable: "100%" });
+    await made.plan();
+    for (const name of names(clusters).slice(1)) await made.observe(name, "Reachable", { name: "web.app" });
+    await made.plan();
+    expect(made.unit().arrivals).toMatchObject({ waiting: clusters - 2, changing: 1 });
+    const { table, counts } = countedTable(made.table);
+    await made.plan(table);
+    return counts;
+  }
+
+  test("reads nobody again who waits to come back already", async () => {
+    expect((await costOfWaiting(120)).requests).toBe((await costOfWaiting(40)).requests);
+  });
+
+  test("ends where the call does, and the next one goes on", async () => {
+    const made = await settledWorld(120, 1);
+    // An index that is behind: they are well.
+    for (const row of made.rows<SyncRow>("SyncOnCluster"))
+      await made.table.write([
+        {
+          put: { ...row, version: row.version + 1, stateSk: stateIndex.sk("Reachable", row) },
+          when: { version: row.version },
+        },
+      ]);
+    const { table } = countedTable(made.table);
+    made.sender.take();
+    let calls = 0;
+    const slow: Table = {
+      ...table,
+      getMany(keys, reading) {
+        calls++;
+        made.advanceClock(10);
+        return table.getMany(keys, reading);
+      },
+    };
+    await made.plan(slow);
+    const [told] = made.sender.take();
+    expect(told).toMatchObject({ to: "rollout", subject });
+    expect(calls).toBe(6);
+  });
 });

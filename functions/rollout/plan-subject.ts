@@ -27,9 +27,12 @@ import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError }
 import { due, later } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
+import type { RolloutMessage } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
 const maxConflicts = 20;
+/** A message has 256 KB, and a name at most 63 bytes. */
+const mostNamed = 1000;
 /** Until a subject that lacks a row is looked at again. */
 const newerSeconds = 600;
 
@@ -57,7 +60,7 @@ export async function planSubject(subject: Subject, call: Call, given: PlannerPo
   let look: Look | undefined;
   for (;;) {
     if (ports.clock.now() >= call.until) {
-      await ports.sender.send([{ to: "rollout", subject }]);
+      await ports.sender.send([{ to: "rollout", subject, ...leftOf(look, call) }]);
       return;
     }
     try {
@@ -79,6 +82,13 @@ export async function planSubject(subject: Subject, call: Call, given: PlannerPo
       [known, look] = [undefined, undefined];
     }
   }
+}
+
+/** For the next call: of whom nothing was asked yet, where they fit into a message. */
+function leftOf(look: Look | undefined, call: Call): Pick<RolloutMessage, "clusters"> {
+  const slots = look?.round.slots.map(({ cluster }) => cluster) ?? [];
+  const left = look === undefined ? call.clusters : new Set([...slots, ...look.answering]);
+  return left === undefined || left.size > mostNamed ? {} : { clusters: [...left] };
 }
 
 async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Promise<Look> {

@@ -233,7 +233,7 @@ test("a call whose time is over while it looks for somebody who does not wait as
       return table.getMany(keys, reading);
     },
   });
-  expect(made.sender.take()).toEqual([{ to: "rollout", subject }]);
+  expect(made.sender.take()).toEqual([{ to: "rollout", subject, clusters: [] }]);
 });
 
 test("a cluster that moves to a stage that is behind keeps what it has when that takes something older", async () => {

@@ -1,0 +1,43 @@
+import { type Call, planSubject } from "#functions/rollout/plan-subject.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import type { Failure } from "#shared/lambda/sqs-handler.ts";
+import { type RolloutMessage, subjectKey } from "#shared/messages.ts";
+
+/** Of a batch; each waits for the table most of the time. */
+const subjectsAtOnce = 5;
+
+/**
+ * The subjects of a batch, a few side by side. Messages of one subject are one look; on the FIFO queue they are neighbours
+ * anyway.
+ * @returns those that are to be tried again.
+ */
+export async function planBatch(
+  messages: readonly RolloutMessage[],
+  leftMs: number,
+  ports: PlannerPorts,
+): Promise<readonly Failure[]> {
+  const { clock } = ports;
+  const end = clock.now().getTime() + leftMs;
+  const bySubject = Map.groupBy([...messages.entries()], ([, message]) => subjectKey(message.subject));
+  // Whoever comes first leaves as much time to those behind it.
+  const eachMs = leftMs / Math.ceil(bySubject.size / subjectsAtOnce);
+  const failures: Failure[] = [];
+  await runConcurrently([...bySubject.values()], subjectsAtOnce, async (group) => {
+    const [first] = group;
+    if (first === undefined) return;
+    const until = new Date(Math.min(end, clock.now().getTime() + eachMs));
+    try {
+      await planSubject(first[1].subject, { until, ...toldOf(group.map(([, message]) => message)) }, ports);
+    } catch (error) {
+      failures.push(...group.map(([index]) => ({ index, error })));
+    }
+  });
+  return failures;
+}
+
+/** Of all clusters together that the messages name; of any, where one names none. */
+function toldOf(messages: readonly RolloutMessage[]): Pick<Call, "clusters"> {
+  if (messages.some(({ clusters }) => clusters === undefined)) return {};
+  return { clusters: new Set(messages.flatMap(({ clusters = [] }) => clusters)) };
+}

@@ -37,7 +37,8 @@ export async function planBatch(
 }
 
 /** Of all clusters together that the messages name; of any, where one names none. */
-function toldOf(messages: readonly RolloutMessage[]): Pick<Call, "clusters"> {
+function toldOf(messages: readonly RolloutMessage[]): Omit<Call, "until"> {
   if (messages.some(({ clusters }) => clusters === undefined)) return {};
-  return { clusters: new Set(messages.flatMap(({ clusters = [] }) => clusters)) };
+  const rendered = messages.some(({ clusters = [] }) => clusters.length === 0);
+  return { clusters: new Set(messages.flatMap(({ clusters = [] }) => clusters)), rendered };
 }

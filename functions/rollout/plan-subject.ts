@@ -40,6 +40,8 @@ const newerSeconds = 600;
 export interface Call {
   /** Clusters of which something was told; undefined: of any. */
   readonly clusters?: ReadonlySet<string>;
+  /** Somebody named none, as renderers do: something may be rendered by now. */
+  readonly rendered?: boolean;
   /** It stops then, and asks for another call. */
   readonly until: Date;
 }
@@ -51,6 +53,8 @@ interface Look {
   readonly until: Date;
   readonly waiting: Waiting;
   readonly arrivals: Filling["arrivals"];
+  /** What could not be rendered may be by now. */
+  readonly isRendered: boolean;
 }
 
 export async function planSubject(subject: Subject, call: Call, given: PlannerPorts): Promise<void> {
@@ -99,7 +103,8 @@ async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Pro
   // What has a slot says by it whether it answers.
   const others = clusters?.difference(new Set(round.slots.map(({ cluster }) => cluster)));
   const answering = new Set([...(await thoseToAsk(known, others, table)), ...round.unread]);
-  return { round, answering: [...answering], until: call.until, waiting: new Set(), arrivals: new Map() };
+  const isRendered = call.rendered === true || clusters === undefined || clusters.size === 0;
+  return { round, answering: [...answering], until: call.until, waiting: new Set(), arrivals: new Map(), isRendered };
 }
 
 /** @returns undefined when there is nothing more to decide for now; `done` when the subject is gone. */
@@ -113,7 +118,7 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
     const found =
       (await refreshed(known, ports)) ??
       (await endLegs(known, ports)) ??
-      (await retryRendered(known, look.waiting, ports)) ??
+      (look.isRendered ? await retryRendered(known, look.waiting, ports) : undefined) ??
       (await sealNextLeg(known, look.round, ports)) ??
       takeUpReconcile(known, ports) ??
       (await fillSlots(known, { ...look, all: look.round.all, ports })) ??

@@ -100,8 +100,10 @@ async function retryArrivals(
 
 /** Those for which everything is rendered by now. */
 async function renderedOf(targets: readonly SealedTarget[], table: Table): Promise<readonly SealedTarget[]> {
-  const { rows } = await readRenderings(targets, table);
-  return targets.filter(({ inputs }) =>
+  // A path that says nothing for a cluster says nothing later either.
+  const possible = targets.filter(({ inputs }) => inputs.every((input) => "digest" in input));
+  const { rows } = await readRenderings(possible, table);
+  return possible.filter(({ inputs }) =>
     inputs.every((input) => "digest" in input && rows.get(input.digest)?.state === "Done"),
   );
 }

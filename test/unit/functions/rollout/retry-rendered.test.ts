@@ -1,6 +1,9 @@
 /** Renderings that failed for a reason that may not be the input's: what becomes of those who wanted them. */
 import { describe, expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Table } from "#shared/ports.ts";
+import { countedTable } from "#test/support/counted-table.ts";
 import { ana, ownPaths, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, subject } from "#test/support/planner-world.ts";
 
@@ -124,6 +127,22 @@ describe("a stage that bore the failure", () => {
     await made.plan();
     expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
     expect((await made.group()).status).toMatchObject({ clusters: { ready: 2, failed: 0 } });
+  });
+
+  test("reads what it waits for when something may have been rendered, and for no word of a worker", async () => {
+    const made = await passed(struck);
+    const read: string[] = [];
+    const table: Table = {
+      ...countedTable(made.table).table,
+      getMany(wanted, reading) {
+        read.push(...wanted.flatMap((key) => keys.rendering.parse(key)?.input ?? []));
+        return made.table.getMany(wanted, reading);
+      },
+    };
+    await made.plan(table, ["b"]);
+    expect(read).toEqual([]);
+    await made.plan(table, []);
+    expect(read).toEqual([renderingOfA(made)?.input]);
   });
 
   test("asks by a reconcile for what rests, and for nothing else", async () => {

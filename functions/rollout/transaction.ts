@@ -2,7 +2,8 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { statusFacts } from "#functions/rollout/status-facts.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { defined } from "#shared/base/defined.ts";
-import { isSameLeg, keptFailures, legKey, refOf, superseded } from "#shared/fleet/rollout/legs.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import { isSameLeg, keptFailures, keptText, legKey, refOf, superseded } from "#shared/fleet/rollout/legs.ts";
 import type { StatusFacts } from "#shared/fleet/rollout/subject-status.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { type ArrivalState, keys } from "#shared/fleet/rows/keys.ts";
@@ -195,7 +196,7 @@ export class Transaction {
     if (to.state !== "Failed") return;
     this.putLeg({
       ...counted,
-      failures: [...counted.failures, { cluster, reason: to.reason }].slice(-keptFailures),
+      failures: [...counted.failures, { cluster, reason: excerpt(to.reason, keptText) }].slice(-keptFailures),
       preexistingFailures: counted.preexistingFailures + (to.preexisting === true ? 1 : 0),
     });
   }

@@ -1,4 +1,5 @@
 /** A content going through one stage: how far it is, whether it may go on, and when it has passed. Pure. */
+import { excerpt } from "#shared/base/excerpt.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import {
@@ -22,6 +23,8 @@ export interface LegVerdict {
 /** A leg keeps so many transitions and failures in its row. */
 const keptTransitions = 20;
 export const keptFailures = 10;
+/** And so much of what each says: a worker's words may be 2 KB long. */
+export const keptText = 300;
 /** What one planner looks after at once. */
 const mostSlots = 500;
 
@@ -129,7 +132,9 @@ export function withVerdict(leg: LegRow, verdict: Omit<LegVerdict, "phase"> & { 
     reason,
     message,
     ...(isEnd ? { endedAt: at } : {}),
-    transitions: [...leg.transitions, { at, phase, reason, message }].slice(-keptTransitions),
+    transitions: [...leg.transitions, { at, phase, reason, message: excerpt(message, keptText) }].slice(
+      -keptTransitions,
+    ),
   };
 }
 

@@ -127,3 +127,14 @@ describe("a look at everybody", () => {
     expect(calls).toBe(6);
   });
 });
+
+test("a leg keeps the beginning of what clusters say of their failures", async () => {
+  const made = await worldOf(names(12), { maxConcurrent: "100%", maxFailures: 5 });
+  await begin(made);
+  for (const { cluster } of made.slots()) await made.observe(cluster, "Failed", { reason: `E${"x".repeat(2000)}` });
+  await made.plan();
+  const leg = made.leg("all");
+  expect(leg).toMatchObject({ phase: "Halted", counts: { Failed: 12 } });
+  expect(leg.failures.map(({ reason }) => reason.length)).toEqual(Array.from({ length: 10 }, () => 300));
+  expect(Math.max(...leg.transitions.map(({ message }) => message.length))).toBe(300);
+});

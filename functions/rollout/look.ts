@@ -4,8 +4,10 @@ import type { Transaction } from "#functions/rollout/transaction.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, syncName } from "#shared/fleet/rows/keys.ts";
+import { nextWork } from "#shared/fleet/rows/next-work.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { RowKeyOf } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Members in one step. */
 const pageSize = 20;
@@ -23,27 +25,35 @@ export async function lookPage(
   const wanted = page.flatMap(({ cluster }) =>
     unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name))),
   );
-  await Promise.all(wanted.map((key) => askSync(key, { asked: job.number, now, ports })));
+  for (let left = wanted; left.length > 0; ) {
+    const rows = await ports.table.getMany(left, { newer: "kept" });
+    const syncs = rows.filter((row) => row.type === "SyncOnCluster");
+    const lost = await Promise.all(syncs.map((sync) => askSync(sync, { asked: job.number, now, ports })));
+    left = lost.flat();
+  }
   transaction.messages.push(...page.map(({ cluster }) => ({ to: "apply" as const, cluster })));
   const at = job.at + page.length;
   return at < members.length ? { ...job, at } : undefined;
 }
 
+/** @returns its key when somebody wrote it meanwhile: it may be another one now. */
 async function askSync(
-  key: ReturnType<typeof keys.sync>,
+  sync: SyncRow,
   { asked, now, ports }: { readonly asked: number; readonly now: Date; readonly ports: PlannerPorts },
-): Promise<void> {
+): Promise<readonly RowKeyOf<"SyncOnCluster">[]> {
+  // What nobody is to look at would be due for ever.
+  if (nextWork({ ...sync, reconcile: asked }) === undefined) return [];
+  const key = keys.sync(sync.cluster, sync.namespace, sync.name);
   try {
     await ports.table.update({
       update: key,
       set: { reconcile: asked, ...dueAttributes(key, watchdogAt(now, 0)) },
       add: { version: 1 },
-      when: [
-        { attribute: "type", equals: "SyncOnCluster" },
-        { attribute: "schema", lessThan: rowSchema + 1 },
-      ],
+      when: [{ attribute: "version", equals: sync.version }],
     });
+    return [];
   } catch (error) {
     if (!isConflict(error)) throw error;
+    return [key];
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { due } from "#shared/fleet/rows/due.ts";
 import { allSay, ana, begin, lease, names, ownPaths, revise, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -22,6 +23,23 @@ async function asked(made: PlannerWorld, number: number) {
 }
 
 describe("a reconcile", () => {
+  test("makes nothing due that has nobody's work to follow", async () => {
+    const made = await worldOf(["a", "b", "c"], { ...group, maxConcurrent: 1 });
+    await made.rollOut();
+    for (const cluster of ["a", "b"]) await made.observe(cluster, "Reachable");
+    await made.plan();
+    expect(made.unit().arrivals).toMatchObject({ changing: 1, waiting: 1 });
+    for (const cluster of ["b", "c"]) {
+      const row = await made.sync(cluster);
+      if (row === undefined) throw new Error("it was assigned");
+      await made.table.write([{ put: { ...due(row, undefined), version: row.version + 1 } }]);
+    }
+    await asked(made, 1);
+    expect(await made.sync("c")).toMatchObject({ reconcile: 1, dueKey: expect.any(String) });
+    // It waits for the planner, who gives it its turn.
+    expect(await made.sync("b")).not.toHaveProperty("dueKey");
+  });
+
   test("sees what workers said in messages that were lost", async () => {
     const made = await worldOf(["a", "b"], group);
     await begin(made);

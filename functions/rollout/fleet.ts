@@ -15,38 +15,35 @@ export interface Fleet {
   readonly clusters: readonly FleetRow[];
   /** Names of those that are registered, and whose labels and values only a newer version can read. */
   readonly unreadable: ReadonlySet<string>;
+  /** Clusters that are named, and not registered. */
+  readonly missing: readonly string[];
 }
 
 /** The registered clusters that a selection may take: those that it names, or every one. */
-export async function readFleet({ names }: ClusterSelection, table: Table): Promise<Fleet> {
+export async function readFleet({ names, notNames = [] }: ClusterSelection, table: Table): Promise<Fleet> {
   const rows =
     names === undefined
       ? await Array.fromAsync(allItems((start) => table.query({ ...ranges.fleet, newer: "kept", ...start })))
       : await table.getMany(names.map(keys.fleet), { newer: "kept" });
   const clusters = rows.filter((row) => row.type === "Fleet");
-  return { clusters, unreadable: new Set(rows.filter(isNewer).map(clusterOf)) };
-}
-
-export interface FleetVersion {
-  /** Another one, and `readFleet` may find something else. */
-  readonly version: string;
-  /** Clusters that are named, and not registered. */
-  readonly missing: readonly string[];
-}
-
-/** What is to be read for it, whatever the size of the fleet: the versions of its parts, or the rows that are named. */
-export function fleetVersionKeys({ names }: ClusterSelection): readonly RowKeyOf<"Fleet" | "FleetVersion">[] {
-  return names === undefined ? fleetParts.map(keys.fleetVersion) : names.map(keys.fleet);
-}
-
-/** @param rows - those of these keys among others. */
-export function fleetVersionOf({ names = [], notNames = [] }: ClusterSelection, rows: readonly Row[]): FleetVersion {
-  const known = rows.filter((row) => keys.fleet.parse(row) !== undefined || row.type === "FleetVersion");
-  const found = new Set(known.flatMap((row) => keys.fleet.parse(row)?.cluster ?? []));
+  const registered = new Set([...rows.map(clusterOf), ...notNames]);
   return {
-    version: digestOf(known.map((row) => [row.sk, row.version, "uid" in row ? row.uid : ""]).sort()),
-    missing: names.filter((name) => !found.has(name) && !notNames.includes(name)),
+    clusters,
+    unreadable: new Set(rows.filter(isNewer).map(clusterOf)),
+    missing: (names ?? []).filter((name) => !registered.has(name)),
   };
+}
+
+/** What is to be read for the version, whatever the size of the fleet: the versions of its parts, or the few rows that are named. */
+export function fleetVersionKeys({ names }: ClusterSelection): readonly RowKeyOf<"Fleet" | "FleetVersion">[] {
+  const isFew = names !== undefined && names.length <= fleetParts.length;
+  return isFew ? names.map(keys.fleet) : fleetParts.map(keys.fleetVersion);
+}
+
+/** Another one, and `readFleet` may find something else. @param rows - those of these keys among others. */
+export function fleetVersionOf(rows: readonly Row[]): string {
+  const known = rows.filter((row) => keys.fleet.parse(row) !== undefined || row.type === "FleetVersion");
+  return digestOf(known.map((row) => [row.sk, row.version, "uid" in row ? row.uid : ""]).sort());
 }
 
 /** The same blobs, each that is there read once: every page of work on a list needs the whole of it. */

@@ -70,6 +70,7 @@ async function membersAnew(known: Known, ports: PlannerPorts): Promise<Transacti
     selected: selectedNow(known),
     members: await storeList(ports.blobs, members),
     membersVersion: version,
+    missing: fleet.missing,
     inputsVersion: unit.inputsVersion + (otherInputs ? 1 : 0),
     jobs: [...unit.jobs, ...jobs],
   });

@@ -150,7 +150,7 @@ async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts)
   const now = ports.clock.now();
   const reason = isNewerRow(error) ? ("NewerRow" as const) : ("RowTooLarge" as const);
   const desired = { ok: false as const, reason, message };
-  const nothing = { unit: unitFor(row, subject, undefined), legs: new Map(), contents: new Map(), missing: [] };
+  const nothing = { unit: unitFor(row, subject, undefined), legs: new Map(), contents: new Map() };
   const write = subjectWrite(row, statusFacts({ ...nothing, desired, row }, now));
   await ports.table.write([isNewerRow(error) && "put" in write ? again(write, now) : write]);
 }

@@ -22,8 +22,6 @@ export interface Known {
   readonly brake: Brake;
   /** Of what the subject may select: another one, and members may be others. */
   readonly fleetVersion: string;
-  /** Clusters that the subject names, and that are not registered. */
-  readonly missing: readonly string[];
 }
 
 /** @returns undefined when the subject does not exist. @throws StarlingError `BrakeUnreadable` */
@@ -43,21 +41,19 @@ export async function readSubject(subject: Subject, ports: { readonly table: Tab
   const sources = new Set(relation.templates.map((template) => template.source));
   const refs = unit.stages.flatMap(({ moving, passed }) => [moving, passed].filter((leg) => leg !== undefined));
   const numbers = new Set(unit.stages.flatMap(({ on, moving }) => [on, moving?.content]));
-  const fleetKeys = fleetVersionKeys(relation.clusters);
   const second = await ports.table.getMany(
     [
       ...[...sources].map((name) => keys.object(subject.namespace, "Source", name)),
       ...[...numbers.add(unit.last)].flatMap((number) => (number ? [keys.content(subject, number)] : [])),
       ...refs.map((leg) => keys.leg(subject, leg)),
       keys.brake,
-      ...fleetKeys,
+      ...fleetVersionKeys(relation.clusters),
     ],
     { newer: "kept" },
   );
   // A cluster that only a newer version can read is passed by; anything else is needed to decide at all.
   const newer = second.filter(isNewer).find((row) => keys.fleet.parse(row) === undefined);
   if (newer !== undefined) throw new StarlingError(newerRowText(newer), { code: "NewerRow", retry: "permanent" });
-  const fleet = fleetVersionOf(relation.clusters, second);
   const reading = brakeAmong(second);
   if (!reading.ok) throw new StarlingError(reading.message, { code: "BrakeUnreadable", retry: "transient" });
   const found = second.filter((candidate) => candidate.type === "Source");
@@ -71,8 +67,7 @@ export async function readSubject(subject: Subject, ports: { readonly table: Tab
     legs: new Map(legs.map((leg) => [legKey(leg), leg])),
     brake: reading.brake,
     desired: desiredPlan(row, new Map(found.map((source) => [source.name, source]))),
-    fleetVersion: fleet.version,
-    missing: fleet.missing,
+    fleetVersion: fleetVersionOf(second),
   };
 }
 

@@ -147,6 +147,8 @@ export interface UnitRow extends Row {
   readonly selected?: { readonly by: string; readonly fleet: string };
   /** Key of the blob with the clusters that are selected, each in its stage. */
   readonly members?: string;
+  /** Clusters that are named, and were not registered then. */
+  readonly missing?: readonly string[];
   /** Some of those that stay as they were, because only a newer version can read their rows. */
   readonly unreadable?: readonly string[];
   /** Grows with every list of members. */

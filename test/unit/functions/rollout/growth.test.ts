@@ -138,3 +138,40 @@ test("a leg keeps the beginning of what clusters say of their failures", async (
   expect(leg.failures.map(({ reason }) => reason.length)).toEqual(Array.from({ length: 10 }, () => 300));
   expect(Math.max(...leg.transitions.map(({ message }) => message.length))).toBe(300);
 });
+
+describe("a group that names its clusters", () => {
+  async function named(count: number) {
+    const made = await worldOf(names(count), { maxConcurrent: "100%" }, undefined, { names: names(count) });
+    await made.rollOut();
+    made.advanceClock(3600);
+    await made.plan();
+    return made;
+  }
+
+  test("costs as much in an idle look, however many these are", async () => {
+    const costs = [];
+    for (const count of [20, 200]) {
+      const made = await named(count);
+      const { table, counts } = countedTable(made.table);
+      await made.plan(table);
+      costs.push(counts);
+    }
+    expect(costs[1]).toEqual(costs[0]);
+  });
+
+  test.each([3, 30])("of %d says which is not registered, and only while it is not", async (count) => {
+    const made = await named(count);
+    expect((await made.group()).status.state).toBe("Complete");
+    await made.setGroup({ maxConcurrent: "100%" }, undefined, { names: [...names(count), "new"] });
+    await made.plan();
+    expect((await made.group()).status).toMatchObject({
+      state: "Degraded",
+      conditions: [{ reason: "ClusterNotFound" }],
+    });
+    await made.addCluster("new", "all");
+    await made.rollOut();
+    made.advanceClock(3600);
+    await made.plan();
+    expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { ready: count + 1 } });
+  });
+});

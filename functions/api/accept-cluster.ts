@@ -54,7 +54,7 @@ export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Pr
     if (mine?.uid !== uid) return unchanged(row);
     return operationsChange(row, { ...row.operations, accepted: { ...mine, forgotten: true } }, now);
   });
-  await sendAfter(ports, [{ ...done, fleetChanged: true }]);
+  await sendAfter(ports, [{ ...done, clusters: [done.after] }]);
   return { outcome: "configured", uid };
 }
 

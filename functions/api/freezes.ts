@@ -2,11 +2,10 @@
 
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
-import { audit, everySubject } from "#functions/api/write-object.ts";
+import { audit, everySubject, sendSideBySide } from "#functions/api/write-object.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
-import { inParts } from "#shared/base/in-parts.ts";
 import { type FreezeObject, freezeObject } from "#shared/fleet/api/freeze-object.ts";
 import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";
@@ -22,8 +21,6 @@ const maxFreezes = 50;
 /** Deadlines that began before one are longer than its end is ago; longer ones than this are nobody's. */
 const keptDays = 7;
 const maxTries = 6;
-/** Clusters are told of a thaw so many batches at once. */
-const senders = 8;
 
 export interface FreezeAnswer {
   readonly outcome: "created" | "configured" | "unchanged" | "deleted";
@@ -210,6 +207,5 @@ async function tell(ports: ApiPorts, clusters: readonly string[]): Promise<void>
     ...(await everySubject(ports)),
     ...clusters.map((cluster) => ({ to: "apply", cluster }) as const),
   ];
-  const share = Math.max(10, Math.ceil(messages.length / senders));
-  await Promise.all(inParts(messages, share).map((part) => ports.sender.send(part)));
+  await sendSideBySide(ports, messages);
 }

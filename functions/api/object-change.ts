@@ -1,6 +1,7 @@
 /** What one write of one object means for the table and the queues: pure, given the row that was read. */
 import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
 import { canonicalJson } from "#shared/base/json.ts";
+import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
@@ -33,8 +34,8 @@ export interface ObjectChange {
   /** One transaction; empty when nothing changed. */
   readonly writes: readonly Write[];
   readonly messages: readonly Message[];
-  /** Every subject has to look at the fleet again. */
-  readonly fleetChanged: boolean;
+  /** Of the fleet, as they were and as they are: whoever takes one of them has to look at it again. */
+  readonly clusters: readonly SelectableCluster[];
 }
 
 export interface ChangeContext {
@@ -53,7 +54,7 @@ export function documentChange(
   const annotations = document.metadata.annotations ?? {};
   if (before === undefined) {
     const after = newRow(document, context);
-    return { outcome: "created", ...rowChange(undefined, after, context.now), fleetChanged: after.type === "Cluster" };
+    return { outcome: "created", ...rowChange(undefined, after, context.now) };
   }
   const specChanged = canonicalJson(before.spec) !== canonicalJson(document.spec);
   const labelsChanged = canonicalJson(before.labels) !== canonicalJson(labels);
@@ -68,24 +69,20 @@ export function documentChange(
     generation: before.generation + (specChanged ? 1 : 0),
     version: before.version + 1,
   } as WrittenRow;
-  return {
-    outcome: "configured",
-    ...rowChange(before, after, context.now),
-    fleetChanged: after.type === "Cluster" && (specChanged || labelsChanged),
-  };
+  return { outcome: "configured", ...rowChange(before, after, context.now) };
 }
 
 export function unchanged(before: WrittenRow): ObjectChange {
-  return { outcome: "unchanged", after: before, writes: [], messages: [], fleetChanged: false };
+  return { outcome: "unchanged", after: before, writes: [], messages: [], clusters: [] };
 }
 
 /** The row with other operations, and what follows from that. */
 export function operationsChange(before: WrittenRow, operations: Operations, now: Date): ObjectChange {
   const after = { ...before, operations, version: before.version + 1 };
-  return { outcome: "configured", ...rowChange(before, after, now), fleetChanged: false };
+  return { outcome: "configured", ...rowChange(before, after, now) };
 }
 
-type RowChange = Pick<ObjectChange, "after" | "writes" | "messages">;
+type RowChange = Omit<ObjectChange, "outcome">;
 
 function rowChange(before: WrittenRow | undefined, after: WrittenRow, now: Date): RowChange {
   if (after.type === "Source") return sourceChange(before as SourceRow | undefined, after, now);
@@ -129,7 +126,7 @@ function sourceChange(before: SourceRow | undefined, after: SourceRow, now: Date
   if (before === undefined) writes.push({ put: directoryRow(keys.sourceEntry(reference)) });
   if (previous !== repository) writes.push({ put: directoryRow(keys.repository(repository, reference)) });
   if (previous !== undefined && previous !== repository) writes.push({ delete: keys.repository(previous, reference) });
-  return { after: row, writes, messages: dueNow ? [{ to: "resolve", source: reference }] : [] };
+  return { after: row, writes, messages: dueNow ? [{ to: "resolve", source: reference }] : [], clusters: [] };
 }
 
 /** The checks at the door leave no URL that names no repository; its text would be its own entry. */
@@ -137,18 +134,28 @@ export function repositoryOf(row: SourceRow): string {
   return normaliseGitUrl(row.spec.git.url) ?? row.spec.git.url;
 }
 
+/** Its entry in the fleet's directory stays as it is where nothing is changed that the planner needs of it. */
 function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowChange {
-  const fleet: FleetRow = {
-    ...keys.fleet(after.name),
+  const fleet = fleetRow(after);
+  const old = before === undefined ? [] : [fleetRow(before)];
+  const what = ({ uid, labels, values }: FleetRow) => canonicalJson({ uid, labels, values });
+  if (old.some((row) => what(row) === what(fleet)))
+    return { after, writes: [putRow(before, after)], messages: [], clusters: [] };
+  const writes = [putRow(before, after), { put: fleet }, fleetVersionUpdate(after.name)];
+  return { after, writes, messages: [], clusters: [...old, fleet] };
+}
+
+function fleetRow(row: ClusterRow): FleetRow {
+  return {
+    ...keys.fleet(row.name),
     type: "Fleet",
     schema: rowSchema,
-    version: after.version,
-    name: after.name,
-    uid: incarnationOf(after),
-    labels: after.labels,
-    values: after.spec.values ?? {},
+    version: row.version,
+    name: row.name,
+    uid: incarnationOf(row),
+    labels: row.labels,
+    values: row.spec.values ?? {},
   };
-  return { after, writes: [putRow(before, after), { put: fleet }, fleetVersionUpdate(after.name)], messages: [] };
 }
 
 function subjectChange(before: SubjectRow | undefined, after: SubjectRow, now: Date): RowChange {
@@ -161,7 +168,7 @@ function subjectChange(before: SubjectRow | undefined, after: SubjectRow, now: D
   const uses = (name: string) => keys.uses({ namespace: after.namespace, name }, subject);
   for (const name of used) if (!usedBefore.has(name)) writes.push({ put: directoryRow(uses(name)) });
   for (const name of usedBefore) if (!used.has(name)) writes.push({ delete: uses(name) });
-  return { after: row, writes, messages: [{ to: "rollout", subject, clusters: [] }] };
+  return { after: row, writes, messages: [{ to: "rollout", subject, clusters: [] }], clusters: [] };
 }
 
 export function subjectOf(row: SubjectRow): Subject {

@@ -110,7 +110,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "what cannot be read has no name, and is asked for by none",
   ],
   [
-    "functions/api/freezes.ts",
+    "functions/api/write-object.ts",
     "const share = Math.max(10, Math.ceil(messages.length / senders));",
     "const share = Math.max(10, Math.ceil(messages.length * senders));",
     "how many send at once is a matter of speed: everybody is told",

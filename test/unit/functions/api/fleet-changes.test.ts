@@ -1,0 +1,89 @@
+/** Who is told of a change of the fleet, and what makes a planner compute its members anew. */
+import { expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { countedTable } from "#test/support/counted-table.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { names } from "#test/support/planner-story.ts";
+import { type ApiFixture, apiFixture, cluster, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+
+const templates = [{ name: "web", source: "app" }];
+const inEnv = (env: string) => ({ selector: { matchLabels: { env } } });
+
+function group(name: string, clusters: unknown) {
+  const document = syncGroup(name, templates);
+  return { ...document, spec: { ...document.spec, clusters } };
+}
+
+function told(api: ApiFixture): readonly string[] {
+  return api.takeMessages().map((message) => (message.to === "rollout" ? message.subject.name : message.to));
+}
+
+function versions(api: ApiFixture): readonly number[] {
+  return api.table
+    .all()
+    .filter(({ type }) => type === "FleetVersion" || type === "Fleet")
+    .map(({ version }) => version);
+}
+
+const before = [
+  group("dev", inEnv("dev")),
+  group("prod", inEnv("prod")),
+  group("named", { names: ["c1"] }),
+  group("others", { names: ["c2"] }),
+  group("everywhere", { all: true }),
+  sync("extra", { cluster: "c1", source: "app" }),
+];
+
+test("a Cluster that changes wakes those that took it or take it now", async () => {
+  const api = apiFixture();
+  await api.call("POST", "/v1/apply", { documents: before });
+  api.takeMessages();
+  await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });
+  expect(told(api)).toEqual(["extra", "dev", "everywhere", "named"]);
+  await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "prod" })] });
+  expect(told(api)).toEqual(["extra", "dev", "everywhere", "named", "prod"]);
+  await api.call("POST", "/v1/apply", { documents: [cluster("c3", { env: "test" })] });
+  expect(told(api)).toEqual(["everywhere"]);
+});
+
+test("a group that is being deleted is woken by every Cluster: it may have something anywhere", async () => {
+  const api = apiFixture();
+  await api.call("POST", "/v1/apply", { documents: [group("others", { names: ["c2"] })] });
+  await api.call("DELETE", "/v1/namespaces/payments/syncgroups/others?confirm=true");
+  api.takeMessages();
+  await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });
+  expect(told(api)).toEqual(["others"]);
+});
+
+test("what the planner does not need of a Cluster leaves the fleet's version as it is", async () => {
+  const api = apiFixture();
+  await api.call("POST", "/v1/apply", { documents: [...before, cluster("c1", { env: "dev" })] });
+  api.takeMessages();
+  const first = versions(api);
+  const one = cluster("c1", { env: "dev" });
+  const annotated = { ...one, metadata: { ...one.metadata, annotations: { note: "x" } } };
+  await api.call("POST", "/v1/apply", { documents: [annotated] });
+  const moved = {
+    ...annotated.spec,
+    endpoint: { ...annotated.spec.endpoint, server: "https://other.example.com:6443" },
+  };
+  await api.call("POST", "/v1/apply", { documents: [{ ...annotated, spec: moved }] });
+  expect(await api.table.get(keys.cluster("c1"))).toMatchObject({ version: 3, generation: 2 });
+  expect(versions(api)).toEqual(first);
+  expect(told(api)).toEqual([]);
+  await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "prod" })] });
+  expect(versions(api)).not.toEqual(first);
+});
+
+test("subjects are read many at once", async () => {
+  const table = new MemoryTable({ pageItems: 1000 });
+  const counted = countedTable(table);
+  const api = apiFixture(table, counted.table);
+  for (const name of names(150, "g"))
+    await api.call("POST", "/v1/apply", { documents: [group(name, { names: ["c2"] })] });
+  api.takeMessages();
+  const { requests } = counted.counts;
+  await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });
+  expect(told(api)).toEqual([]);
+  expect(counted.counts.requests - requests).toBeLessThan(10);
+});

@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { storedList } from "#shared/adapters/stored-list.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isBlobLost, StarlingError } from "#shared/base/errors.ts";
@@ -12,6 +13,7 @@ import { frozenIn, isSameLeg } from "#shared/fleet/rollout/legs.ts";
 import { keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import {
   type LegRow,
+  type SealedTarget,
   type SlotRow,
   type TargetRow,
   type TargetState,
@@ -170,7 +172,8 @@ async function readOrders(ports: TargetPorts, { leg, way, states, place, most }:
     const state = waits(at);
     if (states === undefined || state === undefined || states.includes(state)) orders.push(at);
   }
-  const sealed = await readSealed(leg, orders, ports).catch((error: unknown) => {
+  const lists = { read: (key: string) => storedList<SealedTarget>(ports.blobs, key) };
+  const sealed = await readSealed(leg, orders, lists).catch((error: unknown) => {
     if (!isBlobLost(error)) throw error;
     const message = `the list of targets in stage ${leg.stage} is lost; it is made anew with the next look`;
     throw new StarlingError(message, { code: "TargetsLost", retry: "transient" });

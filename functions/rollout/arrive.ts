@@ -1,4 +1,3 @@
-import { readList, storeList } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
 import { sealedInPage } from "#functions/rollout/seal-leg.ts";
@@ -42,10 +41,10 @@ export async function arrivePage(
 async function append(
   transaction: Transaction,
   { leg, fleet }: { readonly leg: LegRow; readonly fleet: readonly FleetRow[] },
-  { blobs }: PlannerPorts,
+  { lists }: PlannerPorts,
 ): Promise<void> {
   const { plan } = transaction.content(leg.content);
-  const pages = await Promise.all(leg.pages.map(({ key }) => readList<SealedTarget>(blobs, key)));
+  const pages = await Promise.all(leg.pages.map(({ key }) => lists.read<SealedTarget>(key)));
   const known = new Set(pages.flat().map(({ cluster }) => cluster));
   const fresh = fleet
     .filter(({ name }) => !known.has(name))
@@ -54,7 +53,7 @@ async function append(
   // Most come one by one: were each a page of its own, the row would grow with them.
   const last = pages.at(-1) ?? [];
   const isFull = last.length >= sealedInPage;
-  const key = await storeList(blobs, isFull ? fresh : [...last, ...fresh]);
+  const key = await lists.store(isFull ? fresh : [...last, ...fresh]);
   const first = leg.size - (isFull ? 0 : last.length);
   transaction.putLeg({
     ...leg,

@@ -1,4 +1,3 @@
-import { storeList } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -111,7 +110,7 @@ export async function letComeBack(
       unreadable: transaction.unit.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [],
     });
   if (strayed.length > 0) {
-    const job = { do: "leave" as const, clusters: await storeList(ports.blobs, strayed), at: 0 };
+    const job = { do: "leave" as const, clusters: await ports.lists.store(strayed), at: 0 };
     transaction.edit({ jobs: [...unit.jobs, job] });
   }
   return transaction;

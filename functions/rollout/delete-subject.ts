@@ -1,4 +1,3 @@
-import { storeList } from "#functions/rollout/fleet.ts";
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
 import { clustersWithSyncs, recallMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
@@ -40,7 +39,7 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
   const transaction = new Transaction(known, ports.clock.now());
   const clusters = unit.sweep && (await findList(unit.sweep.clusters, known, ports));
   if (unit.sweep === undefined || clusters === undefined) {
-    transaction.edit({ sweep: { clusters: await storeList(ports.blobs, await everyCluster(known, ports)), at: 0 } });
+    transaction.edit({ sweep: { clusters: await ports.lists.store(await everyCluster(known, ports)), at: 0 } });
     return transaction;
   }
   const { at } = unit.sweep;

@@ -1,4 +1,3 @@
-import { storeList } from "#functions/rollout/fleet.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -40,10 +39,7 @@ async function pass(transaction: Transaction, leg: LegRow, ports: PlannerPorts):
     const members = await readMembers(known, ports);
     const late = members.filter(({ stage, since }) => stage === leg.stage && since > leg.membersVersion);
     if (late.length > 0) {
-      const clusters = await storeList(
-        ports.blobs,
-        late.map(({ cluster }) => cluster),
-      );
+      const clusters = await ports.lists.store(late.map(({ cluster }) => cluster));
       transaction.edit({ jobs: [...transaction.unit.jobs, { do: "arrive", clusters, at: 0 }] });
     }
   }

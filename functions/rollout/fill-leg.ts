@@ -56,7 +56,7 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, a
   const content = transaction.content(leg.content);
   const orders = nextOrders(transaction, { leg, slots, waiting });
   if (orders.length === 0) return false;
-  const sealed = await readSealed(leg, orders, ports);
+  const sealed = await readSealed(leg, orders, ports.lists);
   const targets = [...sealed.values()];
   const [clusters, renderings] = await Promise.all([
     readClusters(known, { clusters: targets.map(({ cluster }) => cluster), with: ["slot", "syncs"] }, ports.table),

@@ -1,14 +1,11 @@
-import { storedText } from "#shared/adapters/stored-text.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
-import { canonicalJson } from "#shared/base/json.ts";
-import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
 import { fleetParts } from "#shared/fleet/rows/fleet-version.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
-import type { BlobStore, Table } from "#shared/ports.ts";
+import type { Table } from "#shared/ports.ts";
 
 export interface Fleet {
   /** By name. */
@@ -44,42 +41,4 @@ export function fleetVersionKeys({ names }: ClusterSelection): readonly RowKeyOf
 export function fleetVersionOf(rows: readonly Row[]): string {
   const known = rows.filter((row) => keys.fleet.parse(row) !== undefined || row.type === "FleetVersion");
   return digestOf(known.map((row) => [row.sk, row.version, "uid" in row ? row.uid : ""]).sort());
-}
-
-/** The same blobs, each that is there read once: every page of work on a list needs the whole of it. */
-export function rememberingBlobs(blobs: BlobStore): BlobStore {
-  const known = new Map<string, Promise<Uint8Array>>();
-  return {
-    putOnce(key, bytes) {
-      known.delete(key);
-      return blobs.putOnce(key, bytes);
-    },
-    overwrite(key, bytes) {
-      known.delete(key);
-      return blobs.overwrite(key, bytes);
-    },
-    get(key) {
-      const bytes =
-        known.get(key) ??
-        blobs.get(key).catch((error: unknown) => {
-          known.delete(key);
-          throw error;
-        });
-      known.set(key, bytes);
-      return bytes;
-    },
-  };
-}
-
-/** Keeps a list of clusters, or of what belongs to them, for as long as a row names its key. */
-export async function storeList(blobs: BlobStore, list: readonly unknown[]): Promise<string> {
-  const key = blobKeys.members(digestOf(list));
-  // Over whatever is there: a list that was changed is mended by it.
-  await blobs.overwrite(key, Buffer.from(canonicalJson(list)));
-  return key;
-}
-
-/** @throws StarlingError `BlobNotFound`, `BlobCorrupt` */
-export async function readList<Item>(blobs: BlobStore, key: string): Promise<readonly Item[]> {
-  return JSON.parse(await storedText(blobs, key, blobKeys.members));
 }

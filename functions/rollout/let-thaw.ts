@@ -38,7 +38,7 @@ async function thawed(
   ports: PlannerPorts,
 ): Promise<LegRow> {
   const { frozen: _frozen, ...kept } = leg;
-  const sealed = await readSealed(leg, frozenIn(leg), ports);
+  const sealed = await readSealed(leg, frozenIn(leg), ports.lists);
   const clusters = [...sealed.values()].map(({ cluster }) => keys.fleet(cluster));
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
   const holds = holdsOf(

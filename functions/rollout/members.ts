@@ -1,4 +1,4 @@
-import { readFleet, readList, storeList } from "#functions/rollout/fleet.ts";
+import { readFleet } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
@@ -56,10 +56,10 @@ async function membersAnew(known: Known, ports: PlannerPorts): Promise<Transacti
   const counts = new Map(stages.map(({ name }) => [name, 0]));
   for (const { stage } of members) counts.set(stage, (counts.get(stage) ?? 0) + 1);
   const jobs: Job[] = [];
-  if (left.length > 0) jobs.push({ do: "leave", clusters: await storeList(ports.blobs, left), at: 0 });
+  if (left.length > 0) jobs.push({ do: "leave", clusters: await ports.lists.store(left), at: 0 });
   // Where nothing was ever taken, the first legs have everybody.
   const arriving = unit.last === 0 ? [] : [...joined, ...relabelled];
-  if (arriving.length > 0) jobs.push({ do: "arrive", clusters: await storeList(ports.blobs, arriving), at: 0 });
+  if (arriving.length > 0) jobs.push({ do: "arrive", clusters: await ports.lists.store(arriving), at: 0 });
   endRemovedStages(transaction, new Set(stages.map(({ name }) => name)));
   transaction.edit({
     stages: stagesNamed(
@@ -68,7 +68,7 @@ async function membersAnew(known: Known, ports: PlannerPorts): Promise<Transacti
       counts,
     ),
     selected: selectedNow(known),
-    members: await storeList(ports.blobs, members),
+    members: await ports.lists.store(members),
     membersVersion: version,
     missing: fleet.missing,
     inputsVersion: unit.inputsVersion + (otherInputs ? 1 : 0),
@@ -106,7 +106,7 @@ async function countReturnedSlots(transaction: Transaction, { table }: PlannerPo
 
 /** The members of the list before. @throws StarlingError when it is lost. */
 export async function readMembers({ unit }: Known, ports: PlannerPorts): Promise<readonly Member[]> {
-  return unit.members === undefined ? [] : readList<Member>(ports.blobs, unit.members);
+  return unit.members === undefined ? [] : ports.lists.read<Member>(unit.members);
 }
 
 /** When the list is lost, the clusters that have Syncs: nobody who left is forgotten by it. */

@@ -1,5 +1,5 @@
 import { type Call, planSubject } from "#functions/rollout/plan-subject.ts";
-import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { Failure } from "#shared/lambda/sqs-handler.ts";
 import { type RolloutMessage, subjectKey } from "#shared/messages.ts";
@@ -15,7 +15,7 @@ const subjectsAtOnce = 5;
 export async function planBatch(
   messages: readonly RolloutMessage[],
   leftMs: number,
-  ports: PlannerPorts,
+  ports: GivenPorts,
 ): Promise<readonly Failure[]> {
   const { clock } = ports;
   const end = clock.now().getTime() + leftMs;

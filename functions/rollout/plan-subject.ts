@@ -8,11 +8,11 @@ import { farewell, forgetSubject, isGoing } from "#functions/rollout/delete-subj
 import { endLegs } from "#functions/rollout/end-legs.ts";
 import type { Filling, Waiting } from "#functions/rollout/fill-leg.ts";
 import { fillSlots } from "#functions/rollout/fill-slots.ts";
-import { rememberingBlobs } from "#functions/rollout/fleet.ts";
 import { followReconcile, takeUpReconcile } from "#functions/rollout/follow-reconcile.ts";
+import { listsIn } from "#functions/rollout/lists.ts";
 import { refreshMembers, remakeMembers } from "#functions/rollout/members.ts";
 import { pause } from "#functions/rollout/pause.ts";
-import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { GivenPorts, PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type Known, readSubject, unitFor } from "#functions/rollout/read-subject.ts";
 import { rest } from "#functions/rollout/rest.ts";
 import { retryRendered } from "#functions/rollout/retry-rendered.ts";
@@ -57,8 +57,8 @@ interface Look {
   readonly isRendered: boolean;
 }
 
-export async function planSubject(subject: Subject, call: Call, given: PlannerPorts): Promise<void> {
-  const ports = { ...given, blobs: rememberingBlobs(given.blobs) };
+export async function planSubject(subject: Subject, call: Call, given: GivenPorts): Promise<void> {
+  const ports = { ...given, lists: listsIn(given.blobs) };
   let conflicts = 0;
   let known: Known | undefined;
   let look: Look | undefined;

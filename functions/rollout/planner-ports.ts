@@ -1,7 +1,9 @@
+import type { Lists } from "#functions/rollout/lists.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
-export interface PlannerPorts {
+/** What a call is given. */
+export interface GivenPorts {
   readonly table: Table;
   readonly blobs: BlobStore;
   readonly sender: MessageSender;
@@ -10,4 +12,9 @@ export interface PlannerPorts {
   readonly log: Log;
   /** Names this installation in the clusters; part of every Sync's uid. */
   readonly installation: string;
+}
+
+/** What its steps have: what one of them read of a list is there for the next. */
+export interface PlannerPorts extends Omit<GivenPorts, "blobs"> {
+  readonly lists: Lists;
 }

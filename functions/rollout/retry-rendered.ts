@@ -44,7 +44,7 @@ async function retryTargets(
   ports: PlannerPorts,
 ): Promise<Transaction> {
   const transaction = new Transaction(known, ports.clock.now());
-  const sealed = await readSealed(leg, orders, ports);
+  const sealed = await readSealed(leg, orders, ports.lists);
   const rendered = await renderedOf([...sealed.values()], ports.table);
   const clusters = rendered.map(({ cluster }) => cluster);
   const targets = await ports.table.getMany(

@@ -1,5 +1,4 @@
 import { arrivePage } from "#functions/rollout/arrive.ts";
-import { readList, storeList } from "#functions/rollout/fleet.ts";
 import { leavePage } from "#functions/rollout/leave.ts";
 import { lookPage } from "#functions/rollout/look.ts";
 import { clustersWithSyncs, recallMembers } from "#functions/rollout/members.ts";
@@ -30,7 +29,7 @@ async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts):
   if (job.do === "look") return lookPage(transaction, job, ports);
   const clusters = await findList(job.clusters, transaction.known, ports);
   if (clusters === undefined)
-    return { ...job, clusters: await storeList(ports.blobs, await allOf(job, transaction, ports)), at: 0 };
+    return { ...job, clusters: await ports.lists.store(await allOf(job, transaction, ports)), at: 0 };
   const page = clusters.slice(job.at, job.at + pageSize);
   const done =
     job.do === "leave" ? await leavePage(transaction, page, ports) : await arrivePage(transaction, page, ports);
@@ -45,7 +44,7 @@ export async function findList(
   ports: PlannerPorts,
 ): Promise<readonly string[] | undefined> {
   try {
-    return await readList<string>(ports.blobs, key);
+    return await ports.lists.read<string>(key);
   } catch (error) {
     if (!isBlobLost(error)) throw error;
     ports.log.warn("a list of clusters is lost", { ...subject, key });

@@ -1,4 +1,3 @@
-import { readList, storeList } from "#functions/rollout/fleet.ts";
 import { clustersWithSyncs, readMembers, recallMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -124,7 +123,7 @@ async function sealLeg(
     ordered.map((member) => sealedTarget(member, content.plan)),
     sealedInPage,
   ).entries())
-    pages.push({ key: await storeList(ports.blobs, page), first: at * sealedInPage });
+    pages.push({ key: await ports.lists.store(page), first: at * sealedInPage });
   const seal = transaction.unit.seals + 1;
   const message = `stage ${stage.name} begins, with ${ordered.length} to look at`;
   const leg: LegRow = {
@@ -220,7 +219,7 @@ export async function sealLostLeg(known: Known, ports: PlannerPorts): Promise<Tr
 async function isLost({ pages }: LegRow, ports: PlannerPorts): Promise<boolean> {
   for (const { key } of pages) {
     try {
-      await readList(ports.blobs, key);
+      await ports.lists.read(key);
     } catch (error) {
       if (isBlobLost(error)) return true;
       throw error;

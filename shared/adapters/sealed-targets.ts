@@ -1,7 +1,4 @@
-import { storedText } from "#shared/adapters/stored-text.ts";
-import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
-import type { BlobStore } from "#shared/ports.ts";
 
 /**
  * Targets of a leg by their orders, from the blobs that hold them.
@@ -10,14 +7,14 @@ import type { BlobStore } from "#shared/ports.ts";
 export async function readSealed(
   leg: Pick<LegRow, "pages" | "size" | "content" | "stage">,
   orders: readonly number[],
-  { blobs }: { readonly blobs: Pick<BlobStore, "get"> },
+  lists: { read(key: string): Promise<readonly SealedTarget[]> },
 ): Promise<ReadonlyMap<number, SealedTarget>> {
   const found = new Map<number, SealedTarget>();
   for (const [index, { key, first }] of leg.pages.entries()) {
     const end = leg.pages[index + 1]?.first ?? leg.size;
     const wanted = orders.filter((order) => order >= first && order < end);
     if (wanted.length === 0) continue;
-    const page: readonly SealedTarget[] = JSON.parse(await storedText(blobs, key, blobKeys.members));
+    const page = await lists.read(key);
     for (const order of wanted) {
       const target = page[order - first];
       if (target === undefined) throw new Error(`the list of ${leg.content}#${leg.stage} has no target ${order}`);

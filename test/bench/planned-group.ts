@@ -1,5 +1,5 @@
 import { planSubject } from "#functions/rollout/plan-subject.ts";
-import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -28,7 +28,7 @@ export type PlannerCall = (clusters?: ReadonlySet<string>) => Promise<void>;
 /** The planner of one group, with renderers and workers that are modelled by the rows that they write. */
 export class PlannedGroup {
   readonly #table: Table;
-  readonly #ports: PlannerPorts;
+  readonly #ports: GivenPorts;
   readonly #group: GroupShape;
   readonly #subject: Subject;
   readonly #sent: Message[] = [];

@@ -75,7 +75,7 @@ test("what the planner does not need of a Cluster leaves the fleet's version as 
   expect(versions(api)).not.toEqual(first);
 });
 
-test("subjects are read many at once", async () => {
+test("subjects are read many at once", { timeout: 60_000 }, async () => {
   const table = new MemoryTable({ pageItems: 1000 });
   const counted = countedTable(table);
   const api = apiFixture(table, counted.table);

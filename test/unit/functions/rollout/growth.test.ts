@@ -22,7 +22,7 @@ async function settledWorld(clusters: number, templates: number): Promise<Planne
   return made;
 }
 
-describe("clusters that join a first leg one by one", () => {
+describe("clusters that join a first leg one by one", { timeout: 60_000 }, () => {
   test("make its row no longer, and get their turn each", async () => {
     const made = await worldOf(["c000"], { maxConcurrent: 1 }, ownPaths);
     await begin(made);
@@ -36,7 +36,7 @@ describe("clusters that join a first leg one by one", () => {
   });
 });
 
-describe("a deletion", () => {
+describe("a deletion", { timeout: 60_000 }, () => {
   async function costOf(clusters: number, cascade: "delete" | "orphan") {
     const made = await settledWorld(clusters, 3);
     const { table, counts } = countedTable(made.table);
@@ -61,7 +61,7 @@ describe("a deletion", () => {
   );
 });
 
-describe("a look at everybody", () => {
+describe("a look at everybody", { timeout: 60_000 }, () => {
   /** Of a deletion that all but one cluster have behind them. */
   async function costOfLook(clusters: number) {
     const made = await settledWorld(clusters, 1);
@@ -128,7 +128,7 @@ describe("a look at everybody", () => {
   });
 });
 
-test("a leg keeps the beginning of what clusters say of their failures", async () => {
+test("a leg keeps the beginning of what clusters say of their failures", { timeout: 60_000 }, async () => {
   const made = await worldOf(names(12), { maxConcurrent: "100%", maxFailures: 5 });
   await begin(made);
   for (const { cluster } of made.slots()) await made.observe(cluster, "Failed", { reason: `E${"x".repeat(2000)}` });
@@ -139,7 +139,7 @@ test("a leg keeps the beginning of what clusters say of their failures", async (
   expect(Math.max(...leg.transitions.map(({ message }) => message.length))).toBe(300);
 });
 
-describe("a group that names its clusters", () => {
+describe("a group that names its clusters", { timeout: 60_000 }, () => {
   async function named(count: number) {
     const made = await worldOf(names(count), { maxConcurrent: "100%" }, undefined, { names: names(count) });
     await made.rollOut();

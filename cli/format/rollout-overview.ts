@@ -170,6 +170,7 @@ function clearWord(clearing: Clearing): string {
   if (clearing.verb === "pace") return clearing.field;
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
   if (clearing.verb === "restart") return "rollout restart";
+  if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
   return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
 }
 
@@ -194,6 +195,8 @@ function clearCommand(clearing: Clearing, subject: Subject): string {
       return `raise spec.rollout.${clearing.field} of ${object}, and apply it`;
     case "restart":
       return `starling rollout restart ${rolloutArgument(subject)} --reason …`;
+    case "unregister":
+      return `starling delete cluster/${clearing.cluster} --cascade=orphan`;
     case "orphan":
       return `starling delete ${object} --cascade=orphan`;
     case "resume":

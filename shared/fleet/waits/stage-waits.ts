@@ -82,7 +82,7 @@ function stalledWait({ row }: WaitFacts, leg: LegRow): Wait {
   const away = { count: leg.counts.Unreachable, names: leg.away };
   if (leg.phase === "TooManyUnreachable") {
     const pace = { verb: "pace", field: "maxUnreachable" } as const;
-    const clear = row.operations.deletion === undefined ? [pace, ...again, restart] : [...again, orphan];
+    const clear = row.operations.deletion === undefined ? [pace, ...again, restart] : withoutThem(leg);
     return { on: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
   }
   const clusters = failedOf(leg);
@@ -95,6 +95,11 @@ function stalledWait({ row }: WaitFacts, leg: LegRow): Wait {
   const unverified = { count: changedSize(leg), names: [...leg.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
   return { on: "evidence", ...about, clusters: unverified, message: text, clear: [...again, restart] };
+}
+
+/** A deletion goes on when they answer; till then nothing can be asked of it but that it does without. */
+function withoutThem({ away: [cluster] }: LegRow): Wait["clear"] {
+  return [...(cluster === undefined ? [] : [{ verb: "unregister", cluster } as const]), orphan];
 }
 
 function failedOf({ counts, failures }: LegRow): NonNullable<Wait["clusters"]> {

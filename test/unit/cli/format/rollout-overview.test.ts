@@ -205,6 +205,30 @@ describe("what stands still", () => {
     expect(text).toMatch(/- +frozen +7m +thaw us +us freezes every cluster, by sre\/ana: INC-1, until 09:00:00Z\n/);
     expect(text).toMatch(/ {2}next: starling resume syncgroup\/shop -n payments\n$/);
   });
+
+  test("as a deletion that waits for who does not answer is told with the ways to go on without", () => {
+    const deletion = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1, cascade: "delete" } as const;
+    const away = leg(119, "canary", {
+      phase: "TooManyUnreachable",
+      message: "1 of 1 unreachable in stage canary (allows 0)",
+      counts: { Unreachable: 1 },
+      away: ["c2"],
+    });
+    const text = formatOverview({
+      overview: overview({
+        legs: [away],
+        stages: [stage("canary", { members: 1, on: 118, moving: refOf(away) })],
+        row: groupRow({ operations: { deletion }, status: { state: "Deleting", conditions: [] } }),
+      }),
+      targets: [],
+      lines: "some",
+      now,
+    });
+    expect(text).toMatch(/canary +unreachable .* unregister c2, delete --cascade=orphan +1 of 1 unreachable .*: c2\n/);
+    expect(text).toMatch(
+      / {2}next: starling delete cluster\/c2 --cascade=orphan\n +starling delete syncgroup\/shop -n payments --cascade=orphan\n$/,
+    );
+  });
 });
 
 test("stages without clusters, and those that nothing has passed, say so", () => {

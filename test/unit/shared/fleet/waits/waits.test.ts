@@ -281,18 +281,18 @@ describe("what stands still names what clears it", () => {
     expect(waitsOf(facts)).toMatchObject([{ on: "budget", clear: [{ verb: "reconcile" }, { verb: "orphan" }] }]);
   });
 
-  test("a deletion that waits for who does not answer, by name", () => {
+  test("a deletion that waits for those that do not answer, with the ways to go on without", () => {
     const deletion = { by, at: "2026-11-20T08:00:00.000Z", number: 3, cascade: "delete" } as const;
-    const stalled = leg(119, "canary", {
-      ...at,
-      phase: "TooManyUnreachable",
-      message: "1 of 5 unreachable",
-      counts: { Unreachable: 1, Succeeded: 4 },
-      away: ["c1"],
-    });
-    const facts = factsOf({ ...going(stalled), row: groupRow({ operations: { deletion } }) });
-    expect(waitsOf(facts)).toMatchObject([
-      { on: "unreachable", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "orphan" }] },
+    const message = "2 of 5 unreachable in stage canary (allows 0)";
+    const counts = { Unreachable: 2, Succeeded: 3 };
+    const away = leg(119, "canary", { ...at, phase: "TooManyUnreachable", message, counts, away: ["c1", "c2"] });
+    expect(waitsOf(factsOf({ ...going(away), row: groupRow({ operations: { deletion } }) }))).toMatchObject([
+      {
+        on: "unreachable",
+        clusters: { count: 2, names: ["c1", "c2"] },
+        message: "2 of 5 unreachable in stage canary (allows 0): c1, c2",
+        clear: [{ verb: "unregister", cluster: "c1" }, { verb: "orphan" }],
+      },
     ]);
   });
 

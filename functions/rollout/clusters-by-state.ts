@@ -1,10 +1,17 @@
+import { recallMembers } from "#functions/rollout/members.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
+import { readSealed } from "#shared/adapters/sealed-targets.ts";
+import { isBlobLost } from "#shared/base/errors.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
+import { type ArrivalState, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
+import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -50,33 +57,69 @@ export function everySyncName(known: Pick<Known, "subject" | "row" | "unit">): r
  * Counts of the members by their worst Sync. Only those that are not ready are read, from the state index: a moment behind,
  * put right by the next look.
  */
-export async function clustersByState({ subject, unit, legs }: Known, table: Table): Promise<ClusterCounts> {
-  const [entries, arrivals] = await Promise.all([
-    Promise.all(Object.keys(stateOfPhase).map((phase) => stateEntries(subject, table, phase))),
-    unit.arrivals.failed === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "failed"), table),
+export async function clustersByState(known: Known, ports: PlannerPorts): Promise<ClusterCounts> {
+  const { subject, unit } = known;
+  const [entries, failed, waiting, sealed] = await Promise.all([
+    Promise.all(Object.keys(stateOfPhase).map((phase) => stateEntries(subject, ports.table, phase))),
+    arrivalsIn(known, "failed", ports.table),
+    arrivalsIn(known, "waiting", ports.table),
+    unassigned(known, ports),
   ]);
-  const worst = new Map<string, ClusterState>([
-    ...(unit.unreadable ?? []).map((cluster) => [cluster, "unreachable"] as const),
-    ...arrivals.rows.map(({ cluster }) => [cluster, "failed"] as const),
-  ]);
+  const worst = new Map<string, ClusterState>();
+  const note = (cluster: string, state: ClusterState) =>
+    worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
+  for (const cluster of unit.unreadable ?? []) note(cluster, "unreachable");
+  for (const cluster of failed) note(cluster, "failed");
+  for (const cluster of waiting) note(cluster, "waiting");
+  for (const [cluster, state] of sealed) note(cluster, state);
   for (const { sort } of entries.flat()) {
     const { state: phase = "", cluster = "" } = stateIndex.parse(sort) ?? {};
-    const state = clusterStateOf(phase);
-    if (state !== undefined) worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
+    note(cluster, clusterStateOf(phase) ?? "ready");
   }
   const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
-  // Nothing was ever assigned for these, so that the index has nothing of them.
-  const unrendered = [...legs.values()].reduce(
-    (sum, leg) => sum + (leg.endedAt === undefined ? 0 : leg.unrendered.length),
-    0,
-  );
-  const selected = membersOfAll(unit);
-  const others = counts.changing + counts.failed + counts.unreachable + counts.waiting + unrendered;
-  return {
-    ...counts,
-    selected,
-    failed: counts.failed + unrendered,
-    ready: Math.max(0, selected - others),
-  };
+  return clusterCounts(membersOfAll(unit), counts);
+}
+
+export async function arrivalsIn(
+  { subject, unit }: Pick<Known, "subject" | "unit">,
+  state: ArrivalState,
+  table: Table,
+): Promise<readonly string[]> {
+  if (unit.arrivals[state] === 0) return [];
+  const { rows, unread } = await rowsAbout(ranges.arrivals(subject, state), table);
+  return [...rows.map(({ cluster }) => cluster), ...unread];
+}
+
+/** Members to whom nothing was assigned of what their stage has: the index has nothing of them, or what was before. */
+async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (readonly [string, ClusterState])[]> {
+  const found: [string, ClusterState][] = [];
+  const bare = known.unit.stages.filter(({ on, moving, members }) => members > 0 && (on ?? moving) === undefined);
+  for (const { moving, passed } of known.unit.stages) {
+    const ref = moving ?? passed;
+    const leg = ref === undefined ? undefined : known.legs.get(legKey(ref));
+    if (leg === undefined) continue;
+    for (const { cluster } of await sealedIn(leg, leg.unrendered, ports)) found.push([cluster, "failed"]);
+    for (const { cluster } of await sealedIn(leg, waitingOrders(leg), ports)) found.push([cluster, "waiting"]);
+  }
+  if (found.length + bare.length === 0) return [];
+  const members = new Map((await recallMembers(known, ports)).map(({ cluster, stage }) => [cluster, stage]));
+  for (const [cluster, stage] of members) if (bare.some(({ name }) => name === stage)) found.push([cluster, "waiting"]);
+  return found.filter(([cluster]) => members.has(cluster));
+}
+
+/** A list that is lost is made anew when its leg goes on. */
+async function sealedIn(leg: LegRow, orders: readonly number[], ports: PlannerPorts): Promise<readonly SealedTarget[]> {
+  if (orders.length === 0) return [];
+  try {
+    return [...(await readSealed(leg, orders, ports)).values()];
+  } catch (error) {
+    if (!isBlobLost(error)) throw error;
+    return [];
+  }
+}
+
+function waitingOrders({ next, size, aside, returned, rendering, endedAt }: LegRow): readonly number[] {
+  if (endedAt !== undefined) return [];
+  return [...aside, ...returned, ...rendering, ...Array.from({ length: size - next }, (_, index) => next + index)];
 }

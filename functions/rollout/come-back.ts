@@ -103,7 +103,7 @@ export async function letComeBack(
     if (stage.on === undefined || isAhead || isUnrendered) continue;
     for (const arrival of rows.arrivals)
       if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival, "failed");
-    transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
+    transaction.bringBack(cluster, stage.name, "unreachable");
   }
   if (readable.length > 0)
     transaction.edit({

@@ -28,10 +28,12 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
 
 /** Its stage is on its content: who joined since it was sealed wants that, too. */
 async function pass(transaction: Transaction, leg: LegRow, ports: PlannerPorts): Promise<void> {
+  const { Failed: failed, Unreachable: unreachable } = leg.counts;
   transaction.editStage(leg.stage, ({ moving: _moving, ...stage }) => ({
     ...stage,
     on: leg.content,
     passed: refOf(leg),
+    behind: { failed, unreachable },
   }));
   const { unit, known } = transaction;
   if (unit.arrivals.failed > 0) transaction.edit({ jobs: [...unit.jobs, { do: "clear", stage: leg.stage }] });
@@ -44,12 +46,7 @@ async function pass(transaction: Transaction, leg: LegRow, ports: PlannerPorts):
     }
   }
   if (!isThrough(transaction.unit)) return;
-  const legs = passedLegs(transaction);
-  const sum = (state: "Failed" | "Unreachable") => legs.reduce((total, { counts }) => total + counts[state], 0);
-  const lately = { at: transaction.at, failed: sum("Failed"), unreachable: sum("Unreachable") };
-  transaction.edit({ settledAt: transaction.at, lately });
-}
-
-function passedLegs(transaction: Transaction): readonly LegRow[] {
-  return transaction.unit.stages.flatMap(({ passed }) => (passed === undefined ? [] : (transaction.leg(passed) ?? [])));
+  const left = (as: "failed" | "unreachable") =>
+    transaction.unit.stages.reduce((sum, { behind }) => sum + (behind?.[as] ?? 0), 0);
+  transaction.edit({ lately: { at: transaction.at, failed: left("failed"), unreachable: left("unreachable") } });
 }

@@ -123,7 +123,7 @@ async function bringIn(
 }
 
 /** More of them failed than a content may fail there: no more are tried before the stage passes something, or somebody asks. */
-function isStopped({ row }: Known, { failedArrivals, members }: UnitStage): boolean {
+export function isStopped({ row }: Known, { failedArrivals, members }: UnitStage): boolean {
   return failedArrivals > resolveCount(relationOf(row).rollout.maxFailures, members);
 }
 

@@ -1,16 +1,19 @@
-import { type ClusterCounts, clustersByState } from "#functions/rollout/clusters-by-state.ts";
+import { arrivalsIn, type ClusterCounts, clustersByState } from "#functions/rollout/clusters-by-state.ts";
+import { isStopped } from "#functions/rollout/fill-arrivals.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { identityNow } from "#functions/rollout/seal-leg.ts";
+import { stageNow } from "#functions/rollout/stage-now.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isThrough, legOf } from "#shared/fleet/rollout/feed.ts";
 import { isStalled } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
+import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
 import { freezeOfAll, isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
-import type { Table } from "#shared/ports.ts";
 
 /** A subject with nothing to do is looked at this often, for messages that were lost. */
 const idleSeconds = 600;
@@ -35,9 +38,9 @@ export async function rest(known: Known, { deadline, all }: Rest, ports: Planner
   noteSkipped(transaction);
   if (all) setDeadline(transaction, deadline);
   const isIdle = isResting(known);
-  const settled = isIdle ? await settledCounts(known, now, ports.table) : undefined;
+  const settled = isStill(known) ? await settledCounts(known, now, ports) : undefined;
   if (settled !== undefined) {
-    transaction.tell({ settled });
+    transaction.tell({ settled, stopped: await stoppedArrivals(known, ports) });
     forgetTemplates(transaction, settled);
   }
   const { unit } = transaction;
@@ -75,14 +78,17 @@ function isResting({ unit, legs }: Pick<Known, "unit" | "legs">): boolean {
 }
 
 /** Somebody's word is awaited: a worker's, soon; or, where everything stands still, people's. */
-function patience({ unit, legs }: Known, now: Date): string {
-  const isStill =
-    changingOf(unit) === 0 &&
-    unit.stages.every((stage) => {
-      const leg = legOf(stage, legs);
-      return leg === undefined || isStalled(leg);
-    });
-  return isStill ? later(now, idleSeconds) : watchdogAt(now, 0);
+function patience(known: Known, now: Date): string {
+  return isStill(known) ? later(now, idleSeconds) : watchdogAt(now, 0);
+}
+
+/** Nothing changes, and no leg would. */
+function isStill({ unit, legs }: Known): boolean {
+  if (changingOf(unit) > 0) return false;
+  return unit.stages.every((stage) => {
+    const leg = legOf(stage, legs);
+    return leg === undefined || isStalled(leg);
+  });
 }
 
 interface Times {
@@ -127,20 +133,35 @@ function noteSkipped(transaction: Transaction): void {
   transaction.edit({ skipped: { ...skipped, identity, to: revision } });
 }
 
-/** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
-async function settledCounts(known: Known, now: Date, table: Table): Promise<ClusterCounts | undefined> {
-  const { unit } = known;
+/** As the index has it; what is known for certain, or was a moment ago, and is worse is believed: the index may lag. */
+async function settledCounts(known: Known, now: Date, ports: PlannerPorts): Promise<ClusterCounts | undefined> {
+  const { unit, legs } = known;
   if (unit.last === 0) return undefined;
-  const counts = await clustersByState(known, table);
-  const { lately } = unit;
-  if (lately === undefined || later(lately.at, lagSeconds) <= now.toISOString()) return counts;
-  const failed = Math.max(counts.failed, lately.failed);
-  const unreachable = Math.max(counts.unreachable, lately.unreachable);
-  const changing = Math.max(counts.changing, lately.changing ?? 0);
-  const worse = failed - counts.failed + unreachable - counts.unreachable + changing - counts.changing;
-  return { ...counts, ready: Math.max(0, counts.ready - worse), failed, unreachable, changing };
+  const counts = await clustersByState(known, ports);
+  const { failed, unreachable, changing = 0 } = hasJustSettled(unit, now) && unit.lately ? unit.lately : nobody;
+  const sum = (state: "Failed" | "Unreachable") =>
+    unit.stages.reduce((total, stage) => total + (legOf(stage, legs)?.counts[state] ?? 0), 0);
+  return clusterCounts(counts.selected, {
+    ...counts,
+    failed: Math.max(counts.failed, failed, sum("Failed")),
+    unreachable: Math.max(counts.unreachable, unreachable, sum("Unreachable")),
+    changing: Math.max(counts.changing, changing),
+  });
 }
 
-function hasJustSettled({ settledAt }: UnitRow, now: Date): boolean {
-  return settledAt !== undefined && later(settledAt, lagSeconds) > now.toISOString();
+const nobody = { failed: 0, unreachable: 0, changing: 0 };
+
+/** Arrivals that wait at a stage where no more are tried. */
+async function stoppedArrivals(known: Known, { table }: PlannerPorts): Promise<number> {
+  if (!known.unit.stages.some((stage) => isStopped(known, stage))) return 0;
+  const clusters = await arrivalsIn(known, "waiting", table);
+  const found = await readClusters(known, { clusters, with: [] }, table);
+  return [...found.values()].filter(({ fleet }) => {
+    const stage = stageNow(known, fleet);
+    return stage !== undefined && isStopped(known, stage);
+  }).length;
+}
+
+function hasJustSettled({ lately }: UnitRow, now: Date): boolean {
+  return lately !== undefined && later(lately.at, lagSeconds) > now.toISOString();
 }

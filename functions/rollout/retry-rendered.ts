@@ -3,7 +3,7 @@ import type { Waiting } from "#functions/rollout/fill-leg.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
-import { bringUp } from "#functions/rollout/retry.ts";
+import { makeArrivals } from "#functions/rollout/retry.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { allPages } from "#shared/base/all-pages.ts";
@@ -55,11 +55,7 @@ async function retryTargets(
   if (leg.phase !== "Passed") for (const target of found) transaction.retry(target);
   else if (found.length > 0) {
     const left = new Set(found.map(({ order }) => order));
-    await bringUp(
-      transaction,
-      found.map(({ cluster }) => cluster),
-      ports,
-    );
+    await makeArrivals(transaction, { leg, clusters: found.map(({ cluster }) => cluster) }, ports);
     transaction.putLeg({ ...leg, unrendered: leg.unrendered.filter((order) => !left.has(order)) });
   }
   return transaction;

@@ -3,7 +3,7 @@ import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Job, LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 
 /** Targets, or arrivals, read in one step. */
@@ -24,7 +24,7 @@ export async function retryPage(
   const failed = items.filter((row) => !isNewer(row)).filter(({ state }) => state === "Failed");
   if (leg.phase === "Passed") {
     const clusters = failed.map(({ cluster }) => cluster);
-    await bringUp(transaction, clusters, ports);
+    await makeArrivals(transaction, { leg, clusters }, ports);
     const orders = new Set(failed.map(({ order }) => order));
     transaction.putLeg({ ...leg, unrendered: leg.unrendered.filter((order) => !orders.has(order)) });
   } else for (const target of failed) transaction.retry(target);
@@ -33,11 +33,15 @@ export async function retryPage(
 }
 
 /** A stage that has passed left them behind: they are arrivals. */
-export async function bringUp(transaction: Transaction, clusters: readonly string[], { table }: PlannerPorts) {
+export async function makeArrivals(
+  transaction: Transaction,
+  { leg, clusters }: { readonly leg: LegRow; readonly clusters: readonly string[] },
+  { table }: PlannerPorts,
+): Promise<void> {
   const found = await readClusters(transaction.known, { clusters, with: ["arrivals"] }, table);
   for (const { cluster, arrivals, newer } of found.values()) {
     if (newer !== undefined) transaction.cannotRead(cluster);
-    else if (arrivals.length === 0) transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
+    else if (arrivals.length === 0) transaction.bringBack(cluster, leg.stage, "failed");
   }
 }
 

@@ -258,6 +258,17 @@ export class Transaction {
     this.#countArrival(row, state, 1);
   }
 
+  /** What its stage has passed left it behind; now it is an arrival. */
+  bringBack(cluster: string, name: string, from: "failed" | "unreachable"): void {
+    const { waiting } = this.#unit.arrivals;
+    this.putArrival(cluster, "waiting", { why: "returned", reason: "" });
+    if (this.#unit.arrivals.waiting === waiting) return;
+    this.editStage(name, ({ behind = { failed: 0, unreachable: 0 }, ...stage }) => ({
+      ...stage,
+      behind: { ...behind, [from]: Math.max(0, behind[from] - 1) },
+    }));
+  }
+
   dropArrival(arrival: ArrivalRow, state: ArrivalState): void {
     this.delete(arrival);
     this.#arrivals.delete(keyText(arrival));

@@ -2,9 +2,9 @@
 import { defined } from "#shared/base/defined.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { isStalled, legKey } from "#shared/fleet/rollout/legs.ts";
+import { isStalled, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { type DesiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
-import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
+import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { type Freeze, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import {
   type Condition,
@@ -13,7 +13,7 @@ import {
   type SubjectState,
   type SubjectStatus,
 } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRef, LegRow, TargetState, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRow, UnitRow, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Clusters named in a message; the rest is counted. */
 const namesShown = 3;
@@ -21,14 +21,16 @@ const namesShown = 3;
 export interface StatusFacts {
   readonly now: Date;
   readonly unit: UnitRow;
-  /** Those that are under way, and those that each stage passed last. */
+  /** At least those that are under way. */
   readonly legs: ReadonlyMap<string, LegRow>;
   /** Of the newest content. */
   readonly revision?: string;
   /** Why there is nothing to plan, when there is not. */
   readonly waiting?: Extract<DesiredPlan, { ok: false }>;
-  /** Clusters by the state of their Syncs, when nothing is under way. */
+  /** Clusters by the state of their Syncs, when nothing changes. */
   readonly settled?: SubjectStatus["clusters"];
+  /** Of the arrivals that wait, those that nobody tries before somebody asks, or their stage passes something. */
+  readonly stopped?: number;
   /** Clusters that are selected by name and not registered. */
   readonly missing?: readonly string[];
   /** Clusters that are selected and left as they are, because only a newer version can read a row of theirs. */
@@ -69,9 +71,11 @@ function pick<K extends string, V>(value: V | undefined, key: K): { readonly [P 
 export const deletionFailed = "DeletionFailed";
 
 /** True while a stage takes clusters to something, or single ones are taken to where theirs is. */
-function isUnderWay({ unit, legs }: StatusFacts): boolean {
+function isUnderWay({ unit, legs, stopped = 0 }: StatusFacts): boolean {
   const { waiting, changing } = unit.arrivals;
-  return waiting + changing > 0 || unit.stages.some((stage) => stage.changing > 0 || legOf(stage, legs) !== undefined);
+  return (
+    waiting + changing > stopped || unit.stages.some((stage) => stage.changing > 0 || legOf(stage, legs) !== undefined)
+  );
 }
 
 function movingLegs({ unit, legs }: StatusFacts): readonly LegRow[] {
@@ -84,7 +88,7 @@ function stalledLeg(facts: StatusFacts): LegRow | undefined {
   return stalled.find(({ phase }) => phase === "Halted") ?? stalled[0];
 }
 
-/** Complete is said of what was seen of every cluster, and never of a leg alone: that names those it moved. */
+/** Complete is said of what the Syncs of all members say, and never of a leg alone: that names those it moved. */
 function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   const { settled, missing = [], unreadable = [], reconcile, freeze } = facts;
   if (row.operations.suspended !== undefined) return "Suspended";
@@ -102,30 +106,36 @@ function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   return settled.ready === settled.selected && lacking === 0 ? "Complete" : "Degraded";
 }
 
-/** Of each stage what its leg says, the one that is under way or the one that passed it; and the arrivals. */
+/** Of each stage what the leg says that goes through it, else who is left behind; and the arrivals. */
 function clustersOf({ unit, legs }: StatusFacts): NonNullable<SubjectStatus["clusters"]> {
-  const sum = (...states: readonly TargetState[]) =>
-    unit.stages.reduce((total, { moving, passed }) => {
-      const leg = legs.get(refKey(moving ?? passed));
-      return total + states.reduce((part, state) => part + (leg?.counts[state] ?? 0), 0);
-    }, 0);
-  const selected = membersOfAll(unit);
-  const changing = changingOf(unit);
-  const failed = sum("Failed") + unit.arrivals.failed;
-  const unreachable = sum("Unreachable");
-  const waiting = sum("Waiting", "Rendering") + unit.arrivals.waiting;
-  return {
-    selected,
-    ready: Math.max(0, selected - changing - failed - unreachable - waiting),
-    changing,
-    failed,
-    unreachable,
-    waiting,
-  };
+  const { waiting, changing, failed } = unit.arrivals;
+  const counts = { waiting, changing, failed, unreachable: 0 };
+  for (const stage of unit.stages) {
+    const leg = legOf(stage, legs);
+    const { behind = { failed: 0, unreachable: 0 }, on, members } = stage;
+    counts.failed += leg?.counts.Failed ?? behind.failed;
+    counts.unreachable += leg?.counts.Unreachable ?? behind.unreachable;
+    // Not by slots: who failed has one until its worker is through, and who waits may have one of another content.
+    counts.changing += leg?.counts.Assigned ?? 0;
+    counts.waiting += leg === undefined ? (on === undefined ? members : 0) : waitingOf(leg);
+  }
+  return clusterCounts(membersOfAll(unit), counts);
 }
 
-function refKey(ref: LegRef | undefined): string {
-  return ref === undefined ? "" : legKey(ref);
+/** They sum to those that are selected; some that are counted may have left. */
+export function clusterCounts(
+  selected: number,
+  counts: Readonly<Record<"changing" | "failed" | "unreachable" | "waiting", number>>,
+): NonNullable<SubjectStatus["clusters"]> {
+  let ready = selected;
+  const among = (count: number) => {
+    const some = Math.min(ready, count);
+    ready -= some;
+    return some;
+  };
+  const [failed, unreachable] = [among(counts.failed), among(counts.unreachable)];
+  const [changing, waiting] = [among(counts.changing), among(counts.waiting)];
+  return { selected, ready, changing, failed, unreachable, waiting };
 }
 
 interface Assessed {

@@ -76,6 +76,8 @@ export interface UnitStage {
   readonly members: number;
   /** Slots of its legs, also of those that another one took the place of. */
   readonly changing: number;
+  /** What passed it last left these failed, or unreachable; less those that have come back since. */
+  readonly behind?: { readonly failed: number; readonly unreachable: number };
   /** Clusters that failed as arrivals since it passed a content last. */
   readonly failedArrivals: number;
 }
@@ -169,9 +171,7 @@ export interface UnitRow extends Row {
   readonly handledReconcile?: number;
   readonly handledRestart?: number;
   readonly looking?: Looking;
-  /** When there was nothing to do any more. */
-  readonly settledAt?: string;
-  /** What was seen for certain then: indexes may lag behind it. */
+  /** What was seen for certain when there was nothing to do any more, or a `reconcile` was over: indexes may lag behind it. */
   readonly lately?: {
     readonly at: string;
     readonly failed: number;

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { PlannerModel } from "#test/support/planner-model/planner-model.ts";
 import { Play, type Scenario } from "#test/support/planner-model/planner-steps.ts";
+import { expectTrueCounts } from "#test/support/planner-model/true-counts.ts";
 
 /**
  * Plays a scenario against what always holds; then lets the disturbances end, and expects the end that a quiet run has:
@@ -15,11 +16,13 @@ export async function playScenario({ steps, begins, ...fleet }: Scenario): Promi
   expect(await model.calm(), describe(model)).toBe(true);
   expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
   await looksTwice(model);
+  await expectTrueCounts(model);
   await story.act({ do: "revise", content: 9 });
   await story.act({ do: "reconcile" });
   expect(await model.calm(), describe(model)).toBe(true);
   expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
   await looksTwice(model);
+  await expectTrueCounts(model);
   if (model.isGone() || isDeleting(model)) {
     expect(model.summary()).toEqual({ syncs: [], status: {} });
     return;

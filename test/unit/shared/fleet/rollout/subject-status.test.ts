@@ -57,12 +57,44 @@ describe("the status of a subject", () => {
     expect(subjectStatus(row, more).clusters).toMatchObject({ selected: 10, ready: 8 });
   });
 
-  test("counts of each stage what goes through it, else what passed it last, and the arrivals", () => {
-    const canary = leg(13, "canary", { phase: "Passed", counts: { Succeeded: 2, Failed: 1 } });
+  test("counts who has nothing of a stage that nothing has passed as waiting", () => {
+    const canary = leg(1, "canary", { counts: { Assigned: 1 } });
+    const facts = { ...through(canary), unit: unitRow([unitStage(canary), stage("rest", { members: 9 })]) };
+    expect(subjectStatus(row, facts).clusters).toMatchObject({ selected: 10, ready: 0, changing: 1, waiting: 9 });
+  });
+
+  test("counts who has a slot and failed, or waits for it, once: they sum to who is selected", () => {
+    const halted = leg(12, "all", { phase: "Halted", counts: { Failed: 1, Waiting: 1, Succeeded: 1 } });
+    const facts = through(halted);
+    const unit = unitRow([unitStage(halted, { members: 3, changing: 2 })]);
+    expect(subjectStatus(row, { ...facts, unit }).clusters).toEqual({
+      selected: 3,
+      ready: 1,
+      changing: 0,
+      failed: 1,
+      unreachable: 0,
+      waiting: 1,
+    });
+    const left = unitRow([unitStage(halted, { members: 1 })]);
+    const { selected, ...others } = subjectStatus(row, { ...facts, unit: left }).clusters ?? none;
+    expect(Object.values(others).reduce((sum, count) => sum + count, 0)).toBe(selected);
+  });
+
+  test("is not under way because of a cluster that came to a stage where no more are tried", () => {
+    const unit = { ...over.unit, arrivals: { waiting: 1, changing: 0, failed: 1 } };
+    const settled = { ...counts, ready: 1, failed: 1, waiting: 1 };
+    expect(subjectStatus(row, { ...over, unit, settled, stopped: 1 }).state).toBe("Degraded");
+    expect(subjectStatus(row, { ...over, unit, settled }).state).toBe("Rolling");
+  });
+
+  test("counts of each stage what goes through it, else who is left behind, and the arrivals", () => {
+    const canary = leg(13, "canary", { phase: "Passed", counts: { Succeeded: 2, Failed: 4, Unreachable: 2 } });
     const early = leg(12, "early", { counts: { Assigned: 2, Unreachable: 1, Rendering: 2, Waiting: 1 } });
+    // Of those that canary left behind, some have come back since.
+    const passed = { ...unitStage(canary), members: 3, behind: { failed: 1, unreachable: 0 } };
     const facts: StatusFacts = {
       now,
-      unit: unitRow([unitStage(canary), { ...unitStage(early), on: 11 }, stage("rest", { members: 10, on: 11 })], {
+      unit: unitRow([passed, { ...unitStage(early), on: 11 }, stage("rest", { members: 10, on: 11 })], {
         arrivals: { waiting: 2, changing: 1, failed: 1 },
       }),
       legs: new Map([canary, early].map((one) => [legKey(one), one])),

@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { allSay, begin, ownPaths, revise, rings, worldOf } from "#test/support/planner-story.ts";
+
+test("who came back to what its stage is on is counted once on the way, and as ready after it, while another stage moves", async () => {
+  const made = await worldOf(
+    { c1: "canary", c2: "canary", r1: "rest" },
+    { ...rings, maxConcurrent: 3, maxUnreachable: 1 },
+  );
+  const counts = async () => (await made.group()).status.clusters;
+  await begin(made);
+  await made.finish("c1");
+  await made.finish("c2", "Unreachable");
+  await made.plan();
+  const moving = { selected: 3, changing: 1, failed: 0 };
+  expect(await counts()).toEqual({ ...moving, ready: 1, unreachable: 1, waiting: 0 });
+  await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
+  await made.observe("c2", "Reachable");
+  await made.plan();
+  expect(await counts()).toEqual({ ...moving, ready: 1, unreachable: 0, waiting: 1 });
+  await made.operate({});
+  await begin(made);
+  expect(await counts()).toEqual({ ...moving, changing: 2, ready: 1, unreachable: 0, waiting: 0 });
+  await made.finish("c2");
+  await made.plan();
+  expect(made.stages()).toEqual({ canary: "1", rest: "- (1)" });
+  expect(await counts()).toEqual({ ...moving, ready: 2, unreachable: 0, waiting: 0 });
+});
+
+test("who could not be rendered for, and failed with what was before, too, is one", async () => {
+  const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxFailures: 2 }, ownPaths);
+  await made.rollOut();
+  await made.observe("a", "Failed", { reason: "ObjectsFailed" });
+  await made.setSource("bbb");
+  await made.plan();
+  await made.renderAll("no kind", (row) => row.path === "clusters/a");
+  await begin(made);
+  await allSay(made, "Ready");
+  made.advanceClock(60);
+  await made.plan();
+  expect(made.stages()).toEqual({ all: "2" });
+  expect((await made.group()).status).toMatchObject({
+    state: "Degraded",
+    clusters: { selected: 3, ready: 2, failed: 1 },
+  });
+});
+
+test("of a stage that stands still those that wait, and failed with what was before, are counted once", async () => {
+  const made = await worldOf(["a", "b", "c"], { maxConcurrent: 2 });
+  await begin(made);
+  await allSay(made, "Failed");
+  expect((await made.group()).status).toMatchObject({
+    state: "Halted",
+    clusters: { selected: 3, ready: 0, failed: 2, waiting: 1 },
+  });
+  await made.setGroup({ maxConcurrent: 1 });
+  await revise(made, "bbb");
+  await allSay(made, "Failed");
+  expect(made.leg("all").counts).toMatchObject({ Failed: 1, Rendering: 2 });
+  expect((await made.group()).status).toMatchObject({
+    state: "Halted",
+    clusters: { selected: 3, ready: 0, failed: 2, waiting: 1 },
+  });
+});
+
+test("a group where no more that come are tried is not rolling", async () => {
+  const made = await worldOf(["a"], { maxConcurrent: 1 });
+  await made.rollOut();
+  await made.addCluster("b", "all");
+  await begin(made);
+  await allSay(made, "Failed");
+  await made.addCluster("c", "all");
+  await begin(made);
+  expect(made.unit().arrivals).toEqual({ waiting: 1, changing: 0, failed: 1 });
+  expect((await made.group()).status).toMatchObject({
+    state: "Degraded",
+    clusters: { selected: 3, ready: 1, failed: 1, waiting: 1 },
+  });
+  const { version } = made.unit();
+  await made.plan();
+  expect(made.unit().version).toBe(version);
+});

@@ -11,10 +11,9 @@ import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { ArrivalRow, SlotRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
+import { slotsLookedAt, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Of so many slots, the oldest, is read what their workers say. */
-const slotsLookedAt = 25;
 const arrivalsNamed = 5;
 
 interface OverviewPorts {
@@ -54,7 +53,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, subject: Subje
     row,
     unit,
     legs: new Map(rows.filter((one) => one.type === "Leg").map((leg) => [legKey(leg), leg])),
-    wanted: wantedNow(
+    ...wantedNow(
       row,
       unit,
       rows.filter((one) => one.type === "Source"),
@@ -82,15 +81,15 @@ async function failedOf(table: Table, { subject, arrivals }: UnitRow): Promise<r
   return (await firstRows(table, range)).filter((row) => !isNewer(row));
 }
 
-/** The revision that no stage has taken yet, by its words. */
+/** The revision that no stage has taken yet, by its words, or why there is none. */
 function wantedNow(
   row: SubjectRow,
   { ledger, inputsVersion }: UnitRow,
   sources: readonly SourceRow[],
-): string | undefined {
+): Pick<WaitFacts, "wanted" | "unready"> {
   const desired = desiredPlan(row, new Map(sources.map((source) => [source.name, source])));
-  if (!desired.ok) return undefined;
+  if (!desired.ok) return { unready: desired.message };
   const { plan } = desired;
   const identity = identityOf(plan, { inputsVersion, recovered: row.operations.recovered?.number });
-  return identity === ledger[0]?.identity ? undefined : describeRevisions(plan);
+  return identity === ledger[0]?.identity ? {} : { wanted: describeRevisions(plan) };
 }

@@ -47,10 +47,12 @@ export async function rest(known: Known, { deadline, all }: Rest, ports: Planner
   const { brake } = known;
   const freeze = freezeOfAll(brake, now);
   if (freeze !== undefined) transaction.tell({ freeze });
-  const isMoving = unit.looking !== undefined || (settled?.changing ?? 0) > 0 || hasJustSettled(unit, now);
-  const seconds = isIdle && !isMoving ? idleSeconds : changingSeconds;
+  const isSeen = unit.looking === undefined && settled?.changing === 0 && !hasJustSettled(known, now);
+  const seconds = isSeen || unit.last === 0 ? idleSeconds : changingSeconds;
   const thaw = brake.freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
-  const watchdog = isIdle ? later(now, jittered(seconds, `${unit.pk}${now.toISOString()}`)) : patience(known, now);
+  // Somebody's word is awaited: a worker's, soon; or, where everything stands still, people's.
+  const still = later(now, jittered(seconds, `${unit.pk}${now.toISOString()}`));
+  const watchdog = isStill(known) ? still : watchdogAt(now, 0);
   const [nearest] = [...(unit.deadline === undefined ? [] : [unit.deadline]), ...thaw].sort();
   const at = nearest === undefined || watchdog < nearest ? watchdog : nearest;
   const isSame = unit === known.unit && "check" in transaction.status(unit);
@@ -63,7 +65,7 @@ export async function rest(known: Known, { deadline, all }: Rest, ports: Planner
 function forgetTemplates(transaction: Transaction, { ready, selected }: ClusterCounts): void {
   const { unit, now, known } = transaction;
   const newest = known.contents.get(unit.last);
-  if (newest === undefined || ready !== selected || !isThrough(unit) || hasJustSettled(unit, now)) return;
+  if (newest === undefined || ready !== selected || !isThrough(unit) || hasJustSettled(known, now)) return;
   const templates = newest.plan.templates.map(({ name }) => name).sort();
   if (templates.length < unit.templates.length) transaction.edit({ templates });
 }
@@ -75,11 +77,6 @@ function isResting({ unit, legs }: Pick<Known, "unit" | "legs">): boolean {
     changingOf(unit) + waiting + unit.jobs.length === 0 &&
     unit.stages.every((stage) => legOf(stage, legs) === undefined)
   );
-}
-
-/** Somebody's word is awaited: a worker's, soon; or, where everything stands still, people's. */
-function patience(known: Known, now: Date): string {
-  return isStill(known) ? later(now, idleSeconds) : watchdogAt(now, 0);
 }
 
 /** Nothing changes, and no leg would. */
@@ -133,23 +130,33 @@ function noteSkipped(transaction: Transaction): void {
   transaction.edit({ skipped: { ...skipped, identity, to: revision } });
 }
 
-/** As the index has it; what is known for certain, or was a moment ago, and is worse is believed: the index may lag. */
+/** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
 async function settledCounts(known: Known, now: Date, ports: PlannerPorts): Promise<ClusterCounts | undefined> {
-  const { unit, legs } = known;
-  if (unit.last === 0) return undefined;
+  if (known.unit.last === 0) return undefined;
   const counts = await clustersByState(known, ports);
-  const { failed, unreachable, changing = 0 } = hasJustSettled(unit, now) && unit.lately ? unit.lately : nobody;
-  const sum = (state: "Failed" | "Unreachable") =>
-    unit.stages.reduce((total, stage) => total + (legOf(stage, legs)?.counts[state] ?? 0), 0);
-  return clusterCounts(counts.selected, {
-    ...counts,
-    failed: Math.max(counts.failed, failed, sum("Failed")),
-    unreachable: Math.max(counts.unreachable, unreachable, sum("Unreachable")),
-    changing: Math.max(counts.changing, changing),
-  });
+  const certain = justSettled(known, now);
+  const worst = (state: "failed" | "unreachable" | "changing") =>
+    Math.max(counts[state], ...certain.map((seen) => seen[state] ?? 0));
+  const [failed, unreachable, changing] = [worst("failed"), worst("unreachable"), worst("changing")];
+  return clusterCounts(counts.selected, { ...counts, failed, unreachable, changing });
 }
 
-const nobody = { failed: 0, unreachable: 0, changing: 0 };
+type Certain = Omit<NonNullable<UnitRow["lately"]>, "at">;
+
+/** What everything came to a moment ago, and the legs that came to a standstill. */
+function justSettled({ unit, legs }: Known, now: Date): readonly Certain[] {
+  const isRecent = (at: string | undefined) => at !== undefined && later(at, lagSeconds) > now.toISOString();
+  const stalled = unit.stages.flatMap((stage) => legOf(stage, legs) ?? []);
+  const recent = stalled.filter(({ transitions }) => isRecent(transitions.at(-1)?.at));
+  return [
+    ...(unit.lately !== undefined && isRecent(unit.lately.at) ? [unit.lately] : []),
+    ...recent.map(({ counts }) => ({ failed: counts.Failed, unreachable: counts.Unreachable })),
+  ];
+}
+
+function hasJustSettled(known: Known, now: Date): boolean {
+  return justSettled(known, now).length > 0;
+}
 
 /** Arrivals that wait at a stage where no more are tried. */
 async function stoppedArrivals(known: Known, { table }: PlannerPorts): Promise<number> {
@@ -160,8 +167,4 @@ async function stoppedArrivals(known: Known, { table }: PlannerPorts): Promise<n
     const stage = stageNow(known, fleet);
     return stage !== undefined && isStopped(known, stage);
   }).length;
-}
-
-function hasJustSettled({ lately }: UnitRow, now: Date): boolean {
-  return lately !== undefined && later(lately.at, lagSeconds) > now.toISOString();
 }

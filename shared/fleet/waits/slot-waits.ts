@@ -10,7 +10,7 @@ import { later } from "#shared/fleet/rows/due.ts";
 import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { heldBy, wantsOf } from "#shared/fleet/rows/sync-row.ts";
 import { assignedIn, slotState } from "#shared/fleet/waits/slot-state.ts";
-import { namesShown, namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
+import { namesShown, namesText, slotsLookedAt, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
 /** A worker that has not begun for so long is late; before that it is on its way. */
 const lateSeconds = 60;
@@ -65,7 +65,7 @@ function isAllFrozen({ brake, now }: WaitFacts): boolean {
 /** Assigned for a while, and their workers have not begun: that counts against nothing, and ends when they do. */
 export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): readonly Wait[] {
   if (row.operations.suspended !== undefined) return [];
-  const late = slots.filter((slot) => {
+  const late = slots.slice(0, slotsLookedAt).filter((slot) => {
     const given = assignedIn(slot, syncs.get(slot.cluster) ?? []);
     if (slot.parking !== undefined || given.length === 0 || given.some((sync) => heldBy(sync) !== undefined))
       return false;
@@ -80,7 +80,8 @@ export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): read
   const sync = busy === undefined ? undefined : worksAt(leases.get(busy.cluster), now)?.sync;
   const clusters = { count: late.length, names: late.slice(0, namesShown).map(({ cluster }) => cluster) };
   const why = busy === undefined ? namesText(clusters) : `: ${busy.cluster} worked on by ${sync}`;
-  const message = `${late.length} assigned, not begun${why}`;
+  const count = `${late.length}${slots.length > slotsLookedAt ? " or more" : ""}`;
+  const message = `${count} assigned, not begun${why}`;
   return [{ on: "worker", clusters, ...defined({ blocker: sync }), message, since: first.since, clear: [] }];
 }
 

@@ -67,7 +67,7 @@ function idleWait({ unit, legs, wanted, row }: WaitFacts, stage: UnitStage, inde
   return [{ ...about, content: leg.content, blocker: ahead.name, message, since: leg.startedAt }];
 }
 
-function progressText({ counts, size }: LegRow): string {
+export function progressText({ counts, size }: LegRow): string {
   return `${counts.Succeeded + counts.Unchanged} of ${size} done`;
 }
 

@@ -17,6 +17,8 @@ export const waitReasons = [
   "slots",
   "worker",
   "rendering",
+  "reconcile",
+  "source",
   "stage",
 ] as const;
 export type WaitReason = (typeof waitReasons)[number];
@@ -51,14 +53,19 @@ export interface WaitFacts {
   readonly legs: ReadonlyMap<string, LegRow>;
   /** What is wanted and was not taken by the first stage, by its revision. */
   readonly wanted?: string | undefined;
+  /** Why nobody can say what is wanted. */
+  readonly unready?: string | undefined;
   readonly brake: BrakeReading;
-  /** The oldest first; of those that come first, Syncs and leases were read. */
+  /** The oldest first; of the first `slotsLookedAt`, Syncs and leases were read. */
   readonly slots: readonly SlotRow[];
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
   readonly leases: ReadonlyMap<string, LeaseRow>;
   /** Some of those that failed. */
   readonly failedArrivals: readonly ArrivalRow[];
 }
+
+/** Of so many slots, the oldest, is known what their workers say. */
+export const slotsLookedAt = 25;
 
 /** Named in a message; the rest is counted. */
 export const namesShown = 3;

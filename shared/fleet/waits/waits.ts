@@ -3,13 +3,14 @@ import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { unreadableText } from "#shared/fleet/rollout/subject-status.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/brake-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { heldBy } from "#shared/fleet/rows/sync-row.ts";
 import { assignedIn } from "#shared/fleet/waits/slot-state.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
-import { stageWaits } from "#shared/fleet/waits/stage-waits.ts";
+import { progressText, stageWaits } from "#shared/fleet/waits/stage-waits.ts";
 import { type Wait, type WaitFacts, waitReasons } from "#shared/fleet/waits/wait.ts";
 
 const reconcile = { verb: "reconcile" } as const;
@@ -24,6 +25,8 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...workerWaits(facts),
     ...heldArrivals(facts),
     ...arrivalWaits(facts),
+    ...reconcileWait(facts),
+    ...sourceWait(facts),
   ];
   // A user's Sync has a pace that nobody can change.
   const told = facts.row.type === "Sync" ? waits.map(withoutPace) : waits;
@@ -113,6 +116,26 @@ function unreadable({ unit }: WaitFacts): readonly Wait[] {
   const { unreadable: names = [] } = unit;
   if (names.length === 0) return [];
   return [{ on: "newer", clusters: { count: names.length, names }, message: unreadableText(names), clear: [] }];
+}
+
+/** A `reconcile` is answered when nothing is on its way any more, and everybody was looked at. */
+function reconcileWait({ unit, legs }: WaitFacts): readonly Wait[] {
+  const { looking } = unit;
+  if (looking === undefined) return [];
+  const moving = unit.stages.map((stage) => legOf(stage, legs)).find((leg) => leg?.phase === "Moving");
+  const changing = changingOf(unit);
+  const when =
+    moving !== undefined
+      ? `${moving.stage} is through with ${moving.content}: ${progressText(moving)}`
+      : changing > 0
+        ? `the ${changing} that change are through`
+        : `everybody was looked at: ${looking.looked} of ${membersOfAll(unit)} were`;
+  const message = `a reconcile is answered when ${when}`;
+  return [{ on: "reconcile", ...defined({ blocker: moving?.stage }), message, since: looking.since, clear: [] }];
+}
+
+function sourceWait({ unready }: WaitFacts): readonly Wait[] {
+  return unready === undefined ? [] : [{ on: "source", message: unready, clear: [] }];
 }
 
 /** Clusters that came outside the legs and failed: they are not tried again before somebody asks, or their stage passes something. */

@@ -88,6 +88,11 @@ describe("a group at a glance", () => {
             clear: [{ verb: "pace", field: "maxConcurrent" }],
           },
           { on: "worker", clusters: { count: 1, names: ["c3"] }, message: "1 assigned, not begun: c3" },
+          {
+            on: "source",
+            message: "template web: Source app has no artifact yet; see: starling describe source/app -n payments",
+            clear: [],
+          },
         ],
       },
     });
@@ -163,6 +168,7 @@ describe("a group at a glance", () => {
       { on: "frozen", blocker: "all", clear: [{ verb: "thaw", freeze: "all" }] },
       { on: "arrivals", clusters: { count: 1, names: ["c9"] }, clear: [{ verb: "reconcile" }] },
       { on: "worker" },
+      { on: "source" },
     ]);
   });
 
@@ -172,7 +178,7 @@ describe("a group at a glance", () => {
     const { body } = await api.call("GET", path);
     expect(body.status).toMatchObject({
       slots: { used: 0, bound: 2 },
-      waits: [],
+      waits: [{ on: "source" }],
       contents: [{ number: 11, phase: "Complete" }],
     });
   });
@@ -192,7 +198,7 @@ describe("a group at a glance", () => {
       spec: { subject },
       status: {
         stages: [{ name: "all", moving: { phase: "Halted" } }],
-        waits: [{ on: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] }],
+        waits: [{ on: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] }, { on: "source" }],
       },
     });
   });

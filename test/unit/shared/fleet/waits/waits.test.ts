@@ -381,6 +381,16 @@ describe("workers that have not begun", () => {
     ]);
   });
 
+  test("are not counted where they are too many to be asked: at least so many", () => {
+    const clusters = Array.from({ length: 30 }, (_, index) => `c${index}`);
+    const given = slotsOf(quiet, ...clusters);
+    const syncs = syncsOf(...clusters.slice(0, 25).map(unbegun));
+    const message = (slots: readonly SlotRow[]) =>
+      waitsOf(factsOf({ ...going(quiet), facts: { slots, syncs } })).map((wait) => wait.message);
+    expect(message(given)).toEqual(["25 or more assigned, not begun: c0, c1, c2 and 22 more"]);
+    expect(message(given.slice(0, 25))).toEqual(["25 assigned, not begun: c0, c1, c2 and 22 more"]);
+  });
+
   test.each<[string, Partial<LeaseRow>]>([
     ["gave its lease back", { leaseUntil: "2026-11-20T08:06:00.000Z" }],
     ["is at nothing yet", { begun: undefined } as unknown as Partial<LeaseRow>],
@@ -498,6 +508,39 @@ describe("people's hands", () => {
     const facts = factsOf({ ...going(quiet), facts: { brake: { ok: false, message: "the freezes cannot be read" } } });
     expect(waitsOf(facts)).toEqual([{ on: "frozen", message: "the freezes cannot be read", clear: [] }]);
   });
+});
+
+describe("a reconcile that is not answered says what for", () => {
+  const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
+  const looking = { number: 3, since: "2026-11-20T08:03:00.000Z", looked: 2, counts };
+
+  test.each<[string, Parameters<typeof factsOf>[0], Partial<Wait>]>([
+    [
+      "a stage that goes on",
+      { ...going(leg(119, "canary", passed), quiet), unit: { looking } },
+      { blocker: "canary", message: "a reconcile is answered when canary is through with 119: 0 of 1 done" },
+    ],
+    [
+      "clusters that change outside",
+      { ...going(leg(119, "canary", passed)), unit: { looking, arrivals: { waiting: 0, changing: 1, failed: 0 } } },
+      { message: "a reconcile is answered when the 1 that change are through" },
+    ],
+    [
+      "workers that have not looked",
+      { ...going(leg(119, "canary", { ...passed, counts: { Succeeded: 5 } })), unit: { looking } },
+      { message: "a reconcile is answered when everybody was looked at: 2 of 5 were" },
+    ],
+  ])("%s", (_what, given, expected) => {
+    const about = { on: "reconcile", since: "2026-11-20T08:03:00.000Z", clear: [] };
+    expect(waitsOf(factsOf(given))).toMatchObject([{ ...about, ...expected }]);
+  });
+});
+
+test("a Source that is missing or not ready is told, whatever goes on", () => {
+  const message = "template web: Source app has no artifact yet; see: starling describe source/app -n payments";
+  expect(waitsOf(factsOf({ ...going(quiet), facts: { unready: message } }))).toEqual([
+    { on: "source", message, clear: [] },
+  ]);
 });
 
 describe("clusters that came outside the legs and failed", () => {

@@ -20,8 +20,7 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
     if (next === leg) continue;
     transaction.putLeg(next);
     if (next.phase === "Passed") await pass(transaction, next, ports);
-    if (next.phase !== leg.phase)
-      transaction.messages.push({ to: "report", about: { kind: "Rollout", subject: known.subject, leg: refOf(leg) } });
+    transaction.report(leg);
   }
   return transaction.hasChanged() ? transaction : undefined;
 }

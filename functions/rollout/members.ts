@@ -85,7 +85,7 @@ function endRemovedStages(transaction: Transaction, names: ReadonlySet<string>):
   for (const { name, moving, changing } of transaction.unit.stages) {
     if (names.has(name)) continue;
     const leg = moving === undefined ? undefined : transaction.leg(moving);
-    if (leg !== undefined) transaction.supersede(leg, transaction.unit.last);
+    if (leg !== undefined) transaction.supersede(leg, undefined);
     transaction.countArrivals({ changing });
   }
 }

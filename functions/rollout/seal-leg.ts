@@ -157,7 +157,7 @@ async function sealLeg(
   transaction.putLeg(leg);
   transaction.edit({ seals: seal });
   transaction.editStage(stage.name, (before) => ({ ...before, moving: refOf(leg) }));
-  transaction.messages.push({ to: "report", about: { kind: "Rollout", subject: known.subject, leg: refOf(leg) } });
+  transaction.report(leg);
 }
 
 /** A deletion is about every cluster that has something of the subject, whether it is selected or not. */

@@ -141,9 +141,15 @@ export class Transaction {
     this.edit({ last: number, ledger: ledger.filter((entry, index) => index < keptLedger || named.has(entry.number)) });
   }
 
-  /** The leg lets another one in. */
-  supersede(leg: LegRow, by: number): void {
+  /** The leg lets another content in, or ends with its stage. */
+  supersede(leg: LegRow, by: number | undefined): void {
     this.putLeg(superseded(this.leg(leg) ?? leg, by, this.at));
+    this.report(leg);
+  }
+
+  /** What it says is another thing now: people are told. */
+  report(leg: LegRow): void {
+    this.messages.push({ to: "report", about: { kind: "Rollout", subject: this.known.subject, leg: refOf(leg) } });
   }
 
   putSlot(slot: Omit<SlotRow, keyof Row>, before?: SlotRow): void {

@@ -1,4 +1,5 @@
 /** A content going through one stage: how far it is, whether it may go on, and when it has passed. Pure. */
+import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
@@ -138,8 +139,11 @@ export function withVerdict(leg: LegRow, verdict: Omit<LegVerdict, "phase"> & { 
   };
 }
 
-/** Another one took its place: what waited never gets a turn, and what is changing is counted by the other. */
-export function superseded(leg: LegRow, by: number, at: string): LegRow {
+/**
+ * It gave way: what waited never gets a turn, and what is changing is counted by nobody, unless the other adopts it.
+ * @param by - the content that took its place; undefined: its stage was removed.
+ */
+export function superseded(leg: LegRow, by: number | undefined, at: string): LegRow {
   const { Waiting, Rendering, Assigned, Superseded } = leg.counts;
   const counts = {
     ...leg.counts,
@@ -148,8 +152,9 @@ export function superseded(leg: LegRow, by: number, at: string): LegRow {
     Assigned: 0,
     Superseded: Superseded + Waiting + Rendering + Assigned,
   };
-  const message = by === leg.content ? "sealed anew" : `content ${by} took over`;
-  const ended = withVerdict({ ...leg, counts }, { phase: "Superseded", reason: "Newer", message }, at);
+  const told = by === leg.content ? "sealed anew" : `content ${by} took over`;
+  const [reason, message] = by === undefined ? ["StageRemoved", "its stage was removed"] : ["Newer", told];
+  const ended = withVerdict({ ...leg, counts }, { phase: "Superseded", reason, message }, at);
   const { frozen: _frozen, ...kept } = ended;
-  return { ...kept, rendering: [], aside: [], returned: [], unrendered: [], supersededBy: by };
+  return { ...kept, rendering: [], aside: [], returned: [], unrendered: [], ...defined({ supersededBy: by }) };
 }

@@ -94,10 +94,13 @@ export function syncEvents(row: SyncRow): EventRow[] {
   return events;
 }
 
-/** The newest transitions of a content in one stage; those told before are the same rows. */
+/** How each phase of a content in one stage began, and its newest transitions; those told before are the same rows. */
 export function legEvents(row: LegRow): EventRow[] {
-  const { subject, content, stage, seal } = row;
-  return row.transitions.slice(-3).map((transition) =>
+  const { subject, content, stage, seal, transitions } = row;
+  const told = transitions.filter(
+    ({ phase }, index) => index >= transitions.length - 3 || phase !== transitions[index - 1]?.phase,
+  );
+  return told.map((transition) =>
     eventRow({
       about: { namespace: subject.namespace, kind: subject.kind, name: subject.name },
       at: transition.at,

@@ -122,9 +122,20 @@ describe("what a content in a stage tells of", () => {
     expect(new Set(legs.flatMap(legEvents).map(keyText)).size).toBe(6);
   });
 
+  test("is of a long one how each phase began, too", () => {
+    const more = ["2", "3", "4"].map((count) => transition("Halted", `${count} clusters failed`));
+    expect(legEvents(leg([...way, ...more])).map(({ message }) => message)).toEqual([
+      "web-4: begins",
+      "web-4: 1 cluster failed",
+      "web-4: 2 clusters failed",
+      "web-4: 3 clusters failed",
+      "web-4: 4 clusters failed",
+    ]);
+  });
+
   test("is of a long one the three newest", () => {
-    const events = legEvents(leg(["1", "2", "3", "4"].map((message) => transition("Moving", message))));
-    expect(events.map(({ message }) => message)).toEqual(["web-4: 2", "web-4: 3", "web-4: 4"]);
+    const events = legEvents(leg(["1", "2", "3", "4", "5"].map((message) => transition("Moving", message))));
+    expect(events.map(({ message }) => message)).toEqual(["web-4: 1", "web-4: 3", "web-4: 4", "web-4: 5"]);
   });
 
   test.each<[LegPhase, string]>([

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { allSay, begin, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import type { PlannerWorld } from "#test/support/planner-world.ts";
+
+/** The legs that were reported since, each as what it says now. */
+function reported(made: PlannerWorld): readonly string[] {
+  const told = made.sender.take().filter((message) => message.to === "report");
+  return told.flatMap(({ about }) => {
+    if (about.kind !== "Rollout") return [];
+    const { content, stage, seal } = about.leg;
+    const leg = made.legs().find((one) => one.content === content && one.stage === stage && one.seal === seal);
+    return `${content}#${stage} ${leg?.phase}: ${leg?.message}`;
+  });
+}
+
+test("a leg that another content took the place of", async () => {
+  const made = await worldOf(["a"], {});
+  await begin(made);
+  await allSay(made, "Failed");
+  made.sender.take();
+  await revise(made, "bbb");
+  expect(reported(made)).toEqual(
+    expect.arrayContaining([
+      "1#all Superseded: content 2 took over",
+      "2#all Moving: stage all begins, with 1 to look at",
+    ]),
+  );
+});
+
+test("a leg whose stage was removed, as that", async () => {
+  const made = await worldOf({ c: "canary", r: "rest" }, rings);
+  await begin(made);
+  made.sender.take();
+  await made.setGroup({});
+  await begin(made);
+  expect(reported(made)).toContain("1#canary Superseded: its stage was removed");
+  expect(made.legs().find(({ stage }) => stage === "canary")).not.toHaveProperty("supersededBy");
+});
+
+test("a leg that stands still for another reason than before", async () => {
+  const made = await worldOf(["a", "b", "c"], { maxConcurrent: 2 });
+  await begin(made);
+  await made.finish("a", "Failed");
+  await made.plan();
+  expect(reported(made)).toContain("1#all Halted: 1 cluster failed of 3 in stage all (allows 0): a: Failed");
+  await made.finish("b", "Failed");
+  await made.plan();
+  expect(reported(made)).toEqual(["1#all Halted: 2 clusters failed of 3 in stage all (allows 0): b: Failed"]);
+  await made.plan();
+  expect(reported(made)).toEqual([]);
+});

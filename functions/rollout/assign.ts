@@ -11,7 +11,7 @@ import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
-export interface Assigning {
+export interface Writing {
   readonly known: Pick<Known, "subject" | "row">;
   /** The Sync as it was read; undefined when there is none yet. */
   readonly before: SyncRow | undefined;
@@ -20,11 +20,11 @@ export interface Assigning {
 }
 
 /** The one place where the planner says what a cluster is to have. */
-export function assignmentWrite({ cluster, name, desired }: Assignment, assigning: Assigning): Write {
+export function assignmentWrite({ cluster, name, desired }: Assignment, assigning: Writing): Write {
   const { known, before: found, now, ports } = assigning;
   const { subject, row: assigner } = known;
   const before = found === undefined || found.subjectUid === assigner.uid ? found : unobserved(found);
-  const { hold: _hold, ...kept } = before ?? {};
+  const { parked: _parked, ...kept } = before ?? {};
   const row: SyncRow = {
     ...kept,
     ...keys.sync(cluster, subject.namespace, name),

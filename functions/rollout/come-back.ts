@@ -17,7 +17,7 @@ const pageSize = 20;
  * Clusters that may answer again: those of which something was told, or all that the index says it of. A deletion waits for
  * everybody, and asks whether those that do not answer are registered still.
  */
-export async function thoseToAsk(
+export async function mayAnswerAgain(
   known: Known,
   clusters: ReadonlySet<string> | undefined,
   table: Table,
@@ -116,9 +116,9 @@ export async function letComeBack(
   return transaction;
 }
 
-function answersAgain({ desired, observed, hold }: SyncRow): boolean {
+function answersAgain({ desired, observed, parked }: SyncRow): boolean {
   return (
-    hold === undefined &&
+    parked === undefined &&
     desired.action !== "orphan" &&
     observed?.attempt === desired.attempt &&
     observed.phase === "Reachable"

@@ -116,7 +116,7 @@ async function bringIn(
     if (step.do === "wait") waiting.set(arrival.cluster, step.requests.length > 0 ? "asked" : step.for);
     else if (step.do === "freeze") waiting.set(arrival.cluster, { freeze: step.name });
     else if (step.do === "away") waiting.set(arrival.cluster, "others");
-    else take(transaction, { ...candidate, arrival, step }, ports);
+    else takeArrival(transaction, { ...candidate, arrival, step }, ports);
   }
   const asking = { subject: known.subject, requests: [...requests.values()], renderings: renderings.rows };
   transaction.messages.push(...(await askRenderings(asking, ports)));
@@ -154,7 +154,7 @@ interface Taking extends Candidate {
   readonly step: Exclude<Step, { do: "wait" | "freeze" | "away" }>;
 }
 
-function take(transaction: Transaction, { arrival, step, ...candidate }: Taking, ports: PlannerPorts): void {
+function takeArrival(transaction: Transaction, { arrival, step, ...candidate }: Taking, ports: PlannerPorts): void {
   transaction.dropArrival(arrival, "waiting");
   if (step.do === "assign") giveSlot(transaction, { ...candidate, step }, ports);
   const { stage } = candidate;

@@ -81,10 +81,10 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, a
       if (rows.slot === undefined) left--;
     }
     if (step.do === "wait") {
-      waiting.add(placeOf(leg, order));
+      waiting.add(targetPlace(leg, order));
       for (const request of step.requests) requests.set(request.input, request);
     }
-    take(transaction, { ...candidate, leg, order, step }, ports);
+    takeTarget(transaction, { ...candidate, leg, order, step }, ports);
   }
   const asking = { subject, requests: [...requests.values()], renderings: renderings.rows };
   transaction.messages.push(...(await askRenderings(asking, ports)));
@@ -94,7 +94,7 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, a
   }
   // Nobody's attempt is looked at for each word of another's worker.
   const mayGoOn = mayTake(transaction, leg, slots) && (all || orders.some((order) => !leg.aside.includes(order)));
-  return mayGoOn && orders.every((order) => waiting.has(placeOf(leg, order)));
+  return mayGoOn && orders.every((order) => waiting.has(targetPlace(leg, order)));
 }
 
 /** Who has a slot of a leg that gave way is at the front, and needs no other. */
@@ -109,7 +109,7 @@ function nextOrders(
   { leg, slots, waiting }: Pick<Filled, "leg" | "slots" | "waiting">,
 ): readonly number[] {
   const most = mostNext(transaction, slots);
-  const isFresh = (order: number) => !waiting.has(placeOf(leg, order));
+  const isFresh = (order: number) => !waiting.has(targetPlace(leg, order));
   const before = [...leg.returned, ...leg.rendering].filter(isFresh).slice(0, most);
   // Renderings that hang keep nobody: where a call finds nothing else, it looks further.
   const isHanging = before.length === 0 && !waiting.has(goingOn(leg));
@@ -126,7 +126,7 @@ function goingOn(leg: LegRow): string {
   return `${legKey(leg)} goes on`;
 }
 
-function placeOf(leg: LegRow, order: number): string {
+function targetPlace(leg: LegRow, order: number): string {
   return `${legKey(leg)}#${order}`;
 }
 
@@ -143,7 +143,7 @@ interface Taking extends Candidate {
 }
 
 /** Carries a decision about a target out, in the lists and counts of its leg. */
-function take(transaction: Transaction, taking: Taking, ports: PlannerPorts): void {
+function takeTarget(transaction: Transaction, taking: Taking, ports: PlannerPorts): void {
   const { leg: before, order, step, rows, stage, content } = taking;
   const { cluster, slot } = rows;
   const leg = transaction.leg(before) ?? before;

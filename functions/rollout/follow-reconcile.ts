@@ -106,13 +106,13 @@ function stateSince(
 ): keyof Looking["counts"] | undefined {
   const found = syncs.filter((sync) => asked.names.has(sync.name)).length;
   let worst: keyof Looking["counts"] = found < asked.names.size ? "waiting" : "ready";
-  for (const { desired, observed, hold, reconcile = 0 } of syncs) {
+  for (const { desired, observed, parked, reconcile = 0 } of syncs) {
     if (desired.action === "orphan") {
       worst = worseOf(worst, "waiting");
       continue;
     }
     // It waits for the planner's word, not for a worker's look.
-    if (hold !== undefined) {
+    if (parked !== undefined) {
       worst = worseOf(worst, "failed");
       continue;
     }

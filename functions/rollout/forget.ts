@@ -39,7 +39,7 @@ export function toForget(syncs: readonly SyncRow[], as: Forgetting): readonly Sy
 }
 
 function gone(sync: SyncRow, at: string): SyncRow {
-  const { operations: _operations, hold: _hold, ...kept } = due(sync, undefined);
+  const { operations: _operations, parked: _parked, ...kept } = due(sync, undefined);
   return {
     ...withWorkerHalf(kept, { observed: undefined, held: sync.held, deaths: sync.deaths }),
     version: sync.version + 1,

@@ -1,7 +1,7 @@
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
-import { park } from "#functions/rollout/settle-slots.ts";
+import { parkSlot } from "#functions/rollout/settle-slots.ts";
 import { isSelected } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -52,5 +52,5 @@ function takeSlot(transaction: Transaction, { cluster, slot, lease }: ClusterRow
   const leg = slot.leg && transaction.leg(slot.leg);
   if (leg !== undefined && leg.endedAt === undefined)
     transaction.record(leg, { cluster, order: slot.order ?? 0 }, "Assigned", { ...outcome, attempts: slot.attempts });
-  park(transaction, { slot, lease });
+  parkSlot(transaction, { slot, lease });
 }

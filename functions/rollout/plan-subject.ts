@@ -3,7 +3,7 @@
  * It is the only writer of units, contents, legs, slots, targets, arrivals and assignments.
  */
 
-import { letComeBack, thoseToAsk } from "#functions/rollout/come-back.ts";
+import { letComeBack, mayAnswerAgain } from "#functions/rollout/come-back.ts";
 import { farewell, forgetSubject, isGoing } from "#functions/rollout/delete-subject.ts";
 import { endLegs } from "#functions/rollout/end-legs.ts";
 import type { Filling, Waiting } from "#functions/rollout/fill-leg.ts";
@@ -102,7 +102,7 @@ async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Pro
   const round = await slotsToLookAt(known, clusters, table);
   // What has a slot says by it whether it answers.
   const others = clusters?.difference(new Set(round.slots.map(({ cluster }) => cluster)));
-  const answering = new Set([...(await thoseToAsk(known, others, table)), ...round.unread]);
+  const answering = new Set([...(await mayAnswerAgain(known, others, table)), ...round.unread]);
   const isRendered = call.rendered === true || clusters === undefined || clusters.size === 0;
   return { round, answering: [...answering], until: call.until, waiting: new Set(), arrivals: new Map(), isRendered };
 }

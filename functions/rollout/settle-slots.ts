@@ -7,7 +7,7 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
-import { type Hold, holdsOf } from "#shared/fleet/rollout/holds.ts";
+import { type Freezing, freezingOf } from "#shared/fleet/rollout/freezing.ts";
 import { type Deadlines, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
@@ -65,7 +65,7 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
       round.slots.unshift(...page.slice(index));
       break;
     }
-    const deadlines = { ...clock, hold: seen.holds.get(slot.cluster) };
+    const deadlines = { ...clock, freezing: seen.freezing.get(slot.cluster) };
     const verdict = settle(transaction, { slot, syncs, deadlines, lease: seen.leases.get(slot.cluster) }, ports);
     const deadline = verdict && (verdict.deadline ?? stuckAt(slot, syncs, deadlines));
     if (deadline !== undefined && deadline <= transaction.at) {
@@ -88,7 +88,7 @@ export function clockOf({ row, unit }: Pick<Known, "row" | "unit">, now: Date): 
 
 interface Seen {
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
-  readonly holds: ReadonlyMap<string, Hold>;
+  readonly freezing: ReadonlyMap<string, Freezing>;
   readonly leases: ReadonlyMap<string, FoundLease>;
 }
 
@@ -110,19 +110,19 @@ async function readSeen(transaction: Transaction, { slots, clock }: Reading, { t
     rows.filter((row) => row.type === "SyncOnCluster"),
     ({ cluster }) => cluster,
   );
-  const holds = holdsOf(
+  const freezing = freezingOf(
     brake,
     rows.filter((row) => row.type === "Fleet"),
     clock.now,
   );
   // Whether a worker may be writing yet matters only for what gives its slot back while it could.
   const parked = slots.filter((slot) => {
-    const verdict = judge(slot, syncs.get(slot.cluster) ?? [], { ...clock, hold: holds.get(slot.cluster) });
+    const verdict = judge(slot, syncs.get(slot.cluster) ?? [], { ...clock, freezing: freezing.get(slot.cluster) });
     return slot.parking !== undefined || verdict.state === "Failed";
   });
   const asked = parked.map(({ cluster }) => keys.lease(cluster));
   const leases = parked.length === 0 ? [] : await table.getMany(asked, { newer: "kept" });
-  return { syncs, holds, leases: new Map(leases.map((row) => [clusterOf(row), row])) };
+  return { syncs, freezing, leases: new Map(leases.map((row) => [clusterOf(row), row])) };
 }
 
 interface Settling {
@@ -135,7 +135,7 @@ interface Settling {
 /** What has no deadline is no failure, and for as long as one would be it is waited for. */
 function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], clock: Deadlines): string {
   const starts = syncs.flatMap(({ desired }) => desired.startAt ?? []);
-  const [last = since] = [since, ...starts, clock.resumedAt ?? "", clock.hold?.releasedAt ?? ""].sort().reverse();
+  const [last = since] = [since, ...starts, clock.resumedAt ?? "", clock.freezing?.releasedAt ?? ""].sort().reverse();
   return later(last, clock.progressSeconds);
 }
 
@@ -156,8 +156,8 @@ function settle(
   if (verdict.state === "Assigned") return verdict;
   const leg = liveLeg(transaction, slot);
   if (verdict.state === "Failed") {
-    for (const sync of syncs) hold(transaction, sync, verdict.reason);
-    park(transaction, settling);
+    for (const sync of syncs) parkSync(transaction, sync, verdict.reason);
+    parkSlot(transaction, settling);
   } else transaction.dropSlot(slot);
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
   if (leg !== undefined) settleTarget(transaction, { slot, leg, verdict });
@@ -190,17 +190,17 @@ function settleArrival(transaction: Transaction, { cluster, stage }: SlotRow, { 
 }
 
 /** Nothing is written there any more until the planner assigns anew. */
-function hold(transaction: Transaction, sync: SyncRow, reason: string): void {
+function parkSync(transaction: Transaction, sync: SyncRow, reason: string): void {
   const { observed, desired } = sync;
   // What was seen of an earlier attempt says nothing: nobody may begin this one any more.
   const isDone = observed?.attempt === desired.attempt && (observed.phase === "Ready" || observed.phase === "Gone");
   if (isDone) return;
-  const held: SyncRow = { ...sync, hold: { reason, at: transaction.at }, version: sync.version + 1 };
-  transaction.put({ ...held, stateSk: stateIndex.sk(stateOf(held), held) } as SyncRow, sync);
+  const row: SyncRow = { ...sync, parked: { reason, at: transaction.at }, version: sync.version + 1 };
+  transaction.put({ ...row, stateSk: stateIndex.sk(stateOf(row), row) } as SyncRow, sync);
 }
 
 /** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
-export function park(transaction: Transaction, { slot, lease }: Pick<Settling, "slot" | "lease">): void {
+export function parkSlot(transaction: Transaction, { slot, lease }: Pick<Settling, "slot" | "lease">): void {
   if (lease !== undefined && isNewer(lease)) {
     transaction.putSlot({ ...slot, parking: { fence: Number.MAX_SAFE_INTEGER } }, slot);
     return;

@@ -69,7 +69,7 @@ export function watchChanges(): ChangeMonitor {
     if (change === undefined) return;
     change.to = seen;
     changing.delete(cluster);
-    if (!every(cluster, ({ hold }) => hold === undefined)) parked.set(cluster, change);
+    if (!every(cluster, ({ parked }) => parked === undefined)) parked.set(cluster, change);
   }
 
   return {
@@ -134,5 +134,5 @@ function plainValue(value: AttributeJson): unknown {
 
 /** A cluster that answers again, or is parked, is left alone until its turn comes, in which it gets another attempt. */
 function isLeftAlone(row: SyncRow): boolean {
-  return !isOutstanding(row) || isAway(row) || row.hold !== undefined;
+  return !isOutstanding(row) || isAway(row) || row.parked !== undefined;
 }

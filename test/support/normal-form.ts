@@ -90,7 +90,7 @@ const passing = new Set([
   ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "resumedAt", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
   // When the planner looked last, whose turn it was, and by which version of the fleet it selected.
-  ...["settledAt", "deadline", "turn", "fleet"],
+  ...["deadline", "turn", "fleet"],
   // The keys of blobs say what is in them, and so the uids of clusters.
   "pages",
   // How an attempt got on.

@@ -61,7 +61,7 @@ export class WorkerWorld {
     const { digest, bytes } = encodeRendering(objects);
     await this.blobs.putOnce(blobKeys.rendering(digest), bytes);
     const before = await this.sync(name);
-    const { hold: _hold, ...kept } = before ?? {};
+    const { parked: _parked, ...kept } = before ?? {};
     const row: SyncRow = {
       ...kept,
       ...keys.sync("c1", "tests", name),
@@ -98,7 +98,7 @@ export class WorkerWorld {
     if (before === undefined) throw new Error(`there is no Sync ${name}`);
     const held: SyncRow = {
       ...before,
-      hold: { reason, at: this.clock.now().toISOString() },
+      parked: { reason, at: this.clock.now().toISOString() },
       version: before.version + 1,
     };
     await this.table.write([{ put: { ...held, stateSk: stateIndex.sk(stateOf(held), held) } }]);
@@ -111,7 +111,7 @@ export class WorkerWorld {
     const { renderDigest: _, token: _token, earlier: _earlier, anew: _anew, ...desired } = before.desired;
     const assigned = { ...desired, action: "delete" as const, attempt: desired.attempt + 1 };
     const next = nextDesired(assigned, before, randomIds.unique());
-    const { hold: _hold, ...kept } = before;
+    const { parked: _parked, ...kept } = before;
     await this.table.write([{ put: { ...kept, version: before.version + 1, desired: next } as SyncRow }]);
     const subject = await this.table.get(keys.object("tests", "Sync", name));
     if (subject !== undefined)

@@ -215,7 +215,7 @@ function nextRow(outcome: SyncOutcome): SyncRow {
   const { row, observed = row.observed, held } = outcome;
   const seen = withWorkerHalf(row, { observed, held, deaths: row.deaths });
   const next: SyncRow = { ...seen, version: row.version + 1, stateSk: stateIndex.sk(stateOf(seen), row) };
-  const polled = held === undefined && row.hold === undefined ? outcome.observed?.nextAt : undefined;
+  const polled = held === undefined && row.parked === undefined ? outcome.observed?.nextAt : undefined;
   return due(next, polled === undefined ? nextWork(next) : later(polled, watchdogSeconds), 0);
 }
 
@@ -238,7 +238,7 @@ function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] 
   }
   const asked = lostRendering(row, observed);
   if (asked !== undefined) messages.push(asked);
-  if (observed.nextAt !== undefined && held === undefined && row.hold === undefined) {
+  if (observed.nextAt !== undefined && held === undefined && row.parked === undefined) {
     const seconds = Math.ceil((new Date(observed.nextAt).getTime() - now.getTime()) / 1000);
     messages.push({ to: "apply", cluster: row.cluster, delaySeconds: Math.min(Math.max(seconds, 0), 900) });
   }

@@ -20,7 +20,7 @@ import { beginsAt, nextLook } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   type Held,
-  type Hold,
+  type Parked,
   heldBy,
   isAway,
   isInspectionDue,
@@ -72,7 +72,7 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
   const { ports, lease } = context;
   const gate = new WriteGate(stored, lease, ports);
   const given: Basis = { row: stored, cluster: context.cluster, subject: context.subject };
-  if (stored.hold !== undefined) return lookParked(given, { hold: stored.hold, gate }, context);
+  if (stored.parked !== undefined) return lookParked(given, { parked: stored.parked, gate }, context);
   if (!writesAtOnce(verbOf(given, ports.clock.now()))) return look(given, gate, context);
   try {
     const standing = await gate.read();
@@ -80,7 +80,8 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     const now = ports.clock.now();
     if (row === undefined || standing.cluster === undefined || isEarly(row, now)) return undefined;
     const cluster = newerOf(context.cluster, standing.cluster);
-    if (row.hold !== undefined) return await lookParked({ row, cluster, subject }, { hold: row.hold, gate }, context);
+    if (row.parked !== undefined)
+      return await lookParked({ row, cluster, subject }, { parked: row.parked, gate }, context);
     const freeze = freezeOver(brake, cluster.labels, now);
     const basis: Basis = { row, cluster, subject };
     const why = withheldFrom(row.desired.attempt, standing, now);
@@ -127,11 +128,11 @@ async function lookFrozen(
 /** What was applied is looked at, also of an attempt before; where nothing was, whether the cluster answers. */
 async function lookParked(
   basis: Basis,
-  { hold, gate }: { readonly hold: Hold; readonly gate: WriteGate },
+  { parked, gate }: { readonly parked: Parked; readonly gate: WriteGate },
   context: SyncContext,
 ): Promise<SyncOutcome> {
   const { row, cluster } = basis;
-  const withheld = parkedBy(row, hold);
+  const withheld = parkedBy(row, parked);
   const applied = asLastApplied(row);
   if (applied === undefined || isOfAnother(row, identityOf(cluster))) {
     return carryOut({ ...basis, verb: probeSync, withheld }, gate, context);

@@ -1,7 +1,7 @@
 /** Observed facts -> what became of a cluster that has a slot. The one place that says when a cluster has failed. */
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
-import type { Hold } from "#shared/fleet/rollout/holds.ts";
+import type { Freezing } from "#shared/fleet/rollout/freezing.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isAway, isDenied, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -21,7 +21,7 @@ export interface Deadlines {
   readonly pausedAt?: string | undefined;
   readonly resumedAt?: string | undefined;
   /** Nor does a freeze. */
-  readonly hold?: Hold | undefined;
+  readonly freezing?: Freezing | undefined;
 }
 
 /**
@@ -97,13 +97,13 @@ function isDone(row: SyncRow | undefined, observed: SyncRow["observed"]): boolea
 export function deadlineOf(row: SyncRow | undefined, clock: Deadlines): string | undefined {
   const { observed, desired } = row ?? {};
   if (observed === undefined || observed.attempt !== desired?.attempt) return undefined;
-  if (clock.pausedAt !== undefined || clock.hold?.freeze !== undefined || isDenied(observed)) return undefined;
+  if (clock.pausedAt !== undefined || clock.freezing?.freeze !== undefined || isDenied(observed)) return undefined;
   const marks = [
     observed.startedAt,
     observed.progress?.at,
     observed.deniedAt,
     clock.resumedAt,
-    clock.hold?.releasedAt,
+    clock.freezing?.releasedAt,
   ].filter((time) => time !== undefined);
   const last = marks.sort().at(-1) ?? observed.startedAt;
   return later(last, clock.progressSeconds);

@@ -4,7 +4,7 @@ import { heldBy, intervalOf, isAsked, isPruneAsked, type Phase, type SyncRow } f
 /** How often is looked whether a freeze still holds, for messages that were lost. */
 const heldSeconds = 300;
 
-type Scheduled = Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations" | "held" | "hold">;
+type Scheduled = Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations" | "held" | "parked">;
 
 /**
  * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
@@ -12,7 +12,7 @@ type Scheduled = Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "o
  * due when that ends; who is told of a thaw looks at once.
  */
 export function nextWork(row: Scheduled): string | undefined {
-  if (row.hold !== undefined) return nextParkedLook({ ...row, hold: row.hold });
+  if (row.parked !== undefined) return nextParkedLook({ ...row, parked: row.parked });
   const held = heldBy(row);
   if (held === undefined) return isLeftToResume(row) ? row.observed?.at : nextLook(row);
   const look = isLookedAt(row) ? nextLook(row) : undefined;
@@ -32,7 +32,7 @@ function isLeftToResume({ desired, observed }: Pick<SyncRow, "desired" | "observ
 }
 
 /** Whatever a freeze or a suspend says. */
-export function nextLook(row: Omit<Scheduled, "held" | "hold">): string | undefined {
+export function nextLook(row: Omit<Scheduled, "held" | "parked">): string | undefined {
   const { desired, observed } = row;
   if (desired.action === "orphan") return undefined;
   if (observed === undefined || observed.attempt !== desired.attempt) return beginsAt(row);
@@ -50,15 +50,15 @@ export function beginsAt({ desired }: Pick<SyncRow, "desired">): string {
 }
 
 /** That it is parked is told at once; from then on it is looked at like what is settled. */
-function nextParkedLook(row: Scheduled & Required<Pick<SyncRow, "hold">>): string | undefined {
-  const { desired, observed, hold } = row;
+function nextParkedLook(row: Scheduled & Required<Pick<SyncRow, "parked">>): string | undefined {
+  const { desired, observed, parked } = row;
   if (desired.action === "orphan" || observed?.phase === "Gone") return undefined;
-  if (observed === undefined || isAsked(row)) return hold.at;
+  if (observed === undefined || isAsked(row)) return parked.at;
   if (observed.attempt !== desired.attempt) {
     // Nothing that is looked at is left of what was wanted before.
-    return observed.applied?.attempt === observed.attempt ? afterInterval({ ...row, observed }) : hold.at;
+    return observed.applied?.attempt === observed.attempt ? afterInterval({ ...row, observed }) : parked.at;
   }
-  return observed.nextAt ?? (restsWhenParked.has(observed.phase) ? afterInterval({ ...row, observed }) : hold.at);
+  return observed.nextAt ?? (restsWhenParked.has(observed.phase) ? afterInterval({ ...row, observed }) : parked.at);
 }
 
 const restsWhenParked: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Failed", "Unreachable"]);

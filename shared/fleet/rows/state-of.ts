@@ -7,9 +7,13 @@ export type SyncStateWord = Phase | "Assigned" | "Orphaned";
  * The one word for what planner and worker wrote. What lost its slot is `Failed`, begun or not, until everything turns out
  * well all the same.
  */
-export function stateOf({ desired, observed, hold }: Pick<SyncRow, "desired" | "observed" | "hold">): SyncStateWord {
+export function stateOf({
+  desired,
+  observed,
+  parked,
+}: Pick<SyncRow, "desired" | "observed" | "parked">): SyncStateWord {
   if (desired.action === "orphan") return "Orphaned";
   const phase = observed?.attempt === desired.attempt ? observed.phase : "Assigned";
   const isWell = phase === "Ready" || phase === "Gone";
-  return hold === undefined || isWell ? phase : "Failed";
+  return parked === undefined || isWell ? phase : "Failed";
 }

@@ -180,7 +180,7 @@ export interface SyncRow extends Row {
   readonly desired: Desired;
   readonly observed?: Observed;
   /** It lost its slot before it was done: looked at, and not written to until the planner assigns anew. The planner's. */
-  readonly hold?: Hold;
+  readonly parked?: Parked;
   /** Number of the newest `reconcile` of the subject that the planner passed on. */
   readonly reconcile?: number;
   /** What people asked of this Sync on this cluster; written by `api`. */
@@ -197,7 +197,7 @@ export interface SyncRow extends Row {
 }
 
 /** Why the newest assignment is parked, and since when. */
-export interface Hold {
+export interface Parked {
   readonly reason: string;
   readonly at: string;
 }

@@ -60,7 +60,7 @@ export function syncState(
   const planned = about.plan?.state;
   if (row === undefined) return planned === undefined || planned === "Complete" ? "Pending" : planned;
   const state = stateOf(row);
-  if (state === "Failed" && row.hold !== undefined) return state;
+  if (state === "Failed" && row.parked !== undefined) return state;
   if (heldBy(row) !== undefined) return "Frozen";
   if (state !== "Ready") return state;
   if (planned !== undefined && stuck.has(planned)) return planned;

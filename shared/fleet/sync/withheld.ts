@@ -1,7 +1,7 @@
 import { type Brake, type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, SubjectRow } from "#shared/fleet/rows/object-rows.ts";
-import type { Hold, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** What decides whether a cluster may be written to for a Sync. */
 export interface Standing {
@@ -30,7 +30,7 @@ export function withheldFrom(attempt: number, standing: Standing, now: Date): Wi
     return { reason: "Superseded", message: "it was forgotten meanwhile" };
   }
   if (row.desired.attempt !== attempt) return { reason: "Superseded", message: "a newer assignment has come" };
-  if (row.hold !== undefined) return parkedBy(row, row.hold);
+  if (row.parked !== undefined) return parkedBy(row, row.parked);
   const suspended = subject?.operations.suspended;
   if (suspended !== undefined) return { reason: "Suspended", message: `suspended by ${suspended.by}` };
   if (isWithdrawn(row, subject)) return { reason: "Withdrawn", message: "it is wanted again" };
@@ -39,7 +39,10 @@ export function withheldFrom(attempt: number, standing: Standing, now: Date): Wi
 }
 
 /** Only another assignment lets it go on, and only the planner gives one. */
-export function parkedBy({ subject: { namespace, kind, name } }: Pick<SyncRow, "subject">, { reason }: Hold): Withheld {
+export function parkedBy(
+  { subject: { namespace, kind, name } }: Pick<SyncRow, "subject">,
+  { reason }: Parked,
+): Withheld {
   const verb = `starling reconcile ${kind.toLowerCase()}/${name} -n ${namespace}`;
   return { reason: "Parked", message: `parked (${reason}); it has another turn by newer content, or by: ${verb}` };
 }

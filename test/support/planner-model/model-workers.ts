@@ -151,7 +151,7 @@ export class ModelWorkers {
     if (current?.phase === "Unreachable" || current?.phase === "Reachable") if (!holds) return say("Reachable");
     const writes = desired.action === "delete" || current === undefined || !holds;
     if (writes && !this.#mayWrite(row, desired.attempt, subject))
-      return say(row.hold === undefined ? "Applying" : "Failed");
+      return say(row.parked === undefined ? "Applying" : "Failed");
     if (writes) this.#write(row);
     if (desired.action === "delete") return say(outcome === "Ready" || outcome === "Verifying" ? "Gone" : outcome);
     const { attempt, revision } = desired;
@@ -161,8 +161,8 @@ export class ModelWorkers {
   }
 
   /** What the gate of the real worker asks. */
-  #mayWrite({ desired, hold, name }: SyncRow, attempt: number, subject: SubjectRow | undefined): boolean {
-    if (desired.attempt !== attempt || desired.action === "orphan" || hold !== undefined) return false;
+  #mayWrite({ desired, parked, name }: SyncRow, attempt: number, subject: SubjectRow | undefined): boolean {
+    if (desired.attempt !== attempt || desired.action === "orphan" || parked !== undefined) return false;
     if (subject?.operations.suspended !== undefined) return false;
     if (desired.action !== "delete" || subject === undefined || subject.operations.deletion !== undefined) return true;
     return !relationOf(subject).templates.some((template) => syncName(this.#world.subject, template.name) === name);
@@ -215,6 +215,6 @@ export class ModelWorkers {
 }
 
 /** What was parked is told as failed, until it turns out ready. */
-function stateText({ hold }: SyncRow, { phase }: Observed): string {
-  return hold === undefined || phase === "Ready" || phase === "Gone" ? phase : "Failed";
+function stateText({ parked }: SyncRow, { phase }: Observed): string {
+  return parked === undefined || phase === "Ready" || phase === "Gone" ? phase : "Failed";
 }

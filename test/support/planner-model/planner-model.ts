@@ -257,6 +257,6 @@ export class PlannerModel {
 }
 
 /** It waits for the planner's word, which a stage that stands still keeps from it. */
-function isParked({ hold, observed, desired }: SyncRow): boolean {
-  return hold !== undefined || (observed?.attempt === desired.attempt && observed.phase === "Reachable");
+function isParked({ parked, observed, desired }: SyncRow): boolean {
+  return parked !== undefined || (observed?.attempt === desired.attempt && observed.phase === "Reachable");
 }

@@ -65,13 +65,13 @@ describe("what is parked", () => {
     expect(worker.host.requests().length).toBeGreaterThan(0);
     expect(worker.host.requests().length).toBeLessThan(60);
     const row = await rowOf();
-    expect(row).toMatchObject({ stateSk: "Failed#c1#web", hold: { reason: "DeadlineExceeded" } });
+    expect(row).toMatchObject({ stateSk: "Failed#c1#web", parked: { reason: "DeadlineExceeded" } });
     expect(row.observed).toMatchObject({ attempt: 1, drift: { objects: 1, corrected: false } });
     expect(worker.members()).toEqual(namesOf(before));
 
     await worker.world.assign("web", after, { interval: "10m" });
     expect((await look(1)).observed).toMatchObject({ attempt: 3, phase: "Ready" });
-    expect(await rowOf()).not.toHaveProperty("hold");
+    expect(await rowOf()).not.toHaveProperty("parked");
     expect(worker.members()).toEqual(namesOf(after));
   });
 

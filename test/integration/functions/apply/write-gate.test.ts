@@ -153,7 +153,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     // Those that were on their way when it was read again.
     expect(written).toBeLessThan(40);
     expect(await world.sync("gate-parked")).toMatchObject({
-      hold: { reason: "DeadlineExceeded" },
+      parked: { reason: "DeadlineExceeded" },
       stateSk: "Failed#c1#gate-parked",
       observed: { phase: "Failed", reason: "Parked" },
     });
@@ -217,7 +217,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       atConnect(1, () => world.park(name));
       await world.work();
       expect(await world.sync(name)).toMatchObject({
-        hold: { reason: "DeadlineExceeded" },
+        parked: { reason: "DeadlineExceeded" },
         stateSk: `${phase === "Ready" ? "Ready" : "Failed"}#c1#${name}`,
         observed: { attempt: 1, phase },
       });

@@ -233,6 +233,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
       },
       { on: "arrivals", clusters: { names: ["c9"] } },
       { on: "slots", message: expect.stringContaining("oldest c2") },
+      { on: "source" },
     ]);
   });
 

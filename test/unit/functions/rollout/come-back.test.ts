@@ -123,7 +123,7 @@ describe("a cluster that answers again", () => {
       await made.plan();
       const row = await made.sync("a");
       if (row === undefined) throw new Error("it was assigned");
-      const { hold: _hold, ...rest } = row;
+      const { parked: _parked, ...rest } = row;
       await made.table.write([{ put: { ...rest, version: row.version + 1 }, when: { version: row.version } }]);
       await made.observe("a", "Reachable");
       await made.plan();

@@ -214,7 +214,7 @@ describe("a reconcile of a leg that stands still", () => {
     await asked(made, 1);
     expect(made.states()).toEqual({ a: "Assigned" });
     expect(made.leg("all")).toMatchObject({ phase: "Moving", counts: { Failed: 0, Assigned: 1 }, failures: [] });
-    expect(await made.sync("a")).not.toHaveProperty("hold");
+    expect(await made.sync("a")).not.toHaveProperty("parked");
     await allSay(made, "Failed");
     for (let look = 0; look < 3; look++) await made.plan();
     expect(made.leg("all").phase).toBe("Halted");
@@ -264,7 +264,7 @@ describe("a reconcile of a leg that stands still", () => {
     await made.finish("b");
     await made.plan();
     expect(made.stages()).toEqual({ all: "1" });
-    expect((await made.sync("a"))?.hold).toBeDefined();
+    expect((await made.sync("a"))?.parked).toBeDefined();
     await asked(made, 1);
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
     await allSay(made, "Ready");

@@ -72,14 +72,14 @@ describe("who fails", () => {
 
   test("is parked: nothing is written there any more, until it is assigned anew", async () => {
     const made = await failed(false);
-    expect((await made.sync("a"))?.hold).toMatchObject({ reason: expect.stringContaining("DeadlineExceeded") });
+    expect((await made.sync("a"))?.parked).toMatchObject({ reason: expect.stringContaining("DeadlineExceeded") });
     expect(made.states()).toEqual({ a: "Failed", b: "Assigned" });
     await made.observe("b", "Ready");
     await made.plan();
     await made.observe("c", "Ready");
     await made.plan();
     await revise(made, "bbb");
-    expect(await made.sync("a")).not.toHaveProperty("hold");
+    expect(await made.sync("a")).not.toHaveProperty("parked");
     expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
   });
 
@@ -152,7 +152,7 @@ describe("who fails", () => {
     await made.observe("a", "Failed", { reason: "Invalid" });
     await made.plan();
     expect(made.states()).toEqual({ a: "Failed", b: "Assigned" });
-    expect((await made.sync("a"))?.hold).toMatchObject({ reason: "Invalid" });
+    expect((await made.sync("a"))?.parked).toMatchObject({ reason: "Invalid" });
   });
 });
 

@@ -100,7 +100,7 @@ describe("3: the bound is of who is active", () => {
     }
     expect(made.slots()).toHaveLength(1);
     expect(syncs(made)).toHaveLength(1);
-    expect(syncs(made)[0]?.hold).toBeDefined();
+    expect(syncs(made)[0]?.parked).toBeDefined();
   });
 
   test("those that drift correction had failed on count like any other, and are no evidence", async () => {

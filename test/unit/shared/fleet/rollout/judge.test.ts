@@ -194,8 +194,8 @@ describe("the deadline", () => {
     ["starts anew after a suspension", moving, 1100, { resumedAt: later(at, 501) }, "Assigned"],
     ["and ends then", moving, 1101, { resumedAt: later(at, 501) }, "Failed"],
     ["does not start anew by a suspension before it", moving, 600, { resumedAt: later(at, -5) }, "Failed"],
-    ["does not run under a freeze", moving, 6000, { hold: { freeze } }, "Assigned"],
-    ["starts anew when a freeze lets go", moving, 1100, { hold: { releasedAt: later(at, 501) } }, "Assigned"],
+    ["does not run under a freeze", moving, 6000, { freezing: { freeze } }, "Assigned"],
+    ["starts anew when a freeze lets go", moving, 1100, { freezing: { releasedAt: later(at, 501) } }, "Assigned"],
     [
       "is over when one of several parts has used its own up",
       [{ observed: ready }, { ...moving[0], template: "b" }],

@@ -115,7 +115,7 @@ describe("a worker's next look", () => {
     },
     ...parked.map(({ name, row, expected }) => ({
       name: `at what is parked ${name}`,
-      row: { ...row, hold },
+      row: { ...row, parked: hold },
       expected,
     })),
   ])("$name", ({ row, expected }) => {

@@ -18,18 +18,18 @@ test.each<[Phase, string]>([
 ])("a Sync is what its worker says, and one that is %s and parked is %s", (phase, parked) => {
   const observed = observedOf({ attempt: 2, phase });
   expect(stateOf({ desired, observed })).toBe(phase);
-  expect(stateOf({ desired, observed, hold })).toBe(parked);
+  expect(stateOf({ desired, observed, parked: hold })).toBe(parked);
 });
 
 test("what was said of an attempt before is no word about the newest", () => {
   const observed = observedOf({ attempt: 1, phase: "Ready" });
   expect(stateOf({ desired, observed })).toBe("Assigned");
-  expect(stateOf({ desired, observed, hold })).toBe("Failed");
+  expect(stateOf({ desired, observed, parked: hold })).toBe("Failed");
   expect(stateOf({ desired })).toBe("Assigned");
-  expect(stateOf({ desired, hold })).toBe("Failed");
+  expect(stateOf({ desired, parked: hold })).toBe("Failed");
 });
 
 test("what is forgotten has no state of its own", () => {
   const observed = observedOf({ attempt: 2, phase: "Ready" });
-  expect(stateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, hold })).toBe("Orphaned");
+  expect(stateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, parked: hold })).toBe("Orphaned");
 });

@@ -35,7 +35,7 @@ const standing = (more: Partial<Standing>): Standing => ({
   brake: { freezes: [], lifted: [] },
   ...more,
 });
-const parked = { ...syncRowOf("c1"), hold };
+const parked = { ...syncRowOf("c1"), parked: hold };
 const deleting = syncRowOf("c1", { desired: { action: "delete" } });
 const frozen = { freezes: [freeze], lifted: [] };
 const suspended = group(["app"], { suspended: act });
@@ -51,7 +51,7 @@ test.each<[string, Partial<Standing>, string | undefined]>([
   ["what a suspended one wants waits for that", { row: deleting, subject: suspended }, "Suspended"],
   ["what goes with its group is deleted", { row: deleting, subject: group(["app"], { deletion }) }, undefined],
   ["what nobody wants any more is deleted", { row: deleting, subject: undefined }, undefined],
-  ["a parked deletion stays", { row: { ...deleting, hold }, subject: group([]) }, "Parked"],
+  ["a parked deletion stays", { row: { ...deleting, parked: hold }, subject: group([]) }, "Parked"],
 ])("%s", (_name, more, reason) => {
   expect(withheldFrom(1, standing(more), now)?.reason).toBe(reason);
 });

@@ -2,7 +2,7 @@ import { type Brake, type Freeze, freezeOver, releasedAt } from "#shared/fleet/r
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 
 /** What the brake says of one cluster. */
-export interface Hold {
+export interface Freezing {
   /** That holds it now: nothing is assigned to it. */
   readonly freeze?: Freeze | undefined;
   /** When one let go of it last. */
@@ -10,11 +10,11 @@ export interface Hold {
 }
 
 /** By cluster; of those that the brake has nothing to say of there is none. */
-export function holdsOf(brake: Brake, fleet: readonly FleetRow[], now: Date): ReadonlyMap<string, Hold> {
-  const holds = new Map<string, Hold>();
+export function freezingOf(brake: Brake, fleet: readonly FleetRow[], now: Date): ReadonlyMap<string, Freezing> {
+  const found = new Map<string, Freezing>();
   for (const { name, labels } of fleet) {
-    const hold: Hold = { freeze: freezeOver(brake, labels, now), releasedAt: releasedAt(brake, labels, now) };
-    if (hold.freeze !== undefined || hold.releasedAt !== undefined) holds.set(name, hold);
+    const freezing: Freezing = { freeze: freezeOver(brake, labels, now), releasedAt: releasedAt(brake, labels, now) };
+    if (freezing.freeze !== undefined || freezing.releasedAt !== undefined) found.set(name, freezing);
   }
-  return holds;
+  return found;
 }

@@ -5,7 +5,7 @@ import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
-import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { frozenIn, legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
@@ -119,7 +119,9 @@ async function sealedIn(leg: LegRow, orders: readonly number[], ports: PlannerPo
   }
 }
 
-function waitingOrders({ next, size, aside, returned, rendering, endedAt }: LegRow): readonly number[] {
+function waitingOrders(leg: LegRow): readonly number[] {
+  const { next, size, aside, returned, rendering, endedAt } = leg;
   if (endedAt !== undefined) return [];
-  return [...aside, ...returned, ...rendering, ...Array.from({ length: size - next }, (_, index) => next + index)];
+  const never = Array.from({ length: size - next }, (_, index) => next + index);
+  return [...aside, ...returned, ...rendering, ...frozenIn(leg), ...never];
 }

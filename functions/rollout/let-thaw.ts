@@ -6,7 +6,7 @@ import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { holdsOf } from "#shared/fleet/rollout/holds.ts";
+import { freezingOf } from "#shared/fleet/rollout/freezing.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -41,12 +41,12 @@ async function thawed(
   const sealed = await readSealed(leg, frozenIn(leg), ports.lists);
   const clusters = [...sealed.values()].map(({ cluster }) => keys.fleet(cluster));
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
-  const holds = holdsOf(
+  const freezing = freezingOf(
     known.brake,
     rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === leg.stage),
     now,
   );
-  const held = Map.groupBy(sealed.keys(), (order) => holds.get(sealed.get(order)?.cluster ?? "")?.freeze?.name);
+  const held = Map.groupBy(sealed.keys(), (order) => freezing.get(sealed.get(order)?.cluster ?? "")?.freeze?.name);
   const returned = [...leg.returned, ...(held.get(undefined) ?? [])];
   const by = Object.fromEntries([...held].flatMap(([name, orders]) => (name === undefined ? [] : [[name, orders]])));
   return { ...kept, returned, ...defined({ frozen: Object.keys(by).length === 0 ? undefined : { as, by } }) };

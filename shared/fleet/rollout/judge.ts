@@ -121,7 +121,7 @@ export function isUnchanged(
   sync: SyncRow | undefined,
   wanted: Pick<SyncRow["desired"], "renderDigest" | "apply">,
 ): boolean {
-  if (sync === undefined || sync.hold !== undefined || !isAssigned(sync, wanted)) return false;
+  if (sync === undefined || sync.parked !== undefined || !isAssigned(sync, wanted)) return false;
   return sync.observed?.attempt === sync.desired.attempt && sync.observed.phase === "Ready";
 }
 

@@ -91,7 +91,7 @@ describe("who fails", () => {
     await made.finish("b");
     await made.plan();
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
-    expect(await made.sync("a")).not.toHaveProperty("hold");
+    expect(await made.sync("a")).not.toHaveProperty("parked");
   });
 
   test("keeps its slot while a worker that began before may still be writing", async () => {

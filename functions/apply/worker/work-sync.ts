@@ -20,13 +20,13 @@ import { beginsAt, nextLook } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   type Held,
-  type Parked,
   heldBy,
   isAway,
   isInspectionDue,
   isOfAnother,
   isPruneAsked,
   type Observed,
+  type Parked,
   type SyncRow,
 } from "#shared/fleet/rows/sync-row.ts";
 import { asLastApplied } from "#shared/fleet/sync/last-applied.ts";

@@ -87,7 +87,7 @@ export function decide(candidate: Candidate, renderings: Renderings, { known, no
   const isPassed = unit.stages.some(({ name, on = 0 }) => name !== stage && on >= newest);
   if (leg !== undefined && !isFarewell && newest > content.number && isPassed)
     return { do: "unchanged", reason: `keeps content ${newest}, which another stage has passed` };
-  // Its worker is not through yet with what it gave up.
+  // Its last attempt was given up, and its worker may still be writing.
   if (slot?.parking !== undefined) return itsTurn;
   const { rollout } = relationOf(row);
   const rendered = renderingsOf(target.inputs, renderings.rows, {
@@ -118,7 +118,7 @@ export function decide(candidate: Candidate, renderings: Renderings, { known, no
   if (slot !== undefined) {
     const given = syncs.filter(({ name }) => name in slot.attempts);
     const isBusy = !isGiven(assigning) && !given.every(isReplaceable);
-    // What counts elsewhere settles where it is.
+    // A slot that a live leg counts stays that leg's.
     if (leg === undefined || isCounted(slot, known) || isBusy) return waits;
     if (isGiven(assigning)) return { do: "adopt", slot };
   }

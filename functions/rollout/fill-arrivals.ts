@@ -140,8 +140,8 @@ function isAhead({ targets, syncs }: ClusterRows, { name, on = 0, moving }: Unit
 }
 
 /**
- * What its stage is on. A cluster never goes back by moving: what it was given of a content that another stage has passed
- * it keeps, until its own catches up.
+ * What its stage is on; where it has something newer, the oldest content that a stage has passed and that is as new: no
+ * cluster goes back by moving. What it has and no stage has passed is taken back.
  */
 function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: Known): number {
   const has = newestOf(syncs);

@@ -97,7 +97,7 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, a
   return mayGoOn && orders.every((order) => waiting.has(targetPlace(leg, order)));
 }
 
-/** Who has a slot of a leg that gave way is at the front, and needs no other. */
+/** Who has a slot that this leg does not count needs no other; of the leg that gave way to it they were sealed first. */
 function mayTake({ known }: Transaction, { stage, counts }: LegRow, slots: number): boolean {
   const { changing = 0 } = known.unit.stages.find(({ name }) => name === stage) ?? {};
   return slots > 0 || changing > counts.Assigned;

@@ -125,7 +125,7 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
       (await followReconcile(known, ports));
     if (found !== undefined) return found;
   } catch (error) {
-    // A list is gone: it is made, or sealed, anew, and what was assigned is found again.
+    // A list is lost, or is not what was stored: it is made, or sealed, anew, and what was assigned is found again.
     if (!isBlobLost(error)) throw error;
     return (await remakeMembers(known, ports)) ?? sealLostLeg(known, ports);
   }

@@ -9,7 +9,7 @@ import type { ContentRow, LegRow, UnitRow } from "#shared/fleet/rows/rollout-row
 import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Everything about a subject that does not depend on the size of its fleet. */
+/** What grows with a subject's spec (clusters that it names, too), and not with its fleet. */
 export interface Known {
   readonly subject: Subject;
   readonly row: SubjectRow;

@@ -170,7 +170,7 @@ async function membersFor(
     return (await readMembers(known, ports)).filter((member) => member.stage === stage);
   const members = await recallMembers(known, ports);
   const { rollout } = relationOf(known.row);
-  // The stages stay what they were when the deletion began, whatever the spec says since.
+  // Whoever is in none of the unit's stages, or not registered any more, goes with the last.
   const names = known.unit.stages.map(({ name }) => name);
   const last = names.at(-1);
   const clusters = await clustersWithSyncs(known.subject, ports.table);

@@ -23,8 +23,10 @@ import type { Table, Write } from "#shared/ports.ts";
 
 /** DynamoDB takes so many actions in one transaction. */
 const mostActions = 100;
-/** A unit keeps so many contents that no stage is on or moves to. */
+/** A unit keeps so many of the newest contents, besides those that a stage is on or moves to. */
 const keptLedger = 32;
+/** And names so many clusters that only a newer version can read. */
+const keptUnreadable = 100;
 
 /** What became of a cluster. */
 export interface Outcome {
@@ -35,12 +37,10 @@ export interface Outcome {
   readonly preexisting?: true | undefined;
 }
 
-/** And names so many clusters that only a newer version can read. */
-const keptUnreadable = 100;
-
 /**
  * One step of the planner, while it is put together: the unit with its legs, and whatever goes with them. All of it is
- * written at once under the unit's version, and the counts of a leg are those of its targets by construction.
+ * written at once under the unit's version. A target's row changes together with the counts of its leg, in `record`, `retry`
+ * and `amend`; what has no row is counted by whoever moves it.
  */
 export class Transaction {
   readonly known: Known;
@@ -51,7 +51,7 @@ export class Transaction {
   readonly #contents = new Map<number, ContentRow>();
   readonly #writes: Write[] = [];
   readonly #arrivals = new Set<string>();
-  /** Slots, targets and arrivals that this step has put, or taken away. */
+  /** What the step tells beyond the rows. */
   #facts: Partial<StatusFacts> = {};
   #rest: string | undefined;
 
@@ -80,7 +80,7 @@ export class Transaction {
     return content;
   }
 
-  /** Rows that still fit; the unit, the subject and every leg that may change are counted already. */
+  /** Rows that still fit; the unit, the subject and two legs of every stage are counted already. Two stay in reserve. */
   room(): number {
     return mostActions - 2 - this.#unit.stages.length * 2 - 2 - this.#writes.length;
   }

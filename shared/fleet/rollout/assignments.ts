@@ -27,7 +27,6 @@ export type Rendered =
   | { readonly kind: "ready"; readonly digests: readonly string[] }
   /** Of the inputs, those whose rendering this subject has not asked for: it would not be told. */
   | { readonly kind: "pending"; readonly unasked: readonly number[] }
-  /** `rests`: it may be rendered yet. */
   | { readonly kind: "failed"; readonly reason: string };
 
 export interface RenderingClock {

@@ -35,7 +35,7 @@ export function nextFeed(unit: UnitRow, feeding: Feeding): Feed | undefined {
       if (isFree && !waits) return { stage: index, content: "newest" };
       continue;
     }
-    // What the first one is behind was given to one before it that is gone.
+    // Where the first stage is behind, and nothing new is wanted: a stage that was removed had taken the newest.
     const offered = (before === undefined ? unit.ledger[0]?.number : before.on) ?? 0;
     if (feeding.farewell && (feeding.isNew || offered !== unit.last)) continue;
     const has = Math.max(stage.on ?? 0, leg?.content ?? 0);

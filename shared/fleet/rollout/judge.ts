@@ -30,7 +30,7 @@ export interface Deadlines {
  * - every Sync done with the digest that was assigned: Succeeded;
  * - a Sync Failed, or begun, looked at when that was due, and without progress for too long: Failed;
  * - Assigned as long as a worker may write for any of its Syncs: that one part does not answer stops no other;
- * - then Unreachable, or Waiting: answers again, is to have more than fitted, or its assignment is gone with its Cluster.
+ * - then Unreachable, or Waiting: answers again, more is to be assigned than fitted, or its assignment is gone with its Cluster.
  * @param syncs - the cluster's Syncs, those that were found.
  */
 export function judge(

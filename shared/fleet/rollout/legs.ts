@@ -47,7 +47,7 @@ export function isStalled({ phase }: Pick<LegRow, "phase">): boolean {
   return stalledPhases.some((stalled) => stalled === phase);
 }
 
-/** Targets that were sealed and are not where they are to be for another reason than this content. */
+/** Targets that this content changes: sealed, less those that had it already and those that left. */
 export function changedSize({ size, counts }: Pick<LegRow, "size" | "counts">): number {
   return size - counts.Unchanged - counts.Skipped;
 }
@@ -140,7 +140,7 @@ export function withVerdict(leg: LegRow, verdict: Omit<LegVerdict, "phase"> & { 
 }
 
 /**
- * It gave way: what waited never gets a turn, and what is changing is counted by nobody, unless the other adopts it.
+ * It gave way: what waited never gets a turn, and what is changing is counted by no leg until another adopts it.
  * @param by - the content that took its place; undefined: its stage was removed.
  */
 export function superseded(leg: LegRow, by: number | undefined, at: string): LegRow {

@@ -88,7 +88,7 @@ function stalledLeg(facts: StatusFacts): LegRow | undefined {
   return stalled.find(({ phase }) => phase === "Halted") ?? stalled[0];
 }
 
-/** Complete is said of what the Syncs of all members say, and never of a leg alone: that names those it moved. */
+/** Complete is said when the index has no Sync that is not ready, and never of a leg alone: that names those it moved. */
 function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
   const { settled, missing = [], unreadable = [], reconcile, freeze } = facts;
   if (row.operations.suspended !== undefined) return "Suspended";

@@ -29,7 +29,7 @@ export interface Plan {
  * The states of a target; exactly one at a time, and their counts sum to what was sealed.
  * `Waiting`: its turn has not come; `Rendering`: its rendering was asked for; `Assigned`: it has a slot, `Applying` and
  * `Verifying` are what its worker says meanwhile, and never counted; `Succeeded`, `Unchanged`, `Failed`: done;
- * `Unreachable`: has no slot, and waits again; `Superseded`: a newer content took over; `Skipped`: left the stage.
+ * `Unreachable`: has no slot, and waits again when it answers; `Superseded`: a newer content took over; `Skipped`: left the stage.
  */
 export const targetStates = [
   "Waiting",
@@ -218,13 +218,16 @@ export interface LegRow extends Row, LegRef {
   readonly membersVersion: number;
   /** Order of the first target that was never looked at. */
   readonly next: number;
-  /** Orders of those that were, and wait: for their renderings; for an attempt that goes on; had a turn before. */
+  /**
+   * Orders of those that were looked at: each is in one of these lists at most, and in none once it has a slot or a row,
+   * but for the last. They wait for their renderings; for an attempt that goes on; had a turn before.
+   */
   readonly rendering: readonly number[];
   readonly aside: readonly number[];
   readonly returned: readonly number[];
   /** Those that wait for a freeze, by its name; and as of which freezes and members. */
   readonly frozen?: { readonly as: string; readonly by: Readonly<Record<string, readonly number[]>> };
-  /** Of those that failed, the ones that could not be rendered. */
+  /** They have a row, and failed: they could not be rendered. */
   readonly unrendered: readonly number[];
   readonly counts: Readonly<Record<TargetState, number>>;
   /** Failed targets that were not ready before: against no budget, and no evidence. */

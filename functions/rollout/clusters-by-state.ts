@@ -9,11 +9,10 @@ import { frozenIn, legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
-import { type ArrivalState, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
-import type { Table } from "#shared/ports.ts";
 
 export type ClusterCounts = NonNullable<SubjectStatus["clusters"]>;
 type ClusterState = Exclude<keyof ClusterCounts, "selected">;
@@ -59,36 +58,33 @@ export function everySyncName(known: Pick<Known, "subject" | "row" | "unit">): r
  */
 export async function clustersByState(known: Known, ports: PlannerPorts): Promise<ClusterCounts> {
   const { subject, unit } = known;
-  const [entries, failed, waiting, sealed] = await Promise.all([
-    Promise.all(Object.keys(stateOfPhase).map((phase) => stateEntries(subject, ports.table, phase))),
-    arrivalsIn(known, "failed", ports.table),
-    arrivalsIn(known, "waiting", ports.table),
+  const { table } = ports;
+  const [entries, arrivals, sealed] = await Promise.all([
+    Promise.all(Object.keys(stateOfPhase).map((phase) => stateEntries(subject, table, phase))),
+    unit.arrivals.failed === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "failed"), table),
     unassigned(known, ports),
   ]);
   const worst = new Map<string, ClusterState>();
   const note = (cluster: string, state: ClusterState) =>
     worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   for (const cluster of unit.unreadable ?? []) note(cluster, "unreachable");
-  for (const cluster of failed) note(cluster, "failed");
-  for (const cluster of waiting) note(cluster, "waiting");
-  for (const [cluster, state] of sealed) note(cluster, state);
+  for (const { cluster } of arrivals.rows) note(cluster, "failed");
   for (const { sort } of entries.flat()) {
     const { state: phase = "", cluster = "" } = stateIndex.parse(sort) ?? {};
     note(cluster, clusterStateOf(phase) ?? "ready");
   }
+  // Of the arrivals that wait only those are read that are counted already.
+  const asked = unit.arrivals.waiting === 0 ? [] : [...worst.keys()];
+  const counted = await table.getMany(
+    asked.map((cluster) => keys.arrival(subject, "waiting", cluster)),
+    { newer: "kept" },
+  );
+  for (const row of counted) note(clusterOf(row), "waiting");
+  for (const [cluster, state] of sealed) note(cluster, state);
   const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
-  return clusterCounts(membersOfAll(unit), counts);
-}
-
-export async function arrivalsIn(
-  { subject, unit }: Pick<Known, "subject" | "unit">,
-  state: ArrivalState,
-  table: Table,
-): Promise<readonly string[]> {
-  if (unit.arrivals[state] === 0) return [];
-  const { rows, unread } = await rowsAbout(ranges.arrivals(subject, state), table);
-  return [...rows.map(({ cluster }) => cluster), ...unread];
+  const waiting = counts.waiting + unit.arrivals.waiting - counted.length;
+  return clusterCounts(membersOfAll(unit), { ...counts, waiting });
 }
 
 /** Members to whom nothing was assigned of what their stage has: the index has nothing of them, or what was before. */

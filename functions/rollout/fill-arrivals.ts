@@ -34,9 +34,8 @@ export async function fillArrivals(transaction: Transaction, arriving: Arriving)
   const { known } = transaction;
   const { slots, arrivals: waiting, ports } = arriving;
   // Nobody's turn comes: those that wait are not even read.
-  if (known.unit.stages.every((stage) => isStopped(known, stage))) return;
   const as = heldAs(transaction);
-  if (known.unit.arrivalsHeld?.as === as) return;
+  if (isEachStopped(known) || known.unit.arrivalsHeld?.as === as) return;
   const most = mostNext(transaction, slots);
   const range = { ...ranges.arrivals(known.subject, "waiting"), limit: most, newer: "kept" } as const;
   for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
@@ -52,6 +51,20 @@ export async function fillArrivals(transaction: Transaction, arriving: Arriving)
   }
   const arrivalsHeld = heldOf([...waiting.values()], as);
   if (digestOf(arrivalsHeld) !== digestOf(known.unit.arrivalsHeld ?? "")) transaction.edit({ arrivalsHeld });
+}
+
+function isEachStopped(known: Known): boolean {
+  return known.unit.stages.every((stage) => isStopped(known, stage));
+}
+
+/** Of the arrivals that wait, those that nobody tries before somebody asks, or their stage passes something. */
+export function stoppedArrivals(transaction: Transaction): number {
+  const { known } = transaction;
+  const { stages, arrivals, arrivalsHeld } = known.unit;
+  if (isEachStopped(known)) return arrivals.waiting;
+  const isAny = stages.some((stage) => isStopped(known, stage));
+  if (!isAny || arrivalsHeld === undefined || arrivalsHeld.as !== heldAs(transaction)) return 0;
+  return arrivals.waiting - Object.values(arrivalsHeld.frozen).reduce((sum, count) => sum + count, 0);
 }
 
 function heldOf(waits: readonly ArrivalWait[], as: string): ArrivalsHeld {
@@ -123,7 +136,7 @@ async function bringIn(
 }
 
 /** More of them failed than a content may fail there: no more are tried before the stage passes something, or somebody asks. */
-export function isStopped({ row }: Known, { failedArrivals, members }: UnitStage): boolean {
+function isStopped({ row }: Known, { failedArrivals, members }: UnitStage): boolean {
   return failedArrivals > resolveCount(relationOf(row).rollout.maxFailures, members);
 }
 

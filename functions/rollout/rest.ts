@@ -1,10 +1,8 @@
-import { arrivalsIn, type ClusterCounts, clustersByState } from "#functions/rollout/clusters-by-state.ts";
-import { isStopped } from "#functions/rollout/fill-arrivals.ts";
+import { type ClusterCounts, clustersByState } from "#functions/rollout/clusters-by-state.ts";
+import { stoppedArrivals } from "#functions/rollout/fill-arrivals.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { identityNow } from "#functions/rollout/seal-leg.ts";
-import { stageNow } from "#functions/rollout/stage-now.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isThrough, legOf } from "#shared/fleet/rollout/feed.ts";
 import { isStalled } from "#shared/fleet/rollout/legs.ts";
@@ -40,7 +38,7 @@ export async function rest(known: Known, { deadline, all }: Rest, ports: Planner
   const isIdle = isResting(known);
   const settled = isStill(known) ? await settledCounts(known, now, ports) : undefined;
   if (settled !== undefined) {
-    transaction.tell({ settled, stopped: await stoppedArrivals(known, ports) });
+    transaction.tell({ settled, stopped: stoppedArrivals(transaction) });
     forgetTemplates(transaction, settled);
   }
   const { unit } = transaction;
@@ -156,15 +154,4 @@ function justSettled({ unit, legs }: Known, now: Date): readonly Certain[] {
 
 function hasJustSettled(known: Known, now: Date): boolean {
   return justSettled(known, now).length > 0;
-}
-
-/** Arrivals that wait at a stage where no more are tried. */
-async function stoppedArrivals(known: Known, { table }: PlannerPorts): Promise<number> {
-  if (!known.unit.stages.some((stage) => isStopped(known, stage))) return 0;
-  const clusters = await arrivalsIn(known, "waiting", table);
-  const found = await readClusters(known, { clusters, with: [] }, table);
-  return [...found.values()].filter(({ fleet }) => {
-    const stage = stageNow(known, fleet);
-    return stage !== undefined && isStopped(known, stage);
-  }).length;
 }

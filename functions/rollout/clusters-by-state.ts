@@ -108,7 +108,7 @@ async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (
 async function sealedIn(leg: LegRow, orders: readonly number[], ports: PlannerPorts): Promise<readonly SealedTarget[]> {
   if (orders.length === 0) return [];
   try {
-    return [...(await readSealed(leg, orders, ports)).values()];
+    return [...(await readSealed(leg, orders, ports.lists)).values()];
   } catch (error) {
     if (!isBlobLost(error)) throw error;
     return [];

@@ -25,8 +25,7 @@ export async function arrivePage(
     if (newer !== undefined) transaction.cannotRead(cluster);
     if (newer !== undefined || !isSelected(known, fleet)) continue;
     transaction.see(arrivals);
-    for (const arrival of arrivals)
-      if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival, "failed");
+    for (const arrival of arrivals) if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
     const stage = stageNow(known, fleet);
     const leg = stage && legOf(stage, known.legs);
     if (stage?.on !== undefined) transaction.putArrival(fleet.name, "waiting", { why: "joined", reason: "" });

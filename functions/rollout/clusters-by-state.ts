@@ -5,7 +5,8 @@ import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
-import { frozenIn, legKey } from "#shared/fleet/rollout/legs.ts";
+import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
+import { frozenIn } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
@@ -91,9 +92,8 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
 async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (readonly [string, ClusterState])[]> {
   const found: [string, ClusterState][] = [];
   const bare = known.unit.stages.filter(({ on, moving, members }) => members > 0 && (on ?? moving) === undefined);
-  for (const { moving, passed } of known.unit.stages) {
-    const ref = moving ?? passed;
-    const leg = ref === undefined ? undefined : known.legs.get(legKey(ref));
+  for (const stage of known.unit.stages) {
+    const leg = lastLegOf(stage, known.legs);
     if (leg === undefined) continue;
     for (const { cluster } of await sealedIn(leg, leg.unrendered, ports)) found.push([cluster, "failed"]);
     for (const { cluster } of await sealedIn(leg, waitingOrders(leg), ports)) found.push([cluster, "waiting"]);

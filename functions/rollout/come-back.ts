@@ -102,7 +102,7 @@ export async function letComeBack(
     const isUnrendered = rows.arrivals.some(({ reason }) => isRenderFailure(reason));
     if (stage.on === undefined || isAhead || isUnrendered) continue;
     for (const arrival of rows.arrivals)
-      if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival, "failed");
+      if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
     transaction.bringBack(cluster, stage.name, "unreachable");
   }
   if (readable.length > 0)

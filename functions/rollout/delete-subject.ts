@@ -83,7 +83,7 @@ async function dropRows(known: Known, { table, clock }: PlannerPorts): Promise<T
   for (const state of arrivalStates) {
     const limit = transaction.room();
     const found = await rowsAbout({ ...ranges.arrivals(subject, state), limit }, table, limit);
-    for (const arrival of found.rows) transaction.dropArrival(arrival, state);
+    for (const arrival of found.rows) transaction.dropArrival(arrival);
   }
   return transaction.hasChanged() ? transaction : undefined;
 }

@@ -104,7 +104,7 @@ async function bringIn(
       waiting.set(arrival.cluster, "others");
     } else if (rows?.fleet === undefined || stage?.on === undefined || isAhead(rows, stage)) {
       // Gone, or it is a target of what passes there next.
-      if (transaction.room() > 2) transaction.dropArrival(arrival, "waiting");
+      if (transaction.room() > 2) transaction.dropArrival(arrival);
     } else if (isStopped(known, stage)) waiting.set(arrival.cluster, "others");
     else {
       const content = transaction.content(contentFor(rows.syncs, stage, known));
@@ -168,7 +168,7 @@ interface Taking extends Candidate {
 }
 
 function takeArrival(transaction: Transaction, { arrival, step, ...candidate }: Taking, ports: PlannerPorts): void {
-  transaction.dropArrival(arrival, "waiting");
+  transaction.dropArrival(arrival);
   if (step.do === "assign") giveSlot(transaction, { ...candidate, step }, ports);
   const { stage } = candidate;
   if (step.do === "fail")

@@ -4,8 +4,8 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { clockOf } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { legKey, refOf } from "#shared/fleet/rollout/legs.ts";
+import { lastLegOf, legOf } from "#shared/fleet/rollout/feed.ts";
+import { refOf } from "#shared/fleet/rollout/legs.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -26,9 +26,8 @@ export function takeUpReconcile(known: Known, ports: PlannerPorts): Transaction 
   if (row.operations.suspended !== undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   // Of a stage that nothing goes through, those that what passed it left behind.
-  const failed = unit.stages.flatMap(({ moving, passed }): readonly Job[] => {
-    const ref = moving ?? passed;
-    const leg = ref === undefined ? undefined : legs.get(legKey(ref));
+  const failed = unit.stages.flatMap((stage): readonly Job[] => {
+    const leg = lastLegOf(stage, legs);
     return leg === undefined || leg.counts.Failed === 0 ? [] : [{ do: "retry", leg: refOf(leg) }];
   });
   const arrivals: readonly Job[] = unit.arrivals.failed > 0 ? [{ do: "retry" }] : [];

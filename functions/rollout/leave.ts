@@ -4,7 +4,6 @@ import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters
 import { parkSlot } from "#functions/rollout/settle-slots.ts";
 import { isSelected } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
 
 const outcome = { state: "Skipped" as const, reason: "no longer selected; its objects stay" };
 
@@ -27,7 +26,7 @@ export async function leavePage(
     // A deletion is about everybody who has something, selected or not.
     if (known.row.operations.deletion !== undefined && rows.fleet !== undefined) continue;
     if (!forget(transaction, rows, ports)) return index;
-    for (const arrival of rows.arrivals) transaction.dropArrival(arrival, keys.arrival.read(arrival).state);
+    for (const arrival of rows.arrivals) transaction.dropArrival(arrival);
     // What kept its stage from passing does so no longer.
     for (const target of rows.targets)
       if (target.state === "Failed" || target.state === "Unreachable") transaction.amend(target, outcome);

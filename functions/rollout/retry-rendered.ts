@@ -9,6 +9,7 @@ import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
+import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -24,9 +25,8 @@ export async function retryRendered(
   asked: Waiting,
   ports: PlannerPorts,
 ): Promise<Transaction | undefined> {
-  for (const { moving, passed } of known.unit.stages) {
-    const ref = moving ?? passed;
-    const leg = ref === undefined ? undefined : known.legs.get(legKey(ref));
+  for (const stage of known.unit.stages) {
+    const leg = lastLegOf(stage, known.legs);
     if (leg === undefined) continue;
     const orders = leg.unrendered.filter((order) => !asked.has(`unrendered ${legKey(leg)} ${order}`));
     for (const page of inParts(orders, pageSize)) {
@@ -86,7 +86,7 @@ async function retryArrivals(
     const transaction = new Transaction(known, clock.now());
     for (const { cluster } of await renderedOf(targets, table)) {
       transaction.see(rows.get(cluster)?.arrivals ?? []);
-      for (const arrival of arrivals) if (arrival.cluster === cluster) transaction.dropArrival(arrival, "failed");
+      for (const arrival of arrivals) if (arrival.cluster === cluster) transaction.dropArrival(arrival);
       transaction.putArrival(cluster, "waiting", { why: "returned", reason: "" });
     }
     if (transaction.hasChanged()) return transaction;

@@ -58,7 +58,7 @@ async function retryArrivals(
   const waiting = failed.map(({ cluster }) => keys.arrival(known.subject, "waiting", cluster));
   if (waiting.length > 0) transaction.see(await table.getMany(waiting, { newer: "kept" }));
   for (const arrival of failed) {
-    transaction.dropArrival(arrival, "failed");
+    transaction.dropArrival(arrival);
     // Also what one that had joined is rendered from is asked for again: somebody wants it.
     transaction.putArrival(arrival.cluster, "waiting", { why: "returned", reason: "" });
   }
@@ -73,7 +73,6 @@ export async function clearPage(
 ): Promise<Job | undefined> {
   const range = { ...ranges.arrivals(transaction.known.subject, "failed"), limit: pageSize, newer: "kept" } as const;
   const { items, next } = await table.query({ ...range, ...defined({ after: job.after }) });
-  for (const arrival of items)
-    if (!isNewer(arrival) && arrival.stage === job.stage) transaction.dropArrival(arrival, "failed");
+  for (const arrival of items) if (!isNewer(arrival) && arrival.stage === job.stage) transaction.dropArrival(arrival);
   return next === undefined ? undefined : { ...job, after: next };
 }

@@ -7,7 +7,7 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
+import { lastLegOf, legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
 import {
   describeRevisions,
@@ -200,9 +200,8 @@ async function touchedBy(leg: LegRow, { subject }: Known, ports: PlannerPorts): 
  * rendered: that is tried again as by a `reconcile`. @throws StarlingError when none is found to be.
  */
 export async function sealLostLeg(known: Known, ports: PlannerPorts): Promise<Transaction> {
-  for (const [stage, { moving, passed }] of known.unit.stages.entries()) {
-    const ref = moving ?? passed;
-    const leg = ref === undefined ? undefined : known.legs.get(legKey(ref));
+  for (const [stage, named] of known.unit.stages.entries()) {
+    const leg = lastLegOf(named, known.legs);
     const isRead = leg?.phase !== "Passed" || leg.unrendered.length > 0;
     if (leg === undefined || !isRead || !(await isLost(leg, ports))) continue;
     ports.log.warn("the list of a leg is lost", { ...known.subject, leg: legKey(leg) });

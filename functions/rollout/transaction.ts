@@ -28,6 +28,8 @@ const keptLedger = 32;
 /** And names so many clusters that only a newer version can read. */
 const keptUnreadable = 100;
 
+type OptionalMember = { [Name in keyof UnitRow]-?: object extends Pick<UnitRow, Name> ? Name : never }[keyof UnitRow];
+
 /** What became of a cluster. */
 export interface Outcome {
   readonly state: Extract<TargetState, "Succeeded" | "Unchanged" | "Failed" | "Unreachable" | "Skipped" | "Superseded">;
@@ -94,8 +96,9 @@ export class Transaction {
   }
 
   /** Takes members away that `edit` can only replace. */
-  drop(...members: readonly (keyof UnitRow)[]): void {
-    const kept = Object.entries(this.#unit).filter(([name]) => !members.includes(name as keyof UnitRow));
+  drop(...members: readonly OptionalMember[]): void {
+    const kept = Object.entries(this.#unit).filter(([name]) => !members.some((member) => member === name));
+    // It is a unit still: none of them is required.
     this.#unit = Object.fromEntries(kept) as unknown as UnitRow;
   }
 
@@ -275,10 +278,10 @@ export class Transaction {
     }));
   }
 
-  dropArrival(arrival: ArrivalRow, state: ArrivalState): void {
+  dropArrival(arrival: ArrivalRow): void {
     this.delete(arrival);
     this.#arrivals.delete(keyText(arrival));
-    this.#countArrival(arrival, state, -1);
+    this.#countArrival(arrival, keys.arrival.read(arrival).state, -1);
   }
 
   #countArrival({ stage = "" }: ArrivalRow, state: ArrivalState, by: number): void {

@@ -9,9 +9,10 @@ import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
+import { observedOf } from "#test/support/sync-rows.ts";
 
 /** Clusters that one message to the planner names: the Syncs of one batch of reports. */
 const clustersTold = 10;
@@ -152,20 +153,7 @@ function fleetRow(name: string): Row {
 function ready(row: SyncRow, now: Date): SyncRow {
   const at = now.toISOString();
   const { attempt, revision, renderDigest = "" } = row.desired;
-  const observed: Observed = {
-    attempt,
-    phase: "Ready",
-    reason: "Ready",
-    message: "",
-    startedAt: at,
-    since: at,
-    at,
-    tries: 0,
-    applied: { renderDigest, revision, attempt, at },
-    objects: { total: 1, ready: 1, failed: 0, foreign: 0 },
-    troubles: [],
-    fence: 1,
-    conditions: [],
-  };
+  const applied = { renderDigest, revision, attempt, at };
+  const observed = observedOf({ attempt, startedAt: at, since: at, at, applied });
   return { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk("Ready", row) };
 }

@@ -21,11 +21,12 @@ import type {
   UnitStage,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Log, Metrics, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { observedOf } from "#test/support/sync-rows.ts";
 import { decidedTable } from "#test/support/versioned-table.ts";
 
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -223,22 +224,17 @@ export class PlannerWorld {
       attempt: row.desired.attempt,
       at,
     };
-    const observed: Observed = {
+    const observed = observedOf({
       attempt: more.attempt ?? row.desired.attempt,
       phase,
       reason: more.reason ?? phase,
-      message: "",
       startedAt: at,
       since: at,
       at,
-      tries: 0,
       ...(phase === "Ready" || phase === "Verifying" ? { applied } : {}),
       objects: { total: 1, ready: phase === "Ready" ? 1 : 0, failed: 0, foreign: 0 },
-      troubles: [],
-      fence: 1,
-      conditions: [],
       ...defined({ handledReconcile: row.reconcile }),
-    };
+    });
     const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: `${phase}#${cluster}#${row.name}` };
     await this.table.write([{ put: next, when: { version: row.version } }]);
   }

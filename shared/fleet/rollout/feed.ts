@@ -48,6 +48,12 @@ export function legOf({ moving }: UnitStage, legs: ReadonlyMap<string, LegRow>):
   return moving === undefined ? undefined : legs.get(legKey(moving));
 }
 
+/** The leg that goes through a stage, or else the one that passed it last. */
+export function lastLegOf({ moving, passed }: UnitStage, legs: ReadonlyMap<string, LegRow>): LegRow | undefined {
+  const ref = moving ?? passed;
+  return ref === undefined ? undefined : legs.get(legKey(ref));
+}
+
 function letsIn(leg: LegRow, { resumedAt = "" }: UnitRow, feeding: Feeding): boolean {
   return isStalled(leg) || isHeld(leg, feeding) || (isUnbegun(leg) && leg.startedAt < resumedAt);
 }

@@ -34,12 +34,12 @@ export default defineConfig({
           ...{ maxWorkers, isolate },
         },
       },
-      { test: { ...level("contract", "test/contract/**/*.test.ts", { test: 30, hook: 60 }), maxWorkers } },
-      { test: { ...level("synth", "test/synth/**/*.test.ts", { test: 120, hook: 120 }), maxWorkers } },
+      { test: { ...level("contract", "test/contract/**/*.test.ts", { test: 30, hook: 60 }), maxWorkers, isolate } },
+      { test: { ...level("synth", "test/synth/**/*.test.ts", { test: 120, hook: 120 }), maxWorkers, isolate } },
       {
         test: {
           ...level("integration", "{test,local/apiserver/test}/integration/**/*.test.ts", { test: 60, hook: 60 }),
-          maxWorkers,
+          ...{ maxWorkers, isolate },
         },
       },
       {

@@ -33,7 +33,7 @@ beforeAll(async () => {
   reference = { ...played, rate };
 });
 
-test(`${count} seeds end as on a quiet day, and so do those that once did not`, async () => {
+test.concurrent(`${count} seeds end as on a quiet day, and so do those that once did not`, async () => {
   const first = steadySeed(1);
   const seeds = [...Array.from({ length: count }, (_, index) => first + index), ...Object.keys(regressions)];
   // What fails prints the command that repeats it.
@@ -45,10 +45,12 @@ test(`${count} seeds end as on a quiet day, and so do those that once did not`, 
 });
 
 /**
+ * Beside the seeds, which leave the machine idle for more than half of their time.
+ *
  * Of every class of calls to DynamoDB, SQS, S3, git and the API servers, some fail, before their effect and after it, in
  * sandboxes that live on.
  */
-test("a run in which calls fail ends as the one in which none does", async () => {
+test.concurrent("a run in which calls fail ends as the one in which none does", async () => {
   const fired = new Set<string>();
   const took: number[] = [];
   await runConcurrently(someFailures(reference, steadySeed(311_589), runs), atOnce, async (failures) => {

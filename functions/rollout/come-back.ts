@@ -87,7 +87,7 @@ export async function letComeBack(
     if (rows.slot !== undefined || !isAgain || transaction.room() < 4) continue;
     const away = targets.find(({ state }) => state === "Unreachable");
     if (away !== undefined && transaction.leg(away.leg)?.endedAt === undefined) {
-      transaction.retry(away);
+      transaction.amend(away);
       continue;
     }
     if (row.operations.deletion !== undefined) continue;

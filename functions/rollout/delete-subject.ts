@@ -55,8 +55,7 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
     "deselected",
   );
   if (isGoing(known, "delete") && (syncs.length > 0 || rows.some(isNewer))) {
-    transaction.drop("sweep");
-    transaction.edit({ inputsVersion: unit.inputsVersion + 1 });
+    transaction.edit({ sweep: undefined, inputsVersion: unit.inputsVersion + 1 });
     return transaction;
   }
   const room = transaction.room();

@@ -86,9 +86,8 @@ export async function followReconcile(known: Known, ports: PlannerPorts): Promis
   if (looking === before && looking.looked < members.length) return undefined;
   if (looking.looked < members.length) transaction.edit({ looking: { ...looking, since: at } });
   else {
-    transaction.drop("looking");
     const { failed, unreachable, changing } = looking.counts;
-    transaction.edit({ lately: { at, failed, unreachable, changing } });
+    transaction.edit({ looking: undefined, lately: { at, failed, unreachable, changing } });
   }
   return transaction;
 }

@@ -42,7 +42,6 @@ function gone(sync: SyncRow, at: string): SyncRow {
   const { operations: _operations, parked: _parked, ...kept } = due(sync, undefined);
   return {
     ...withWorkerHalf(kept, { observed: undefined, held: sync.held, deaths: sync.deaths }),
-    version: sync.version + 1,
     desired: forgotten(sync, at),
     stateSk: stateIndex.sk("Orphaned", sync),
   };

@@ -13,8 +13,8 @@ export async function pause({ unit, row, ...known }: Known, ports: PlannerPorts)
   const isSuspended = row.operations.suspended !== undefined;
   if (isSuspended === (unit.pausedAt !== undefined)) return undefined;
   const transaction = new Transaction({ unit, row, ...known }, ports.clock.now());
-  transaction.drop("pausedAt", "deadline");
-  transaction.edit(isSuspended ? { pausedAt: transaction.at } : { resumedAt: transaction.at });
+  const times = isSuspended ? { pausedAt: transaction.at } : { pausedAt: undefined, resumedAt: transaction.at };
+  transaction.edit({ ...times, deadline: undefined });
   if (isSuspended) return transaction;
   const slots = await rowsAbout(ranges.slots(known.subject), ports.table);
   for (const { cluster, parking } of slots.rows)

@@ -19,7 +19,6 @@ import { retryRendered } from "#functions/rollout/retry-rendered.ts";
 import { runJob } from "#functions/rollout/run-job.ts";
 import { sealLostLeg, sealNextLeg } from "#functions/rollout/seal-leg.ts";
 import { type Round, settleSlots, slotsToLookAt } from "#functions/rollout/settle-slots.ts";
-import { statusFacts } from "#functions/rollout/status-facts.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
@@ -150,8 +149,7 @@ async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts)
   const now = ports.clock.now();
   const reason = isNewerRow(error) ? ("NewerRow" as const) : ("RowTooLarge" as const);
   const desired = { ok: false as const, reason, message };
-  const nothing = { unit: unitFor(row, subject, undefined), legs: new Map(), contents: new Map() };
-  const write = subjectWrite(row, statusFacts({ ...nothing, desired, row }, now));
+  const write = subjectWrite(row, { unit: unitFor(row, subject, undefined), legs: new Map(), desired, now });
   await ports.table.write([isNewerRow(error) && "put" in write ? again(write, now) : write]);
 }
 

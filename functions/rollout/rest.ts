@@ -9,7 +9,7 @@ import { isStalled } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
-import { freezeOfAll, isInForce } from "#shared/fleet/rows/brake-row.ts";
+import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -37,26 +37,20 @@ export async function rest(known: Known, { deadline, all }: Rest, ports: Planner
   if (all) setDeadline(transaction, deadline);
   const isIdle = isResting(known);
   const settled = isStill(known) ? await settledCounts(known, now, ports) : undefined;
-  if (settled !== undefined) {
-    transaction.tell({ settled, stopped: stoppedArrivals(transaction) });
-    forgetTemplates(transaction, settled);
-  }
+  const seen = settled === undefined ? {} : { settled, stopped: stoppedArrivals(transaction) };
+  if (settled !== undefined) forgetTemplates(transaction, settled);
   const { unit } = transaction;
-  const { brake } = known;
-  const freeze = freezeOfAll(brake, now);
-  if (freeze !== undefined) transaction.tell({ freeze });
   const isSeen = unit.looking === undefined && settled?.changing === 0 && !hasJustSettled(known, now);
   const seconds = isSeen || unit.last === 0 ? idleSeconds : changingSeconds;
-  const thaw = brake.freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
+  const thaw = known.brake.freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
   // Somebody's word is awaited: a worker's, soon; or, where everything stands still, people's.
   const still = later(now, jittered(seconds, `${unit.pk}${now.toISOString()}`));
   const watchdog = isStill(known) ? still : watchdogAt(now, 0);
   const [nearest] = [...(unit.deadline === undefined ? [] : [unit.deadline]), ...thaw].sort();
   const at = nearest === undefined || watchdog < nearest ? watchdog : nearest;
-  const isSame = unit === known.unit && "check" in transaction.status(unit);
+  const isSame = unit === known.unit && "check" in transaction.status(seen);
   if (isSame && isOnTime(unit, { nearest, at, ...(isIdle ? { idleNow: now } : {}) })) return;
-  transaction.restUntil(at);
-  await transaction.commit(ports.table);
+  await transaction.commit(ports.table, { ...seen, until: at });
 }
 
 /** When every cluster is seen to have what is wanted, none can have a template any more that is not wanted. */
@@ -107,9 +101,7 @@ function setDeadline(transaction: Transaction, deadline: string | undefined): vo
   // Slots that were given since are not among those that were looked at.
   const given = unit.deadline !== undefined && unit.deadline > at ? unit.deadline : undefined;
   const next = changingOf(unit) === 0 ? undefined : (deadline ?? given);
-  if (next === unit.deadline) return;
-  if (next === undefined) transaction.drop("deadline");
-  else transaction.edit({ deadline: next });
+  if (next !== unit.deadline) transaction.edit({ deadline: next });
 }
 
 /** A content that is wanted while the first stage is busy may be replaced by the next before it is taken: that is recorded. */
@@ -119,7 +111,7 @@ function noteSkipped(transaction: Transaction): void {
   const identity = identityNow(transaction.known, desired.plan);
   if (identity === unit.skipped?.identity) return;
   if (identity === unit.ledger[0]?.identity) {
-    if (unit.skipped !== undefined) transaction.drop("skipped");
+    if (unit.skipped !== undefined) transaction.edit({ skipped: undefined });
     return;
   }
   const revision = describeRevisions(desired.plan);

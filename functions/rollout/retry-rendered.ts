@@ -52,7 +52,7 @@ async function retryTargets(
     { newer: "kept" },
   );
   const found = targets.filter((row) => row.type === "Target");
-  if (leg.phase !== "Passed") for (const target of found) transaction.retry(target);
+  if (leg.phase !== "Passed") for (const target of found) transaction.amend(target);
   else if (found.length > 0) {
     const left = new Set(found.map(({ order }) => order));
     await makeArrivals(transaction, { leg, clusters: found.map(({ cluster }) => cluster) }, ports);

@@ -27,7 +27,7 @@ export async function retryPage(
     await makeArrivals(transaction, { leg, clusters }, ports);
     const orders = new Set(failed.map(({ order }) => order));
     transaction.putLeg({ ...leg, unrendered: leg.unrendered.filter((order) => !orders.has(order)) });
-  } else for (const target of failed) transaction.retry(target);
+  } else for (const target of failed) transaction.amend(target);
   transaction.putLeg({ ...(transaction.leg(leg) ?? leg), retriedAt: transaction.at });
   return next === undefined ? undefined : { ...job, after: next };
 }

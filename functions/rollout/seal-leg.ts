@@ -90,9 +90,8 @@ function newContent(transaction: Transaction, identity: string | undefined): Con
     ...(skipped === undefined || skipped.count === 0 ? {} : { skipped }),
   };
   transaction.putContent(content);
-  transaction.drop("skipped");
   const templates = new Set([...unit.templates, ...plan.templates.map(({ name }) => name)]);
-  transaction.edit({ templates: [...templates].sort() });
+  transaction.edit({ skipped: undefined, templates: [...templates].sort() });
   return content;
 }
 
@@ -111,7 +110,7 @@ async function sealLeg(
   const { known } = transaction;
   const stage = transaction.unit.stages[index];
   if (stage === undefined) throw new Error(`there is no stage ${index}`);
-  const old = legOf(stage, transaction.legs());
+  const old = stage.moving && transaction.leg(stage.moving);
   const members = await membersFor(transaction, { stage: stage.name, content }, ports);
   const first = old === undefined ? new Set<string>() : await touchedBy(old, known, ports);
   const ordered = [

@@ -195,8 +195,8 @@ function parkSync(transaction: Transaction, sync: SyncRow, reason: string): void
   // What was seen of an earlier attempt says nothing: nobody may begin this one any more.
   const isDone = observed?.attempt === desired.attempt && (observed.phase === "Ready" || observed.phase === "Gone");
   if (isDone) return;
-  const row: SyncRow = { ...sync, parked: { reason, at: transaction.at }, version: sync.version + 1 };
-  transaction.put({ ...row, stateSk: stateIndex.sk(stateOf(row), row) } as SyncRow, sync);
+  const row: SyncRow = { ...sync, parked: { reason, at: transaction.at } };
+  transaction.put<SyncRow>({ ...row, stateSk: stateIndex.sk(stateOf(row), row) }, sync);
 }
 
 /** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */

@@ -1,5 +1,4 @@
 import type { Known } from "#functions/rollout/read-subject.ts";
-import { statusFacts } from "#functions/rollout/status-facts.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
@@ -10,6 +9,7 @@ import { type ArrivalState, keys } from "#shared/fleet/rows/keys.ts";
 import type {
   ArrivalRow,
   ContentRow,
+  LegRef,
   LegRow,
   SlotRow,
   TargetRow,
@@ -21,14 +21,17 @@ import { keyText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
+/** What a unit may be changed to; what is undefined it has no more. */
+type UnitChange = {
+  readonly [Name in keyof UnitRow]?: UnitRow[Name] | (object extends Pick<UnitRow, Name> ? undefined : never);
+};
+
 /** DynamoDB takes so many actions in one transaction. */
 const mostActions = 100;
 /** A unit keeps so many of the newest contents, besides those that a stage is on or moves to. */
 const keptLedger = 32;
 /** And names so many clusters that only a newer version can read. */
 const keptUnreadable = 100;
-
-type OptionalMember = { [Name in keyof UnitRow]-?: object extends Pick<UnitRow, Name> ? Name : never }[keyof UnitRow];
 
 /** What became of a cluster. */
 export interface Outcome {
@@ -39,28 +42,31 @@ export interface Outcome {
   readonly preexisting?: true | undefined;
 }
 
+/** What a step saw that no row says. */
+type Seen = Pick<StatusFacts, "settled" | "stopped">;
+
 /**
  * One step of the planner, while it is put together: the unit with its legs, and whatever goes with them. All of it is
- * written at once under the unit's version. A target's row changes together with the counts of its leg, in `record`, `retry`
- * and `amend`; what has no row is counted by whoever moves it.
+ * written at once under the unit's version. A target's row changes together with the counts of its leg, in `record` and
+ * `amend`; what has no row is counted by whoever moves it.
  */
 export class Transaction {
   readonly known: Known;
   readonly now: Date;
   readonly messages: Message[] = [];
   #unit: UnitRow;
-  readonly #legs = new Map<string, LegRow>();
-  readonly #contents = new Map<number, ContentRow>();
+  /** As they are after this step. */
+  readonly #legs: Map<string, LegRow>;
+  readonly #contents: Map<number, ContentRow>;
   readonly #writes: Write[] = [];
   readonly #arrivals = new Set<string>();
-  /** What the step tells beyond the rows. */
-  #facts: Partial<StatusFacts> = {};
-  #rest: string | undefined;
 
   constructor(known: Known, now: Date) {
     this.known = known;
     this.now = now;
     this.#unit = known.unit;
+    this.#legs = new Map(known.legs);
+    this.#contents = new Map(known.contents);
   }
 
   get at(): string {
@@ -71,35 +77,23 @@ export class Transaction {
     return this.#unit;
   }
 
-  /** As they are after this step. */
-  legs(): ReadonlyMap<string, LegRow> {
-    return new Map([...this.known.legs, ...this.#legs]);
-  }
-
   content(number: number): ContentRow {
-    const content = this.#contents.get(number) ?? this.known.contents.get(number);
+    const content = this.#contents.get(number);
     if (content === undefined) throw new Error(`content ${number} of ${this.known.subject.name} is not there`);
     return content;
   }
 
-  /** Rows that still fit; the unit, the subject and two legs of every stage are counted already. Two stay in reserve. */
+  /** Rows that still fit; the unit, the subject, and a leg of every stage with the one before it are counted already. */
   room(): number {
-    return mostActions - 2 - this.#unit.stages.length * 2 - 2 - this.#writes.length;
+    return mostActions - 2 - this.#unit.stages.length * 2 - this.#writes.length;
   }
 
   hasChanged(): boolean {
-    return this.#unit !== this.known.unit || this.#legs.size + this.#writes.length > 0;
+    return this.#unit !== this.known.unit || this.#changedLegs().length + this.#writes.length > 0;
   }
 
-  edit(change: Partial<UnitRow>): void {
-    this.#unit = { ...this.#unit, ...change };
-  }
-
-  /** Takes members away that `edit` can only replace. */
-  drop(...members: readonly OptionalMember[]): void {
-    const kept = Object.entries(this.#unit).filter(([name]) => !members.some((member) => member === name));
-    // It is a unit still: none of them is required.
-    this.#unit = Object.fromEntries(kept) as unknown as UnitRow;
+  edit(change: UnitChange): void {
+    this.#unit = defined({ ...this.#unit, ...change });
   }
 
   editStage(name: string, change: (stage: UnitStage) => UnitStage): void {
@@ -117,8 +111,8 @@ export class Transaction {
     });
   }
 
-  leg(ref: { readonly content: number; readonly stage: string; readonly seal: number }): LegRow | undefined {
-    return this.#legs.get(legKey(ref)) ?? this.known.legs.get(legKey(ref));
+  leg(ref: LegRef): LegRow | undefined {
+    return this.#legs.get(legKey(ref));
   }
 
   putLeg(leg: LegRow): void {
@@ -137,7 +131,7 @@ export class Transaction {
 
   putContent(content: ContentRow): void {
     this.#contents.set(content.number, content);
-    this.#writes.push({ put: content, when: "absent" });
+    this.put(content);
     const { number, identity, revision, createdAt: at } = content;
     const named = new Set(this.#unit.stages.flatMap(({ on, moving }) => [on, moving?.content]));
     const ledger = [{ number, identity, revision, at }, ...this.#unit.ledger];
@@ -156,14 +150,7 @@ export class Transaction {
   }
 
   putSlot(slot: Omit<SlotRow, keyof Row>, before?: SlotRow): void {
-    const row: SlotRow = {
-      ...slot,
-      ...keys.slot(this.known.subject, slot.cluster),
-      type: "Slot",
-      schema: rowSchema,
-      version: (before?.version ?? 0) + 1,
-    };
-    this.#writes.push({ put: row, when: before === undefined ? "absent" : { version: before.version } });
+    this.put<SlotRow>({ ...slot, ...keys.slot(this.known.subject, slot.cluster), type: "Slot" }, before);
     if (before === undefined) this.#countSlot(slot, 1);
     else if (isSlotOfArrival(before) !== isSlotOfArrival(slot) || before.stage !== slot.stage) {
       this.#countSlot(before, -1);
@@ -186,21 +173,9 @@ export class Transaction {
   record(leg: LegRow, target: { readonly cluster: string; readonly order: number }, from: TargetState, to: Outcome) {
     const { cluster, order } = target;
     const counted = this.count(leg, { [from]: -1, [to.state]: 1 });
-    const row: TargetRow = {
-      ...keys.target(this.known.subject, leg, cluster),
-      type: "Target",
-      schema: rowSchema,
-      version: 1,
-      leg: refOf(leg),
-      order,
-      cluster,
-      state: to.state,
-      reason: to.reason,
-      attempts: to.attempts ?? {},
-      endedAt: this.at,
-      ...defined({ assignedAt: to.assignedAt, preexisting: to.preexisting }),
-    };
-    this.#writes.push({ put: row, when: "absent" });
+    const key = keys.target(this.known.subject, leg, cluster);
+    const row = { leg: refOf(leg), order, cluster, attempts: {}, ...defined(to), endedAt: this.at };
+    this.put<TargetRow>({ ...row, ...key, type: "Target" });
     if (to.state === "Unreachable") this.putLeg({ ...counted, away: [...counted.away, cluster].slice(-keptFailures) });
     if (to.state !== "Failed") return;
     this.putLeg({
@@ -210,39 +185,23 @@ export class Transaction {
     });
   }
 
-  /** Something else became of a target that had failed, or did not answer. */
-  amend(target: TargetRow, to: Pick<Outcome, "state" | "reason">): void {
+  /** Something else becomes of a target that had failed, or did not answer. Without it, the target has another turn. */
+  amend(target: TargetRow, to?: Pick<Outcome, "state" | "reason">): void {
     const leg = this.leg(target.leg);
     if (leg === undefined || leg.endedAt !== undefined) return;
+    const { cluster, order, preexisting, state, ...kept } = target;
+    const wasPreexisting = state === "Failed" && preexisting === true;
     this.putLeg({
-      ...this.#forgiven(leg, target),
-      unrendered: leg.unrendered.filter((order) => order !== target.order),
-    });
-    this.count(leg, { [target.state]: -1, [to.state]: 1 });
-    const { preexisting: _preexisting, ...kept } = target;
-    this.put({ ...kept, ...to, endedAt: this.at, version: target.version + 1 } as TargetRow, target);
-  }
-
-  /** The target has another turn: what is known of it is forgotten. */
-  retry(target: TargetRow): void {
-    const leg = this.leg(target.leg);
-    if (leg === undefined || leg.endedAt !== undefined) return;
-    this.delete(target);
-    const forgiven = this.#forgiven(leg, target);
-    const unrendered = leg.unrendered.filter((order) => order !== target.order);
-    this.putLeg({ ...forgiven, unrendered, returned: [...leg.returned, target.order] });
-    this.count(leg, { [target.state]: -1, Waiting: 1 });
-  }
-
-  /** The leg as if the target had never failed, or been away, but for its counts. */
-  #forgiven(leg: LegRow, { cluster, preexisting, state }: TargetRow): LegRow {
-    const isPreexisting = state === "Failed" && preexisting === true;
-    return {
       ...leg,
       away: leg.away.filter((name) => name !== cluster),
       failures: leg.failures.filter((failure) => failure.cluster !== cluster),
-      preexistingFailures: leg.preexistingFailures - (isPreexisting ? 1 : 0),
-    };
+      preexistingFailures: leg.preexistingFailures - (wasPreexisting ? 1 : 0),
+      unrendered: leg.unrendered.filter((other) => other !== order),
+      returned: to === undefined ? [...leg.returned, order] : leg.returned,
+    });
+    this.count(leg, { [state]: -1, [to?.state ?? "Waiting"]: 1 });
+    if (to === undefined) this.delete(target);
+    else this.put<TargetRow>({ ...kept, cluster, order, ...to, endedAt: this.at }, target);
   }
 
   /** Arrivals that were found, whether they can be read or not: one cluster has one of a state at most. */
@@ -250,28 +209,19 @@ export class Transaction {
     for (const row of rows) if (keys.arrival.parse(row) !== undefined) this.#arrivals.add(keyText(row));
   }
 
-  putArrival(cluster: string, state: ArrivalState, arrival: Pick<ArrivalRow, "why" | "reason" | "stage">): void {
+  /** @returns false when it is one already. */
+  putArrival(cluster: string, state: ArrivalState, arrival: Pick<ArrivalRow, "why" | "reason" | "stage">): boolean {
     const key = keys.arrival(this.known.subject, state, cluster);
-    if (this.#arrivals.has(keyText(key))) return;
-    const row: ArrivalRow = {
-      ...key,
-      type: "Arrival",
-      schema: rowSchema,
-      version: 1,
-      cluster,
-      since: this.at,
-      ...arrival,
-    };
-    this.#writes.push({ put: row, when: "absent" });
+    if (this.#arrivals.has(keyText(key))) return false;
+    this.put<ArrivalRow>({ ...key, type: "Arrival", cluster, since: this.at, ...arrival });
     this.#arrivals.add(keyText(key));
-    this.#countArrival(row, state, 1);
+    this.#countArrival(arrival, state, 1);
+    return true;
   }
 
   /** What its stage has passed left it behind; now it is an arrival. */
   bringBack(cluster: string, name: string, from: "failed" | "unreachable"): void {
-    const { waiting } = this.#unit.arrivals;
-    this.putArrival(cluster, "waiting", { why: "returned", reason: "" });
-    if (this.#unit.arrivals.waiting === waiting) return;
+    if (!this.putArrival(cluster, "waiting", { why: "returned", reason: "" })) return;
     this.editStage(name, ({ behind = { failed: 0, unreachable: 0 }, ...stage }) => ({
       ...stage,
       behind: { ...behind, [from]: Math.max(0, behind[from] - 1) },
@@ -284,10 +234,10 @@ export class Transaction {
     this.#countArrival(arrival, keys.arrival.read(arrival).state, -1);
   }
 
-  #countArrival({ stage = "" }: ArrivalRow, state: ArrivalState, by: number): void {
+  #countArrival({ stage = "" }: Pick<ArrivalRow, "stage">, state: ArrivalState, by: number): void {
     this.countArrivals({ [state]: by });
     // What was found of those that wait was of others.
-    if (state === "waiting") this.drop("arrivalsHeld");
+    if (state === "waiting") this.edit({ arrivalsHeld: undefined });
     if (state !== "failed") return;
     this.editStage(stage, (one) => ({ ...one, failedArrivals: Math.max(0, one.failedArrivals + by) }));
   }
@@ -299,8 +249,9 @@ export class Transaction {
     this.edit({ unreadable: [...unreadable, cluster] });
   }
 
-  put(row: Row, before: Row | undefined): void {
-    this.#writes.push({ put: row, when: before === undefined ? "absent" : { version: before.version } });
+  /** A row over the one that was read, or where there was none. */
+  put<Written extends Row>(row: Omit<Written, "schema" | "version">, before?: Written): void {
+    this.#writes.push(putOver(row, before));
   }
 
   delete(row: Row): void {
@@ -311,54 +262,44 @@ export class Transaction {
     this.#writes.push(write);
   }
 
-  tell(facts: Partial<StatusFacts>): void {
-    this.#facts = { ...this.#facts, ...facts };
-  }
-
-  /** Nobody needs to look before. */
-  restUntil(at: string): void {
-    this.#rest = at;
-  }
-
   /** The subject's row with the status that this step leaves; a check of it where nothing is to be said. */
-  status(unit: UnitRow): Write {
-    const facts = statusFacts({ ...this.known, unit, legs: this.legs(), contents: this.#contentsAfter() }, this.now);
-    return subjectWrite(this.known.row, { ...facts, ...this.#facts });
+  status(seen: Seen = {}): Write {
+    return subjectWrite(this.known.row, { ...this.known, unit: this.#unit, legs: this.#legs, now: this.now, ...seen });
   }
 
-  #contentsAfter(): ReadonlyMap<number, ContentRow> {
-    return new Map([...this.known.contents, ...this.#contents]);
-  }
-
-  /** @returns what is known after it. @throws ConflictError when somebody else wrote what this was decided on. */
-  async commit(table: Table): Promise<Known> {
+  /**
+   * @param until - nobody needs to look before.
+   * @returns what is known after it.
+   * @throws ConflictError when somebody else wrote what this was decided on.
+   */
+  async commit(table: Table, { until, ...seen }: Seen & { readonly until?: string } = {}): Promise<Known> {
     const { unit: before, row } = this.known;
     const { deadline = "~" } = this.#unit;
-    const at = this.#rest ?? [watchdogAt(this.now, 0), deadline].sort()[0];
-    const unit = { ...due(this.#unit, at), version: before.version + 1 };
-    const legs = [...this.#legs.values()].map((leg) => {
-      const old = this.known.legs.get(legKey(leg));
-      return { old, leg: { ...leg, version: (old?.version ?? 0) + 1 } };
-    });
-    const status = this.status(unit);
-    await table.write([
-      { put: unit, when: before.version === 0 ? "absent" : { version: before.version } },
-      status,
-      ...legs.map(
-        ({ old, leg }) => ({ put: leg, when: old === undefined ? "absent" : { version: old.version } }) as const,
-      ),
-      ...this.#writes,
-    ]);
-    const named = unit.stages.flatMap(({ moving, passed }) => [moving, passed]);
-    const kept = [...this.legs(), ...legs.map(({ leg }) => [legKey(leg), leg] as const)];
+    const unit = putOver(due(this.#unit, until ?? [watchdogAt(this.now, 0), deadline].sort()[0]), before);
+    const status = this.status(seen);
+    const legs = this.#changedLegs().map((leg) => putOver(leg, this.known.legs.get(legKey(leg))));
+    await table.write([unit, status, ...legs, ...this.#writes]);
+    for (const { put } of legs) this.putLeg(put);
+    const named = unit.put.stages.flatMap(({ moving, passed }) => [moving, passed]);
     return {
       ...this.known,
-      unit,
+      unit: unit.put,
       row: "put" in status ? (status.put as Known["row"]) : row,
-      legs: new Map(kept.filter(([, leg]) => named.some((ref) => isSameLeg(ref, leg)))),
-      contents: this.#contentsAfter(),
+      legs: new Map([...this.#legs].filter(([, leg]) => named.some((ref) => isSameLeg(ref, leg)))),
+      contents: this.#contents,
     };
   }
+
+  #changedLegs(): readonly LegRow[] {
+    return [...this.#legs.values()].filter((leg) => leg !== this.known.legs.get(legKey(leg)));
+  }
+}
+
+function putOver<Written extends Row>(row: Omit<Written, "schema" | "version">, before: Written | undefined) {
+  const version = before?.version ?? 0;
+  // Nothing else is missing of it.
+  const put = { ...row, schema: rowSchema, version: version + 1 } as unknown as Written;
+  return { put, when: version === 0 ? ("absent" as const) : { version } };
 }
 
 function isSlotOfArrival({ leg }: Pick<SlotRow, "leg">): boolean {

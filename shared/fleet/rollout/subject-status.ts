@@ -5,7 +5,7 @@ import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { isStalled, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { type DesiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { type Freeze, freezeText } from "#shared/fleet/rows/brake-row.ts";
+import { type Brake, type Freeze, freezeOfAll, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import {
   type Condition,
   newestAct,
@@ -23,48 +23,39 @@ export interface StatusFacts {
   readonly unit: UnitRow;
   /** At least those that are under way. */
   readonly legs: ReadonlyMap<string, LegRow>;
-  /** Of the newest content. */
-  readonly revision?: string;
-  /** Why there is nothing to plan, when there is not. */
-  readonly waiting?: Extract<DesiredPlan, { ok: false }>;
+  readonly desired: DesiredPlan;
+  readonly brake?: Brake;
   /** Clusters by the state of their Syncs, when nothing changes. */
   readonly settled?: SubjectStatus["clusters"];
   /** Of the arrivals that wait, those that nobody tries before somebody asks, or their stage passes something. */
   readonly stopped?: number;
-  /** Clusters that are selected by name and not registered. */
-  readonly missing?: readonly string[];
-  /** Clusters that are selected and left as they are, because only a newer version can read a row of theirs. */
-  readonly unreadable?: readonly string[];
-  /** The newest `reconcile`, and whether every cluster has been looked at since. */
-  readonly reconcile?: { readonly number: number; readonly answered: boolean };
-  /** Holds every cluster. */
-  readonly freeze?: Freeze;
 }
 
 export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatus {
-  const { unit, now, reconcile } = facts;
+  const { unit, now } = facts;
   const state = stateOf(row, facts);
   const clusters = facts.settled ?? (isUnderWay(facts) ? clustersOf(facts) : row.status.clusters);
-  return {
+  return defined({
     observedGeneration: row.generation,
-    ...pick(newestAct(row.operations), "observedOperation"),
-    ...pick(reconcile?.answered === true ? reconcile.number : row.status.reconciled, "reconciled"),
-    ...pick(facts.revision ?? row.status.revision, "revision"),
-    ...pick(unit.last === 0 ? undefined : unit.last, "rollout"),
-    ...(unit.last === 0 ? {} : { stages: unit.stages.map(stageStatus) }),
+    observedOperation: newestAct(row.operations),
+    reconciled: (isAnswered(row, unit) ? row.operations.reconcile?.number : undefined) ?? row.status.reconciled,
+    revision: unit.ledger[0]?.revision ?? row.status.revision,
+    rollout: unit.last === 0 ? undefined : unit.last,
+    stages: unit.last === 0 ? undefined : unit.stages.map(stageStatus),
     state,
-    ...defined({ clusters }),
+    clusters,
     asOf: now.toISOString(),
     conditions: [readyCondition(row, facts, { state, clusters, now })],
-  };
+  });
+}
+
+/** Whether every cluster has been looked at since the newest `reconcile`. */
+function isAnswered({ operations: { reconcile } }: SubjectRow, { handledReconcile, looking }: UnitRow): boolean {
+  return reconcile === undefined || (reconcile.number === handledReconcile && looking === undefined);
 }
 
 function stageStatus({ name, on, moving }: UnitStage): NonNullable<SubjectStatus["stages"]>[number] {
   return { name, ...defined({ on, moving: moving?.content }) };
-}
-
-function pick<K extends string, V>(value: V | undefined, key: K): { readonly [P in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]: V });
 }
 
 /** Why a subject that is being deleted is not ready, when that came to a halt. */
@@ -90,20 +81,26 @@ function stalledLeg(facts: StatusFacts): LegRow | undefined {
 
 /** Complete is said when the index has no Sync that is not ready, and never of a leg alone: that names those it moved. */
 function stateOf(row: SubjectRow, facts: StatusFacts): SubjectState {
-  const { settled, missing = [], unreadable = [], reconcile, freeze } = facts;
+  const { unit, settled, desired } = facts;
+  const { missing = [], unreadable = [] } = unit;
   if (row.operations.suspended !== undefined) return "Suspended";
   if (row.operations.deletion !== undefined) return "Deleting";
-  if (facts.waiting !== undefined) return "Waiting";
+  if (!desired.ok) return "Waiting";
   const stalled = stalledLeg(facts);
   if (stalled !== undefined) return stalled.phase === "Halted" ? "Halted" : "Stalled";
-  if (isUnderWay(facts)) return freeze === undefined ? "Rolling" : "Frozen";
+  if (isUnderWay(facts)) return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
   // Nobody has counted yet what everything came to.
-  if (settled === undefined) return facts.unit.last === 0 ? "Waiting" : "Reconciling";
+  if (settled === undefined) return unit.last === 0 ? "Waiting" : "Reconciling";
   if (settled.selected === 0) return missing.length > 0 ? "ClusterNotFound" : "NoClusters";
   if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
-  if (reconcile?.answered === false || settled.changing > 0) return "Reconciling";
+  if (!isAnswered(row, unit) || settled.changing > 0) return "Reconciling";
   const lacking = missing.length + unreadable.length;
   return settled.ready === settled.selected && lacking === 0 ? "Complete" : "Degraded";
+}
+
+/** Holds every cluster. */
+function freezeIn({ brake, now }: StatusFacts): Freeze | undefined {
+  return brake && freezeOfAll(brake, now);
 }
 
 /** Of each stage what the leg says that goes through it, else who is left behind; and the arrivals. */
@@ -146,12 +143,12 @@ interface Assessed {
 
 function readyCondition(row: SubjectRow, facts: StatusFacts, assessed: Assessed): Condition {
   const { state, now } = assessed;
+  const waiting = facts.desired.ok ? undefined : facts.desired;
   const settled = state === "Complete" ? "AllClustersReady" : state === "Degraded" ? degradedReason(facts) : state;
   const condition = {
     type: "Ready",
     status: state === "Complete" ? ("True" as const) : ("False" as const),
-    reason:
-      state === "Waiting" ? (facts.waiting?.reason ?? "NothingRolledOut") : (failedDeletion(state, facts) ?? settled),
+    reason: state === "Waiting" ? (waiting?.reason ?? "NothingRolledOut") : (failedDeletion(state, facts) ?? settled),
     message: messageOf(row, facts, assessed),
   };
   const before = row.status.conditions.find((other) => other.type === "Ready");
@@ -159,7 +156,7 @@ function readyCondition(row: SubjectRow, facts: StatusFacts, assessed: Assessed)
   return { ...condition, since };
 }
 
-function degradedReason({ missing = [], unreadable = [] }: StatusFacts): string {
+function degradedReason({ unit: { missing = [], unreadable = [] } }: StatusFacts): string {
   if (missing.length > 0) return "ClusterNotFound";
   return unreadable.length > 0 ? "NewerRow" : "Degraded";
 }
@@ -169,17 +166,19 @@ function failedDeletion(state: SubjectState, facts: StatusFacts): string | undef
 }
 
 function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Assessed): string {
-  const { missing = [], unreadable = [], freeze } = facts;
+  const { missing = [], unreadable = [] } = facts.unit;
   const counts = clusters === undefined ? "" : `${clusters.ready} of ${clusters.selected} clusters ready`;
   const selection = relationOf(row).clusters;
   switch (state) {
     case "Waiting":
-      return facts.waiting?.message ?? "nothing was rolled out yet";
+      return facts.desired.ok ? "nothing was rolled out yet" : facts.desired.message;
     case "Halted":
     case "Stalled":
       return stalledLeg(facts)?.message ?? "";
-    case "Frozen":
+    case "Frozen": {
+      const freeze = freezeIn(facts);
       return freeze === undefined ? "" : freezeText(freeze);
+    }
     case "Deleting":
       return deletionText(facts, counts);
     case "NoClusters":

@@ -172,13 +172,16 @@ describe("a group", () => {
 
   function factsOf(about: ReturnType<typeof everything> extends Generator<infer One> ? One : never): StatusFacts {
     const { rollout, settled, missing, answered, source } = about;
+    const { unit, legs } = openWith(rollout);
     return {
       now,
-      missing,
+      desired:
+        source === "there"
+          ? { ok: true, plan: { templates: [], contentHash: "sha256:1" } }
+          : { ok: false, reason: "SourceNotFound", message: "no Source" },
       ...defined({ settled }),
-      ...(source === "there" ? {} : { waiting: { ok: false, reason: "SourceNotFound", message: "no Source" } }),
-      ...(answered === undefined ? {} : { reconcile: { number: 1, answered } }),
-      ...openWith(rollout),
+      unit: { ...unit, missing, ...(answered === true ? { handledReconcile: 1 } : {}) },
+      legs,
     };
   }
 
@@ -192,7 +195,8 @@ describe("a group", () => {
   test("is well when every one of its clusters was seen ready, and nothing else is to be done", () => {
     const wrong: Wrong[] = [];
     for (const about of everything()) {
-      const { what, operations, rollout, settled, missing, answered, source } = about;
+      const { what, rollout, settled, missing, answered, source } = about;
+      const operations = { ...about.operations, ...(answered === undefined ? {} : { reconcile: act }) };
       const row = { ...group, operations };
       const status = subjectStatus(row, factsOf(about));
       const isOpen = rollout !== undefined && rollout !== "Passed";

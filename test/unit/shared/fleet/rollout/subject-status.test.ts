@@ -2,39 +2,46 @@ import { describe, expect, test } from "vitest";
 import { legKey, refOf } from "#shared/fleet/rollout/legs.ts";
 import { type StatusFacts, subjectStatus } from "#shared/fleet/rollout/subject-status.ts";
 import type { SubjectState, SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
-import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LegRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { groupRow, leg, stage } from "#test/unit/cli/format/overview-fixture.ts";
 import { unitRow, unitStage } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-21T09:00:00.000Z");
 const act = { by: "ana", at: "2026-11-21T08:30:00.000Z", number: 3 };
-const asked = { number: 2, answered: false };
 const none = { selected: 0, ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
 const counts = { selected: 3, ready: 3, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
 
 const row = groupRow({ status: { conditions: [] } });
 /** Nothing was ever taken by a stage. */
-const nothing: StatusFacts = { now, unit: unitRow([]), legs: new Map() };
+const nothing: StatusFacts = {
+  now,
+  unit: unitRow([]),
+  legs: new Map(),
+  desired: { ok: true, plan: { templates: [], contentHash: "sha256:12" } },
+};
 /** Everything is on content 12. */
 const over = through(leg(12, "all", { phase: "Passed", counts: { Succeeded: 3 } }));
+/** As long as a `reconcile` goes on. */
+const looking = { number: 3, since: act.at, looked: 0, counts };
+
+/** Where the unit says something else, too. */
+function overWith(unit: Partial<UnitRow>): Pick<StatusFacts, "unit"> {
+  return { unit: { ...over.unit, ...unit } };
+}
+
 /** Three clusters: one ready, one changing, one waiting. */
 const rolling = through(leg(12, "all", { counts: { Succeeded: 1, Assigned: 1, Waiting: 1 } }));
 
 /** One stage, with a leg that goes through it, or has passed. */
 function through(one: LegRow, members = one.size): StatusFacts {
-  return {
-    now,
-    unit: unitRow([unitStage(one, { members })]),
-    legs: new Map([[legKey(one), one]]),
-    revision: "main@sha1:aaa",
-  };
+  return { ...nothing, unit: unitRow([unitStage(one, { members })]), legs: new Map([[legKey(one), one]]) };
 }
 
 describe("the status of a subject", () => {
   test("counts every selected cluster once while something is under way", () => {
     expect(subjectStatus(row, rolling)).toEqual({
       observedGeneration: 1,
-      revision: "main@sha1:aaa",
+      revision: "main@sha1:9f2c1ab",
       rollout: 12,
       stages: [{ name: "all", moving: 12 }],
       state: "Rolling",
@@ -93,7 +100,7 @@ describe("the status of a subject", () => {
     // Of those that canary left behind, some have come back since.
     const passed = { ...unitStage(canary), members: 3, behind: { failed: 1, unreachable: 0 } };
     const facts: StatusFacts = {
-      now,
+      ...nothing,
       unit: unitRow([passed, { ...unitStage(early), on: 11 }, stage("rest", { members: 10, on: 11 })], {
         arrivals: { waiting: 2, changing: 1, failed: 1 },
       }),
@@ -123,21 +130,40 @@ describe("the status of a subject", () => {
     ["nothing is left to do", { settled: counts }, {}, "Complete", "AllClustersReady"],
     ["a cluster is not ready", { settled: { ...counts, ready: 2, failed: 1 } }, {}, "Degraded", "Degraded"],
     ["a cluster changes", { settled: { ...counts, ready: 2, changing: 1 } }, {}, "Reconciling", "Reconciling"],
-    ["one of those named is not registered", { settled: counts, missing: ["x"] }, {}, "Degraded", "ClusterNotFound"],
+    [
+      "one of those named is not registered",
+      { settled: counts, ...overWith({ missing: ["x"] }) },
+      {},
+      "Degraded",
+      "ClusterNotFound",
+    ],
     ["nothing matches", { settled: none }, {}, "NoClusters", "NoClusters"],
-    ["nothing that is named is there", { settled: none, missing: ["x"] }, {}, "ClusterNotFound", "ClusterNotFound"],
+    [
+      "nothing that is named is there",
+      { settled: none, ...overWith({ missing: ["x"] }) },
+      {},
+      "ClusterNotFound",
+      "ClusterNotFound",
+    ],
     ["nothing was ever rolled out", nothing, {}, "Waiting", "NothingRolledOut"],
-    ["a look was asked for", { settled: counts, reconcile: asked }, {}, "Reconciling", "Reconciling"],
+    ["a look was asked for", { settled: counts }, { reconcile: act }, "Reconciling", "Reconciling"],
+    [
+      "it goes on",
+      { settled: counts, ...overWith({ handledReconcile: 3, looking }) },
+      { reconcile: act },
+      "Reconciling",
+      "Reconciling",
+    ],
     [
       "it was answered",
-      { settled: counts, reconcile: { ...asked, answered: true } },
-      {},
+      { settled: counts, ...overWith({ handledReconcile: 3 }) },
+      { reconcile: act },
       "Complete",
       "AllClustersReady",
     ],
     [
       "a Source is missing",
-      { waiting: { ok: false, reason: "SourceNotFound", message: "no Source" } },
+      { desired: { ok: false, reason: "SourceNotFound", message: "no Source" } },
       {},
       "Waiting",
       "SourceNotFound",
@@ -179,7 +205,7 @@ describe("the status of a subject", () => {
       leg(12, "rest", { phase: "Halted", message: "failed", counts: { Failed: 1 } }),
     ];
     const facts = {
-      now,
+      ...nothing,
       unit: unitRow(legs.map((one) => stage(one.stage, { members: 1, moving: refOf(one) }))),
       legs: new Map(legs.map((one) => [legKey(one), one])),
     };
@@ -220,7 +246,7 @@ describe("what is said of", () => {
 
   test("clusters that are not registered names them", () => {
     const message = (missing: readonly string[], settled = none) =>
-      subjectStatus(row, { ...over, settled, missing }).conditions[0]?.message;
+      subjectStatus(row, { ...over, ...overWith({ missing }), settled }).conditions[0]?.message;
     expect(message(["x"])).toBe("cluster x is not registered; nothing is rolled out until it is");
     expect(message(["x", "y"])).toBe("clusters x, y are not registered; nothing is rolled out until one is");
     expect(message(["d", "e", "f", "g"], counts)).toBe(
@@ -258,15 +284,12 @@ describe("what is said of", () => {
   });
 
   test("a reconcile that was answered is remembered", () => {
-    const answered = subjectStatus(row, {
-      ...over,
-      settled: counts,
-      reconcile: { number: 4, answered: true },
-    });
+    const facts = { ...over, ...overWith({ handledReconcile: 4 }), settled: counts };
+    const answered = subjectStatus({ ...row, operations: { reconcile: { ...act, number: 4 } } }, facts);
     expect(answered.reconciled).toBe(4);
     const known = { ...row, status: answered };
-    expect(subjectStatus(known, { ...over, settled: counts }).reconciled).toBe(4);
-    const reconcile = { number: 5, answered: false };
-    expect(subjectStatus(known, { ...over, settled: counts, reconcile }).reconciled).toBe(4);
+    expect(subjectStatus(known, facts).reconciled).toBe(4);
+    const again = { ...known, operations: { reconcile: { ...act, number: 5 } } };
+    expect(subjectStatus(again, facts).reconciled).toBe(4);
   });
 });

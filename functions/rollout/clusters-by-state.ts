@@ -1,4 +1,4 @@
-import { recallMembers } from "#functions/rollout/members.ts";
+import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
@@ -10,7 +10,7 @@ import { frozenIn } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
-import { clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
@@ -70,10 +70,7 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
     worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   for (const cluster of unit.unreadable ?? []) note(cluster, "unreachable");
   for (const { cluster } of arrivals.rows) note(cluster, "failed");
-  for (const { sort } of entries.flat()) {
-    const { state: phase = "", cluster = "" } = stateIndex.parse(sort) ?? {};
-    note(cluster, clusterStateOf(phase) ?? "ready");
-  }
+  for (const { state, cluster } of entries.flat()) note(cluster, clusterStateOf(state) ?? "ready");
   // Of the arrivals that wait only those are read that are counted already.
   const asked = unit.arrivals.waiting === 0 ? [] : [...worst.keys()];
   const counted = await table.getMany(
@@ -99,12 +96,12 @@ async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (
     for (const { cluster } of await sealedIn(leg, waitingOrders(leg), ports)) found.push([cluster, "waiting"]);
   }
   if (found.length + bare.length === 0) return [];
-  const members = new Map((await recallMembers(known, ports)).map(({ cluster, stage }) => [cluster, stage]));
+  const members = new Map((await readMembers(known, ports)).map(({ cluster, stage }) => [cluster, stage]));
   for (const [cluster, stage] of members) if (bare.some(({ name }) => name === stage)) found.push([cluster, "waiting"]);
   return found.filter(([cluster]) => members.has(cluster));
 }
 
-/** A list that is lost is made anew when its leg goes on. */
+/** One that is lost is made anew when its leg goes on: to count is no reason to begin with that again. */
 async function sealedIn(leg: LegRow, orders: readonly number[], ports: PlannerPorts): Promise<readonly SealedTarget[]> {
   if (orders.length === 0) return [];
   try {

@@ -7,7 +7,7 @@ import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -25,7 +25,7 @@ export async function mayAnswerAgain(
   if (clusters !== undefined) return [...clusters];
   const { subject, unit, row } = known;
   const entries = await stateEntries(subject, table, "Reachable");
-  const answering = new Set(entries.flatMap(({ sort }) => stateIndex.parse(sort)?.cluster ?? []));
+  const answering = new Set(entries.map(({ cluster }) => cluster));
   // These wait for their turn as it is.
   const arriving =
     answering.size * unit.arrivals.waiting > 0 ? await rowsAbout(ranges.arrivals(subject, "waiting"), table) : none;

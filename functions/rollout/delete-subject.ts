@@ -1,9 +1,9 @@
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
-import { clustersWithSyncs, recallMembers } from "#functions/rollout/members.ts";
+import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
-import { findList } from "#functions/rollout/run-job.ts";
+import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isThrough } from "#shared/fleet/rollout/feed.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
@@ -37,12 +37,12 @@ export async function farewell(known: Known, ports: PlannerPorts): Promise<Trans
 async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { subject, unit } = known;
   const transaction = new Transaction(known, ports.clock.now());
-  const clusters = unit.sweep && (await findList(unit.sweep.clusters, known, ports));
-  if (unit.sweep === undefined || clusters === undefined) {
+  if (unit.sweep === undefined) {
     transaction.edit({ sweep: { clusters: await ports.lists.store(await everyCluster(known, ports)), at: 0 } });
     return transaction;
   }
   const { at } = unit.sweep;
+  const clusters = await ports.lists.read<string>(unit.sweep.clusters);
   const fitting = Math.floor(transaction.room() / Math.max(1, unit.templates.length));
   const page = clusters.slice(at, at + Math.max(1, fitting));
   if (page.length === 0) return undefined;
@@ -68,7 +68,7 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
 async function everyCluster(known: Known, ports: PlannerPorts): Promise<readonly string[]> {
   const others = await clustersWithSyncs(known.subject, ports.table);
   const slots = await rowsAbout(ranges.slots(known.subject), ports.table);
-  const members = await recallMembers(known, ports);
+  const members = await readMembers(known, ports);
   return [...new Set([...others, ...[...slots.rows, ...members].map(({ cluster }) => cluster)])];
 }
 

@@ -1,5 +1,5 @@
 import { clusterStateOf, everySyncName, syncNames, worseOf } from "#functions/rollout/clusters-by-state.ts";
-import { recallMembers } from "#functions/rollout/members.ts";
+import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { clockOf } from "#functions/rollout/settle-slots.ts";
@@ -54,7 +54,7 @@ export async function followReconcile(known: Known, ports: PlannerPorts): Promis
   const { at, now } = transaction;
   // A suspension spends no deadline: workers stand still meanwhile.
   if (row.operations.suspended !== undefined) return undefined;
-  const members = await recallMembers(known, ports);
+  const members = await readMembers(known, ports);
   const since = [before.since, unit.resumedAt ?? ""].sort().at(-1) ?? before.since;
   const isLate = later(since, clockOf(known, now).progressSeconds) <= at;
   const names = everySyncName(known);

@@ -1,4 +1,4 @@
-import { recallMembers } from "#functions/rollout/members.ts";
+import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { isConflict } from "#shared/base/errors.ts";
@@ -20,7 +20,7 @@ export async function lookPage(
 ): Promise<Job | undefined> {
   const { known, now } = transaction;
   const { subject, unit } = known;
-  const members = await recallMembers(known, ports);
+  const members = await readMembers(known, ports);
   const page = members.slice(job.at, job.at + pageSize);
   const wanted = page.flatMap(({ cluster }) =>
     unit.templates.map((name) => keys.sync(cluster, subject.namespace, syncName(subject, name))),

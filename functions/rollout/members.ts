@@ -2,15 +2,12 @@ import { readFleet } from "#functions/rollout/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
-import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
-import { isBlobLost } from "#shared/base/errors.ts";
 import { stagesNamed } from "#shared/fleet/rollout/feed.ts";
 import { type Member, memberChanges, membersOf, relationOf } from "#shared/fleet/rollout/plan.ts";
-import { ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { Job, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
-import type { Table } from "#shared/ports.ts";
 
 /**
  * Computes anew who the members are, when the fleet or what is selected of it has changed. Who came, moved or left is
@@ -20,18 +17,8 @@ import type { Table } from "#shared/ports.ts";
 export async function refreshMembers(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { by, fleet } = selectedNow(known);
   const { selected } = known.unit;
-  return selected?.by === by && selected.fleet === fleet ? undefined : membersAnew(known, ports);
-}
-
-/** The list of members is lost: it is made anew. @returns undefined when it is there. */
-export async function remakeMembers(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
-  try {
-    await readMembers(known, ports);
-    return undefined;
-  } catch (error) {
-    if (!isBlobLost(error)) throw error;
-    return membersAnew(known, ports);
-  }
+  if (selected?.by === by && selected.fleet === fleet) return undefined;
+  return membersAnew(known, await readMembers(known, ports), ports);
 }
 
 function selectedNow({ row, fleetVersion }: Known): NonNullable<UnitRow["selected"]> {
@@ -40,12 +27,12 @@ function selectedNow({ row, fleetVersion }: Known): NonNullable<UnitRow["selecte
   return { by: digestOf({ clusters, stages }), fleet: fleetVersion };
 }
 
-async function membersAnew(known: Known, ports: PlannerPorts): Promise<Transaction> {
+/** @param before - the members of the list before; those without a uid are only known to have been there. */
+export async function membersAnew(known: Known, before: readonly Member[], ports: PlannerPorts): Promise<Transaction> {
   const { unit, row, subject } = known;
   const relation = relationOf(row);
   const { stages } = relation.rollout;
   const fleet = await readFleet(relation.clusters, ports.table);
-  const before = await recallMembers(known, ports);
   const version = unit.membersVersion + 1;
   // Whoever was selected and cannot be read stays as it was: it is neither gone nor anything else.
   const unread = before.filter(({ cluster }) => fleet.unreadable.has(cluster));
@@ -104,30 +91,7 @@ async function countReturnedSlots(transaction: Transaction, { table }: PlannerPo
   }
 }
 
-/** The members of the list before. @throws StarlingError when it is lost. */
+/** @throws StarlingError when it is lost. */
 export async function readMembers({ unit }: Known, ports: PlannerPorts): Promise<readonly Member[]> {
   return unit.members === undefined ? [] : ports.lists.read<Member>(unit.members);
-}
-
-/** When the list is lost, the clusters that have Syncs: nobody who left is forgotten by it. */
-export async function recallMembers(known: Known, ports: PlannerPorts): Promise<readonly Member[]> {
-  const { unit, subject } = known;
-  try {
-    return await readMembers(known, ports);
-  } catch (error) {
-    if (!isBlobLost(error)) throw error;
-    ports.log.warn("a list of clusters is lost, and made anew from their Syncs", { ...subject, key: unit.members });
-    const clusters = [...(await clustersWithSyncs(subject, ports.table))].sort();
-    return clusters.map((cluster) => ({ cluster, uid: "", stage: "", labels: {}, values: {}, since: 0 }));
-  }
-}
-
-/** By the state index: a moment behind. */
-export async function clustersWithSyncs(subject: Subject, table: Table): Promise<ReadonlySet<string>> {
-  const clusters = new Set<string>();
-  for (const { sort } of await stateEntries(subject, table)) {
-    const entry = stateIndex.parse(sort);
-    if (entry !== undefined && entry.state !== "Orphaned" && entry.state !== "Gone") clusters.add(entry.cluster);
-  }
-  return clusters;
 }

@@ -10,14 +10,15 @@ import type { Filling, Waiting } from "#functions/rollout/fill-leg.ts";
 import { fillSlots } from "#functions/rollout/fill-slots.ts";
 import { followReconcile, takeUpReconcile } from "#functions/rollout/follow-reconcile.ts";
 import { listsIn } from "#functions/rollout/lists.ts";
-import { refreshMembers, remakeMembers } from "#functions/rollout/members.ts";
+import { refreshMembers } from "#functions/rollout/members.ts";
+import { mendList } from "#functions/rollout/mend-list.ts";
 import { pause } from "#functions/rollout/pause.ts";
 import type { GivenPorts, PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type Known, readSubject, unitFor } from "#functions/rollout/read-subject.ts";
 import { rest } from "#functions/rollout/rest.ts";
 import { retryRendered } from "#functions/rollout/retry-rendered.ts";
 import { runJob } from "#functions/rollout/run-job.ts";
-import { sealLostLeg, sealNextLeg } from "#functions/rollout/seal-leg.ts";
+import { sealNextLeg } from "#functions/rollout/seal-leg.ts";
 import { type Round, settleSlots, slotsToLookAt } from "#functions/rollout/settle-slots.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
@@ -70,13 +71,8 @@ export async function planSubject(subject: Subject, call: Call, given: GivenPort
       known ??= await readSubject(subject, ports);
       if (known === undefined) return;
       look ??= await beginLook(known, call, ports);
-      const transaction = await nextStep(known, look, ports);
+      const transaction = await step(known, look, ports);
       if (transaction === "done") return;
-      if (transaction === undefined) {
-        const { all, deadline } = look.round;
-        await rest(known, { all, deadline }, ports);
-        return;
-      }
       if (transaction.hasChanged()) known = await transaction.commit(ports.table);
       await ports.sender.send(transaction.messages);
     } catch (error) {
@@ -106,35 +102,34 @@ async function beginLook(known: Known, call: Call, { table }: PlannerPorts): Pro
   return { round, answering: [...answering], until: call.until, waiting: new Set(), arrivals: new Map(), isRendered };
 }
 
+/** @returns `done` when there is nothing more to decide for now. */
+async function step(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | "done"> {
+  try {
+    return (await nextStep(known, look, ports)) ?? (await rest(known, look.round, ports));
+  } catch (error) {
+    if (!isBlobLost(error)) throw error;
+    return mendList(known, ports);
+  }
+}
+
 /** @returns undefined when there is nothing more to decide for now; `done` when the subject is gone. */
 async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | undefined | "done"> {
   if (isGoing(known, "orphan")) return forgetSubject(known, ports);
-  const settled = (await pause(known, ports)) ?? (await settleSlots(known, look.round, ports));
-  if (settled !== undefined) return settled;
-  const back = await letComeBack(known, look.answering, ports);
-  if (back !== undefined) return back;
-  try {
-    const found =
-      (await refreshed(known, ports)) ??
-      (await endLegs(known, ports)) ??
-      (look.isRendered ? await retryRendered(known, look.waiting, ports) : undefined) ??
-      (await sealNextLeg(known, look.round, ports)) ??
-      takeUpReconcile(known, ports) ??
-      (await fillSlots(known, { ...look, all: look.round.all, ports })) ??
-      (await followReconcile(known, ports));
-    if (found !== undefined) return found;
-  } catch (error) {
-    // A list is lost, or is not what was stored: it is made, or sealed, anew, and what was assigned is found again.
-    if (!isBlobLost(error)) throw error;
-    return (await remakeMembers(known, ports)) ?? sealLostLeg(known, ports);
-  }
-  return isGoing(known, "delete") ? farewell(known, ports) : undefined;
-}
-
-/** Jobs first: a list of members that is computed while they run would add to them. */
-async function refreshed(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const job = await runJob(known, ports);
-  return job ?? refreshMembers(known, ports);
+  return (
+    (await pause(known, ports)) ??
+    (await settleSlots(known, look.round, ports)) ??
+    (await letComeBack(known, look.answering, ports)) ??
+    // Jobs first: a list of members that is computed while they run would add to them.
+    (await runJob(known, ports)) ??
+    (await refreshMembers(known, ports)) ??
+    (await endLegs(known, ports)) ??
+    (look.isRendered ? await retryRendered(known, look.waiting, ports) : undefined) ??
+    (await sealNextLeg(known, look.round, ports)) ??
+    takeUpReconcile(known, ports) ??
+    (await fillSlots(known, { ...look, all: look.round.all, ports })) ??
+    (await followReconcile(known, ports)) ??
+    (isGoing(known, "delete") ? farewell(known, ports) : undefined)
+  );
 }
 
 /**

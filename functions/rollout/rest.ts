@@ -3,6 +3,7 @@ import { stoppedArrivals } from "#functions/rollout/fill-arrivals.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { identityNow } from "#functions/rollout/seal-leg.ts";
+import type { Round } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isThrough, legOf } from "#shared/fleet/rollout/feed.ts";
 import { isStalled } from "#shared/fleet/rollout/legs.ts";
@@ -20,17 +21,15 @@ const changingSeconds = 60;
 /** An index is behind its table for so long at most, as far as anybody is told. */
 const lagSeconds = changingSeconds / 2;
 
-export interface Rest {
-  /** The nearest deadline of the slots, where all of them were looked at. */
-  readonly deadline?: string | undefined;
-  readonly all: boolean;
-}
-
 /**
  * There is nothing more to decide for now: the status says what is seen, and the unit waits for its next look. A look that
  * found nothing new writes nothing.
  */
-export async function rest(known: Known, { deadline, all }: Rest, ports: PlannerPorts): Promise<void> {
+export async function rest(
+  known: Known,
+  { all, deadline }: Pick<Round, "all" | "deadline">,
+  ports: PlannerPorts,
+): Promise<"done"> {
   const now = ports.clock.now();
   const transaction = new Transaction(known, now);
   noteSkipped(transaction);
@@ -49,8 +48,9 @@ export async function rest(known: Known, { deadline, all }: Rest, ports: Planner
   const [nearest] = [...(unit.deadline === undefined ? [] : [unit.deadline]), ...thaw].sort();
   const at = nearest === undefined || watchdog < nearest ? watchdog : nearest;
   const isSame = unit === known.unit && "check" in transaction.status(seen);
-  if (isSame && isOnTime(unit, { nearest, at, ...(isIdle ? { idleNow: now } : {}) })) return;
+  if (isSame && isOnTime(unit, { nearest, at, ...(isIdle ? { idleNow: now } : {}) })) return "done";
   await transaction.commit(ports.table, { ...seen, until: at });
+  return "done";
 }
 
 /** When every cluster is seen to have what is wanted, none can have a template any more that is not wanted. */

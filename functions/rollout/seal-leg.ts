@@ -1,14 +1,14 @@
-import { clustersWithSyncs, readMembers, recallMembers } from "#functions/rollout/members.ts";
+import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import type { Round } from "#functions/rollout/settle-slots.ts";
+import { clustersWithSyncs } from "#functions/rollout/state-entries.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
-import { isBlobLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { lastLegOf, legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
-import { legKey, noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
+import { legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
+import { noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
 import {
   describeRevisions,
   identityOf,
@@ -102,7 +102,7 @@ function triggerOf(plan: Plan, before: ContentRow | undefined, recovered: number
 }
 
 /** Seals a content for a stage; whatever goes through it now gives way. */
-async function sealLeg(
+export async function sealLeg(
   transaction: Transaction,
   { stage: index, content }: { readonly stage: number; readonly content: ContentRow },
   ports: PlannerPorts,
@@ -165,9 +165,8 @@ async function membersFor(
   { stage, content }: { readonly stage: string; readonly content: ContentRow },
   ports: PlannerPorts,
 ): Promise<readonly Member[]> {
-  if (content.plan.farewell === undefined)
-    return (await readMembers(known, ports)).filter((member) => member.stage === stage);
-  const members = await recallMembers(known, ports);
+  const members = await readMembers(known, ports);
+  if (content.plan.farewell === undefined) return members.filter((member) => member.stage === stage);
   const { rollout } = relationOf(known.row);
   // Whoever is in none of the unit's stages, or not registered any more, goes with the last.
   const names = known.unit.stages.map(({ name }) => name);
@@ -192,36 +191,4 @@ async function touchedBy(leg: LegRow, { subject }: Known, ports: PlannerPorts): 
   const given = targets.rows.filter(({ attempts }) => Object.keys(attempts).length > 0);
   const changing = slots.rows.filter(({ stage }) => stage === leg.stage);
   return new Set([...[...given, ...changing].map(({ cluster }) => cluster), ...targets.unread]);
-}
-
-/**
- * The list of a leg is lost: the first such leg is sealed anew. One that has passed is read only for what could not be
- * rendered: that is tried again as by a `reconcile`. @throws StarlingError when none is found to be.
- */
-export async function sealLostLeg(known: Known, ports: PlannerPorts): Promise<Transaction> {
-  for (const [stage, named] of known.unit.stages.entries()) {
-    const leg = lastLegOf(named, known.legs);
-    const isRead = leg?.phase !== "Passed" || leg.unrendered.length > 0;
-    if (leg === undefined || !isRead || !(await isLost(leg, ports))) continue;
-    ports.log.warn("the list of a leg is lost", { ...known.subject, leg: legKey(leg) });
-    const transaction = new Transaction(known, ports.clock.now());
-    if (leg.phase === "Passed") {
-      transaction.putLeg({ ...leg, unrendered: [] });
-      transaction.edit({ jobs: [...known.unit.jobs, { do: "retry", leg: refOf(leg) }] });
-    } else await sealLeg(transaction, { stage, content: transaction.content(leg.content) }, ports);
-    return transaction;
-  }
-  throw new Error(`a list of ${known.subject.name} is lost, and nobody knows which`);
-}
-
-async function isLost({ pages }: LegRow, ports: PlannerPorts): Promise<boolean> {
-  for (const { key } of pages) {
-    try {
-      await ports.lists.read(key);
-    } catch (error) {
-      if (isBlobLost(error)) return true;
-      throw error;
-    }
-  }
-  return false;
 }

@@ -1,9 +1,16 @@
 import { allItems } from "#shared/base/all-pages.ts";
 import { type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import type { IndexEntry, Table } from "#shared/ports.ts";
+import type { Table } from "#shared/ports.ts";
 
 /** Every Sync of a subject by the state index, only those of one phase when it is given. May be a moment behind. */
-export async function stateEntries(subject: Subject, table: Table, phase?: string): Promise<readonly IndexEntry[]> {
+export async function stateEntries(subject: Subject, table: Table, phase?: string) {
   const range = stateIndex.range(subject, phase);
-  return Array.fromAsync(allItems((start) => table.queryIndex({ ...range, ...start })));
+  const entries = await Array.fromAsync(allItems((start) => table.queryIndex({ ...range, ...start })));
+  return entries.flatMap(({ sort }) => stateIndex.parse(sort) ?? []);
+}
+
+/** Those in which something of it is, or may be. */
+export async function clustersWithSyncs(subject: Subject, table: Table): Promise<ReadonlySet<string>> {
+  const entries = await stateEntries(subject, table);
+  return new Set(entries.filter(({ state }) => state !== "Orphaned" && state !== "Gone").map(({ cluster }) => cluster));
 }

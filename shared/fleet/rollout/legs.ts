@@ -83,7 +83,8 @@ export function boundOf({ maxConcurrent }: Pace, members: number): number {
  */
 export function verdictOf(leg: LegRow, pace: Pace, farewell = false): LegVerdict {
   const changed = changedSize(leg);
-  const failures = failuresOf(leg);
+  // Who was sick before keeps its objects, too.
+  const failures = farewell ? leg.counts.Failed : failuresOf(leg);
   const isOver = waitingOf(leg) + leg.counts.Assigned === 0;
   const budget = farewell ? 0 : resolveCount(pace.maxFailures, changed);
   if (failures > budget && (isOver || !farewell)) {

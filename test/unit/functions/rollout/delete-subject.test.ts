@@ -88,6 +88,24 @@ describe("a deletion", () => {
     expect(made.rows("SyncOnCluster")).toEqual([]);
   });
 
+  test("that failed where it was not ready before is not over either, and begins nothing anew by itself", async () => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
+    await made.rollOut();
+    await made.observe("a", "Verifying");
+    await go(made, "delete");
+    await made.plan();
+    await made.observe("b", "Gone");
+    for (let look = 0; look < 4; look++) {
+      if ((await made.sync("a"))?.parked === undefined) await made.observe("a", "Failed", { reason: "DeleteFailed" });
+      await made.plan();
+    }
+    expect(made.unit().last).toBe(2);
+    expect((await made.group()).status).toMatchObject({
+      state: "Deleting",
+      conditions: [{ reason: "DeletionFailed" }],
+    });
+  });
+
   test("waits for who does not answer, by name, whatever the budget", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
     await made.rollOut();

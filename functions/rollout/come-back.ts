@@ -97,7 +97,7 @@ export async function letComeBack(
     }
     const stage = stageNow(known, fleet);
     if (stage === undefined) continue;
-    const isAhead = legOf(stage, known.legs) !== undefined && targets.length > 0;
+    const isAhead = targets.some(({ leg }) => leg.stage === stage.name);
     // One that could not be rendered for fails again, whether it answers or not.
     const isUnrendered = rows.arrivals.some(({ reason }) => isRenderFailure(reason));
     if (stage.on === undefined || isAhead || isUnrendered) continue;

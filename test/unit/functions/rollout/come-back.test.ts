@@ -241,3 +241,27 @@ test("those that wait for a stage that takes nobody are passed by", async () => 
   expect(made.unit()).toMatchObject({ arrivals: { waiting: 7, failed: 1 } });
   expect((await made.sync("z"))?.observed?.phase).toBe("Ready");
 });
+
+test("a cluster that moved answers again, whatever it was a target of where it came from", async () => {
+  const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 4 });
+  await made.rollOut();
+  for (const [commit, sick] of [
+    ["bbb", "r1"],
+    ["ccc", "c2"],
+  ] as const) {
+    await revise(made, commit);
+    for (const name of ["c1", "c2"]) if (name !== sick) await made.finish(name);
+    await begin(made);
+    await made.finish(sick, "Failed");
+    await made.plan();
+  }
+  expect(made.stages()).toEqual({ canary: "2 (3)", rest: "1 (2)" });
+  await made.addCluster("c1", "rest");
+  await begin(made);
+  expect((await made.sync("c1"))?.desired).toMatchObject({ attempt: 4, rollout: 1 });
+  await made.finish("c1", "Unreachable");
+  await made.plan();
+  await made.observe("c1", "Reachable");
+  await made.plan();
+  expect((await made.sync("c1"))?.desired).toMatchObject({ attempt: 5, rollout: 1 });
+});

@@ -31,8 +31,9 @@ export interface Candidate {
   readonly rows: ClusterRows;
   readonly content: ContentRow;
   readonly stage: string;
-  /** Absent for one that comes outside the legs. */
+  /** What it is a target of; absent for one that comes outside the legs. */
   readonly leg?: LegRow;
+  readonly order?: number;
   /** What rests since before is to be rendered once more. */
   readonly retriedAt?: string | undefined;
 }

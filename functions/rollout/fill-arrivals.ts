@@ -1,24 +1,14 @@
-import { askRenderings } from "#functions/rollout/ask-renderings.ts";
-import {
-  assignedAtOnce,
-  type Candidate,
-  decide,
-  newestOf,
-  readRenderings,
-  type Step,
-} from "#functions/rollout/decide.ts";
+import { type Candidate, newestOf, type Step } from "#functions/rollout/decide.ts";
 import { type ArrivalWait, type Filling, isOver, mostNext } from "#functions/rollout/fill-leg.ts";
-import { giveSlot } from "#functions/rollout/give-slot.ts";
 import { frozenAs } from "#functions/rollout/let-thaw.ts";
-import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { stageNow } from "#functions/rollout/stage-now.ts";
+import { takeTurns } from "#functions/rollout/take-turns.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
-import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { clusterOf, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ArrivalRow, ArrivalsHeld, TargetState, UnitStage } from "#shared/fleet/rows/rollout-rows.ts";
@@ -82,19 +72,23 @@ function heldAs(transaction: Transaction): string {
   return digestOf([frozenAs(transaction), taking, unreadable]);
 }
 
+interface Arrived extends Candidate {
+  readonly arrival: ArrivalRow;
+}
+
 async function bringIn(
   transaction: Transaction,
   arrivals: readonly ArrivalRow[],
   { slots, arrivals: waiting, ports }: Arriving,
 ): Promise<void> {
-  const { known, now } = transaction;
+  const { known } = transaction;
   const names = arrivals.map(({ cluster }) => cluster);
   const clusters = await readClusters(
     known,
     { clusters: names, with: ["slot", "arrivals", "syncs", "targets"] },
     ports.table,
   );
-  const candidates: (Candidate & { readonly arrival: ArrivalRow })[] = [];
+  const candidates: Arrived[] = [];
   for (const arrival of arrivals) {
     const rows = clusters.get(arrival.cluster);
     transaction.see(rows?.arrivals ?? []);
@@ -114,25 +108,23 @@ async function bringIn(
       candidates.push({ target, rows, content, stage: stage.name, retriedAt, arrival });
     }
   }
-  const renderings = await readRenderings(
-    candidates.map(({ target }) => target),
-    ports.table,
-  );
-  const requests = new Map<string, RenderingRequest>();
-  let left = slots;
-  for (const { arrival, ...candidate } of candidates) {
-    const step = decide(candidate, renderings, { known, now });
-    if (transaction.room() < 4 + assignedAtOnce(step)) break;
-    if (step.do === "assign" && candidate.rows.slot === undefined && left-- <= 0) break;
-    for (const request of step.do === "wait" ? step.requests : []) requests.set(request.input, request);
-    if (step.do === "away") transaction.cannotRead(arrival.cluster);
-    if (step.do === "wait") waiting.set(arrival.cluster, step.requests.length > 0 ? "asked" : step.for);
-    else if (step.do === "freeze") waiting.set(arrival.cluster, { freeze: step.name });
-    else if (step.do === "away") waiting.set(arrival.cluster, "others");
-    else takeArrival(transaction, { ...candidate, arrival, step }, ports);
-  }
-  const asking = { subject: known.subject, requests: [...requests.values()], renderings: renderings.rows };
-  transaction.messages.push(...(await askRenderings(asking, ports)));
+  const note = ({ arrival, stage }: Arrived, step: Step) => {
+    const wait = waitOf(step);
+    if (wait !== undefined) {
+      waiting.set(arrival.cluster, wait);
+      return;
+    }
+    transaction.dropArrival(arrival);
+    if (step.do === "fail")
+      transaction.putArrival(arrival.cluster, "failed", { why: arrival.why, reason: step.reason, stage });
+  };
+  await takeTurns(transaction, { candidates, slots, note }, ports);
+}
+
+function waitOf(step: Step): ArrivalWait | undefined {
+  if (step.do === "wait") return step.requests.length > 0 ? "asked" : step.for;
+  if (step.do === "freeze") return { freeze: step.name };
+  return step.do === "away" ? "others" : undefined;
 }
 
 /** More of them failed than a content may fail there: no more are tried before the stage passes something, or somebody asks. */
@@ -160,17 +152,4 @@ function contentFor(syncs: readonly SyncRow[], { on = 0 }: UnitStage, { unit }: 
   const has = newestOf(syncs);
   const passed = unit.stages.flatMap((stage) => (stage.on !== undefined && stage.on >= has ? [stage.on] : []));
   return has > on && passed.length > 0 ? Math.min(...passed) : on;
-}
-
-interface Taking extends Candidate {
-  readonly arrival: ArrivalRow;
-  readonly step: Exclude<Step, { do: "wait" | "freeze" | "away" }>;
-}
-
-function takeArrival(transaction: Transaction, { arrival, step, ...candidate }: Taking, ports: PlannerPorts): void {
-  transaction.dropArrival(arrival);
-  if (step.do === "assign") giveSlot(transaction, { ...candidate, step }, ports);
-  const { stage } = candidate;
-  if (step.do === "fail")
-    transaction.putArrival(arrival.cluster, "failed", { why: arrival.why, reason: step.reason, stage });
 }

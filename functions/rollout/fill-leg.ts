@@ -1,15 +1,12 @@
-import { askRenderings } from "#functions/rollout/ask-renderings.ts";
-import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } from "#functions/rollout/decide.ts";
+import type { Candidate, Step } from "#functions/rollout/decide.ts";
 import { forgetSyncs } from "#functions/rollout/forget.ts";
-import { giveSlot } from "#functions/rollout/give-slot.ts";
 import { frozenAs } from "#functions/rollout/let-thaw.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
+import { takeTurns } from "#functions/rollout/take-turns.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { readSealed } from "#shared/adapters/sealed-targets.ts";
-import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
-import { legKey, refOf, verdictOf } from "#shared/fleet/rollout/legs.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import { legKey, refOf } from "#shared/fleet/rollout/legs.ts";
 import type { LegRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
@@ -51,43 +48,24 @@ interface Filled extends Filling {
  * @returns whether all of these wait, and others may not have to.
  */
 export async function fillLeg(transaction: Transaction, { leg, slots, waiting, all, ports }: Filled): Promise<boolean> {
-  const { known, now } = transaction;
-  const { subject } = known;
-  const content = transaction.content(leg.content);
   const orders = nextOrders(transaction, { leg, slots, waiting });
   if (orders.length === 0) return false;
   const sealed = await readSealed(leg, orders, ports.lists);
-  const targets = [...sealed.values()];
-  const [clusters, renderings] = await Promise.all([
-    readClusters(known, { clusters: targets.map(({ cluster }) => cluster), with: ["slot", "syncs"] }, ports.table),
-    readRenderings(targets, ports.table),
-  ]);
-  const requests = new Map<string, RenderingRequest>();
-  let [left, isFull] = [slots, false];
-  for (const order of orders) {
-    // Nobody new is passed by.
-    if (isFull && order >= leg.next) continue;
+  const names = [...sealed.values()].map(({ cluster }) => cluster);
+  const clusters = await readClusters(transaction.known, { clusters: names, with: ["slot", "syncs"] }, ports.table);
+  const content = transaction.content(leg.content);
+  const { stage, retriedAt } = leg;
+  const candidates = orders.flatMap((order): readonly Target[] => {
     const target = sealed.get(order);
     const rows = target && clusters.get(target.cluster);
-    if (target === undefined || rows === undefined) continue;
-    const candidate = { target, rows, content, stage: leg.stage, leg, retriedAt: leg.retriedAt };
-    const step = decide(candidate, renderings, { known, now });
-    if (transaction.room() < 3 + assignedAtOnce(step)) break;
-    if (step.do === "assign") {
-      // What failed in this very step may be more than it may bear.
-      if (isOverBudget(transaction, leg)) break;
-      isFull = left === 0;
-      if (rows.slot === undefined && isFull) continue;
-      if (rows.slot === undefined) left--;
-    }
-    if (step.do === "wait") {
-      waiting.add(targetPlace(leg, order));
-      for (const request of step.requests) requests.set(request.input, request);
-    }
-    takeTarget(transaction, { ...candidate, leg, order, step }, ports);
-  }
-  const asking = { subject, requests: [...requests.values()], renderings: renderings.rows };
-  transaction.messages.push(...(await askRenderings(asking, ports)));
+    if (target === undefined || rows === undefined) return [];
+    return [{ target, rows, content, stage, leg, order, retriedAt }];
+  });
+  const note = (target: Target, step: Step) => {
+    if (step.do === "wait") waiting.add(targetPlace(leg, target.order));
+    noteTarget(transaction, { ...target, step }, ports);
+  };
+  await takeTurns(transaction, { candidates, slots, note }, ports);
   if (transaction.hasChanged() || transaction.messages.length > 0) {
     waiting.add(goingOn(leg));
     return false;
@@ -130,45 +108,41 @@ function targetPlace(leg: LegRow, order: number): string {
   return `${legKey(leg)}#${order}`;
 }
 
-function isOverBudget(transaction: Transaction, leg: LegRow): boolean {
-  const farewell = transaction.content(leg.content).plan.farewell !== undefined;
-  const { rollout } = relationOf(transaction.known.row);
-  return verdictOf(transaction.leg(leg) ?? leg, rollout, farewell).phase === "Halted";
-}
-
-interface Taking extends Candidate {
+interface Target extends Candidate {
   readonly leg: LegRow;
   readonly order: number;
-  readonly step: Step;
 }
 
-/** Carries a decision about a target out, in the lists and counts of its leg. */
-function takeTarget(transaction: Transaction, taking: Taking, ports: PlannerPorts): void {
-  const { leg: before, order, step, rows, stage, content } = taking;
-  const { cluster, slot } = rows;
+/** What was decided about a target is noted in the lists and counts of its leg. */
+function noteTarget(
+  transaction: Transaction,
+  { leg: before, order, step, rows, stage, content }: Target & { readonly step: Step },
+  ports: PlannerPorts,
+): void {
   const leg = transaction.leg(before) ?? before;
+  const kept = without(leg, order);
   const from = leg.rendering.includes(order) ? "Rendering" : "Waiting";
+  const move = (lists: Partial<LegRow>, to: TargetState) => {
+    transaction.putLeg({ ...kept, ...lists });
+    if (to !== from) transaction.count(kept, { [from]: -1, [to]: 1 });
+  };
   if (step.do === "wait") {
-    setAside(transaction, { leg, order, from, list: step.for === "rendering" ? "rendering" : "aside" });
-    return;
-  }
-  const taken = without(leg, order);
-  if (step.do === "freeze") {
-    transaction.putLeg(freeze(taken, { order, by: step.name, as: frozenAs(transaction) }));
-    if (from !== "Waiting") transaction.count(leg, { [from]: -1, Waiting: 1 });
-    return;
-  }
-  transaction.putLeg(taken);
-  if (step.do === "assign" || step.do === "adopt") transaction.count(taken, { [from]: -1, Assigned: 1 });
-  if (step.do === "assign") giveSlot(transaction, { ...taking, step }, ports);
-  else if (step.do === "adopt")
-    transaction.putSlot({ ...step.slot, leg: refOf(leg), order, stage, content: content.number }, slot);
-  else {
+    const list = step.for === "rendering" ? "rendering" : "aside";
+    const isThere = leg[list].includes(order);
+    if (!isThere) move({ [list]: [...kept[list], order] }, list === "rendering" ? "Rendering" : "Waiting");
+  } else if (step.do === "freeze") {
+    // Those who are frozen already are it as of then.
+    const { as, by } = kept.frozen ?? { as: frozenAs(transaction), by: {} };
+    move({ frozen: { as, by: { ...by, [step.name]: [...(by[step.name] ?? []), order] } } }, "Waiting");
+  } else if (step.do === "assign") move({}, "Assigned");
+  else if (step.do === "adopt") {
+    move({}, "Assigned");
+    transaction.putSlot({ ...step.slot, leg: refOf(leg), order, stage, content: content.number }, step.slot);
+  } else {
     if (step.do === "forget") forgetSyncs(transaction, { syncs: step.syncs, as: "gone" }, ports);
-    if (step.do === "away") transaction.cannotRead(cluster);
-    transaction.record(taken, { cluster, order }, from, { state: becomes[step.do], reason: step.reason });
-    const recorded = transaction.leg(leg) ?? leg;
-    if (step.do === "fail") transaction.putLeg({ ...recorded, unrendered: [...recorded.unrendered, order] });
+    transaction.putLeg(step.do === "fail" ? { ...kept, unrendered: [...kept.unrendered, order] } : kept);
+    const { cluster } = rows;
+    transaction.record(kept, { cluster, order }, from, { state: becomes[step.do], reason: step.reason });
   }
 }
 
@@ -179,36 +153,6 @@ const becomes = {
   unchanged: "Unchanged",
   fail: "Failed",
 } as const;
-
-function setAside(
-  transaction: Transaction,
-  {
-    leg,
-    order,
-    from,
-    list,
-  }: {
-    readonly leg: LegRow;
-    readonly order: number;
-    readonly from: TargetState;
-    readonly list: "rendering" | "aside";
-  },
-): void {
-  if (leg[list].includes(order)) return;
-  const kept = without(leg, order);
-  transaction.putLeg({ ...kept, [list]: [...kept[list], order] });
-  const to = list === "rendering" ? "Rendering" : "Waiting";
-  if (from !== to) transaction.count(leg, { [from]: -1, [to]: 1 });
-}
-
-/** Those who are frozen already are it as of then. */
-function freeze(
-  leg: LegRow,
-  { order, by, as }: { readonly order: number; readonly by: string; readonly as: string },
-): LegRow {
-  const held = leg.frozen ?? { as, by: {} };
-  return { ...leg, frozen: { ...held, by: { ...held.by, [by]: [...(held.by[by] ?? []), order] } } };
-}
 
 function without(leg: LegRow, order: number): LegRow {
   const others = (orders: readonly number[]) => orders.filter((other) => other !== order);

@@ -11,7 +11,6 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 
 export interface Giving extends Candidate {
   readonly step: Extract<Step, { do: "assign" }>;
-  readonly order?: number;
 }
 
 /** Writes the assignments of a cluster, and the slot that it has for them. */

@@ -1,0 +1,55 @@
+import { askRenderings } from "#functions/rollout/ask-renderings.ts";
+import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } from "#functions/rollout/decide.ts";
+import { giveSlot } from "#functions/rollout/give-slot.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
+import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
+import { verdictOf } from "#shared/fleet/rollout/legs.ts";
+import { relationOf } from "#shared/fleet/rollout/plan.ts";
+import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+export interface Turns<Next extends Candidate> {
+  /** Those who may be next, in this order. */
+  readonly candidates: readonly Next[];
+  /** How many of them may get one. */
+  readonly slots: number;
+  /** Notes what was decided about one: in a leg's lists, or of an arrival. */
+  readonly note: (next: Next, step: Step) => void;
+}
+
+/** What is decided about each is done, as far as there are slots and room; what they wait for is asked to be rendered. */
+export async function takeTurns<Next extends Candidate>(
+  transaction: Transaction,
+  { candidates, slots, note }: Turns<Next>,
+  ports: PlannerPorts,
+): Promise<void> {
+  const targets = candidates.map(({ target }) => target);
+  const renderings = await readRenderings(targets, ports.table);
+  const requests: RenderingRequest[] = [];
+  let [left, isFull] = [slots, false];
+  for (const candidate of candidates) {
+    const { rows, leg, order = 0 } = candidate;
+    // Nobody new is passed by: a leg knows the last that was looked at, and not who of them was not.
+    if (isFull && leg !== undefined && order >= leg.next) continue;
+    const step = decide(candidate, renderings, transaction);
+    if (transaction.room() < 4 + assignedAtOnce(step)) break;
+    if (step.do === "assign") {
+      // What failed in this very step may be more than it may bear.
+      if (leg !== undefined && isOverBudget(transaction, leg)) break;
+      isFull = rows.slot === undefined && left === 0;
+      if (isFull) continue;
+      if (rows.slot === undefined) left--;
+      giveSlot(transaction, { ...candidate, step }, ports);
+    }
+    if (step.do === "wait") requests.push(...step.requests);
+    if (step.do === "away") transaction.cannotRead(rows.cluster);
+    note(candidate, step);
+  }
+  await askRenderings(transaction, { requests, renderings: renderings.rows }, ports);
+}
+
+function isOverBudget(transaction: Transaction, leg: LegRow): boolean {
+  const farewell = transaction.content(leg.content).plan.farewell !== undefined;
+  const { rollout } = relationOf(transaction.known.row);
+  return verdictOf(transaction.leg(leg) ?? leg, rollout, farewell).phase === "Halted";
+}

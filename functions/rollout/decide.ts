@@ -127,7 +127,7 @@ export function decide(candidate: Candidate, renderings: Renderings, { known, no
   if (assignments.length === 0) return { do: "unchanged", reason: "already runs this rendering" };
   if (freeze !== undefined) return waits;
   const { on } = unit.stages.find(({ name }) => name === stage) ?? {};
-  return { do: "assign", assignments, preexisting: syncs.some((sync) => isPreexisting(sync, on)) };
+  return { do: "assign", assignments, preexisting: slot?.preexisting ?? syncs.some((sync) => isPreexisting(sync, on)) };
 }
 
 interface Deciding {

@@ -17,7 +17,7 @@ import { arrivalStates, clusterOf, keys, ranges, stateIndex, syncName } from "#s
 import type { LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Parked, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** Slots looked at in one step. */
@@ -156,7 +156,8 @@ function settle(
   if (verdict.state === "Assigned") return verdict;
   const leg = liveLeg(transaction, slot);
   if (verdict.state === "Failed") {
-    for (const sync of syncs) parkSync(transaction, sync, verdict.reason);
+    const parked = defined({ reason: verdict.reason, at: transaction.at, preexisting: slot.preexisting });
+    for (const sync of syncs) parkSync(transaction, sync, parked);
     parkSlot(transaction, settling);
   } else transaction.dropSlot(slot);
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
@@ -190,12 +191,12 @@ function settleArrival(transaction: Transaction, { cluster, stage }: SlotRow, { 
 }
 
 /** Nothing is written there any more until the planner assigns anew. */
-function parkSync(transaction: Transaction, sync: SyncRow, reason: string): void {
+function parkSync(transaction: Transaction, sync: SyncRow, parked: Parked): void {
   const { observed, desired } = sync;
   // What was seen of an earlier attempt says nothing: nobody may begin this one any more.
   const isDone = observed?.attempt === desired.attempt && (observed.phase === "Ready" || observed.phase === "Gone");
   if (isDone) return;
-  const row: SyncRow = { ...sync, parked: { reason, at: transaction.at } };
+  const row: SyncRow = { ...sync, parked };
   transaction.put<SyncRow>({ ...row, stateSk: stateIndex.sk(stateOf(row), row) }, sync);
 }
 

@@ -144,10 +144,11 @@ export function isReplaceable(sync: SyncRow): boolean {
 
 /**
  * True when the cluster was not ready before, on a content that its stage had passed. What a content broke that its stage
- * has not passed does not count.
+ * has not passed does not count, unless it found the cluster like that: then each of its cures does, too.
  * @param on - what the stage passed last.
  */
 export function isPreexisting(sync: SyncRow | undefined, on: number | undefined): boolean {
-  if (sync?.observed === undefined || on === undefined || sync.desired.rollout > on) return false;
+  if (sync?.observed === undefined || on === undefined) return false;
+  if (sync.desired.rollout > on && sync.parked?.preexisting === undefined) return false;
   return sync.observed.phase !== "Ready" && sync.observed.phase !== "Gone";
 }

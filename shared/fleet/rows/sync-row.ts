@@ -200,6 +200,8 @@ export interface SyncRow extends Row {
 export interface Parked {
   readonly reason: string;
   readonly at: string;
+  /** It was not ready before it was assigned. */
+  readonly preexisting?: true;
 }
 
 /** Written by the worker that finds the lease of one that died at this Sync. */

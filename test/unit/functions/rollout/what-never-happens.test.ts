@@ -1,7 +1,7 @@
 /** Each of these was made to happen once. */
 import { describe, expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { allSay, begin, lease, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { allSay, ana, begin, lease, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
@@ -159,6 +159,57 @@ test("5: who works on a cluster for somebody else fails nobody's rollout", async
   made.advanceClock(1);
   await made.plan();
   expect(made.states()).toEqual({ a: "Failed" });
+});
+
+describe("5: who was not ready before a bad content", () => {
+  async function sickBefore(): Promise<PlannerWorld> {
+    const made = await worldOf(names(4), { maxConcurrent: 4 });
+    await made.rollOut();
+    await made.observe("c000", "Failed");
+    await revise(made, "bbb");
+    await made.finish("c000", "Failed");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Moving", preexistingFailures: 1 });
+    return made;
+  }
+
+  test("halts no cure of it", async () => {
+    const made = await sickBefore();
+    await made.finish("c001", "Failed");
+    await made.plan();
+    expect(made.leg("all").phase).toBe("Halted");
+    await revise(made, "cure");
+    await made.finish("c000", "Failed");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ content: 3, phase: "Moving", preexistingFailures: 1 });
+  });
+
+  test("halts no cure that comes in its slot", async () => {
+    const made = await sickBefore();
+    await made.operate({ reconcile: ana(made.now) });
+    await begin(made);
+    await made.observe("c000", "Verifying");
+    await made.finish("c001", "Failed");
+    await revise(made, "cure");
+    await made.finish("c000", "Failed");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ content: 3, phase: "Moving", preexistingFailures: 1 });
+  });
+
+  test("halts nothing by a reconcile, and does when it was ready meanwhile", async () => {
+    const made = await sickBefore();
+    await made.operate({ reconcile: ana(made.now) });
+    await begin(made);
+    await made.finish("c000", "Failed");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Moving", preexistingFailures: 1 });
+    await made.observe("c000", "Ready");
+    await made.operate({ reconcile: ana(made.now) });
+    await begin(made);
+    await made.finish("c000", "Failed");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ phase: "Halted", preexistingFailures: 0 });
+  });
 });
 
 describe("6: a cure waits for no sick cluster", () => {

@@ -275,12 +275,26 @@ describe("nothing needs to be sent", () => {
   });
 });
 
+const sickBefore = { reason: "ObjectsFailed", at, preexisting: true } as const;
+
 test.each<[string, SyncRow | undefined, number | undefined, boolean]>([
   ["not ready on what its stage is on", sync({ desired: { rollout: 3 }, observed: { phase: "Failed" } }), 3, true],
   ["ready after it", sync({ desired: { rollout: 3 }, observed: ready }), 3, false],
   [
     "broken by what its stage has not passed",
     sync({ desired: { rollout: 4 }, observed: { phase: "Failed" } }),
+    3,
+    false,
+  ],
+  [
+    "parked by what its stage has not passed, and not ready before that",
+    { ...sync({ desired: { rollout: 4 }, observed: { phase: "Failed" } }), parked: sickBefore },
+    3,
+    true,
+  ],
+  [
+    "parked like that, and ready since",
+    { ...sync({ desired: { rollout: 4 }, observed: ready }), parked: sickBefore },
     3,
     false,
   ],

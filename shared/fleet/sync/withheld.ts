@@ -33,7 +33,7 @@ export function withheldFrom(attempt: number, standing: Standing, now: Date): Wi
   if (row.parked !== undefined) return parkedBy(row, row.parked);
   const suspended = subject?.operations.suspended;
   if (suspended !== undefined) return { reason: "Suspended", message: `suspended by ${suspended.by}` };
-  if (isWithdrawn(row, subject)) return { reason: "Withdrawn", message: "it is wanted again" };
+  if (isWithdrawn(row, subject)) return { reason: "Withdrawn", message: "it is to stay" };
   const freeze = freezeOver(brake, cluster.labels, now);
   return freeze === undefined ? undefined : { reason: "Frozen", message: freezeText(freeze), freeze };
 }
@@ -47,9 +47,11 @@ export function parkedBy(
   return { reason: "Parked", message: `parked (${reason}); it has another turn by newer content, or by: ${verb}` };
 }
 
-/** A deletion of what the spec wants by now: that is never deleted, whatever an older content says. */
+/** A deletion of what the spec wants by now, whatever an older content says, or of what is left to whoever has it. */
 function isWithdrawn({ desired, name }: SyncRow, subject: SubjectRow | undefined): boolean {
-  if (desired.action !== "delete" || subject === undefined || subject.operations.deletion !== undefined) return false;
+  if (desired.action !== "delete" || subject === undefined) return false;
+  const { deletion } = subject.operations;
+  if (deletion !== undefined) return deletion.cascade === "orphan";
   if (subject.type === "Sync") return subject.name === name;
   const of = { namespace: subject.namespace, kind: subject.type, name: subject.name };
   return subject.spec.templates.some((template) => syncName(of, template.name) === name);

@@ -50,6 +50,11 @@ test.each<[string, Partial<Standing>, string | undefined]>([
   ["what a template wants again is not", { row: deleting, subject: group(["other", "app"]) }, "Withdrawn"],
   ["what a suspended one wants waits for that", { row: deleting, subject: suspended }, "Suspended"],
   ["what goes with its group is deleted", { row: deleting, subject: group(["app"], { deletion }) }, undefined],
+  [
+    "what stays when its group goes is not",
+    { row: deleting, subject: group([], { deletion: { ...deletion, cascade: "orphan" } }) },
+    "Withdrawn",
+  ],
   ["what nobody wants any more is deleted", { row: deleting, subject: undefined }, undefined],
   ["a parked deletion stays", { row: { ...deleting, parked: hold }, subject: group([]) }, "Parked"],
 ])("%s", (_name, more, reason) => {

@@ -1,6 +1,7 @@
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import { sealLeg } from "#functions/rollout/seal-leg.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { isThrough, legOf } from "#shared/fleet/rollout/feed.ts";
 import { refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
@@ -11,11 +12,17 @@ import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const transaction = new Transaction(known, ports.clock.now());
   const { rollout } = relationOf(known.row);
-  for (const stage of known.unit.stages) {
+  for (const [index, stage] of known.unit.stages.entries()) {
     const leg = legOf(stage, known.legs);
     if (leg === undefined) continue;
-    const farewell = known.contents.get(leg.content)?.plan.farewell !== undefined;
+    const content = transaction.content(leg.content);
+    const farewell = content.plan.farewell !== undefined;
     const verdict = verdictOf(leg, rollout, farewell);
+    // Those who are there instead of all whom it was about have not verified anything yet.
+    if (verdict.phase === "Passed" && isLeft(leg) && stage.members > 0 && !farewell) {
+      if (leg.membersVersion < known.unit.membersVersion) await sealLeg(transaction, { stage: index, content }, ports);
+      continue;
+    }
     const next = withVerdict(leg, verdict, transaction.at);
     if (next === leg) continue;
     transaction.putLeg(next);
@@ -23,6 +30,10 @@ export async function endLegs(known: Known, ports: PlannerPorts): Promise<Transa
     transaction.report(leg);
   }
   return transaction.hasChanged() ? transaction : undefined;
+}
+
+function isLeft({ size, counts }: LegRow): boolean {
+  return size > 0 && counts.Skipped === size;
 }
 
 /** Its stage is on its content: who joined since it was sealed wants that, too. */

@@ -206,3 +206,54 @@ test("stages that are named otherwise are on what those before were, and nobody 
   expect((await made.sync("c"))?.desired.action).toBe("apply");
   expect((await made.sync("a"))?.desired.attempt).toBe(1);
 });
+
+describe("a stage of which everybody left who was to verify a content", () => {
+  const anew = async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 4 });
+    await made.rollOut();
+    await made.setSource("bbb");
+    await made.plan();
+    await made.removeCluster("c1");
+    return made;
+  };
+
+  test("begins anew with those who are there instead, before anybody else has it", async () => {
+    const made = await anew();
+    await made.addCluster("c1", "canary", { uid: "anew" });
+    await begin(made);
+    await made.finish("c1", "Failed");
+    await made.plan();
+    await made.finish("c1", "Failed");
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
+    expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
+    await made.operate({ reconcile: ana(made.now) });
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+  });
+
+  test("passes it where nobody is", async () => {
+    const made = await anew();
+    await begin(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+  });
+
+  test("waits for the list of those who are there", async () => {
+    const made = await anew();
+    await made.addCluster("c1", "canary", { uid: "two" });
+    const { table } = made;
+    const write = table.write.bind(table);
+    // The first is that of the list.
+    table.write = async (writes) => {
+      table.write = write;
+      await write(writes);
+      await made.addCluster("c1", "canary", { uid: "three" });
+    };
+    await made.plan();
+    expect(made.unit().membersVersion).toBe(2);
+    expect(made.leg("canary")).toMatchObject({ membersVersion: 2, phase: "Moving", counts: { Skipped: 1 } });
+    await begin(made);
+    expect(made.leg("canary")).toMatchObject({ membersVersion: 3, phase: "Moving", counts: { Skipped: 0 } });
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
+  });
+});

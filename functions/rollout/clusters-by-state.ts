@@ -7,10 +7,9 @@ import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { isBlobLost } from "#shared/base/errors.ts";
 import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
-import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
-import { clusterOf, keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
+import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SubjectStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LegRow, SealedTarget } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
@@ -39,18 +38,6 @@ export function clusterStateOf(phase: string): ClusterState | undefined {
 
 export function worseOf(a: ClusterState, b: ClusterState): ClusterState {
   return severity.indexOf(a) > severity.indexOf(b) ? a : b;
-}
-
-/** Names of the Syncs that a cluster of the subject is to have. */
-export function syncNames({ subject, row }: Pick<Known, "subject" | "row">): readonly string[] {
-  if (row.operations.deletion !== undefined) return [];
-  return relationOf(row).templates.map(({ name }) => syncName(subject, name));
-}
-
-/** Those, and those of templates that are gone and may not be deleted everywhere yet. */
-export function everySyncName(known: Pick<Known, "subject" | "row" | "unit">): readonly string[] {
-  const given = known.unit.templates.map((name) => syncName(known.subject, name));
-  return [...new Set([...syncNames(known), ...given])];
 }
 
 /**

@@ -3,9 +3,8 @@ import { type Filling, fillLeg, isOver } from "#functions/rollout/fill-leg.ts";
 import { letThaw } from "#functions/rollout/let-thaw.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { moversOf } from "#shared/fleet/rollout/movers.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { turnsOf } from "#shared/fleet/rollout/slots.ts";
+import { moversOf, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { freezeOfAll } from "#shared/fleet/rows/brake-row.ts";
 
 /** Gives free slots to those whose turn it is. @returns undefined when there is nothing to give, or nobody to take it. */

@@ -1,19 +1,24 @@
-import { clusterStateOf, everySyncName, syncNames, worseOf } from "#functions/rollout/clusters-by-state.ts";
+import { clusterStateOf, worseOf } from "#functions/rollout/clusters-by-state.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { clockOf } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
+import { inParts } from "#shared/base/in-parts.ts";
 import { lastLegOf, legOf } from "#shared/fleet/rollout/feed.ts";
 import { refOf } from "#shared/fleet/rollout/legs.ts";
+import { type Member, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { later } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
+import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { Job, Looking } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Clusters asked about at once. */
 const pageSize = 25;
+
+type State = keyof Looking["counts"];
 
 /**
  * Takes a `reconcile` up: what failed of the legs under way and of the arrivals gets another turn, and every Sync is looked
@@ -47,48 +52,28 @@ export function takeUpReconcile(known: Known, ports: PlannerPorts): Transaction 
  */
 export async function followReconcile(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { unit, row } = known;
-  const before = unit.looking;
+  const { looking } = unit;
   // What is on its way is counted when it has arrived.
-  if (before === undefined || unit.jobs.length > 0 || isMoving(known)) return undefined;
-  const transaction = new Transaction(known, ports.clock.now());
-  const { at, now } = transaction;
+  if (looking === undefined || unit.jobs.length > 0 || isMoving(known)) return undefined;
   // A suspension spends no deadline: workers stand still meanwhile.
   if (row.operations.suspended !== undefined) return undefined;
-  const members = await readMembers(known, ports);
-  const since = [before.since, unit.resumedAt ?? ""].sort().at(-1) ?? before.since;
+  const transaction = new Transaction(known, ports.clock.now());
+  const { at, now } = transaction;
+  const [since = looking.since] = [looking.since, unit.resumedAt ?? ""].sort().reverse();
   const isLate = later(since, clockOf(known, now).progressSeconds) <= at;
-  const names = everySyncName(known);
-  const wantedNames = new Set(syncNames(known));
-  let looking: Looking = before;
-  for (let isOver = false; looking.looked < members.length && !isOver; ) {
-    const page = members.slice(looking.looked, looking.looked + pageSize);
-    const wanted = page.flatMap(({ cluster }) =>
-      names.map((name) => keys.sync(cluster, known.subject.namespace, name)),
-    );
-    const found = await ports.table.getMany(wanted, { newer: "kept" });
-    const rows = Map.groupBy(
-      found.filter((one) => one.type === "SyncOnCluster"),
-      ({ cluster }) => cluster,
-    );
-    for (const { cluster } of page) {
-      const state = stateSince(rows.get(cluster) ?? [], { number: before.number, names: wantedNames });
-      // Who waits longer than a cluster may take waits for nobody; the time begins anew with every one that is done.
-      isOver = state === undefined && !isLate;
-      if (isOver) break;
-      const counted = state ?? "changing";
-      looking = {
-        ...looking,
-        looked: looking.looked + 1,
-        counts: { ...looking.counts, [counted]: looking.counts[counted] + 1 },
-      };
-    }
+  const members = await readMembers(known, ports);
+  const counts = { ...looking.counts };
+  let { looked } = looking;
+  for await (const state of statesSince(known, { members: members.slice(looked), number: looking.number }, ports)) {
+    // Who waits longer than a cluster may take waits for nobody; the time begins anew with every one that is done.
+    if (state === undefined && !isLate) break;
+    counts[state ?? "changing"]++;
+    looked++;
   }
-  if (looking === before && looking.looked < members.length) return undefined;
-  if (looking.looked < members.length) transaction.edit({ looking: { ...looking, since: at } });
-  else {
-    const { failed, unreachable, changing } = looking.counts;
-    transaction.edit({ looking: undefined, lately: { at, failed, unreachable, changing } });
-  }
+  if (looked < members.length && looked === looking.looked) return undefined;
+  const { failed, unreachable, changing } = counts;
+  if (looked < members.length) transaction.edit({ looking: { ...looking, looked, counts, since: at } });
+  else transaction.edit({ looking: undefined, lately: { at, failed, unreachable, changing } });
   return transaction;
 }
 
@@ -97,31 +82,42 @@ function isMoving({ unit, legs }: Known): boolean {
   return unit.stages.some((stage) => legOf(stage, legs)?.phase === "Moving");
 }
 
-/** @returns undefined when the cluster has not been looked at since, or is still changing because of it. */
-function stateSince(
-  syncs: readonly SyncRow[],
-  asked: { readonly number: number; readonly names: ReadonlySet<string> },
-): keyof Looking["counts"] | undefined {
-  const found = syncs.filter((sync) => asked.names.has(sync.name)).length;
-  let worst: keyof Looking["counts"] = found < asked.names.size ? "waiting" : "ready";
-  for (const { desired, observed, parked, reconcile = 0 } of syncs) {
-    if (desired.action === "orphan") {
-      worst = worseOf(worst, "waiting");
-      continue;
+interface Asked {
+  readonly members: readonly Member[];
+  /** Of the `reconcile`. */
+  readonly number: number;
+}
+
+/** Of each member what it is; undefined when it has not been looked at since, or is still changing because of it. */
+async function* statesSince(
+  known: Known,
+  { members, number }: Asked,
+  { table }: PlannerPorts,
+): AsyncGenerator<State | undefined> {
+  const { subject, row } = known;
+  const templates = row.operations.deletion === undefined ? relationOf(row).templates : [];
+  const wanted = new Set(templates.map(({ name }) => syncName(subject, name)));
+  for (const page of inParts(members, pageSize)) {
+    const clusters = page.map(({ cluster }) => cluster);
+    const found = await readClusters(known, { clusters, with: ["syncs"] }, table);
+    for (const { syncs } of found.values()) {
+      const isWhole = syncs.filter(({ name }) => wanted.has(name)).length === wanted.size;
+      const states = syncs.map((sync) => stateSince(sync, number));
+      const seen = states.filter((state) => state !== undefined);
+      yield seen.length < states.length ? undefined : seen.reduce(worseOf, isWhole ? "ready" : "waiting");
     }
-    // It waits for the planner's word, not for a worker's look.
-    if (parked !== undefined) {
-      worst = worseOf(worst, "failed");
-      continue;
-    }
-    if (observed?.attempt !== desired.attempt) return undefined;
-    const state = clusterStateOf(observed.phase) ?? "ready";
-    const waitsForTurn = observed.phase === "Reachable";
-    // What nobody was asked to look at was not there yet: all that is seen of it was seen since.
-    const isLookedAt = reconcile < asked.number || (observed.handledReconcile ?? 0) >= asked.number;
-    if (!waitsForTurn && !isLookedAt) return undefined;
-    if (!waitsForTurn && (observed.phase === "Applying" || observed.phase === "Verifying")) return undefined;
-    worst = worseOf(worst, state);
   }
-  return worst;
+}
+
+function stateSince({ desired, observed, parked, reconcile = 0 }: SyncRow, asked: number): State | undefined {
+  if (desired.action === "orphan") return "waiting";
+  // It waits for the planner's word, not for a worker's look.
+  if (parked !== undefined) return "failed";
+  if (observed?.attempt !== desired.attempt) return undefined;
+  const { phase, handledReconcile = 0 } = observed;
+  // What nobody was asked to look at was not there yet: all that is seen of it was seen since.
+  const isLookedAt = reconcile < asked || handledReconcile >= asked;
+  const isOver = isLookedAt && phase !== "Applying" && phase !== "Verifying";
+  // Who answers again waits for its turn.
+  return isOver || phase === "Reachable" ? (clusterStateOf(phase) ?? "ready") : undefined;
 }

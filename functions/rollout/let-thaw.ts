@@ -6,9 +6,8 @@ import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
-import { freezingOf } from "#shared/fleet/rollout/freezing.ts";
 import { frozenIn } from "#shared/fleet/rollout/legs.ts";
-import { isInForce } from "#shared/fleet/rows/brake-row.ts";
+import { freezeOver, isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -41,12 +40,9 @@ async function thawed(
   const sealed = await readSealed(leg, frozenIn(leg), ports.lists);
   const clusters = [...sealed.values()].map(({ cluster }) => keys.fleet(cluster));
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
-  const freezing = freezingOf(
-    known.brake,
-    rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === leg.stage),
-    now,
-  );
-  const held = Map.groupBy(sealed.keys(), (order) => freezing.get(sealed.get(order)?.cluster ?? "")?.freeze?.name);
+  const own = rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === leg.stage);
+  const freezes = new Map(own.map(({ name, labels }) => [name, freezeOver(known.brake, labels, now)?.name]));
+  const held = Map.groupBy(sealed.keys(), (order) => freezes.get(sealed.get(order)?.cluster ?? ""));
   const returned = [...leg.returned, ...(held.get(undefined) ?? [])];
   const by = Object.fromEntries([...held].flatMap(([name, orders]) => (name === undefined ? [] : [[name, orders]])));
   return { ...kept, returned, ...defined({ frozen: Object.keys(by).length === 0 ? undefined : { as, by } }) };

@@ -1,6 +1,9 @@
 /** Who gets slots: never more than the bound over all legs, one of them kept so that a cure never waits for the sick. */
+import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
-import { boundOf, type Pace } from "#shared/fleet/rollout/legs.ts";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { boundOf, type Pace, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import type { LegRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Whoever wants slots: a leg, or the arrivals. */
@@ -16,6 +19,28 @@ export interface Turn {
   readonly mover: Mover;
   /** New slots that it may have; with none it may still go on in those that its clusters have. */
   readonly slots: number;
+}
+
+export interface Movable {
+  readonly unit: Pick<UnitRow, "stages" | "arrivals" | "last">;
+  readonly legs: ReadonlyMap<string, LegRow>;
+  readonly rollout: Pick<RolloutStrategy, "stages">;
+  /** It is being deleted: nobody is taken to anything but that. */
+  readonly isGoing: boolean;
+}
+
+/** The legs that may go on and have somebody waiting, and the arrivals. */
+export function moversOf({ unit, legs, rollout, isGoing }: Movable): readonly Mover[] {
+  const movers: Mover[] = [];
+  for (const [stage, named] of unit.stages.entries()) {
+    const leg = legOf(named, legs);
+    if (leg === undefined || leg.phase !== "Moving" || waitingOf(leg) === 0) continue;
+    // A subject that goes gives nothing more to anybody: its farewell is the newest content.
+    if (isGoing && leg.content !== unit.last) continue;
+    const { maxConcurrent } = rollout.stages.find(({ name }) => name === named.name) ?? {};
+    movers.push({ stage, leg, ...defined({ maxConcurrent }) });
+  }
+  return unit.arrivals.waiting > 0 && !isGoing ? [...movers, {}] : movers;
 }
 
 export function changingOf(unit: Pick<UnitRow, "stages" | "arrivals">): number {

@@ -2,9 +2,8 @@
 import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { boundOf, waitingOf } from "#shared/fleet/rollout/legs.ts";
-import { moversOf } from "#shared/fleet/rollout/movers.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { changingOf, membersOfAll, turnsOf } from "#shared/fleet/rollout/slots.ts";
+import { changingOf, membersOfAll, moversOf, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";

@@ -1,5 +1,5 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { readClusters } from "#functions/rollout/read-clusters.ts";
+import { seeClusters } from "#functions/rollout/read-clusters.ts";
 import { sealedInPage } from "#functions/rollout/seal-leg.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
@@ -19,12 +19,10 @@ export async function arrivePage(
   ports: PlannerPorts,
 ): Promise<number> {
   const { known } = transaction;
-  const found = await readClusters(known, { clusters: page, with: ["arrivals"] }, ports.table);
+  const found = await seeClusters(transaction, { clusters: page, with: ["arrivals"] }, ports.table);
   const late = new Map<LegRow, FleetRow[]>();
-  for (const { cluster, fleet, arrivals, newer } of found.values()) {
-    if (newer !== undefined) transaction.cannotRead(cluster);
-    if (newer !== undefined || !isSelected(known, fleet)) continue;
-    transaction.see(arrivals);
+  for (const { fleet, arrivals } of found.values()) {
+    if (!isSelected(known, fleet)) continue;
     for (const arrival of arrivals) if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
     const stage = stageNow(known, fleet);
     const leg = stage && legOf(stage, known.legs);

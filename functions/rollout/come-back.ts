@@ -1,5 +1,5 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { readClusters } from "#functions/rollout/read-clusters.ts";
+import { seeClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
@@ -70,18 +70,11 @@ export async function letComeBack(
   const { unit, row } = known;
   const transaction = new Transaction(known, ports.clock.now());
   const parts = ["slot", "arrivals", "syncs", "targets"] as const;
-  const found = await readClusters(known, { clusters: page, with: parts }, ports.table);
-  const isReadable = (cluster: string) =>
-    unit.unreadable?.includes(cluster) === true && found.get(cluster)?.newer === undefined;
-  const readable = page.filter(isReadable);
+  const found = await seeClusters(transaction, { clusters: page, with: parts }, ports.table);
+  const readable = page.filter((cluster) => unit.unreadable?.includes(cluster) === true && found.has(cluster));
   const strayed: string[] = [];
   for (const rows of found.values()) {
     const { cluster, fleet, syncs, targets } = rows;
-    if (rows.newer !== undefined) {
-      transaction.cannotRead(cluster);
-      continue;
-    }
-    transaction.see(rows.arrivals);
     const isGone = row.operations.deletion !== undefined && fleet === undefined;
     const isAgain = isGone || readable.includes(cluster) || syncs.some(answersAgain);
     if (rows.slot !== undefined || !isAgain || transaction.room() < 4) continue;

@@ -1,7 +1,7 @@
 import { type Candidate, newestOf, type Step } from "#functions/rollout/decide.ts";
 import { type ArrivalWait, type Filling, isOver, mostNext } from "#functions/rollout/fill-leg.ts";
 import { frozenAs } from "#functions/rollout/let-thaw.ts";
-import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
+import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { stageNow } from "#functions/rollout/stage-now.ts";
 import { takeTurns } from "#functions/rollout/take-turns.ts";
@@ -83,20 +83,14 @@ async function bringIn(
 ): Promise<void> {
   const { known } = transaction;
   const names = arrivals.map(({ cluster }) => cluster);
-  const clusters = await readClusters(
-    known,
-    { clusters: names, with: ["slot", "arrivals", "syncs", "targets"] },
-    ports.table,
-  );
+  const parts = ["slot", "arrivals", "syncs", "targets"] as const;
+  const clusters = await seeClusters(transaction, { clusters: names, with: parts }, ports.table);
   const candidates: Arrived[] = [];
   for (const arrival of arrivals) {
     const rows = clusters.get(arrival.cluster);
-    transaction.see(rows?.arrivals ?? []);
     const stage = stageNow(known, rows?.fleet);
-    if (rows?.newer !== undefined) {
-      transaction.cannotRead(arrival.cluster);
-      waiting.set(arrival.cluster, "others");
-    } else if (rows?.fleet === undefined || stage?.on === undefined || isAhead(rows, stage)) {
+    if (rows === undefined) waiting.set(arrival.cluster, "others");
+    else if (rows.fleet === undefined || stage?.on === undefined || isAhead(rows, stage)) {
       // Gone, or it is a target of what passes there next.
       if (transaction.room() > 2) transaction.dropArrival(arrival);
     } else if (isStopped(known, stage)) waiting.set(arrival.cluster, "others");

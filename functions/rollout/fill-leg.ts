@@ -1,5 +1,4 @@
 import type { Candidate, Step } from "#functions/rollout/decide.ts";
-import { forgetSyncs } from "#functions/rollout/forget.ts";
 import { frozenAs } from "#functions/rollout/let-thaw.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
@@ -63,7 +62,7 @@ export async function fillLeg(transaction: Transaction, { leg, slots, waiting, a
   });
   const note = (target: Target, step: Step) => {
     if (step.do === "wait") waiting.add(targetPlace(leg, target.order));
-    noteTarget(transaction, { ...target, step }, ports);
+    noteTarget(transaction, target, step);
   };
   await takeTurns(transaction, { candidates, slots, note }, ports);
   if (transaction.hasChanged() || transaction.messages.length > 0) {
@@ -114,11 +113,7 @@ interface Target extends Candidate {
 }
 
 /** What was decided about a target is noted in the lists and counts of its leg. */
-function noteTarget(
-  transaction: Transaction,
-  { leg: before, order, step, rows, stage, content }: Target & { readonly step: Step },
-  ports: PlannerPorts,
-): void {
+function noteTarget(transaction: Transaction, { leg: before, order, rows, stage, content }: Target, step: Step): void {
   const leg = transaction.leg(before) ?? before;
   const kept = without(leg, order);
   const from = leg.rendering.includes(order) ? "Rendering" : "Waiting";
@@ -139,7 +134,6 @@ function noteTarget(
     move({}, "Assigned");
     transaction.putSlot({ ...step.slot, leg: refOf(leg), order, stage, content: content.number }, step.slot);
   } else {
-    if (step.do === "forget") forgetSyncs(transaction, { syncs: step.syncs, as: "gone" }, ports);
     transaction.putLeg(step.do === "fail" ? { ...kept, unrendered: [...kept.unrendered, order] } : kept);
     const { cluster } = rows;
     transaction.record(kept, { cluster, order }, from, { state: becomes[step.do], reason: step.reason });

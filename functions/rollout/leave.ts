@@ -1,6 +1,6 @@
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import { type ClusterRows, readClusters } from "#functions/rollout/read-clusters.ts";
+import { type ClusterRows, seeClusters } from "#functions/rollout/read-clusters.ts";
 import { parkSlot } from "#functions/rollout/settle-slots.ts";
 import { isSelected } from "#functions/rollout/stage-now.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
@@ -15,14 +15,10 @@ export async function leavePage(
 ): Promise<number> {
   const { known } = transaction;
   const parts = ["slot", "lease", "arrivals", "syncs", "targets"] as const;
-  const found = await readClusters(known, { clusters: page, with: parts }, ports.table);
+  const found = await seeClusters(transaction, { clusters: page, with: parts }, ports.table);
   for (const [index, cluster] of page.entries()) {
     const rows = found.get(cluster);
     if (rows === undefined) continue;
-    if (rows.newer !== undefined) {
-      transaction.cannotRead(cluster);
-      continue;
-    }
     // A deletion is about everybody who has something, selected or not.
     if (known.row.operations.deletion !== undefined && rows.fleet !== undefined) continue;
     if (!forget(transaction, rows, ports)) return index;

@@ -1,4 +1,5 @@
 import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
 import { arrivalStates, clusterOf, keys, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
@@ -49,6 +50,20 @@ export async function readClusters(
   ]);
   const found = Map.groupBy(await table.getMany(wanted, { newer: "kept" }), clusterOf);
   return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [])]));
+}
+
+/** For a step about them: it knows their arrivals, and leaves alone those that cannot be read. @returns the others. */
+export async function seeClusters(
+  transaction: Transaction,
+  wanted: Parameters<typeof readClusters>[1],
+  table: Table,
+): Promise<ReadonlyMap<string, ClusterRows>> {
+  const found = await readClusters(transaction.known, wanted, table);
+  for (const { cluster, arrivals, newer } of found.values()) {
+    transaction.see(arrivals);
+    if (newer !== undefined) transaction.cannotRead(cluster);
+  }
+  return new Map([...found].filter(([, { newer }]) => newer === undefined));
 }
 
 function rowsOf(cluster: string, rows: readonly Row[]): ClusterRows {

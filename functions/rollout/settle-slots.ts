@@ -7,11 +7,10 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
-import { type Freezing, freezingOf } from "#shared/fleet/rollout/freezing.ts";
-import { type Deadlines, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
+import { type Deadlines, type Freezing, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
-import { isReleased } from "#shared/fleet/rows/brake-row.ts";
+import { freezeOver, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { arrivalStates, clusterOf, keys, ranges, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { LegRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -110,11 +109,11 @@ async function readSeen(transaction: Transaction, { slots, clock }: Reading, { t
     rows.filter((row) => row.type === "SyncOnCluster"),
     ({ cluster }) => cluster,
   );
-  const freezing = freezingOf(
-    brake,
-    rows.filter((row) => row.type === "Fleet"),
-    clock.now,
-  );
+  const freezing = new Map<string, Freezing>();
+  for (const { name, labels } of rows.filter((row) => row.type === "Fleet")) {
+    const freeze = freezeOver(brake, labels, clock.now);
+    freezing.set(name, { freeze, releasedAt: releasedAt(brake, labels, clock.now) });
+  }
   // Whether a worker may be writing yet matters only for what gives its slot back while it could.
   const parked = slots.filter((slot) => {
     const verdict = judge(slot, syncs.get(slot.cluster) ?? [], { ...clock, freezing: freezing.get(slot.cluster) });

@@ -1,5 +1,6 @@
 import { askRenderings } from "#functions/rollout/ask-renderings.ts";
 import { assignedAtOnce, type Candidate, decide, readRenderings, type Step } from "#functions/rollout/decide.ts";
+import { forgetSyncs } from "#functions/rollout/forget.ts";
 import { giveSlot } from "#functions/rollout/give-slot.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
@@ -41,6 +42,7 @@ export async function takeTurns<Next extends Candidate>(
       if (rows.slot === undefined) left--;
       giveSlot(transaction, { ...candidate, step }, ports);
     }
+    if (step.do === "forget") forgetSyncs(transaction, { syncs: step.syncs, as: "gone" }, ports);
     if (step.do === "wait") requests.push(...step.requests);
     if (step.do === "away") transaction.cannotRead(rows.cluster);
     note(candidate, step);

@@ -1,4 +1,5 @@
 /** What a cluster is given, so that it comes to a content: pure, from its Syncs and what was rendered for it. */
+import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { isAssigned, isUnchanged } from "#shared/fleet/rollout/judge.ts";
 import type { Relation } from "#shared/fleet/rollout/plan.ts";
@@ -130,13 +131,7 @@ function removalsOf({ subject, content, relation, syncs }: Assigning): readonly 
 function insteadOf({ desired }: SyncRow): NonNullable<Assigned["instead"]> {
   const { action, instead, revision, renderDigest, input, source, rollout } = desired;
   if (action !== "apply" && instead !== undefined) return instead;
-  return {
-    revision,
-    rollout,
-    ...(renderDigest === undefined ? {} : { renderDigest }),
-    ...(input === undefined ? {} : { input }),
-    ...(source === undefined ? {} : { source }),
-  };
+  return { revision, rollout, ...defined({ renderDigest, input, source }) };
 }
 
 /** Spread over the time that the group gives to starts; the same cluster always at the same moment of it. */

@@ -1,7 +1,7 @@
 /** Observed facts -> what became of a cluster that has a slot. The one place that says when a cluster has failed. */
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
-import type { Freezing } from "#shared/fleet/rollout/freezing.ts";
+import type { Freeze } from "#shared/fleet/rows/brake-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isAway, isDenied, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -11,6 +11,14 @@ export interface Verdict {
   readonly reason: string;
   /** When what is Assigned has used up its time. */
   readonly deadline?: string;
+}
+
+/** What the brake says of one cluster. */
+export interface Freezing {
+  /** That holds it now. */
+  readonly freeze?: Freeze | undefined;
+  /** When one let go of it last. */
+  readonly releasedAt?: string | undefined;
 }
 
 /** What says until when a cluster has time. */

@@ -1,10 +1,11 @@
+import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { seeClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
-import { Transaction } from "#functions/rollout/transaction.ts";
+import { keptUnreadable, Transaction } from "#functions/rollout/transaction.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -102,6 +103,11 @@ export async function letComeBack(
     transaction.edit({
       unreadable: transaction.unit.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [],
     });
+  if (readable.length > 0 && (unit.unreadable ?? []).length >= keptUnreadable) {
+    // There may be more than were named: of everybody is only known any more that it was a member.
+    const members = (await readMembers(known, ports)).map((member) => ({ ...member, uid: "" }));
+    transaction.edit({ selected: undefined, members: await ports.lists.store(members) });
+  }
   if (strayed.length > 0) {
     const job = { do: "leave" as const, clusters: await ports.lists.store(strayed), at: 0 };
     transaction.edit({ jobs: [...unit.jobs, job] });

@@ -31,7 +31,7 @@ const mostActions = 100;
 /** A unit keeps so many of the newest contents, besides those that a stage is on or moves to. */
 const keptLedger = 32;
 /** And names so many clusters that only a newer version can read. */
-const keptUnreadable = 100;
+export const keptUnreadable = 100;
 
 /** What became of a cluster. */
 export interface Outcome {

@@ -6,6 +6,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { PlannerWorld, subject } from "#test/support/planner-world.ts";
 
 let world: PlannerWorld;
@@ -244,4 +245,23 @@ test("a rendering that cannot be read keeps its clusters away, and nobody else",
   world.advanceClock(700);
   await playOn();
   expect((await world.group()).status.state).toBe("Complete");
+});
+
+test("of more clusters than are named each is brought up when it can be read", { timeout: 60_000 }, async () => {
+  const group = { maxUnreachable: "100%", maxConcurrent: "100%" } as const;
+  for (let number = 0; number < 105; number++) await world.addCluster(`n${number}`, "rest");
+  await world.setGroup(group);
+  await playOn();
+  const rows = world.rows<SyncRow>("SyncOnCluster").slice(0, 107);
+  for (const row of rows) await makeNewer(row);
+  await world.setSource("bbb");
+  await playOn();
+  expect(world.stages()).toEqual({ all: "2" });
+  expect(world.unit().unreadable).toHaveLength(100);
+  for (const row of rows) await makeReadable(row);
+  world.advanceClock(700);
+  await playOn();
+  const old = world.rows<SyncRow>("SyncOnCluster").filter(({ desired }) => desired.revision !== "main@sha1:bbb");
+  expect(old).toEqual([]);
+  expect(world.unit()).toMatchObject({ unreadable: [], arrivals: { waiting: 0, changing: 0, failed: 0 } });
 });

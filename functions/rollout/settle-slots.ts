@@ -7,7 +7,7 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
-import { type Deadlines, type Freezing, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
+import { type Deadlines, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { freezeOver, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
@@ -56,17 +56,15 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
   const page = round.slots.splice(0, pageSize);
   if (page.length === 0) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
-  const clock = clockOf(known, ports.clock.now());
-  const seen = await readSeen(transaction, { slots: page, clock }, ports);
-  for (const [index, slot] of page.entries()) {
-    const syncs = (seen.syncs.get(slot.cluster) ?? []).filter(({ name }) => name in slot.attempts);
+  const seen = await readSeen(transaction, page, ports);
+  for (const [index, one] of seen.entries()) {
+    const { slot, syncs, clock } = one;
     if (transaction.room() < 4 + syncs.length) {
       round.slots.unshift(...page.slice(index));
       break;
     }
-    const deadlines = { ...clock, freezing: seen.freezing.get(slot.cluster) };
-    const verdict = settle(transaction, { slot, syncs, deadlines, lease: seen.leases.get(slot.cluster) }, ports);
-    const deadline = verdict && (verdict.deadline ?? stuckAt(slot, syncs, deadlines));
+    const settled = settle(transaction, one, ports);
+    const deadline = settled && (settled.deadline ?? stuckAt(slot, syncs, clock));
     if (deadline !== undefined && deadline <= transaction.at) {
       const key = slot.leg === undefined ? "" : legKey(slot.leg);
       round.stuck.set(key, (round.stuck.get(key) ?? 0) + 1);
@@ -85,19 +83,25 @@ export function clockOf({ row, unit }: Pick<Known, "row" | "unit">, now: Date): 
   return { now, progressSeconds, pausedAt: unit.pausedAt, resumedAt: unit.resumedAt };
 }
 
+type Clock = ReturnType<typeof clockOf>;
+
+/** A slot, and what there is of its cluster. */
 interface Seen {
-  readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
-  readonly freezing: ReadonlyMap<string, Freezing>;
-  readonly leases: ReadonlyMap<string, FoundLease>;
+  readonly slot: SlotRow;
+  readonly syncs: readonly SyncRow[];
+  readonly clock: Clock;
+  readonly verdict: Verdict;
+  /** Read of what gives its slot back while a worker may be writing. */
+  readonly lease: FoundLease | undefined;
 }
 
-interface Reading {
-  readonly slots: readonly SlotRow[];
-  readonly clock: Deadlines & { readonly now: Date };
-}
-
-async function readSeen(transaction: Transaction, { slots, clock }: Reading, { table }: PlannerPorts): Promise<Seen> {
-  const { subject, brake } = transaction.known;
+async function readSeen(
+  transaction: Transaction,
+  slots: readonly SlotRow[],
+  { table }: PlannerPorts,
+): Promise<readonly Seen[]> {
+  const { known, now } = transaction;
+  const { subject, brake } = known;
   const wanted = slots.flatMap(({ cluster, attempts, leg }) => [
     ...Object.keys(attempts).map((name) => keys.sync(cluster, subject.namespace, name)),
     ...(isReleased(brake) ? [] : [keys.fleet(cluster)]),
@@ -105,30 +109,19 @@ async function readSeen(transaction: Transaction, { slots, clock }: Reading, { t
   ]);
   const rows = await table.getMany(wanted, { newer: "kept" });
   transaction.see(rows);
-  const syncs = Map.groupBy(
-    rows.filter((row) => row.type === "SyncOnCluster"),
-    ({ cluster }) => cluster,
-  );
-  const freezing = new Map<string, Freezing>();
-  for (const { name, labels } of rows.filter((row) => row.type === "Fleet")) {
-    const freeze = freezeOver(brake, labels, clock.now);
-    freezing.set(name, { freeze, releasedAt: releasedAt(brake, labels, clock.now) });
-  }
-  // Whether a worker may be writing yet matters only for what gives its slot back while it could.
-  const parked = slots.filter((slot) => {
-    const verdict = judge(slot, syncs.get(slot.cluster) ?? [], { ...clock, freezing: freezing.get(slot.cluster) });
-    return slot.parking !== undefined || verdict.state === "Failed";
+  const found = rows.filter((row) => row.type === "SyncOnCluster");
+  const fleet = rows.filter((row) => row.type === "Fleet");
+  const judged = slots.map((slot) => {
+    const syncs = found.filter(({ cluster, name }) => cluster === slot.cluster && name in slot.attempts);
+    const labels = fleet.find(({ name }) => name === slot.cluster)?.labels;
+    const freezing = labels && { freeze: freezeOver(brake, labels, now), releasedAt: releasedAt(brake, labels, now) };
+    const clock = { ...clockOf(known, now), freezing };
+    return { slot, syncs, clock, verdict: judge(slot, syncs, clock) };
   });
-  const asked = parked.map(({ cluster }) => keys.lease(cluster));
-  const leases = parked.length === 0 ? [] : await table.getMany(asked, { newer: "kept" });
-  return { syncs, freezing, leases: new Map(leases.map((row) => [clusterOf(row), row])) };
-}
-
-interface Settling {
-  readonly slot: SlotRow;
-  readonly syncs: readonly SyncRow[];
-  readonly deadlines: Deadlines & { readonly now: Date };
-  readonly lease: FoundLease | undefined;
+  const ending = judged.filter(({ slot, verdict }) => slot.parking !== undefined || verdict.state === "Failed");
+  const asked = ending.map(({ slot }) => keys.lease(slot.cluster));
+  const leases = new Map((await table.getMany(asked, { newer: "kept" })).map((row) => [clusterOf(row), row]));
+  return judged.map((one) => ({ ...one, lease: leases.get(one.slot.cluster) }));
 }
 
 /** What has no deadline is no failure, and for as long as one would be it is waited for. */
@@ -139,25 +132,20 @@ function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], clock: Deadlines
 }
 
 /** @returns when it is to be looked at, where it keeps its slot. */
-function settle(
-  transaction: Transaction,
-  settling: Settling,
-  ports: PlannerPorts,
-): Pick<Verdict, "deadline"> | undefined {
-  const { slot, syncs, deadlines, lease } = settling;
+function settle(transaction: Transaction, seen: Seen, ports: PlannerPorts): Pick<Verdict, "deadline"> | undefined {
+  const { slot, syncs, verdict, lease } = seen;
   if (slot.parking !== undefined) {
     if (!isLetGo(slot.parking.fence, lease, transaction.now)) return endOf(lease, transaction.now);
     transaction.dropSlot(slot);
     return undefined;
   }
-  if (takeBack(transaction, settling, ports)) return undefined;
-  const verdict = judge(slot, syncs, deadlines);
+  if (takeBack(transaction, seen, ports)) return undefined;
   if (verdict.state === "Assigned") return verdict;
   const leg = liveLeg(transaction, slot);
   if (verdict.state === "Failed") {
     const parked = defined({ reason: verdict.reason, at: transaction.at, preexisting: slot.preexisting });
     for (const sync of syncs) parkSync(transaction, sync, parked);
-    parkSlot(transaction, settling);
+    parkSlot(transaction, seen);
   } else transaction.dropSlot(slot);
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
   if (leg !== undefined) settleTarget(transaction, { slot, leg, verdict });
@@ -200,7 +188,7 @@ function parkSync(transaction: Transaction, sync: SyncRow, parked: Parked): void
 }
 
 /** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
-export function parkSlot(transaction: Transaction, { slot, lease }: Pick<Settling, "slot" | "lease">): void {
+export function parkSlot(transaction: Transaction, { slot, lease }: Pick<Seen, "slot" | "lease">): void {
   if (lease !== undefined && isNewer(lease)) {
     transaction.putSlot({ ...slot, parking: { fence: Number.MAX_SAFE_INTEGER } }, slot);
     return;
@@ -237,7 +225,7 @@ function removeGone(transaction: Transaction, sync: SyncRow): void {
 }
 
 /** A removal that is no longer wanted ends here: what was there before it is given back in the same slot. */
-function takeBack(transaction: Transaction, { slot, syncs }: Settling, ports: PlannerPorts): boolean {
+function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: PlannerPorts): boolean {
   const { known, now } = transaction;
   const { deletion, suspended } = known.row.operations;
   // Nothing is deleted meanwhile either: a worker reads both before it writes.

@@ -3,7 +3,7 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { sealLeg } from "#functions/rollout/seal-leg.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { isThrough, legOf } from "#shared/fleet/rollout/feed.ts";
+import { legOf } from "#shared/fleet/rollout/feed.ts";
 import { refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import type { LegRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -55,8 +55,4 @@ async function pass(transaction: Transaction, leg: LegRow, ports: PlannerPorts):
       transaction.edit({ jobs: [...transaction.unit.jobs, { do: "arrive", clusters, at: 0 }] });
     }
   }
-  if (!isThrough(transaction.unit)) return;
-  const left = (as: "failed" | "unreachable") =>
-    transaction.unit.stages.reduce((sum, { behind }) => sum + (behind?.[as] ?? 0), 0);
-  transaction.edit({ lately: { at: transaction.at, failed: left("failed"), unreachable: left("unreachable") } });
 }

@@ -5,7 +5,7 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { identityNow } from "#functions/rollout/seal-leg.ts";
 import type { Round } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { isThrough, legOf } from "#shared/fleet/rollout/feed.ts";
+import { isThrough, lastLegOf, legOf } from "#shared/fleet/rollout/feed.ts";
 import { isStalled } from "#shared/fleet/rollout/legs.ts";
 import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
@@ -125,22 +125,22 @@ async function settledCounts(known: Known, now: Date, ports: PlannerPorts): Prom
   if (known.unit.last === 0) return undefined;
   const counts = await clustersByState(known, ports);
   const certain = justSettled(known, now);
-  const worst = (state: "failed" | "unreachable" | "changing") =>
-    Math.max(counts[state], ...certain.map((seen) => seen[state] ?? 0));
+  const worst = (state: keyof Certain) => Math.max(counts[state], ...certain.map((seen) => seen[state]));
   const [failed, unreachable, changing] = [worst("failed"), worst("unreachable"), worst("changing")];
   return clusterCounts(counts.selected, { ...counts, failed, unreachable, changing });
 }
 
 type Certain = Omit<NonNullable<UnitRow["lately"]>, "at">;
 
-/** What everything came to a moment ago, and the legs that came to a standstill. */
-function justSettled({ unit, legs }: Known, now: Date): readonly Certain[] {
+/** What a `reconcile` found that was over a moment ago, and what the legs came to that passed then, or to a standstill. */
+function justSettled({ unit: { lately, stages }, legs }: Known, now: Date): readonly Certain[] {
   const isRecent = (at: string | undefined) => at !== undefined && later(at, lagSeconds) > now.toISOString();
-  const stalled = unit.stages.flatMap((stage) => legOf(stage, legs) ?? []);
-  const recent = stalled.filter(({ transitions }) => isRecent(transitions.at(-1)?.at));
+  const last = stages.flatMap((stage) => lastLegOf(stage, legs) ?? []);
+  const ended = last.filter(({ transitions }) => isRecent(transitions.at(-1)?.at));
+  const sum = (state: "Failed" | "Unreachable") => ended.reduce((all, { counts }) => all + counts[state], 0);
   return [
-    ...(unit.lately !== undefined && isRecent(unit.lately.at) ? [unit.lately] : []),
-    ...recent.map(({ counts }) => ({ failed: counts.Failed, unreachable: counts.Unreachable })),
+    ...(lately !== undefined && isRecent(lately.at) ? [lately] : []),
+    ...(ended.length === 0 ? [] : [{ failed: sum("Failed"), unreachable: sum("Unreachable"), changing: 0 }]),
   ];
 }
 

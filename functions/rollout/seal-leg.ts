@@ -9,14 +9,7 @@ import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { legOf, nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { noTargets, refOf } from "#shared/fleet/rollout/legs.ts";
-import {
-  describeRevisions,
-  identityOf,
-  type Member,
-  relationOf,
-  sealedTarget,
-  stageOf,
-} from "#shared/fleet/rollout/plan.ts";
+import { describeRevisions, identityOf, type Member, relationOf, sealedTarget } from "#shared/fleet/rollout/plan.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ContentRow, LegRow, Plan } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -113,15 +106,10 @@ export async function sealLeg(
   const old = stage.moving && transaction.leg(stage.moving);
   const members = await membersFor(transaction, { stage: stage.name, content }, ports);
   const first = old === undefined ? new Set<string>() : await touchedBy(old, known, ports);
-  const ordered = [
-    ...members.filter(({ cluster }) => first.has(cluster)),
-    ...members.filter(({ cluster }) => !first.has(cluster)),
-  ];
+  const ordered = members.toSorted((a, b) => Number(first.has(b.cluster)) - Number(first.has(a.cluster)));
+  const targets = ordered.map((member) => sealedTarget(member, content.plan));
   const pages: { key: string; first: number }[] = [];
-  for (const [at, page] of inParts(
-    ordered.map((member) => sealedTarget(member, content.plan)),
-    sealedInPage,
-  ).entries())
+  for (const [at, page] of inParts(targets, sealedInPage).entries())
     pages.push({ key: await ports.lists.store(page), first: at * sealedInPage });
   const seal = transaction.unit.seals + 1;
   const message = `stage ${stage.name} begins, with ${ordered.length} to look at`;
@@ -159,27 +147,20 @@ export async function sealLeg(
   transaction.report(leg);
 }
 
-/** A deletion is about every cluster that has something of the subject, whether it is selected or not. */
+/** A deletion is about every cluster that has something of the subject: who is in no stage of it goes with the last. */
 async function membersFor(
-  { known }: Transaction,
+  { known, unit }: Transaction,
   { stage, content }: { readonly stage: string; readonly content: ContentRow },
   ports: PlannerPorts,
 ): Promise<readonly Member[]> {
   const members = await readMembers(known, ports);
-  if (content.plan.farewell === undefined) return members.filter((member) => member.stage === stage);
-  const { rollout } = relationOf(known.row);
-  // Whoever is in none of the unit's stages, or not registered any more, goes with the last.
-  const names = known.unit.stages.map(({ name }) => name);
-  const last = names.at(-1);
+  const own = members.filter((member) => member.stage === stage);
+  const isLast = unit.stages.at(-1)?.name === stage;
+  if (content.plan.farewell === undefined || !isLast) return own;
+  const placed = members.filter((member) => unit.stages.some(({ name }) => name === member.stage));
   const clusters = await clustersWithSyncs(known.subject, ports.table);
-  const rows = await ports.table.getMany([...clusters].map(keys.fleet), { newer: "kept" });
-  const found = new Map(rows.filter((row) => row.type === "Fleet").map((row) => [row.name, row]));
-  const all = [...clusters.union(new Set(members.map(({ cluster }) => cluster)))].sort();
-  return all.flatMap((cluster): readonly Member[] => {
-    const row = found.get(cluster);
-    const own = row === undefined ? last : (names.find((name) => name === stageOf(rollout, row)) ?? last);
-    return own === stage ? [{ cluster, uid: row?.uid ?? "", stage, labels: {}, values: {}, since: 0 }] : [];
-  });
+  const others = [...clusters.difference(new Set(placed.map(({ cluster }) => cluster)))].sort();
+  return [...own, ...others.map((cluster) => ({ cluster, uid: "", stage, labels: {}, values: {}, since: 0 }))];
 }
 
 /** Clusters that hold something of a leg that was not passed: they come first, for they are the sick. */

@@ -171,13 +171,8 @@ export interface UnitRow extends Row {
   readonly handledReconcile?: number;
   readonly handledRestart?: number;
   readonly looking?: Looking;
-  /** What was seen for certain when there was nothing to do any more, or a `reconcile` was over: indexes may lag behind it. */
-  readonly lately?: {
-    readonly at: string;
-    readonly failed: number;
-    readonly unreachable: number;
-    readonly changing?: number;
-  };
+  /** What was seen for certain when a `reconcile` was over: indexes may lag behind it. */
+  readonly lately?: Readonly<Record<"failed" | "unreachable" | "changing", number>> & { readonly at: string };
 }
 
 export interface ContentRow extends Row {

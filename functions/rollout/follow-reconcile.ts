@@ -59,7 +59,7 @@ export async function followReconcile(known: Known, ports: PlannerPorts): Promis
   if (row.operations.suspended !== undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const { at, now } = transaction;
-  const [since = looking.since] = [looking.since, unit.resumedAt ?? ""].sort().reverse();
+  const [since = looking.since] = [looking.since, row.operations.resumed?.at ?? ""].sort().reverse();
   const isLate = later(since, clockOf(known, now).progressSeconds) <= at;
   const members = await readMembers(known, ports);
   const counts = { ...looking.counts };

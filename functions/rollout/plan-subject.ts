@@ -12,7 +12,6 @@ import { followReconcile, takeUpReconcile } from "#functions/rollout/follow-reco
 import { listsIn } from "#functions/rollout/lists.ts";
 import { refreshMembers } from "#functions/rollout/members.ts";
 import { mendList } from "#functions/rollout/mend-list.ts";
-import { pause } from "#functions/rollout/pause.ts";
 import type { GivenPorts, PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { type Known, readSubject, unitFor } from "#functions/rollout/read-subject.ts";
 import { rest } from "#functions/rollout/rest.ts";
@@ -22,6 +21,7 @@ import { sealNextLeg } from "#functions/rollout/seal-leg.ts";
 import { type Round, settleSlots, slotsToLookAt } from "#functions/rollout/settle-slots.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
+import { wakeResumed } from "#functions/rollout/wake-resumed.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
@@ -116,7 +116,7 @@ async function step(known: Known, look: Look, ports: PlannerPorts): Promise<Tran
 async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<Transaction | undefined | "done"> {
   if (isGoing(known, "orphan")) return forgetSubject(known, ports);
   return (
-    (await pause(known, ports)) ??
+    (await wakeResumed(known, ports)) ??
     (await settleSlots(known, look.round, ports)) ??
     (await letComeBack(known, look.answering, ports)) ??
     // Jobs first: a list of members that is computed while they run would add to them.

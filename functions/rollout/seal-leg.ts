@@ -37,6 +37,7 @@ export async function sealNextLeg(
     isNew: identity !== undefined && unit.ledger[0]?.identity !== identity,
     supersede: relationOf(row).rollout.supersede,
     farewell: row.operations.deletion !== undefined,
+    resumedAt: row.operations.resumed?.at,
   });
   if (feed === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());

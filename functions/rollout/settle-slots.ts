@@ -78,9 +78,10 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
   return transaction;
 }
 
-export function clockOf({ row, unit }: Pick<Known, "row" | "unit">, now: Date): Deadlines & { readonly now: Date } {
+export function clockOf({ row }: Pick<Known, "row">, now: Date): Deadlines & { readonly now: Date } {
   const progressSeconds = secondsOf(relationOf(row).rollout.progressDeadline);
-  return { now, progressSeconds, pausedAt: unit.pausedAt, resumedAt: unit.resumedAt };
+  const { suspended, resumed } = row.operations;
+  return { now, progressSeconds, pausedAt: suspended?.at, resumedAt: resumed?.at };
 }
 
 type Clock = ReturnType<typeof clockOf>;

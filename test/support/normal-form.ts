@@ -87,7 +87,7 @@ const passing = new Set([
     "attemptedAt",
     "storedAt",
   ],
-  ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "resumedAt", "handledReconcile", "observedOperation"],
+  ...["requestedAt", "lastSeenAt", "nextAt", "failedSince", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "subjectUid", "clusterUid", "lately", "pk", "sk"],
   // When the planner looked last, whose turn it was, and by which version of the fleet it selected.
   ...["deadline", "turn", "fleet"],

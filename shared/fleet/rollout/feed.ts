@@ -18,6 +18,8 @@ export interface Feeding {
   readonly stuck: ReadonlyMap<string, number>;
   /** What is wanted is that nothing is left: it takes over from anything. */
   readonly farewell: boolean;
+  /** When the last suspension ended. */
+  readonly resumedAt?: string | undefined;
 }
 
 /**
@@ -28,7 +30,7 @@ export interface Feeding {
 export function nextFeed(unit: UnitRow, feeding: Feeding): Feed | undefined {
   for (const [index, stage] of unit.stages.entries()) {
     const leg = legOf(stage, feeding.legs);
-    const isFree = leg === undefined || letsIn(leg, unit, feeding) || feeding.farewell;
+    const isFree = leg === undefined || letsIn(leg, feeding) || feeding.farewell;
     const before = unit.stages[index - 1];
     if (before === undefined && feeding.isNew) {
       const waits = feeding.supersede === "finish" && !feeding.farewell && isInFlight(unit, feeding);
@@ -54,7 +56,8 @@ export function lastLegOf({ moving, passed }: UnitStage, legs: ReadonlyMap<strin
   return ref === undefined ? undefined : legs.get(legKey(ref));
 }
 
-function letsIn(leg: LegRow, { resumedAt = "" }: UnitRow, feeding: Feeding): boolean {
+function letsIn(leg: LegRow, feeding: Feeding): boolean {
+  const { resumedAt = "" } = feeding;
   return isStalled(leg) || isHeld(leg, feeding) || (isUnbegun(leg) && leg.startedAt < resumedAt);
 }
 

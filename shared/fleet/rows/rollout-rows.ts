@@ -162,9 +162,6 @@ export interface UnitRow extends Row {
   readonly sweep?: { readonly clusters: string; readonly at: number };
   /** Who gives slots next: an index into the legs and arrivals that want some. */
   readonly turn: number;
-  readonly pausedAt?: string;
-  /** Deadlines count from here for what was assigned before: the end of the last suspension. */
-  readonly resumedAt?: string;
   /** No slot has used up its deadline before. */
   readonly deadline?: string;
   /** Number of the newest `reconcile` and `restart` that were taken up. */

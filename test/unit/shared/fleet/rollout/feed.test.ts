@@ -102,10 +102,10 @@ describe("a stage with a leg", () => {
     const after = { resumedAt: "2026-11-21T09:00:00.000Z" };
     const before = { resumedAt: "2026-11-21T07:00:00.000Z" };
     const stages = (one: LegRow) => [{ on: 1, leg: one }, { on: 1 }, { on: 1 }];
-    expect(feed(stages(unbegun), { isNew: true, unit: after })).toEqual(newest);
-    expect(feed(stages(unbegun), { isNew: true, unit: before })).toBeUndefined();
+    expect(feed(stages(unbegun), { isNew: true, ...after })).toEqual(newest);
+    expect(feed(stages(unbegun), { isNew: true, ...before })).toBeUndefined();
     expect(
-      feed(stages({ ...unbegun, counts: { ...unbegun.counts, Assigned: 1 } }), { isNew: true, unit: after }),
+      feed(stages({ ...unbegun, counts: { ...unbegun.counts, Assigned: 1 } }), { isNew: true, ...after }),
     ).toBeUndefined();
   });
 

@@ -111,7 +111,9 @@ describe.each([
     expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded" });
   });
 
-  test("of a leg that is under way makes it sealed anew, and what was begun is counted there", async () => {
+  test("of a leg that is under way makes it sealed anew, and what was begun is counted there", {
+    timeout: 60_000,
+  }, async () => {
     const made = await worldOf(names(200), group);
     await begin(made);
     expect(made.leg("all").counts.Assigned).toBe(10);

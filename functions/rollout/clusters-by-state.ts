@@ -20,8 +20,8 @@ type ClusterState = Exclude<keyof ClusterCounts, "selected">;
 /** From best to worst: a cluster is what its worst Sync is. */
 const severity: readonly ClusterState[] = ["ready", "changing", "waiting", "unreachable", "failed"];
 
-/** What the index says of Syncs that are not as they are to be. */
-const stateOfPhase: Readonly<Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned", ClusterState>> = {
+/** What a phase of a Sync makes of its cluster; nothing for those that are ready, gone or forgotten. */
+export const clusterStates: Readonly<Record<string, ClusterState>> = {
   Assigned: "changing",
   Applying: "changing",
   Verifying: "changing",
@@ -29,12 +29,7 @@ const stateOfPhase: Readonly<Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned
   Reachable: "unreachable",
   Unreachable: "unreachable",
   Failed: "failed",
-};
-
-/** What a phase of a Sync makes of its cluster; undefined for those that are ready, gone or forgotten. */
-export function clusterStateOf(phase: string): ClusterState | undefined {
-  return Object.entries(stateOfPhase).find(([name]) => name === phase)?.[1];
-}
+} satisfies Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned", ClusterState>;
 
 export function worseOf(a: ClusterState, b: ClusterState): ClusterState {
   return severity.indexOf(a) > severity.indexOf(b) ? a : b;
@@ -48,7 +43,7 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
   const { subject, unit } = known;
   const { table } = ports;
   const [entries, arrivals, sealed] = await Promise.all([
-    Promise.all(Object.keys(stateOfPhase).map((phase) => stateEntries(subject, table, phase))),
+    Promise.all(Object.keys(clusterStates).map((phase) => stateEntries(subject, table, phase))),
     unit.arrivals.failed === 0 ? { rows: [] } : rowsAbout(ranges.arrivals(subject, "failed"), table),
     unassigned(known, ports),
   ]);
@@ -57,7 +52,7 @@ export async function clustersByState(known: Known, ports: PlannerPorts): Promis
     worst.set(cluster, worseOf(worst.get(cluster) ?? "ready", state));
   for (const cluster of unit.unreadable ?? []) note(cluster, "unreachable");
   for (const { cluster } of arrivals.rows) note(cluster, "failed");
-  for (const { state, cluster } of entries.flat()) note(cluster, clusterStateOf(state) ?? "ready");
+  for (const { state, cluster } of entries.flat()) note(cluster, clusterStates[state] ?? "ready");
   // Of the arrivals that wait only those are read that are counted already.
   const asked = unit.arrivals.waiting === 0 ? [] : [...worst.keys()];
   const counted = await table.getMany(

@@ -7,7 +7,7 @@ import { isSelected, stageNow } from "#functions/rollout/stage-now.ts";
 import { stateEntries } from "#functions/rollout/state-entries.ts";
 import { keptUnreadable, Transaction } from "#functions/rollout/transaction.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { legsIn } from "#shared/fleet/rollout/feed.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -45,7 +45,7 @@ const none = { rows: [] } as const;
 /** Targets of legs that do not answer. */
 async function thoseAway({ subject, unit, legs }: Known, table: Table): Promise<readonly string[]> {
   const away: string[] = [];
-  for (const leg of unit.stages.flatMap((stage) => legOf(stage, legs) ?? [])) {
+  for (const leg of legsIn(unit, legs)) {
     // It names them while they are few.
     const named = leg.away.length >= leg.counts.Unreachable;
     const { rows, unread } = named

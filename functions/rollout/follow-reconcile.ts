@@ -1,4 +1,4 @@
-import { clusterStateOf, worseOf } from "#functions/rollout/clusters-by-state.ts";
+import { clusterStates, worseOf } from "#functions/rollout/clusters-by-state.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
@@ -6,10 +6,10 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { clockOf } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { lastLegOf, legOf } from "#shared/fleet/rollout/feed.ts";
+import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
 import { refOf } from "#shared/fleet/rollout/legs.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/plan.ts";
-import { changingOf } from "#shared/fleet/rollout/slots.ts";
+import { isMoving } from "#shared/fleet/rollout/slots.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { Job, Looking } from "#shared/fleet/rows/rollout-rows.ts";
@@ -77,11 +77,6 @@ export async function followReconcile(known: Known, ports: PlannerPorts): Promis
   return transaction;
 }
 
-function isMoving({ unit, legs }: Known): boolean {
-  if (changingOf(unit) > 0) return true;
-  return unit.stages.some((stage) => legOf(stage, legs)?.phase === "Moving");
-}
-
 interface Asked {
   readonly members: readonly Member[];
   /** Of the `reconcile`. */
@@ -119,5 +114,5 @@ function stateSince({ desired, observed, parked, reconcile = 0 }: SyncRow, asked
   const isLookedAt = reconcile < asked || handledReconcile >= asked;
   const isOver = isLookedAt && phase !== "Applying" && phase !== "Verifying";
   // Who answers again waits for its turn.
-  return isOver || phase === "Reachable" ? (clusterStateOf(phase) ?? "ready") : undefined;
+  return isOver || phase === "Reachable" ? (clusterStates[phase] ?? "ready") : undefined;
 }

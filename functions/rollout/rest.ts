@@ -5,10 +5,9 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { identityNow } from "#functions/rollout/seal-leg.ts";
 import type { Round } from "#functions/rollout/settle-slots.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
-import { isThrough, lastLegOf, legOf } from "#shared/fleet/rollout/feed.ts";
-import { isStalled } from "#shared/fleet/rollout/legs.ts";
+import { isThrough, lastLegOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { describeRevisions } from "#shared/fleet/rollout/plan.ts";
-import { changingOf } from "#shared/fleet/rollout/slots.ts";
+import { changingOf, isMoving } from "#shared/fleet/rollout/slots.ts";
 import { clusterCounts } from "#shared/fleet/rollout/subject-status.ts";
 import { isInForce } from "#shared/fleet/rows/brake-row.ts";
 import { dueAtOf, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
@@ -34,8 +33,9 @@ export async function rest(
   const transaction = new Transaction(known, now);
   noteSkipped(transaction);
   if (all) setDeadline(transaction, deadline);
-  const isIdle = isResting(known);
-  const settled = isStill(known) ? await settledCounts(known, now, ports) : undefined;
+  const isStill = !isMoving(known);
+  const isIdle = isStill && known.unit.arrivals.waiting + legsIn(known.unit, known.legs).length === 0;
+  const settled = isStill ? await settledCounts(known, now, ports) : undefined;
   const seen = settled === undefined ? {} : { settled, stopped: stoppedArrivals(transaction) };
   if (settled !== undefined) forgetTemplates(transaction, settled);
   const { unit } = transaction;
@@ -44,7 +44,7 @@ export async function rest(
   const thaw = known.brake.freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
   // Somebody's word is awaited: a worker's, soon; or, where everything stands still, people's.
   const still = later(now, jittered(seconds, `${unit.pk}${now.toISOString()}`));
-  const watchdog = isStill(known) ? still : watchdogAt(now, 0);
+  const watchdog = isStill ? still : watchdogAt(now, 0);
   const [nearest] = [...(unit.deadline === undefined ? [] : [unit.deadline]), ...thaw].sort();
   const at = nearest === undefined || watchdog < nearest ? watchdog : nearest;
   const isSame = unit === known.unit && "check" in transaction.status(seen);
@@ -60,24 +60,6 @@ function forgetTemplates(transaction: Transaction, { ready, selected }: ClusterC
   if (newest === undefined || ready !== selected || !isThrough(unit) || hasJustSettled(known, now)) return;
   const templates = newest.plan.templates.map(({ name }) => name).sort();
   if (templates.length < unit.templates.length) transaction.edit({ templates });
-}
-
-/** Nothing is under way, and nothing waits. */
-function isResting({ unit, legs }: Pick<Known, "unit" | "legs">): boolean {
-  const { waiting } = unit.arrivals;
-  return (
-    changingOf(unit) + waiting + unit.jobs.length === 0 &&
-    unit.stages.every((stage) => legOf(stage, legs) === undefined)
-  );
-}
-
-/** Nothing changes, and no leg would. */
-function isStill({ unit, legs }: Known): boolean {
-  if (changingOf(unit) > 0) return false;
-  return unit.stages.every((stage) => {
-    const leg = legOf(stage, legs);
-    return leg === undefined || isStalled(leg);
-  });
 }
 
 interface Times {

@@ -50,6 +50,11 @@ export function legOf({ moving }: UnitStage, legs: ReadonlyMap<string, LegRow>):
   return moving === undefined ? undefined : legs.get(legKey(moving));
 }
 
+/** The legs that go through its stages, in their order. */
+export function legsIn({ stages }: Pick<UnitRow, "stages">, legs: ReadonlyMap<string, LegRow>): readonly LegRow[] {
+  return stages.flatMap((stage) => legOf(stage, legs) ?? []);
+}
+
 /** The leg that goes through a stage, or else the one that passed it last. */
 export function lastLegOf({ moving, passed }: UnitStage, legs: ReadonlyMap<string, LegRow>): LegRow | undefined {
   const ref = moving ?? passed;

@@ -2,7 +2,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { boundOf, type Pace, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import type { LegRow, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -45,6 +45,11 @@ export function moversOf({ unit, legs, rollout, isGoing }: Movable): readonly Mo
 
 export function changingOf(unit: Pick<UnitRow, "stages" | "arrivals">): number {
   return unit.stages.reduce((sum, { changing }) => sum + changing, unit.arrivals.changing);
+}
+
+/** Something changes, or a leg may go on. */
+export function isMoving({ unit, legs }: Pick<Movable, "unit" | "legs">): boolean {
+  return changingOf(unit) > 0 || legsIn(unit, legs).some(({ phase }) => phase === "Moving");
 }
 
 export function membersOfAll({ stages }: Pick<UnitRow, "stages">): number {

@@ -1,7 +1,7 @@
 /** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
 import { defined } from "#shared/base/defined.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
-import { legOf } from "#shared/fleet/rollout/feed.ts";
+import { legOf, legsIn } from "#shared/fleet/rollout/feed.ts";
 import { isStalled, waitingOf } from "#shared/fleet/rollout/legs.ts";
 import { type DesiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
@@ -65,17 +65,13 @@ export const deletionFailed = "DeletionFailed";
 function isUnderWay({ unit, legs, stopped = 0 }: StatusFacts): boolean {
   const { waiting, changing } = unit.arrivals;
   return (
-    waiting + changing > stopped || unit.stages.some((stage) => stage.changing > 0 || legOf(stage, legs) !== undefined)
+    waiting + changing > stopped || unit.stages.some((stage) => stage.changing > 0) || legsIn(unit, legs).length > 0
   );
 }
 
-function movingLegs({ unit, legs }: StatusFacts): readonly LegRow[] {
-  return unit.stages.flatMap((stage) => legOf(stage, legs) ?? []);
-}
-
 /** The worst of them decides what is said; of several that stand still, the earliest. */
-function stalledLeg(facts: StatusFacts): LegRow | undefined {
-  const stalled = movingLegs(facts).filter(isStalled);
+function stalledLeg({ unit, legs }: StatusFacts): LegRow | undefined {
+  const stalled = legsIn(unit, legs).filter(isStalled);
   return stalled.find(({ phase }) => phase === "Halted") ?? stalled[0];
 }
 
@@ -211,7 +207,7 @@ function deletionText(facts: StatusFacts, counts: string): string {
     const remedy = "mend that and reconcile, or delete it with --cascade=orphan to leave its objects where they are";
     return `${stalled.message}; ${remedy}`;
   }
-  const legs = movingLegs(facts);
+  const legs = legsIn(facts.unit, facts.legs);
   const [size, done, away] = [
     legs.reduce((sum, leg) => sum + leg.size, 0),
     legs.reduce((sum, { counts: { Succeeded, Unchanged, Skipped } }) => sum + Succeeded + Unchanged + Skipped, 0),

@@ -1,6 +1,7 @@
 import { CfnOutput, Stack, type StackProps } from "aws-cdk-lib";
 import type { Construct } from "constructs";
 import { type ClusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
+import { type Concurrency, sayWhichQuota } from "#infra/concurrency.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -9,6 +10,7 @@ export interface ControlStackProps extends StackProps {
   readonly installation: string;
   readonly state: StateStack;
   readonly clusterRoles: ClusterRoles;
+  readonly concurrency: Concurrency;
   readonly gitAllow?: string;
   readonly gitCa?: string;
 }
@@ -17,7 +19,7 @@ export interface ControlStackProps extends StackProps {
 export class ControlStack extends Stack {
   constructor(scope: Construct, id: string, props: ControlStackProps) {
     super(scope, id, props);
-    const { installation, state, clusterRoles, gitAllow, gitCa } = props;
+    const { installation, state, clusterRoles, concurrency, gitAllow, gitCa } = props;
     this.addStackDependency(state, "it imports what the state stack exports");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -26,9 +28,11 @@ export class ControlStack extends Stack {
       webhookSecretArn: state.webhookSecretArn,
       audit: state.audit,
       clusterRoles,
+      concurrency,
       ...defined({ gitAllow, gitCa }),
     });
     sayWhichAccounts(this, clusterRoles);
+    sayWhichQuota(this, concurrency);
     const { roleArn, externalId } = wiring.caller;
     new CfnOutput(this, "ApplyRole", { value: roleArn, description: "Whom the roles of clusters trust" });
     new CfnOutput(this, "ExternalId", { value: externalId, description: "With which external id they do" });

@@ -1,6 +1,7 @@
 import { App, type AppProps, Tags, Validations } from "aws-cdk-lib";
 import { AwsSolutionsChecks } from "cdk-nag";
 import { clusterRoles } from "#infra/cluster-roles.ts";
+import { concurrency } from "#infra/concurrency.ts";
 import { ControlStack } from "#infra/control-stack.ts";
 import { StateStack } from "#infra/state-stack.ts";
 
@@ -9,6 +10,7 @@ import { StateStack } from "#infra/state-stack.ts";
  * - `installation` (default `starling`): name of the stacks, and first part of the names of its secrets;
  * - `clusterRoles` (default `<installation>/clusters/*`): path and name of the IAM roles that Clusters may be reached by;
  * - `clusterAccounts`, `organization`: whose roles these may be, besides Starling's own account's: see cluster-roles.ts;
+ * - `clusters` (default 100), `concurrency` (default 10): size of the fleet and of the account: see concurrency.ts;
  * - `gitAllow`, `gitCa`: see functions/resolve/env.ts.
  */
 export function starlingApp(props?: AppProps): { app: App; state: StateStack; control: ControlStack } {
@@ -24,6 +26,7 @@ export function starlingApp(props?: AppProps): { app: App; state: StateStack; co
     installation,
     state,
     clusterRoles: roles,
+    concurrency: concurrency(contextTexts(app, ["clusters", "concurrency"])),
     description: "Starling: functions, queues, schedule and endpoints",
     ...contextTexts(app, ["gitAllow", "gitCa"]),
   });

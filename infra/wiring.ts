@@ -12,12 +12,14 @@ import { rolloutEnv } from "#functions/rollout/env.ts";
 import { tickEnv } from "#functions/tick/env.ts";
 import { webhookEnv } from "#functions/webhook/env.ts";
 import { assumeClusterRoles, type ClusterRoles } from "#infra/cluster-roles.ts";
+import type { Concurrency } from "#infra/concurrency.ts";
 import { blobsOf, invocationOf, type Named, plain, rowsOf, secretOf } from "#infra/constructs/access.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FrontDoor } from "#infra/constructs/front-door.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
+import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import { partitions } from "#shared/fleet/rows/keys.ts";
 
@@ -32,6 +34,7 @@ export interface WiringProps {
   readonly webhookSecretArn: string;
   readonly audit: Named;
   readonly clusterRoles: ClusterRoles;
+  readonly concurrency: Concurrency;
   /** Private hosts and address ranges that git may be fetched from; none by default. */
   readonly gitAllow?: string;
   /** PEM certificates to trust for git besides the public authorities. */
@@ -47,6 +50,7 @@ export class Wiring extends Construct {
   constructor(scope: Construct, id: string, props: WiringProps) {
     super(scope, id);
     const { table, blobs, installation } = props;
+    const { bounds, reservedForTick } = props.concurrency;
     // Unlike its name, it is not the same in two accounts or regions, and it goes into every cluster.
     const installationId = `${installation}.${Aws.ACCOUNT_ID}.${Aws.REGION}`;
     const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
@@ -140,6 +144,7 @@ export class Wiring extends Construct {
       },
       timeout: Duration.seconds(55),
       memoryMiB: 512,
+      ...defined({ reservedConcurrency: reservedForTick }),
     });
     const everyMinute = new EveryMinute(this, "EveryMinute", tick.lambda);
 
@@ -169,7 +174,7 @@ export class Wiring extends Construct {
       memoryMiB: 2048,
       inMessageCircle: true,
     });
-    resolve.workOn(toResolve, { batchSize: 1, maxConcurrency: 10 });
+    resolve.workOn(toResolve, { batchSize: 1, maxConcurrency: bounds.resolve });
 
     // -> rollout, the planner: targets and assignments
     const rollout = new StarlingFunction(this, "Rollout", {
@@ -217,7 +222,7 @@ export class Wiring extends Construct {
       memoryMiB: 1769,
       inMessageCircle: true,
     });
-    rollout.workOn(toRollout, { batchSize: 10, maxConcurrency: 20 });
+    rollout.workOn(toRollout, { batchSize: 10, maxConcurrency: bounds.rollout });
 
     // render -> build: an artifact becomes a rendering, without a permission of any kind
     const build = new StarlingFunction(this, "Build", {
@@ -253,7 +258,7 @@ export class Wiring extends Construct {
       memoryMiB: 512,
       inMessageCircle: true,
     });
-    render.workOn(toRender, { batchSize: 1, maxConcurrency: 10 });
+    render.workOn(toRender, { batchSize: 1, maxConcurrency: bounds.render });
 
     // rollout -> apply: one cluster's worker
     const apply = new StarlingFunction(this, "Apply", {
@@ -294,7 +299,7 @@ export class Wiring extends Construct {
     });
     this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
     // What a cluster answers may fell its worker: no other cluster is in the same sandbox.
-    apply.workOn(toApply, { batchSize: 1, maxConcurrency: 200 });
+    apply.workOn(toApply, { batchSize: 1, maxConcurrency: bounds.apply });
 
     // apply, rollout -> report: events, metrics, and one word to the planner
     const report = new StarlingFunction(this, "Report", {
@@ -308,7 +313,7 @@ export class Wiring extends Construct {
       memoryMiB: 512,
       inMessageCircle: true,
     });
-    report.workOn(toReport, { batchSize: 100, maxConcurrency: 5, batchWindow: Duration.seconds(1) });
+    report.workOn(toReport, { batchSize: 100, maxConcurrency: bounds.report, batchWindow: Duration.seconds(1) });
 
     const queues = { Resolve: toResolve, Rollout: toRollout, Render: toRender, Apply: toApply, Report: toReport };
     const functions = { api, webhook, tick, resolve, rollout, render, build, apply, report };

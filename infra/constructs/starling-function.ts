@@ -48,6 +48,8 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   readonly logGroup?: Named;
   readonly timeout: Duration;
   readonly memoryMiB: number;
+  /** Of the account's concurrency, kept for it; and it gets no more. */
+  readonly reservedConcurrency?: number;
   readonly layer?: ILayerVersion;
   /** Binaries of the layer decide; without one it is the cheaper arm64. */
   readonly architecture?: Architecture;
@@ -102,6 +104,7 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
       architecture: props.architecture ?? Architecture.ARM_64,
       timeout: props.timeout,
       memorySize: props.memoryMiB,
+      ...defined({ reservedConcurrentExecutions: props.reservedConcurrency }),
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,

@@ -23,7 +23,7 @@ import { startSqsAndS3 } from "#local/aws/services/sqs-s3-server.ts";
 import { type FaultOptions, quiet } from "#local/aws/wire/fault-options.ts";
 import { type Deployment, deploy, only, roleArnOf, sessionArnOf } from "#local/machine/deployment.ts";
 import { functionMaker, type RunOptions } from "#local/machine/machine-functions.ts";
-import { defaultTickEveryMs, overridePlan } from "#local/machine/plan-overrides.ts";
+import { defaultTickEveryMs, largeAccount, overridePlan } from "#local/machine/plan-overrides.ts";
 import { releaseHolds } from "#local/machine/release-holds.ts";
 import { allowsSecrets } from "#local/machine/secret-access.ts";
 import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
@@ -121,7 +121,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     stops.unshift(() => part.stop());
     return part;
   };
-  const context = options.installation === undefined ? {} : { installation: options.installation };
+  const context = { ...largeAccount, ...defined({ installation: options.installation }) };
   const accessKey = options.accessKey ?? newAccessKey();
   const principals = new Principals([{ ...accessKey, principalArn }]);
   let secretAccess = allowsSecrets({ people: principalArn, functions: [] });

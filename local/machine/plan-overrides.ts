@@ -12,6 +12,9 @@ export interface PlanOverrides {
   readonly timeoutSeconds?: Readonly<Record<string, number>>;
 }
 
+/** Context of the stacks: here nothing is shared with anybody, and as much may run as a large fleet wants. */
+export const largeAccount = { clusters: "10000", concurrency: "1000" } as const;
+
 /** Between ticks, where the stacks say a minute: somebody is watching. */
 export const defaultTickEveryMs = 1000;
 

@@ -77,6 +77,8 @@ export const functionProperties = z.strictObject({
   Timeout: z.int(),
   MemorySize: z.int(),
   Role: arnOf,
+  /** Nobody else's functions take anything away here. */
+  ReservedConcurrentExecutions: unseen,
   RecursiveLoop: z.enum(["Allow", "Terminate"]).default("Terminate"),
   Environment: z.strictObject({ Variables: z.record(z.string(), z.unknown()) }).default({ Variables: {} }),
   TenancyConfig: z.strictObject({ TenantIsolationMode: z.literal("PER_TENANT") }).optional(),

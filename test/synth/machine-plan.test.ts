@@ -1,10 +1,11 @@
 /** What the local machine reads out of the stacks is what the stacks are. */
 import { describe, expect, test } from "vitest";
+import { largeAccount } from "#local/machine/plan-overrides.ts";
 import type { Template } from "#local/template/cloudformation.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
-const { state, control } = await synthesizeTemplates();
+const { state, control } = await synthesizeTemplates(largeAccount);
 const plan = readPlan({
   "starling-state": state.toJSON() as Template,
   "starling-control": control.toJSON() as Template,

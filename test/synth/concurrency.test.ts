@@ -1,0 +1,129 @@
+/** What runs fits into the account that there is, and the account to ask for is told. */
+import { App, Stack } from "aws-cdk-lib";
+import { describe, expect, test } from "vitest";
+import { concurrency, sayWhichQuota } from "#infra/concurrency.ts";
+import { functionNamed, ofType, type Synthesized, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
+
+type Context = Parameters<typeof concurrency>[0];
+
+const fed = ["resolve", "rollout", "render", "apply", "report"] as const;
+
+/** Of each queue's event source, in flow order. */
+function boundsOf({ resources }: Synthesized): readonly number[] {
+  const mappings = ofType(resources, "AWS::Lambda::EventSourceMapping");
+  return fed.flatMap((folder) => {
+    const own = `<${functionNamed(resources, folder).id}>`;
+    return mappings
+      .filter(({ Properties }) => textOf(Properties.FunctionName) === own)
+      .map(({ Properties }) => (Properties.ScalingConfig as { MaximumConcurrency: number }).MaximumConcurrency);
+  });
+}
+
+/** A build runs while a render waits for it. */
+function mostAtOnce([resolve = 0, rollout = 0, render = 0, apply = 0, report = 0]: readonly number[]): number {
+  return resolve + rollout + render + render + apply + report;
+}
+
+function reservations({ resources }: Synthesized): Readonly<Record<string, unknown>> {
+  const reserved = ofType(resources, "AWS::Lambda::Function").filter(
+    ({ Properties }) => Properties.ReservedConcurrentExecutions !== undefined,
+  );
+  return Object.fromEntries(reserved.map(({ id, Properties }) => [id, Properties.ReservedConcurrentExecutions]));
+}
+
+function said(context: Context): readonly string[] {
+  const stack = new Stack(new App(), "Any");
+  sayWhichQuota(stack, concurrency(context));
+  return stack.node.metadata.filter(({ type }) => type === "aws:cdk:info").map(({ data }) => String(data));
+}
+
+describe("in a new account, which has ten, and where nobody says otherwise", () => {
+  test("each queue has the fewest that Lambda takes, and no function keeps what Lambda would not reserve", async () => {
+    const made = await synthesizeTemplates();
+    expect(boundsOf(made)).toEqual([2, 2, 2, 2, 2]);
+    expect(reservations(made)).toEqual({});
+  });
+
+  test("what can take minutes leaves two of the ten to what takes seconds", async () => {
+    const made = await synthesizeTemplates();
+    const [resolve = 0, , render = 0, apply = 0] = boundsOf(made);
+    const long = ["resolve", "render", "build", "apply"];
+    const timeouts = ["api", "webhook", "tick", "rollout", "report", ...long].map((folder) => [
+      folder,
+      Number(functionNamed(made.resources, folder).Properties.Timeout) > 60,
+    ]);
+    expect(timeouts.filter(([, takesMinutes]) => takesMinutes).map(([folder]) => folder)).toEqual(long);
+    expect(resolve + render + render + apply).toBe(8);
+  });
+});
+
+describe("the template for a fleet and an account", () => {
+  test.each<[Context, readonly number[], number | undefined]>([
+    // As many as they want.
+    [{ clusters: "100", concurrency: "1000" }, [2, 2, 2, 2, 2], 2],
+    [{ clusters: "1000", concurrency: "1000" }, [10, 20, 10, 20, 5], 2],
+    [{ clusters: "10000", concurrency: "1000" }, [10, 20, 10, 200, 5], 2],
+    [{ clusters: "1", concurrency: "102" }, [2, 2, 2, 2, 2], 2],
+    // Lambda leaves a hundred to functions that reserve nothing.
+    [{ clusters: "1", concurrency: "101" }, [2, 2, 2, 2, 2], undefined],
+    // All give way alike.
+    [{ clusters: "1000", concurrency: "50" }, [5, 10, 5, 10, 3], undefined],
+    [{ clusters: "10000", concurrency: "50" }, [2, 4, 2, 24, 2], undefined],
+    // Lambda takes no more than a thousand.
+    [{ clusters: "100000", concurrency: "5000" }, [10, 20, 10, 1000, 5], 2],
+  ])("%j: resolve, rollout, render, apply and report run %j at once", async (context, expected, reserved) => {
+    const made = await synthesizeTemplates({ ...context });
+    const bounds = boundsOf(made);
+    expect(bounds).toEqual(expected);
+    const tick = functionNamed(made.resources, "tick").id;
+    expect(reservations(made)).toEqual(reserved === undefined ? {} : { [tick]: reserved });
+    // The doors and the timer have the rest.
+    expect(Number(context.concurrency) - mostAtOnce(bounds)).toBeGreaterThanOrEqual(10);
+  });
+});
+
+test("no account is too small, and none leaves the doors without room that has it", () => {
+  for (const clusters of [1, 99, 100, 101, 500, 1000, 5000, 10_000, 50_000]) {
+    for (let quota = 10; quota < 300; quota++) {
+      const { bounds } = concurrency({ clusters: `${clusters}`, concurrency: `${quota}` });
+      const each = fed.map((queue) => bounds[queue]);
+      expect(Math.min(...each)).toBeGreaterThanOrEqual(2);
+      expect(mostAtOnce(each)).toBeLessThanOrEqual(Math.max(12, quota - 10));
+    }
+  }
+});
+
+describe("a synthesis says which quota to ask for", () => {
+  test.each<[Context, string]>([
+    [
+      {},
+      "100 clusters (context clusters) need 102 concurrent executions of Lambda; while 10 are there (context concurrency), " +
+        "none can be kept for the timer: ask for them (Service Quotas, Lambda, L-B99A9384), " +
+        "then say so by context concurrency",
+    ],
+    [
+      { clusters: "1000" },
+      "1000 clusters (context clusters) need 102 concurrent executions of Lambda; while 10 are there (context concurrency), " +
+        "2 clusters are worked on at once instead of 20: ask for them (Service Quotas, Lambda, L-B99A9384), " +
+        "then say so by context concurrency",
+    ],
+    [
+      { clusters: "10000", concurrency: "200" },
+      "10000 clusters (context clusters) need 265 concurrent executions of Lambda; while 200 are there (context " +
+        "concurrency), 147 clusters are worked on at once instead of 200: ask for them (Service Quotas, Lambda, " +
+        "L-B99A9384), then say so by context concurrency",
+    ],
+    [
+      { clusters: "10000", concurrency: "265" },
+      "10000 clusters (context clusters) need 265 concurrent executions of Lambda; 265 are there (context concurrency)",
+    ],
+  ])("%j", (context, expected) => expect(said(context)).toEqual([expect.stringContaining(expected)]));
+
+  test.each<[Context, string]>([
+    [{ clusters: "many" }, 'context clusters is "many"; give it a whole number of at least 1'],
+    [{ clusters: "0" }, 'context clusters is "0"; give it a whole number of at least 1'],
+    [{ clusters: "1e3" }, 'context clusters is "1e3"; give it a whole number of at least 1'],
+    [{ concurrency: "9" }, 'context concurrency is "9"; give it a whole number of at least 10'],
+    [{ concurrency: "-10" }, 'context concurrency is "-10"; give it a whole number of at least 10'],
+  ])("unless it is %j", (context, message) => expect(() => concurrency(context)).toThrow(message));
+});

@@ -240,6 +240,7 @@ export interface Builder {
 /** Counters and durations, written as CloudWatch embedded metrics. Dimensions are few and bounded: never a cluster. */
 export interface Metrics {
   count(name: string, value: number, dimensions?: Readonly<Record<string, string>>): void;
+  seconds(name: string, value: number): void;
 }
 
 export interface Log {

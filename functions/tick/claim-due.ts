@@ -1,7 +1,7 @@
 import { allPages } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
-import { dueAttributes, dueShard, dueShardCount, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { dueAttributes, dueShard, dueShardCount, lateSeconds, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
@@ -21,7 +21,8 @@ const concurrentClaims = 25;
 /**
  * Claims the rows that are due and sends the message each one waits for. A claim moves the row's `dueKey` from the one
  * that was read to a watchdog, and only then is the message sent: of two ticks one claims, and a tick that dies between
- * the two costs one watchdog.
+ * the two costs one watchdog. How late the latest of them was is told each time, also when nothing was due: while it is
+ * not told, no tick gets through.
  * @returns the number of messages sent.
  */
 export async function claimDue(ports: TickPorts): Promise<number> {
@@ -31,25 +32,40 @@ export async function claimDue(ports: TickPorts): Promise<number> {
   // Told when all are through: what is left running after an answer stands still with its Lambda.
   const failure = shards.find((shard) => shard.status === "rejected");
   if (failure !== undefined) throw failure.reason;
-  const sent = shards.reduce((sum, shard) => sum + (shard.status === "fulfilled" ? shard.value : 0), 0);
+  const claimed = shards.flatMap((shard) => (shard.status === "fulfilled" ? [shard.value] : []));
+  ports.metrics.seconds("DueLag", Math.max(...claimed.map(({ latest }) => latest)));
+  const sent = claimed.reduce((sum, shard) => sum + shard.sent, 0);
   if (sent > 0) ports.log.info("sent messages for due rows", { sent });
   return sent;
 }
 
-async function claimShard(shard: string, ports: TickPorts): Promise<number> {
+interface Claimed {
+  readonly key: RowKey;
+  readonly late: number;
+}
+
+/** @returns how many messages were sent, and by how many seconds the latest row was late. */
+async function claimShard(
+  shard: string,
+  ports: TickPorts,
+): Promise<{ readonly sent: number; readonly latest: number }> {
   const upTo = `${ports.clock.now().toISOString()}#\uffff`;
   const told = new Set<string>();
+  let latest = 0;
   const entries = { index: "due", pk: shard, upTo, limit: concurrentClaims } as const;
   for await (const page of allPages((start) => ports.table.queryIndex({ ...entries, ...start }))) {
     const claimed = await claimPage(page, ports);
-    const messages = claimed.flatMap(messageFor).filter((message) => !told.has(JSON.stringify(message)));
+    for (const { late } of claimed) latest = Math.max(latest, late);
+    const messages = claimed
+      .flatMap(({ key }) => messageFor(key))
+      .filter((message) => !told.has(JSON.stringify(message)));
     for (const message of messages) told.add(JSON.stringify(message));
     if (messages.length > 0) await ports.sender.send(distinct(messages));
   }
-  return told.size;
+  return { sent: told.size, latest };
 }
 
-async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Promise<readonly RowKey[]> {
+async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Promise<readonly Claimed[]> {
   if (entries.length === 0) return [];
   const rows = await ports.table.getMany(
     entries.map((entry) => entry.key),
@@ -62,7 +78,7 @@ async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Prom
   const claims = entries
     .filter(({ key }) => !left.has(keyText(key)))
     .map((entry) => claim(entry, { dispatches: dispatches.get(keyText(entry.key)) ?? 0, ports }));
-  return (await Promise.all(claims)).flatMap((key) => key ?? []);
+  return (await Promise.all(claims)).flatMap((claimed) => claimed ?? []);
 }
 
 /** They are nobody's to claim before the stack is updated: each minute they cost an index entry and a read. */
@@ -77,16 +93,17 @@ function tellOfNewer(newer: readonly NewerRow[], { log, metrics }: TickPorts): v
 async function claim(
   entry: IndexEntry,
   context: { readonly dispatches: number; readonly ports: TickPorts },
-): Promise<RowKey | undefined> {
+): Promise<Claimed | undefined> {
   const { ports, dispatches } = context;
+  const now = ports.clock.now();
   try {
     await ports.table.update({
       update: entry.key,
-      set: { ...dueAttributes(entry.key, watchdogAt(ports.clock.now(), dispatches)) },
+      set: { ...dueAttributes(entry.key, watchdogAt(now, dispatches)) },
       add: { dispatches: 1 },
       when: [{ attribute: "dueKey", equals: entry.sort }],
     });
-    return entry.key;
+    return { key: entry.key, late: lateSeconds(now, { dueKey: entry.sort, dispatches }) };
   } catch (error) {
     if (isConflict(error)) return undefined;
     throw error;

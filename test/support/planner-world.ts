@@ -30,7 +30,7 @@ import { observedOf } from "#test/support/sync-rows.ts";
 import { decidedTable } from "#test/support/versioned-table.ts";
 
 export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} };
-export const silentMetrics: Metrics = { count: () => {} };
+export const silentMetrics: Metrics = { count: () => {}, seconds: () => {} };
 export const subject: Subject = { namespace: "shop", kind: "SyncGroup", name: "web" };
 
 /** Acts as the api writes them; those without a number are new and get the next one. */

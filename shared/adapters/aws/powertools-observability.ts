@@ -21,5 +21,8 @@ export function embeddedMetrics(serviceName: string): Metrics {
       single.addDimensions({ ...dimensions });
       single.addMetric(name, MetricUnit.Count, value);
     },
+    seconds(name, value) {
+      metrics.singleMetric().addMetric(name, MetricUnit.Seconds, value);
+    },
   };
 }

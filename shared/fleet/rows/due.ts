@@ -56,8 +56,21 @@ export function dueAtOf(dueKey: string): string {
 
 /** When to look again at a row for which the n-th message (from 0) is being sent now. */
 export function watchdogAt(now: Date, dispatches: number): string {
-  const seconds = Math.min(firstWatchdogSeconds * 2 ** Math.min(dispatches, 10), longestWatchdogSeconds);
-  return later(now, seconds);
+  return later(now, watchdogSeconds(dispatches));
+}
+
+/** How late a row is that is due: since its time, and what went by before with messages that came to nothing. */
+export function lateSeconds(
+  now: Date,
+  { dueKey, dispatches }: { readonly dueKey: string; readonly dispatches: number },
+) {
+  const waited = Array.from({ length: dispatches }, (_, dispatch) => watchdogSeconds(dispatch));
+  const since = (now.getTime() - Date.parse(dueAtOf(dueKey))) / 1000;
+  return waited.reduce((sum, seconds) => sum + seconds, since);
+}
+
+function watchdogSeconds(dispatches: number): number {
+  return Math.min(firstWatchdogSeconds * 2 ** Math.min(dispatches, 10), longestWatchdogSeconds);
 }
 
 export function later(from: Date | string, seconds: number): string {

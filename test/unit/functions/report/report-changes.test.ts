@@ -6,7 +6,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { ReportMessage } from "#shared/messages.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { subject } from "#test/support/planner-world.ts";
+import { silentMetrics, subject } from "#test/support/planner-world.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
 let table: MemoryTable;
@@ -18,7 +18,7 @@ beforeEach(() => {
   counted = [];
 });
 
-const metrics = { count: (...said: unknown[]) => void counted.push(said) };
+const metrics = { ...silentMetrics, count: (...said: unknown[]) => void counted.push(said) };
 const report = (messages: readonly ReportMessage[], on = table) =>
   reportChanges(messages, { table: on, sender, metrics });
 const aboutSync = (cluster: string, name = "web.app"): ReportMessage => ({

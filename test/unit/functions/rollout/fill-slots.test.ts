@@ -9,7 +9,7 @@ import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { allSay, begin, counting, names, ownPaths, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
-import { type PlannerWorld, silentLog, subject } from "#test/support/planner-world.ts";
+import { type PlannerWorld, silentLog, silentMetrics, subject } from "#test/support/planner-world.ts";
 
 describe("slots", () => {
   test("pass over a target whose rendering does not come", async () => {
@@ -158,7 +158,7 @@ test("a rendering that was asked for knows whom to tell, even when the message w
   expect(made.sender.take()).toContainEqual(expect.objectContaining({ ...told, notify: subject }));
   made.advanceClock(31);
   const { table, sender, blobs } = made;
-  const ports = { table, sender, clock: { now: () => made.now }, log: silentLog, metrics: { count() {} } };
+  const ports = { table, sender, clock: { now: () => made.now }, log: silentLog, metrics: silentMetrics };
   await claimDue(ports);
   // The tick knows the row's key only: whom to tell stands in the row.
   expect(made.sender.take()).toContainEqual(told);

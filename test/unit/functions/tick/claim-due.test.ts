@@ -17,9 +17,15 @@ let table: MemoryTable;
 let sender: MemorySender;
 let now: Date;
 let counted: Record<string, number>;
+/** What was told of DueLag, tick by tick. */
+let lags: number[];
 const metrics: Metrics = {
   count(name, value) {
     counted[name] = (counted[name] ?? 0) + value;
+  },
+  seconds(name, value) {
+    expect(name).toBe("DueLag");
+    lags.push(value);
   },
 };
 beforeEach(() => {
@@ -27,6 +33,7 @@ beforeEach(() => {
   sender = new MemorySender();
   now = new Date(at);
   counted = {};
+  lags = [];
 });
 
 const tick = (through: Table = table) =>
@@ -191,6 +198,55 @@ describe("rows of a newer version", () => {
     await due(keys.sync("c1", "shop", "web.app"), -1, shard);
     expect(await tick()).toBe(1);
     expect(sender.take()).toEqual([{ to: "apply", cluster: "c1" }]);
+  });
+});
+
+describe("how late the latest row was", () => {
+  test("is told of each tick, and is nothing where nothing was due", async () => {
+    await tick();
+    await due(keys.sync("c1", "shop", "web.app"), 60);
+    await tick();
+    expect(lags).toEqual([0, 0]);
+  });
+
+  test("is the time since it was due, of the latest one in any shard", async () => {
+    await due(keys.sync("c1", "shop", "web.app"), -7, { dueShard: "DUE#03" });
+    await due(keys.sync("c2", "shop", "web.app"), -1800, { dueShard: "DUE#04" });
+    for (let index = 0; index < 60; index++) {
+      await due(keys.sync(`d${index}`, "shop", "web.app"), -1, { dueShard: "DUE#04" });
+    }
+    await tick();
+    expect(lags).toEqual([1800]);
+  });
+
+  test("grows with the messages that came to nothing, and ends with progress", async () => {
+    const key = keys.sync("c1", "shop", "web.app");
+    await due(key, -2);
+    for (let times = 0; times < 8; times++) {
+      await tick();
+      now = new Date(dueAtOf((await table.get(key))?.dueKey ?? ""));
+    }
+    expect(lags).toEqual([2, 30, 90, 210, 450, 930, 1830, 2730]);
+    await due(key, (now.getTime() - Date.parse(at)) / 1000);
+    await tick();
+    expect(lags.at(-1)).toBe(0);
+  });
+
+  test("leaves out what nobody can read, and what another tick has claimed", async () => {
+    await due(keys.sync("c2", "shop", "web.app"), -900);
+    const older = new MemoryTable();
+    for (const row of table.all()) await older.write([{ put: row }]);
+    await due(keys.sync("c1", "shop", "web.app"), -1800, { schema: rowSchema + 1 });
+    await tick();
+    await tick(lagging(table, older));
+    expect(lags).toEqual([900, 0]);
+  });
+
+  test("is not told by a tick that did not get through", async () => {
+    await due(keys.sync("c1", "shop", "web.app"), -900);
+    const through: Table = { ...lagging(table, table), update: () => Promise.reject(new Error("no table")) };
+    await expect(tick(through)).rejects.toThrow("no table");
+    expect(lags).toEqual([]);
   });
 });
 

@@ -14,6 +14,7 @@ import type { Log } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { silentMetrics } from "#test/support/planner-world.ts";
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const now = new Date("2026-03-01T10:00:00.000Z");
@@ -109,7 +110,7 @@ test("a machine that starts again fetches and renders at once what a killed one 
 
   await releaseHolds(machine.table, now);
   const { table, sender } = machine;
-  await claimDue({ table, sender, clock: { now: () => now }, log: silent, metrics: { count: () => {} } });
+  await claimDue({ table, sender, clock: { now: () => now }, log: silent, metrics: silentMetrics });
   expect(
     sender
       .take()

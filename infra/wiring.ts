@@ -17,6 +17,7 @@ import { blobsOf, invocationOf, type Named, plain, rowsOf, secretOf } from "#inf
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FrontDoor } from "#infra/constructs/front-door.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
+import { TickWatch } from "#infra/constructs/tick-watch.ts";
 import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -316,14 +317,15 @@ export class Wiring extends Construct {
     report.workOn(toReport, { batchSize: 100, maxConcurrency: bounds.report, batchWindow: Duration.seconds(1) });
 
     const queues = { Resolve: toResolve, Rollout: toRollout, Render: toRender, Apply: toApply, Report: toReport };
+    const first = { api: api.lambda, webhook: webhook.lambda, tick: tick.lambda };
     const functions = { api, webhook, tick, resolve, rollout, render, build, apply, report };
+    const { lag } = new TickWatch(this, "TickWatch", { tick: tick.lambda, deadLetters: everyMinute.deadLetters });
     new Watch(this, "Watch", {
-      deadLetters: {
-        Tick: everyMinute.deadLetters,
-        ...mapValues(queues, (queue) => queue.deadLetters),
-      },
+      deadLetters: mapValues(queues, (queue) => queue.deadLetters),
       queues: mapValues(queues, (queue) => queue.queue),
       functions: mapValues(functions, (starlingFunction) => starlingFunction.lambda),
+      first,
+      lag,
     });
   }
 }

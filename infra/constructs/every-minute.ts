@@ -1,11 +1,14 @@
 import { ArnFormat, Aws, Duration, Stack, Validations } from "aws-cdk-lib";
 import { PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import { CfnEventInvokeConfig, type IFunction } from "aws-cdk-lib/aws-lambda";
 import { CfnSchedule } from "aws-cdk-lib/aws-scheduler";
 import { Queue, QueueEncryption, RedrivePermission } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 
-/** Invokes a function every minute, with a role that can do nothing else; what could not be invoked is a dead letter. */
+/**
+ * Invokes a function every minute, with a role that can do nothing else. The scheduler hands the event over and does not
+ * wait: what it could not hand over is a dead letter, and so is what the function did not get done.
+ */
 export class EveryMinute extends Construct {
   readonly deadLetters: Queue;
 
@@ -15,12 +18,12 @@ export class EveryMinute extends Construct {
       encryption: QueueEncryption.SQS_MANAGED,
       enforceSSL: true,
       retentionPeriod: Duration.days(14),
-      // The scheduler sends to it, and no queue.
+      // The scheduler and Lambda send to it, and no queue.
       redriveAllowPolicy: { redrivePermission: RedrivePermission.DENY_ALL },
     });
     Validations.of(this.deadLetters).acknowledge({
       id: "AwsSolutions-SQS3",
-      reason: "It is the dead-letter queue of the schedule below, which the rule does not look at.",
+      reason: "It is the dead-letter queue of the schedule and the function below, which the rule does not look at.",
     });
     // The scheduler serves every account: only for schedules of this one may it play the role. What it calls their source
     // is their group, and never the schedule itself.
@@ -49,5 +52,19 @@ export class EveryMinute extends Construct {
       },
     });
     schedule.node.addDependency(role);
+
+    target.addToRolePolicy(
+      new PolicyStatement({ actions: ["sqs:SendMessage"], resources: [this.deadLetters.queueArn] }),
+    );
+    const failures = new CfnEventInvokeConfig(this, "Failures", {
+      functionName: target.functionName,
+      qualifier: "$LATEST",
+      // As above: what failed is not tried again, and what was throttled only within its minute.
+      maximumRetryAttempts: 0,
+      maximumEventAgeInSeconds: 60,
+      destinationConfig: { onFailure: { destination: this.deadLetters.queueArn } },
+    });
+    // Lambda refuses a destination that the function's role may not send to.
+    if (target.role !== undefined) failures.node.addDependency(target.role);
   }
 }

@@ -4,6 +4,7 @@ import {
   ComparisonOperator,
   Dashboard,
   GraphWidget,
+  type IMetric,
   MathExpression,
   Metric,
   TreatMissingData,
@@ -16,9 +17,16 @@ export interface WatchProps {
   readonly deadLetters: Readonly<Record<string, IQueue>>;
   readonly queues: Readonly<Record<string, IQueue>>;
   readonly functions: Readonly<Record<string, IFunction>>;
+  /** Whom somebody waits for, and the timer: they must not lack a place to run in. */
+  readonly first: Readonly<Record<string, IFunction>>;
+  /** How late the latest row is. */
+  readonly lag: IMetric;
 }
 
-/** Alarms on every dead-letter queue and on rows that nobody can read, and one dashboard: what the fleet does, and what the machinery does. */
+/**
+ * Alarms on every queue's dead letters, on rows that nobody can read and on an account that is too small, and one
+ * dashboard: what the fleet does, and what the machinery does.
+ */
 export class Watch extends Construct {
   constructor(scope: Construct, id: string, props: WatchProps) {
     super(scope, id);
@@ -53,6 +61,24 @@ export class Watch extends Construct {
       treatMissingData: TreatMissingData.NOT_BREACHING,
     });
 
+    new Alarm(this, "Throttled", {
+      alarmDescription:
+        "The account's concurrency is used up: the API or the timer did not run at once. See docs/runbook.md, The timer.",
+      metric: new MathExpression({
+        expression: Object.keys(props.first).join(" + "),
+        usingMetrics: Object.fromEntries(
+          Object.entries(props.first).map(([name, lambda]) => [name, lambda.metricThrottles({ statistic: "Sum" })]),
+        ),
+        label: "Throttled",
+        period: Duration.minutes(1),
+      }),
+      threshold: 0,
+      comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+      evaluationPeriods: 5,
+      datapointsToAlarm: 3,
+      treatMissingData: TreatMissingData.NOT_BREACHING,
+    });
+
     const dashboard = new Dashboard(this, "Dashboard", { defaultInterval: Duration.hours(3) });
     dashboard.addWidgets(
       new GraphWidget({ title: "Syncs that changed, by phase", left: [phases("SyncPhase")], width: 12 }),
@@ -70,6 +96,12 @@ export class Watch extends Construct {
         width: 12,
       }),
       new GraphWidget({ title: "Rows of a newer version that are due", left: [newerRows], width: 12 }),
+      new GraphWidget({ title: "How late the latest row is, in seconds", left: [props.lag], width: 12 }),
+      new GraphWidget({
+        title: "Throttles",
+        left: Object.values(props.functions).map((lambda) => lambda.metricThrottles()),
+        width: 12,
+      }),
     );
   }
 }

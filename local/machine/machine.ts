@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { PurgeQueueCommand } from "@aws-sdk/client-sqs";
+import { PurgeQueueCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
 import { IamRoles } from "#local/aws/iam/iam-roles.ts";
@@ -14,7 +14,7 @@ import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts"
 import { lambdaApi } from "#local/aws/lambda/lambda-api.ts";
 import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts";
 import type { LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
-import { startSchedule } from "#local/aws/lambda/scheduler.ts";
+import { type FailureRecord, startSchedule } from "#local/aws/lambda/scheduler.ts";
 import { type FaultProxy, startFaultProxy } from "#local/aws/proxy/fault-proxy.ts";
 import { putSecret } from "#local/aws/services/create-resources.ts";
 import { startDynamo } from "#local/aws/services/dynamo-server.ts";
@@ -26,7 +26,7 @@ import { functionMaker, type RunOptions } from "#local/machine/machine-functions
 import { defaultTickEveryMs, largeAccount, overridePlan } from "#local/machine/plan-overrides.ts";
 import { releaseHolds } from "#local/machine/release-holds.ts";
 import { allowsSecrets } from "#local/machine/secret-access.ts";
-import type { FunctionPlan, MachinePlan } from "#local/template/machine-plan.ts";
+import type { FunctionPlan, MachinePlan, SchedulePlan } from "#local/template/machine-plan.ts";
 import { readPlan } from "#local/template/read-plan.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
@@ -193,7 +193,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   const tick = parts.lambda(everyMinute.function);
   const everyMs = options.tickEveryMs ?? defaultTickEveryMs;
   if (everyMs !== "manual") {
-    const schedule = startSchedule({ lambda: tick, everyMs, event: everyMinute.input });
+    const onFailure = destinationOf(everyMinute, { deployment, sqs: aws.sqs });
+    const schedule = startSchedule({ lambda: tick, everyMs, event: everyMinute.input, ...defined({ onFailure }) });
     stops.unshift(() => schedule.stop());
   }
   return {
@@ -271,6 +272,17 @@ function openFront({ plan, lambda, options }: Parts, principals: Principals): Pr
     principals,
     ...defined({ port: options.apiPort }),
   });
+}
+
+/** Where the stacks want to hear of what the schedule's function did not get done. */
+function destinationOf(
+  { failures }: SchedulePlan,
+  { deployment, sqs }: Pick<Parts, "deployment"> & Pick<AwsClients, "sqs">,
+): ((record: FailureRecord) => Promise<void>) | undefined {
+  if (failures === undefined) return undefined;
+  const QueueUrl = deployment.queue(failures).url;
+  return async (record) =>
+    void (await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(record) })));
 }
 
 async function startSources({ plan, deployment, lambda, rate, options }: Parts, sqs: AwsClients["sqs"]) {

@@ -87,6 +87,8 @@ export interface RoutePlan {
 
 export interface SchedulePlan extends Planned {
   readonly function: string;
+  /** The queue that is told of what the function did not get done: nobody waits for its answer. */
+  readonly failures?: string;
   readonly everySeconds: number;
   /** The event; `{}` when the target has no input. */
   readonly input: unknown;

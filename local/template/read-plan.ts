@@ -3,6 +3,7 @@ import { physicalName, type Stacks, type Template, type TemplateResource } from 
 import type { FunctionPlan, MachinePlan, Planned, QueuePlan } from "#local/template/machine-plan.ts";
 import {
   bucketProperties,
+  eventInvokeProperties,
   eventSourceProperties,
   functionProperties,
   integrationProperties,
@@ -28,6 +29,7 @@ const modelled = new Set([
   "AWS::IAM::Role",
   "AWS::IAM::Policy",
   "AWS::Lambda::Function",
+  "AWS::Lambda::EventInvokeConfig",
   "AWS::Lambda::EventSourceMapping",
   "AWS::ApiGatewayV2::Route",
   "AWS::ApiGatewayV2::Integration",
@@ -64,6 +66,13 @@ export function readPlan(stacks: Stacks): MachinePlan {
     ofType("AWS::ApiGatewayV2::Integration").map((integration) => {
       const { IntegrationUri } = propertiesOf(integration, integrationProperties);
       return [integration.name, target(integration, "AWS::Lambda::Function")(IntegrationUri)];
+    }),
+  );
+  const failures = new Map(
+    ofType("AWS::Lambda::EventInvokeConfig").map((config) => {
+      const { FunctionName, DestinationConfig } = propertiesOf(config, eventInvokeProperties);
+      const queue = target(config, "AWS::SQS::Queue")(DestinationConfig.OnFailure.Destination);
+      return [target(config, "AWS::Lambda::Function")(FunctionName), queue];
     }),
   );
 
@@ -107,9 +116,11 @@ export function readPlan(stacks: Stacks): MachinePlan {
     }),
     schedules: ofType("AWS::Scheduler::Schedule").map((schedule) => {
       const { ScheduleExpression, Target } = propertiesOf(schedule, scheduleProperties);
+      const invoked = target(schedule, "AWS::Lambda::Function")(Target.Arn);
       return {
         ...identity(schedule),
-        function: target(schedule, "AWS::Lambda::Function")(Target.Arn),
+        function: invoked,
+        ...defined({ failures: failures.get(invoked) }),
         everySeconds: ScheduleExpression,
         input: JSON.parse(Target.Input ?? "{}") as unknown,
       };

@@ -137,6 +137,17 @@ export const integrationProperties = z.strictObject({
   PayloadFormatVersion: z.literal("2.0"),
 });
 
+/** Of a function that is invoked by somebody who does not wait. */
+export const eventInvokeProperties = z.strictObject({
+  FunctionName: refOf,
+  Qualifier: z.literal("$LATEST"),
+  /** This machine tries nothing again that failed. */
+  MaximumRetryAttempts: z.literal(0),
+  /** Nothing waits for a place to run in here. */
+  MaximumEventAgeInSeconds: unseen,
+  DestinationConfig: z.strictObject({ OnFailure: z.strictObject({ Destination: arnOf }) }),
+});
+
 const unitSeconds = { minute: 60, hour: 3600, day: 86_400 } as const;
 
 export const scheduleProperties = z.strictObject({
@@ -153,7 +164,7 @@ export const scheduleProperties = z.strictObject({
     Arn: arnOf,
     Input: z.string().optional(),
     RoleArn: unseen,
-    /** For invocations that Lambda does not take; on this machine it takes every one. */
+    /** For events that Lambda does not take over; on this machine it takes over every one. */
     DeadLetterConfig: unseen,
     RetryPolicy: unseen,
   }),

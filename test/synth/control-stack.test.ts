@@ -187,6 +187,8 @@ describe("every function", () => {
     });
     const sends = grantsOf(folder, "sqs")
       .filter((grant) => grant.startsWith("sqs:SendMessage "))
+      // Lambda sends what a tick did not get done, in the name of its role.
+      .filter((grant) => folder !== "tick" || !/ <WiringEveryMinuteDeadLetters\w+\.Arn>$/.test(grant))
       .map((grant) => /<WiringTo(\w+?)Queue/.exec(grant)?.[1]?.toUpperCase());
     const variables = Object.keys(environment).filter((variable) => variable.startsWith("STARLING_QUEUE_"));
     expect(variables.map((variable) => variable.slice("STARLING_QUEUE_".length)).sort()).toEqual(sends.sort());
@@ -434,8 +436,7 @@ describe("every queue", () => {
   });
 
   test("has an alarm on rows that only a newer version can read, which a deployment does not set off", () => {
-    const [alarm, ...others] = alarms.filter(({ Properties }) => Properties.Namespace === "Starling");
-    expect(others).toEqual([]);
+    const alarm = alarms.find(({ Properties }) => Properties.MetricName === "NewerRows");
     expect(alarm?.Properties).toMatchObject({
       // As the embedded metrics of the tick have it.
       MetricName: "NewerRows",

@@ -71,6 +71,8 @@ describe("the plan of the machine", () => {
     expect(
       plan.schedules.map((schedule) => [folderOf(schedule.function), schedule.everySeconds, schedule.input]),
     ).toEqual([["tick", 60, {}]]);
+    const dead = expect.stringMatching(/EveryMinuteDeadLetters/);
+    expect(plan.schedules.map(({ failures }) => failures)).toEqual([dead]);
   });
 
   test("has one table, one bucket and one secret", () => {

@@ -1,3 +1,4 @@
+import { functionError } from "#local/aws/lambda/function-error.ts";
 import type { Invocation, LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { restJsonError } from "#local/aws/wire/aws-error-replies.ts";
 import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
@@ -39,25 +40,9 @@ function invalid(message: string): HttpReply {
   return restJsonError(400, "InvalidParameterValueException", message);
 }
 
-function replyTo(invocation: Invocation, { timeoutSeconds }: LambdaFunction): HttpReply {
-  switch (invocation.outcome) {
-    case "returned":
-      return answer(invocation.result ?? null);
-    case "failed": {
-      const { name, message } = invocation.error instanceof Error ? invocation.error : new Error(`${invocation.error}`);
-      return answer({ errorType: name, errorMessage: message }, "Unhandled");
-    }
-    case "timeout":
-      return answer(
-        { errorType: "Sandbox.Timedout", errorMessage: `Error: Task timed out after ${timeoutSeconds} seconds` },
-        "Unhandled",
-      );
-    case "killed":
-      return answer(
-        { errorType: "Runtime.ExitError", errorMessage: "Error: Runtime exited with error: signal: killed" },
-        "Unhandled",
-      );
-  }
+function replyTo(invocation: Invocation, lambda: LambdaFunction): HttpReply {
+  if (invocation.outcome === "returned") return answer(invocation.result ?? null);
+  return answer(functionError(invocation, lambda), "Unhandled");
 }
 
 function answer(payload: unknown, functionError?: string): HttpReply {

@@ -1,11 +1,24 @@
+import { type FunctionError, functionError } from "#local/aws/lambda/function-error.ts";
 import type { Invocation, LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 
 export interface ScheduleOptions {
-  readonly lambda: Pick<LambdaFunction, "invoke">;
+  readonly lambda: Pick<LambdaFunction, "invoke" | "timeoutSeconds">;
   readonly everyMs: number;
   /** The target's input. Default `{}`. */
   readonly event?: unknown;
   readonly onInvocation?: (invocation: Invocation) => void;
+  /** Gets what Lambda tells the function's destination of an event that was not got done; left out, nobody hears of it. */
+  readonly onFailure?: (record: FailureRecord) => Promise<void>;
+}
+
+/** As of an asynchronous invocation that is not tried again; the parts that say something here. */
+export interface FailureRecord {
+  readonly version: "1.0";
+  readonly timestamp: string;
+  readonly requestContext: { readonly condition: "RetriesExhausted"; readonly approximateInvokeCount: 1 };
+  readonly requestPayload: unknown;
+  readonly responseContext: { readonly statusCode: 200; readonly functionError: "Unhandled" };
+  readonly responsePayload: FunctionError;
 }
 
 export interface Schedule {
@@ -32,6 +45,10 @@ export function startSchedule(options: ScheduleOptions): Schedule {
   async function invoke(): Promise<Invocation> {
     const invocation = await lambda.invoke({ event, killed: sandboxes.signal });
     onInvocation?.(invocation);
+    if (invocation.outcome !== "returned") {
+      // What its destination does not take is lost to Lambda, too.
+      await options.onFailure?.(failureRecord(event, functionError(invocation, lambda))).catch(() => {});
+    }
     return invocation;
   }
 
@@ -67,5 +84,16 @@ export function startSchedule(options: ScheduleOptions): Schedule {
       sandboxes.abort();
       sandboxes = new AbortController();
     },
+  };
+}
+
+function failureRecord(event: unknown, error: FunctionError): FailureRecord {
+  return {
+    version: "1.0",
+    timestamp: new Date().toISOString(),
+    requestContext: { condition: "RetriesExhausted", approximateInvokeCount: 1 },
+    requestPayload: event,
+    responseContext: { statusCode: 200, functionError: "Unhandled" },
+    responsePayload: error,
   };
 }

@@ -1,8 +1,11 @@
+import { GetQueueUrlCommand, ReceiveMessageCommand } from "@aws-sdk/client-sqs";
 import { afterEach, describe, expect, test } from "vitest";
 import { accessKeyIdOf } from "#local/aws/iam/sessions.ts";
 import type { AwsCall } from "#local/aws/wire/aws-call.ts";
+import { quiet } from "#local/aws/wire/fault-options.ts";
 import { pacedClock } from "#local/base/paced-clock.ts";
 import { openApiSession } from "#local/machine/api-session.ts";
+import { only } from "#local/machine/deployment.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 
 let machine: Machine | undefined;
@@ -60,4 +63,41 @@ test("a function's time and its queue's visibility can be shortened together", a
   expect(plan.functions.find(({ folder }) => folder === "apply")?.timeoutSeconds).toBe(7);
   const source = plan.eventSources.find(({ function: name }) => name.includes("Apply"));
   expect(plan.queues.find(({ name }) => name === source?.queue)?.visibilityTimeoutSeconds).toBe(7);
+});
+
+/** Gets what is in the queue that is told of ticks which failed; an alarm watches it. */
+async function failureLetters({ aws, plan }: Machine): Promise<(waitSeconds: number) => Promise<readonly unknown[]>> {
+  const { failures = "" } = only(plan.schedules, "schedule");
+  const { QueueUrl } = await aws.sqs.send(new GetQueueUrlCommand({ QueueName: failures }));
+  return async (WaitTimeSeconds) => {
+    const { Messages = [] } = await aws.sqs.send(new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds }));
+    return Messages.map(({ Body = "" }) => JSON.parse(Body) as unknown);
+  };
+}
+
+test("a tick that fails is told of where an alarm watches, though nobody waits for it", async () => {
+  const made = await start({ tickEveryMs: 50, faults: { ...quiet, dynamodb: { ...quiet.dynamodb, resetBefore: 1 } } });
+  const letters = await failureLetters(made);
+  expect(await letters(20)).toMatchObject([
+    {
+      requestContext: { condition: "RetriesExhausted" },
+      requestPayload: {},
+      responseContext: { functionError: "Unhandled" },
+      responsePayload: { errorType: expect.any(String), errorMessage: expect.any(String) },
+    },
+  ]);
+});
+
+test("ticks that get through are not told of", async () => {
+  const made = await start({ tickEveryMs: 50 });
+  const letters = await failureLetters(made);
+  let looks = 0;
+  made.proxy.intercept({
+    before(call) {
+      if (call.service === "dynamodb" && call.operation === "Query") looks += 1;
+    },
+  });
+  // Of 16 shards each: the first ticks are over.
+  await expect.poll(() => looks, { timeout: 20_000 }).toBeGreaterThan(48);
+  expect(await letters(0)).toEqual([]);
 });

@@ -1,0 +1,149 @@
+/** The only timer cannot be dead in silence: whatever happens to it sets off an alarm. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import {
+  functionNamed,
+  listOf,
+  ofType,
+  roleOf,
+  statementsByRole,
+  synthesizeTemplates,
+  textOf,
+} from "#test/synth/synthesized.ts";
+
+const { resources } = await synthesizeTemplates();
+
+const tick = functionNamed(resources, "tick");
+const [deadLetters = ""] = ofType(resources, "AWS::Scheduler::Schedule").map(({ Properties }) =>
+  textOf((Properties.Target as { DeadLetterConfig: { Arn: unknown } }).DeadLetterConfig.Arn),
+);
+
+interface MetricOf {
+  readonly Namespace: string;
+  readonly MetricName: string;
+  readonly Dimensions: readonly { readonly Name: string; readonly Value: unknown }[];
+}
+
+function alarmOn(namespace: string, metric: string, dimension: string) {
+  const found = ofType(resources, "AWS::CloudWatch::Alarm").filter(({ Properties }) => {
+    const { Namespace, MetricName, Dimensions = [] } = Properties as unknown as MetricOf;
+    const values = Dimensions.map(({ Value }) => textOf(Value));
+    return Namespace === namespace && MetricName === metric && values.includes(dimension);
+  });
+  expect(
+    found.map(({ id }) => id),
+    `alarms on ${metric}`,
+  ).toHaveLength(1);
+  return found[0]?.Properties ?? {};
+}
+
+describe("a tick that failed, was late or found no place to run in", () => {
+  test("is a dead letter, though the scheduler, which waits for nothing, was told that all is well", () => {
+    const configs = ofType(resources, "AWS::Lambda::EventInvokeConfig").map(({ Properties }) => Properties);
+    expect(configs).toEqual([
+      {
+        FunctionName: { Ref: tick.id },
+        Qualifier: "$LATEST",
+        // The next minute asks again.
+        MaximumRetryAttempts: 0,
+        MaximumEventAgeInSeconds: 60,
+        DestinationConfig: { OnFailure: { Destination: { "Fn::GetAtt": [deadLetters.slice(1, -5), "Arn"] } } },
+      },
+    ]);
+  });
+
+  test("may become one: its role sends there, and has its policy before Lambda looks", () => {
+    const role = roleOf(tick);
+    const grants = (statementsByRole(resources).get(role) ?? []).flatMap(({ Action, Resource }) =>
+      listOf(Resource).map((resource) => `${Action} ${textOf(resource)}`),
+    );
+    expect(grants).toContain(`sqs:SendMessage ${deadLetters}`);
+    const [config] = ofType(resources, "AWS::Lambda::EventInvokeConfig") as unknown as { DependsOn: string[] }[];
+    const policies = ofType(resources, "AWS::IAM::Policy").filter(({ Properties }) =>
+      (Properties.Roles as { Ref: string }[]).some(({ Ref }) => Ref === role),
+    );
+    expect(policies).not.toEqual([]);
+    expect(config?.DependsOn).toEqual(expect.arrayContaining(policies.map(({ id }) => id)));
+  });
+
+  test("sets off an alarm by its letter", () => {
+    const alarm = alarmOn("AWS/SQS", "ApproximateNumberOfMessagesVisible", deadLetters.replace(".Arn", ".QueueName"));
+    expect(alarm).toMatchObject({ Threshold: 0, ComparisonOperator: "GreaterThanThreshold", EvaluationPeriods: 1 });
+  });
+
+  test("sets off an alarm when it is three of five", () => {
+    expect(alarmOn("AWS/Lambda", "Errors", `<${tick.id}>`)).toMatchObject({
+      Statistic: "Sum",
+      Period: 60,
+      Threshold: 0,
+      ComparisonOperator: "GreaterThanThreshold",
+      EvaluationPeriods: 5,
+      DatapointsToAlarm: 3,
+    });
+  });
+});
+
+test("no tick for five minutes sets off an alarm, though nothing is measured then", () => {
+  expect(alarmOn("AWS/Lambda", "Invocations", `<${tick.id}>`)).toMatchObject({
+    Statistic: "Sum",
+    Period: 60,
+    Threshold: 1,
+    ComparisonOperator: "LessThanThreshold",
+    EvaluationPeriods: 5,
+    TreatMissingData: "breaching",
+  });
+});
+
+test("what is due for a quarter of an hour sets off an alarm, and so does a tick that does not say", () => {
+  expect(alarmOn("Starling", "DueLag", "tick")).toMatchObject({
+    Statistic: "Maximum",
+    Period: 900,
+    Threshold: 900,
+    ComparisonOperator: "GreaterThanThreshold",
+    EvaluationPeriods: 1,
+    TreatMissingData: "breaching",
+  });
+});
+
+test("api, webhook and tick set off an alarm when the account has no place for them", () => {
+  const alarm = ofType(resources, "AWS::CloudWatch::Alarm").find(({ id }) => id.includes("Throttled"));
+  const { Metrics } = (alarm?.Properties ?? {}) as {
+    Metrics: { Expression?: string; MetricStat?: { Metric: MetricOf } }[];
+  };
+  const throttled = Metrics.flatMap(({ MetricStat }) => (MetricStat === undefined ? [] : [MetricStat.Metric]));
+  expect(throttled.map(({ Namespace, MetricName }) => `${Namespace} ${MetricName}`)).toEqual(
+    Array.from({ length: 3 }, () => "AWS/Lambda Throttles"),
+  );
+  const functions = throttled.map(({ Dimensions }) => textOf(Dimensions[0]?.Value));
+  expect(functions.sort()).toEqual(
+    ["api", "webhook", "tick"].map((folder) => `<${functionNamed(resources, folder).id}>`).sort(),
+  );
+  expect(Metrics.find(({ Expression }) => Expression !== undefined)?.Expression).toBe("api + webhook + tick");
+});
+
+test("the metrics of the alarms are called what the function calls them", async () => {
+  const code = `
+    import { embeddedMetrics } from "#shared/adapters/aws/powertools-observability.ts";
+    const metrics = embeddedMetrics("tick");
+    metrics.seconds("DueLag", 12.5);
+    metrics.count("NewerRows", 3);
+  `;
+  const { POWERTOOLS_METRICS_DISABLED: _, ...env } = process.env;
+  const args = ["--input-type=module", "--eval", code];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  const told = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const metricsOf = (line: Record<string, unknown>) =>
+    (line._aws as { CloudWatchMetrics: unknown[] }).CloudWatchMetrics;
+  expect(told.flatMap(metricsOf)).toEqual([
+    { Namespace: "Starling", Dimensions: [["service"]], Metrics: [{ Name: "DueLag", Unit: "Seconds" }] },
+    { Namespace: "Starling", Dimensions: [["service"]], Metrics: [{ Name: "NewerRows", Unit: "Count" }] },
+  ]);
+  expect(told).toMatchObject([
+    { service: "tick", DueLag: 12.5 },
+    { service: "tick", NewerRows: 3 },
+  ]);
+});

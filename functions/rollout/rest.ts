@@ -45,10 +45,10 @@ export async function rest(
   // Somebody's word is awaited: a worker's, soon; or, where everything stands still, people's.
   const still = later(now, jittered(seconds, `${unit.pk}${now.toISOString()}`));
   const watchdog = isStill ? still : watchdogAt(now, 0);
-  const [nearest] = [...(unit.deadline === undefined ? [] : [unit.deadline]), ...thaw].sort();
+  const [nearest] = [unit.deadline ?? [], ...thaw].flat().sort();
   const at = nearest === undefined || watchdog < nearest ? watchdog : nearest;
   const isSame = unit === known.unit && "check" in transaction.status(seen);
-  if (isSame && isOnTime(unit, { nearest, at, ...(isIdle ? { idleNow: now } : {}) })) return "done";
+  if (isSame && isOnTime(transaction, { nearest, isIdle })) return "done";
   await transaction.commit(ports.table, { ...seen, until: at });
   return "done";
 }
@@ -65,16 +65,14 @@ function forgetTemplates(transaction: Transaction, { ready, selected }: ClusterC
 interface Times {
   /** The nearest deadline, or end of a freeze. */
   readonly nearest: string | undefined;
-  readonly at: string;
-  readonly idleNow?: Date;
+  readonly isIdle: boolean;
 }
 
 /** A watchdog that has grown past what is nearest, or that was lost, is put back; else the row stays as it is. */
-function isOnTime({ dueKey, dispatches }: UnitRow, { nearest, at, idleNow }: Times): boolean {
+function isOnTime({ unit: { dueKey, dispatches = 0 }, at }: Transaction, { nearest, isIdle }: Times): boolean {
   if (dueKey === undefined) return false;
   const set = dueAtOf(dueKey);
-  if (idleNow !== undefined) return (dispatches ?? 0) === 0 && set > idleNow.toISOString();
-  return nearest === undefined || set <= nearest || set <= at;
+  return isIdle ? dispatches === 0 && set > at : nearest === undefined || set <= nearest;
 }
 
 /** Slots have no deadline before the one that is known, or before what is assigned now could have used one up. */

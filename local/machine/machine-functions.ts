@@ -1,5 +1,6 @@
 import type { Principals } from "#local/aws/iam/principals.ts";
 import { renewedCredentials } from "#local/aws/iam/renewed-credentials.ts";
+import type { AccountPool } from "#local/aws/lambda/account-pool.ts";
 import { type LambdaHandler, localRegion } from "#local/aws/lambda/lambda-context.ts";
 import { type FunctionOptions, type LambdaFunction, lambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { type Sandbox, sharedSandbox } from "#local/aws/lambda/sandbox.ts";
@@ -57,6 +58,7 @@ export interface FunctionParts {
   readonly deployment: Deployment;
   readonly principals: Principals;
   readonly endpoints: AwsClientOptions["endpoints"];
+  readonly account: AccountPool;
   readonly run: RunOptions;
 }
 
@@ -76,6 +78,7 @@ export function functionMaker(parts: FunctionParts): (plan: FunctionPlan, pace: 
       memoryMb: plan.memoryMiB,
       recursiveLoop: plan.recursiveLoop,
       tenancy: plan.tenancy,
+      account: parts.account,
       newSandbox: () => newSandbox(parts, plan),
       socketFate: () => fateOf(random, run.sockets ?? everydayLoss),
       ...defined({ overrun: run.overrun }),

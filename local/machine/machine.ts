@@ -9,6 +9,7 @@ import { EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
 import { IamRoles } from "#local/aws/iam/iam-roles.ts";
 import { Principals } from "#local/aws/iam/principals.ts";
+import { accountPool } from "#local/aws/lambda/account-pool.ts";
 import { type EventSourceLoop, type InvocationReport, startEventSource } from "#local/aws/lambda/event-source-loop.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts";
 import { lambdaApi } from "#local/aws/lambda/lambda-api.ts";
@@ -47,6 +48,8 @@ export interface MachineOptions extends RunOptions {
   readonly timeoutSeconds?: Partial<Readonly<Record<QueueName, number>>>;
   /** Event sources per queue: 2 gives two planners, two workers and so on at once. */
   readonly copies?: number;
+  /** As in the app's context: the fleet that the stacks are made for, and what runs at once in their account. */
+  readonly account?: { readonly clusters: string; readonly concurrency: string };
   /** First part of the stacks' names and of what clusters are told; as in the app's context. */
   readonly installation?: string;
   /** Whose clusters are told that they are; that of the stacks when left out, which every machine has. */
@@ -121,7 +124,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     stops.unshift(() => part.stop());
     return part;
   };
-  const context = { ...largeAccount, ...defined({ installation: options.installation }) };
+  const { account = largeAccount } = options;
+  const context = { ...account, ...defined({ installation: options.installation }) };
   const accessKey = options.accessKey ?? newAccessKey();
   const principals = new Principals([{ ...accessKey, principalArn }]);
   let secretAccess = allowsSecrets({ people: principalArn, functions: [] });
@@ -175,7 +179,13 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   secretAccess = allowsSecrets({ people: principalArn, functions: functionAccess });
   proxy.setFaults(options.faults ?? quiet);
 
-  const make = functionMaker({ deployment, principals, endpoints, run: options });
+  const make = functionMaker({
+    deployment,
+    principals,
+    endpoints,
+    account: accountPool(Number(account.concurrency)),
+    run: options,
+  });
   const functions = new Map(plan.functions.map((each) => [each.name, make(each, paceOf(plan, each))]));
   for (const each of functions.values()) byName.set(each.functionName, each);
   stops.unshift(async () => {

@@ -6,7 +6,13 @@ import {
   ReceiveMessageCommand,
   type SQSClient,
 } from "@aws-sdk/client-sqs";
-import type { InvocationFigures, InvocationOutcome, LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
+import type {
+  Invocation,
+  InvocationFigures,
+  InvocationOutcome,
+  InvocationRequest,
+  LambdaFunction,
+} from "#local/aws/lambda/lambda-function.ts";
 import { failedMessageIds, type SqsLambdaEvent, type SqsRecord, sqsLambdaEvent } from "#local/aws/lambda/sqs-event.ts";
 import { hopsOf, mostHops } from "#local/aws/lambda/trace-header.ts";
 
@@ -60,6 +66,8 @@ const longPollSeconds = 20;
 const maxReceive = 10;
 const defaultBatch = 10;
 const retryAfterMs = 1000;
+/** Between two looks for a place in the account. */
+const placeAfterMs = 200;
 
 /**
  * Polls a queue and invokes a function with Lambda's semantics for SQS, standard and FIFO: what succeeded is deleted, what
@@ -174,7 +182,7 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
   async function process(messages: readonly Message[], killed: AbortSignal): Promise<void> {
     const event = sqsLambdaEvent(messages, queue.arn);
     const traces = messages.map(({ Attributes }) => Attributes?.AWSTraceHeader);
-    const invocation = await lambda.invoke({ event, killed, traces });
+    const invocation = await invokeOnce({ event, killed, traces });
     const failed = failures(invocation, event);
     const succeeded = event.Records.filter(({ messageId }) => !failed.has(messageId));
     for (let first = 0; first < succeeded.length; first += maxReceive) {
@@ -188,6 +196,17 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
       messageIds: event.Records.map(({ messageId }) => messageId),
       failedMessageIds: [...failed],
     });
+  }
+
+  /** What finds no place in the account is tried again until its messages are visible again, and received once more. */
+  async function invokeOnce(request: InvocationRequest): Promise<Invocation> {
+    const givesUpAt = performance.now() + queue.visibilitySeconds * 1000;
+    for (;;) {
+      const invocation = await lambda.invoke(request);
+      if (invocation.outcome !== "throttled" || performance.now() + placeAfterMs > givesUpAt) return invocation;
+      await sleep(placeAfterMs, undefined, { signal: request.killed }).catch(() => {});
+      if (request.killed.aborted) return invocation;
+    }
   }
 
   function failures(outcome: InvocationOutcome, { Records }: SqsLambdaEvent): ReadonlySet<string> {
@@ -228,7 +247,10 @@ export async function startEventSource(options: EventSourceOptions): Promise<Eve
   };
 }
 
-async function describeQueue(options: EventSourceOptions): Promise<{ readonly arn: string }> {
+async function describeQueue(options: EventSourceOptions): Promise<{
+  readonly arn: string;
+  readonly visibilitySeconds: number;
+}> {
   const { sqs, queueUrl, batchSize = defaultBatch, batchingWindowSeconds = 0 } = options;
   const { functionName, timeoutSeconds, clock } = options.lambda;
   const { Attributes = {} } = await sqs.send(
@@ -249,5 +271,5 @@ async function describeQueue(options: EventSourceOptions): Promise<{ readonly ar
     const remedy = fifo ? "a FIFO queue gives at most 10" : "more than 10 need a batching window";
     throw new Error(`The batch size of ${functionName} is ${batchSize}: ${remedy}, and Lambda refuses others`);
   }
-  return { arn: Attributes.QueueArn ?? "" };
+  return { arn: Attributes.QueueArn ?? "", visibilitySeconds };
 }

@@ -7,7 +7,7 @@ export interface FunctionError {
 }
 
 export function functionError(
-  outcome: Exclude<InvocationOutcome, { readonly outcome: "returned" }>,
+  outcome: Exclude<InvocationOutcome, { readonly outcome: "returned" | "throttled" }>,
   { timeoutSeconds }: Pick<LambdaFunction, "timeoutSeconds">,
 ): FunctionError {
   switch (outcome.outcome) {

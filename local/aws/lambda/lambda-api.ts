@@ -42,6 +42,7 @@ function invalid(message: string): HttpReply {
 
 function replyTo(invocation: Invocation, lambda: LambdaFunction): HttpReply {
   if (invocation.outcome === "returned") return answer(invocation.result ?? null);
+  if (invocation.outcome === "throttled") return restJsonError(429, "TooManyRequestsException", "Rate Exceeded.");
   return answer(functionError(invocation, lambda), "Unhandled");
 }
 

@@ -1,3 +1,4 @@
+import type { AccountPool } from "#local/aws/lambda/account-pool.ts";
 import { createLambdaContext, type FunctionIdentity, type LambdaContext } from "#local/aws/lambda/lambda-context.ts";
 import type { MemoryUse, Sandbox } from "#local/aws/lambda/sandbox.ts";
 import type { SocketFate } from "#local/aws/lambda/sandbox-network.ts";
@@ -19,6 +20,8 @@ export interface FunctionOptions extends FunctionIdentity {
   readonly overrun?: "destroyed" | "abandoned";
   /** What its time limit is measured by; the machine's time by default. */
   readonly clock?: PacedClock;
+  /** Whose places it takes, together with others; left out, there is always one. */
+  readonly account?: AccountPool;
 }
 
 export interface InvocationRequest {
@@ -35,7 +38,9 @@ export type InvocationOutcome =
   | { readonly outcome: "returned"; readonly result: unknown }
   | { readonly outcome: "failed"; readonly error: unknown }
   | { readonly outcome: "timeout" }
-  | { readonly outcome: "killed" };
+  | { readonly outcome: "killed" }
+  /** It did not run: the account has no place for it. */
+  | { readonly outcome: "throttled" };
 
 /** What Lambda's REPORT line says of an invocation. */
 export interface InvocationFigures {
@@ -66,14 +71,25 @@ const maxIdle = 100;
 
 export function lambdaFunction(options: FunctionOptions): LambdaFunction {
   const { newSandbox, socketFate = () => "kept", overrun = "destroyed", recursiveLoop = "terminate" } = options;
-  const { tenancy = "shared" } = options;
+  const { tenancy = "shared", account } = options;
   const { functionName, memoryMb: limitMiB = defaultMemoryMiB, clock } = options;
   const nowMs = clock === undefined ? () => performance.now() : () => clock.now().getTime();
   /** With whose they are; one without tenants has them for everybody. */
   const idle: { readonly sandbox: Sandbox; readonly tenantId: string }[] = [];
   let closed = false;
 
-  async function invoke({ event, killed, tenantId = "", traces = [] }: InvocationRequest): Promise<Invocation> {
+  async function invoke(request: InvocationRequest): Promise<Invocation> {
+    if (account?.enter() === false) {
+      return { outcome: "throttled", figures: figuresOf(performance.now(), nextTrace(functionName, [])) };
+    }
+    try {
+      return await run(request);
+    } finally {
+      account?.leave();
+    }
+  }
+
+  async function run({ event, killed, tenantId = "", traces = [] }: InvocationRequest): Promise<Invocation> {
     const startedAt = performance.now();
     const trace = nextTrace(functionName, traces);
     const sandbox = take(tenantId);

@@ -45,7 +45,8 @@ export function startSchedule(options: ScheduleOptions): Schedule {
   async function invoke(): Promise<Invocation> {
     const invocation = await lambda.invoke({ event, killed: sandboxes.signal });
     onInvocation?.(invocation);
-    if (invocation.outcome !== "returned") {
+    // Lambda tries again what found no place to run in, for a minute; here the next run does.
+    if (invocation.outcome !== "returned" && invocation.outcome !== "throttled") {
       // What its destination does not take is lost to Lambda, too.
       await options.onFailure?.(failureRecord(event, functionError(invocation, lambda))).catch(() => {});
     }

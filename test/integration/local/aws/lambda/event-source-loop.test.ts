@@ -9,6 +9,7 @@ import {
   type SQSClient,
 } from "@aws-sdk/client-sqs";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { accountPool } from "#local/aws/lambda/account-pool.ts";
 import {
   type EventSourceLoop,
   type EventSourceOptions,
@@ -371,4 +372,42 @@ test("a function timeout above the visibility timeout is refused, as Lambda refu
 test("a batching window on a FIFO queue is refused", async () => {
   const queueUrl = await createQueue({ FifoQueue: "true" }, ".fifo");
   await expect(run(() => undefined, { queueUrl, batchingWindowSeconds: 1 })).rejects.toThrow("not supported on FIFO");
+});
+
+test("a message that finds no place in the account waits for one, and is received once", async () => {
+  const account = accountPool(1);
+  const gate = Promise.withResolvers<void>();
+  const other = lambdaFunction({
+    functionName: "other",
+    timeoutSeconds: 60,
+    newSandbox: () => sharedSandbox(() => gate.promise),
+    account,
+  });
+  const busy = other.invoke({ event: {}, killed: new AbortController().signal });
+  const tries = Promise.withResolvers<void>();
+  const received: string[] = [];
+  const lambda = lambdaFunction({
+    functionName: "worker",
+    timeoutSeconds: 60,
+    newSandbox: () =>
+      sharedSandbox(({ Records }: SqsLambdaEvent) => {
+        for (const { attributes } of Records) received.push(attributes.ApproximateReceiveCount ?? "");
+      }),
+    account: {
+      enter() {
+        const entered = account.enter();
+        if (!entered) tries.resolve();
+        return entered;
+      },
+      leave: account.leave,
+    },
+  });
+  const queueUrl = await createQueue({ VisibilityTimeout: "60" });
+  loops.push(await startEventSource({ lambda, sqs, queueUrl }));
+  await sqs.send(new SendMessageCommand({ QueueUrl: queueUrl, MessageBody: "one" }));
+  await tries.promise;
+  expect(received).toEqual([]);
+  gate.resolve();
+  await busy;
+  await expect.poll(() => received, { timeout: 20_000 }).toEqual(["1"]);
 });

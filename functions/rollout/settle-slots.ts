@@ -112,12 +112,16 @@ async function readSeen(
   transaction.see(rows);
   const found = rows.filter((row) => row.type === "SyncOnCluster");
   const fleet = rows.filter((row) => row.type === "Fleet");
+  const unread = new Set(rows.filter(isNewer).flatMap((row) => keys.sync.parse(row)?.cluster ?? []));
   const judged = slots.map((slot) => {
     const syncs = found.filter(({ cluster, name }) => cluster === slot.cluster && name in slot.attempts);
     const labels = fleet.find(({ name }) => name === slot.cluster)?.labels;
     const freezing = labels && { freeze: freezeOver(brake, labels, now), releasedAt: releasedAt(brake, labels, now) };
     const clock = { ...clockOf(known, now), freezing };
-    return { slot, syncs, clock, verdict: judge(slot, syncs, clock) };
+    // Who wrote what cannot be read may be at it still.
+    const isUnsure = unread.has(slot.cluster) && stuckAt(slot, syncs, clock) > transaction.at;
+    const verdict = isUnsure ? ({ state: "Assigned", reason: "" } as const) : judge(slot, syncs, clock);
+    return { slot, syncs, clock, verdict };
   });
   const ending = judged.filter(({ slot, verdict }) => slot.parking !== undefined || verdict.state === "Failed");
   const asked = ending.map(({ slot }) => keys.lease(slot.cluster));

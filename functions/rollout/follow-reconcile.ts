@@ -1,5 +1,5 @@
 import { clusterStates, worseOf } from "#functions/rollout/clusters-by-state.ts";
-import { readMembers } from "#functions/rollout/members.ts";
+import { nobodyLookedAt, readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -36,11 +36,10 @@ export function takeUpReconcile(known: Known, ports: PlannerPorts): Transaction 
     return leg === undefined || leg.counts.Failed === 0 ? [] : [{ do: "retry", leg: refOf(leg) }];
   });
   const arrivals: readonly Job[] = unit.arrivals.failed > 0 ? [{ do: "retry" }] : [];
-  const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   transaction.edit({
     jobs: [...unit.jobs, ...failed, ...arrivals, { do: "look", number: asked, at: 0 }],
     handledReconcile: asked,
-    looking: { number: asked, since: transaction.at, looked: 0, counts },
+    looking: { number: asked, since: transaction.at, ...nobodyLookedAt },
   });
   return transaction;
 }

@@ -9,6 +9,9 @@ import { type Member, memberChanges, membersOf, relationOf } from "#shared/fleet
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { Job, UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 
+/** In their order: in another list another one is next. */
+export const nobodyLookedAt = { looked: 0, counts: { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 } };
+
 /**
  * Computes anew who the members are, when the fleet or what is selected of it has changed. Who came, moved or left is
  * work for jobs; what was sealed stays as it is.
@@ -60,6 +63,7 @@ export async function membersAnew(known: Known, before: readonly Member[], ports
     missing: fleet.missing,
     inputsVersion: unit.inputsVersion + (otherInputs ? 1 : 0),
     jobs: [...unit.jobs, ...jobs],
+    looking: unit.looking && { ...unit.looking, ...nobodyLookedAt },
   });
   await countReturnedSlots(transaction, ports);
   for (const { cluster } of unread) transaction.cannotRead(cluster);

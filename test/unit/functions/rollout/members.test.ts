@@ -207,6 +207,22 @@ test("stages that are named otherwise are on what those before were, and nobody 
   expect((await made.sync("a"))?.desired.attempt).toBe(1);
 });
 
+test("a reconcile passes nobody by whose place is another since", async () => {
+  const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3 });
+  await made.rollOut();
+  await made.operate({ reconcile: ana(made.now) });
+  await made.plan();
+  await made.observe("a", "Ready");
+  await made.plan();
+  await made.removeCluster("a");
+  await made.observe("c", "Ready");
+  await made.plan();
+  expect((await made.group()).status.reconciled).toBeUndefined();
+  await made.observe("b", "Ready");
+  await made.plan();
+  expect((await made.group()).status.reconciled).toBe(1);
+});
+
 describe("a stage of which everybody left who was to verify a content", () => {
   const anew = async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 4 });

@@ -35,10 +35,12 @@ export function subjectStatus(row: SubjectRow, facts: StatusFacts): SubjectStatu
   const { unit, now } = facts;
   const state = stateOf(row, facts);
   const clusters = facts.settled ?? (isUnderWay(facts) ? clustersOf(facts) : row.status.clusters);
+  // Told with what everything came to: whoever waits for the one reads the other.
+  const isTold = facts.settled !== undefined && isAnswered(row, unit);
   return defined({
     observedGeneration: row.generation,
     observedOperation: newestAct(row.operations),
-    reconciled: (isAnswered(row, unit) ? row.operations.reconcile?.number : undefined) ?? row.status.reconciled,
+    reconciled: (isTold ? row.operations.reconcile?.number : undefined) ?? row.status.reconciled,
     revision: unit.ledger[0]?.revision ?? row.status.revision,
     rollout: unit.last === 0 ? undefined : unit.last,
     stages: unit.last === 0 ? undefined : unit.stages.map(stageStatus),

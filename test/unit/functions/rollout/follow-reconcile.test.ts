@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { due } from "#shared/fleet/rows/due.ts";
+import { inEveryGap } from "#test/support/every-gap.ts";
 import { allSay, ana, begin, lease, names, ownPaths, revise, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -51,6 +52,28 @@ describe("a reconcile", () => {
     await made.plan(made.table, []);
     expect(made.states()).toMatchObject({ a: "Succeeded", b: "Assigned" });
   });
+
+  test.each([["a", "b"], []])(
+    "is answered with what it came to, and not a moment before (%s, %s)",
+    async (...clusters) => {
+      const gaps = await inEveryGap(async (gap) => {
+        const made = await worldOf(clusters, group);
+        await made.rollOut();
+        await made.operate({ reconcile: { ...ana(made.now), number: 1 } });
+        if (clusters.length > 0) await made.plan();
+        for (const cluster of clusters) await made.observe(cluster, "Ready");
+        let between: Awaited<ReturnType<typeof status>> | undefined;
+        const read = async () => {
+          between = await status(made);
+        };
+        await made.plan(gap(made.table, read));
+        const answered = { state: clusters.length === 0 ? "NoClusters" : "Complete", reconciled: 1 };
+        if (between?.reconciled === 1) expect(between).toMatchObject(answered);
+        expect(await status(made)).toMatchObject(answered);
+      });
+      expect(gaps).toBeGreaterThan(1);
+    },
+  );
 
   test("is answered when a worker has looked at every cluster since, and not before", async () => {
     const made = await settled("a", "b");

@@ -76,12 +76,10 @@ async function everyCluster(known: Known, ports: PlannerPorts): Promise<readonly
 async function dropRows(known: Known, { table, clock }: PlannerPorts): Promise<Transaction | undefined> {
   const { subject } = known;
   const transaction = new Transaction(known, clock.now());
-  const first = transaction.room();
-  const slots = await rowsAbout({ ...ranges.slots(subject), limit: first }, table, first);
+  const slots = await rowsAbout({ ...ranges.slots(subject), limit: transaction.room() }, table);
   for (const slot of slots.rows) transaction.dropSlot(slot);
   for (const state of arrivalStates) {
-    const limit = transaction.room();
-    const found = await rowsAbout({ ...ranges.arrivals(subject, state), limit }, table, limit);
+    const found = await rowsAbout({ ...ranges.arrivals(subject, state), limit: transaction.room() }, table);
     for (const arrival of found.rows) transaction.dropArrival(arrival);
   }
   return transaction.hasChanged() ? transaction : undefined;

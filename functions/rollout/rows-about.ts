@@ -4,18 +4,20 @@ import { isNewer, type RowRange } from "#shared/fleet/rows/row.ts";
 import type { RowOf } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Rows about clusters, and the clusters of those that only a newer version can read: these cost nobody else anything. */
+/**
+ * Rows about clusters, and the clusters of those that only a newer version can read: these cost nobody else anything.
+ * @param range - with a limit: so many rows at most.
+ */
 export async function rowsAbout<Type extends "Slot" | "Target" | "Arrival">(
   range: RowRange<Type> & { readonly limit?: number },
   table: Table,
-  most = Number.POSITIVE_INFINITY,
 ): Promise<{ readonly rows: readonly RowOf<Type>[]; readonly unread: readonly string[] }> {
   const [rows, unread]: [RowOf<Type>[], string[]] = [[], []];
-  if (most <= 0) return { rows, unread };
+  if (range.limit === 0) return { rows, unread };
   for await (const row of allItems((start) => table.query<Type, "kept">({ ...range, newer: "kept", ...start }))) {
     if (isNewer(row)) unread.push(clusterOf(row));
     else rows.push(row);
-    if (rows.length >= most) break;
+    if (rows.length === range.limit) break;
   }
   return { rows, unread };
 }

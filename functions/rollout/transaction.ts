@@ -151,11 +151,8 @@ export class Transaction {
 
   putSlot(slot: Omit<SlotRow, keyof Row>, before?: SlotRow): void {
     this.put<SlotRow>({ ...slot, ...keys.slot(this.known.subject, slot.cluster), type: "Slot" }, before);
-    if (before === undefined) this.#countSlot(slot, 1);
-    else if (isSlotOfArrival(before) !== isSlotOfArrival(slot) || before.stage !== slot.stage) {
-      this.#countSlot(before, -1);
-      this.#countSlot(slot, 1);
-    }
+    if (before !== undefined) this.#countSlot(before, -1);
+    this.#countSlot(slot, 1);
   }
 
   dropSlot(slot: SlotRow): void {
@@ -163,10 +160,11 @@ export class Transaction {
     this.#countSlot(slot, -1);
   }
 
-  #countSlot(slot: Pick<SlotRow, "leg" | "stage">, by: number): void {
-    const isStage = this.#unit.stages.some(({ name }) => name === slot.stage);
-    if (isSlotOfArrival(slot) || !isStage) this.countArrivals({ changing: by });
-    else this.editStage(slot.stage, (stage) => ({ ...stage, changing: Math.max(0, stage.changing + by) }));
+  /** One without a leg is an arrival's; so is one whose stage is gone. */
+  #countSlot({ leg, stage: name }: Pick<SlotRow, "leg" | "stage">, by: number): void {
+    const isOfStage = leg !== undefined && this.#unit.stages.some((stage) => stage.name === name);
+    if (!isOfStage) this.countArrivals({ changing: by });
+    else this.editStage(name, (stage) => ({ ...stage, changing: Math.max(0, stage.changing + by) }));
   }
 
   /** What became of a target, out of the state that it was counted in. */
@@ -300,8 +298,4 @@ function putOver<Written extends Row>(row: Omit<Written, "schema" | "version">, 
   // Nothing else is missing of it.
   const put = { ...row, schema: rowSchema, version: version + 1 } as unknown as Written;
   return { put, when: version === 0 ? ("absent" as const) : { version } };
-}
-
-function isSlotOfArrival({ leg }: Pick<SlotRow, "leg">): boolean {
-  return leg === undefined;
 }

@@ -141,26 +141,26 @@ interface Assessed {
 
 function readyCondition(row: SubjectRow, facts: StatusFacts, assessed: Assessed): Condition {
   const { state, now } = assessed;
-  const waiting = facts.desired.ok ? undefined : facts.desired;
-  const settled = state === "Complete" ? "AllClustersReady" : state === "Degraded" ? degradedReason(facts) : state;
-  const condition = {
-    type: "Ready",
-    status: state === "Complete" ? ("True" as const) : ("False" as const),
-    reason: state === "Waiting" ? (waiting?.reason ?? "NothingRolledOut") : (failedDeletion(state, facts) ?? settled),
-    message: messageOf(row, facts, assessed),
-  };
+  const status = state === "Complete" ? "True" : "False";
   const before = row.status.conditions.find((other) => other.type === "Ready");
-  const since = before?.status === condition.status ? before.since : now.toISOString();
-  return { ...condition, since };
+  const since = before?.status === status ? before.since : now.toISOString();
+  return { type: "Ready", status, reason: reasonOf(state, facts), message: messageOf(row, facts, assessed), since };
 }
 
-function degradedReason({ unit: { missing = [], unreadable = [] } }: StatusFacts): string {
-  if (missing.length > 0) return "ClusterNotFound";
-  return unreadable.length > 0 ? "NewerRow" : "Degraded";
-}
-
-function failedDeletion(state: SubjectState, facts: StatusFacts): string | undefined {
-  return state === "Deleting" && stalledLeg(facts)?.reason === deletionFailed ? deletionFailed : undefined;
+function reasonOf(state: SubjectState, facts: StatusFacts): string {
+  const { missing = [], unreadable = [] } = facts.unit;
+  switch (state) {
+    case "Complete":
+      return "AllClustersReady";
+    case "Waiting":
+      return facts.desired.ok ? "NothingRolledOut" : facts.desired.reason;
+    case "Deleting":
+      return stalledLeg(facts)?.reason === deletionFailed ? deletionFailed : state;
+    case "Degraded":
+      return missing.length > 0 ? "ClusterNotFound" : unreadable.length > 0 ? "NewerRow" : state;
+    default:
+      return state;
+  }
 }
 
 function messageOf(row: SubjectRow, facts: StatusFacts, { state, clusters }: Assessed): string {

@@ -1,49 +1,47 @@
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
-import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { Assignment } from "#shared/fleet/rollout/assignments.ts";
-import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { due, dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Message } from "#shared/messages.ts";
-import type { Write } from "#shared/ports.ts";
 
-export interface Writing {
-  readonly known: Pick<Known, "subject" | "row">;
+export interface Assigned extends Assignment {
   /** The Sync as it was read; undefined when there is none yet. */
   readonly before: SyncRow | undefined;
-  readonly now: Date;
-  readonly ports: Pick<PlannerPorts, "ids" | "installation">;
 }
 
 /** The one place where the planner says what a cluster is to have. */
-export function assignmentWrite({ cluster, name, desired }: Assignment, assigning: Writing): Write {
-  const { known, before: found, now, ports } = assigning;
+export function assign(
+  transaction: Transaction,
+  { cluster, name, desired, before: found }: Assigned,
+  { ids, installation }: PlannerPorts,
+): void {
+  const { known, now } = transaction;
   const { subject, row: assigner } = known;
   const before = found === undefined || found.subjectUid === assigner.uid ? found : unobserved(found);
-  const { parked: _parked, ...kept } = before ?? {};
-  const row: SyncRow = {
+  const { parked: _parked, ...kept } = before === undefined ? {} : due(before, undefined);
+  const key = keys.sync(cluster, subject.namespace, name);
+  const from = desired.startAt === undefined ? now : new Date(desired.startAt);
+  const isOrphan = desired.action === "orphan";
+  const row = {
     ...kept,
-    ...keys.sync(cluster, subject.namespace, name),
-    type: "SyncOnCluster",
-    schema: rowSchema,
-    version: (before?.version ?? 0) + 1,
+    ...key,
+    ...(isOrphan ? {} : { ...dueAttributes(key, watchdogAt(from, 0)), dispatches: 1 }),
     cluster,
     namespace: subject.namespace,
     name,
-    uid: syncUid(ports.installation, { namespace: subject.namespace, name, cluster }),
+    uid: syncUid(installation, { namespace: subject.namespace, name, cluster }),
     subject,
     subjectUid: assigner.uid,
-    desired: nextDesired(desired, before, ports.ids.unique()),
+    desired: nextDesired(desired, before, ids.unique()),
     statePk: stateIndex.pk(subject),
-    stateSk: stateIndex.sk(desired.action === "orphan" ? "Orphaned" : "Assigned", { cluster, name }),
+    stateSk: stateIndex.sk(isOrphan ? "Orphaned" : "Assigned", { cluster, name }),
   };
-  const from = desired.startAt === undefined ? now : new Date(desired.startAt);
-  const at = desired.action === "orphan" ? undefined : watchdogAt(from, 0);
-  return { put: due(row, at, 1), when: before === undefined ? "absent" : { version: before.version } };
+  transaction.put<SyncRow>({ ...row, type: "SyncOnCluster" }, before);
 }
 
 /** What was left by an object that had the same name is nobody's: nothing of it was assigned by this one. */

@@ -1,6 +1,7 @@
 import { toForget } from "#functions/rollout/forget.ts";
 import type { ClusterRows } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
+import type { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
@@ -70,7 +71,11 @@ function digestsOf({ inputs }: SealedTarget): readonly string[] {
 }
 
 /** What is done about a cluster whose turn may have come. */
-export function decide(candidate: Candidate, renderings: Renderings, { known, now }: Deciding): Step {
+export function decide(
+  candidate: Candidate,
+  renderings: Renderings,
+  { known, now }: Pick<Transaction, "known" | "now">,
+): Step {
   const { target, rows, content, stage, leg } = candidate;
   const { fleet, slot, syncs } = rows;
   const { subject, row, unit, brake } = known;
@@ -128,11 +133,6 @@ export function decide(candidate: Candidate, renderings: Renderings, { known, no
   if (freeze !== undefined) return waits;
   const { on } = unit.stages.find(({ name }) => name === stage) ?? {};
   return { do: "assign", assignments, preexisting: slot?.preexisting ?? syncs.some((sync) => isPreexisting(sync, on)) };
-}
-
-interface Deciding {
-  readonly known: Known;
-  readonly now: Date;
 }
 
 /** The newest content of which something is assigned. */

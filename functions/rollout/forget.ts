@@ -1,4 +1,4 @@
-import { assignmentWrite } from "#functions/rollout/assign.ts";
+import { assign } from "#functions/rollout/assign.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
 import { due } from "#shared/fleet/rows/due.ts";
@@ -20,13 +20,12 @@ export function forgetSyncs(
   { syncs, as }: { readonly syncs: readonly SyncRow[]; readonly as: Forgetting },
   ports: PlannerPorts,
 ): void {
-  const { known, now, at, unit } = transaction;
+  const { at, unit } = transaction;
   for (const sync of syncs) {
     if (as === "gone") transaction.put(gone(sync, at), sync);
     else {
       const desired = orphaning(sync.desired, { rollout: unit.last, assignedAt: at });
-      const assignment = { cluster: sync.cluster, name: sync.name, desired };
-      transaction.write(assignmentWrite(assignment, { known, before: sync, now, ports }));
+      assign(transaction, { cluster: sync.cluster, name: sync.name, desired, before: sync }, ports);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { assignmentWrite, wakeUp } from "#functions/rollout/assign.ts";
+import { assign, wakeUp } from "#functions/rollout/assign.ts";
 import { type Candidate, mostAssignments, type Step } from "#functions/rollout/decide.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
@@ -21,7 +21,7 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   const written = step.assignments.slice(0, mostAssignments);
   for (const assignment of written) {
     const before = syncs.find(({ name }) => name === assignment.name);
-    transaction.write(assignmentWrite(assignment, { known, before, now, ports }));
+    assign(transaction, { ...assignment, before }, ports);
   }
   // A Cluster that was deleted, or registered anew, since it was looked at gets nothing.
   if (fleet !== undefined)

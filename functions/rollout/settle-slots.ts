@@ -1,4 +1,4 @@
-import { assignmentWrite, wakeUp } from "#functions/rollout/assign.ts";
+import { assign, wakeUp } from "#functions/rollout/assign.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
@@ -243,8 +243,7 @@ function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: Planne
   if (withdrawn.length === 0) return false;
   const attempts: Record<string, number> = { ...slot.attempts };
   for (const { sync, desired } of withdrawn) {
-    const assignment = { cluster: slot.cluster, name: sync.name, desired };
-    transaction.write(assignmentWrite(assignment, { known, before: sync, now, ports }));
+    assign(transaction, { cluster: slot.cluster, name: sync.name, desired, before: sync }, ports);
     attempts[sync.name] = desired.attempt;
   }
   const leg = liveLeg(transaction, slot);

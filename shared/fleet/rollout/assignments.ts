@@ -7,7 +7,6 @@ import { hashOf, later } from "#shared/fleet/rows/due.ts";
 import { type Subject, syncName } from "#shared/fleet/rows/keys.ts";
 import type { ContentRow, RenderingRow, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import type { RenderOptions } from "#shared/source/render-options.ts";
 
 export interface Assignment {
   readonly cluster: string;
@@ -15,13 +14,9 @@ export interface Assignment {
   readonly desired: Assigned;
 }
 
-export interface RenderingRequest {
-  readonly input: string;
+export interface RenderingRequest extends Pick<RenderingRow, "input" | "artifactDigest" | "path" | "render"> {
   /** Name of the Source that has the artifact. */
   readonly source: string;
-  readonly artifactDigest: string;
-  readonly path: string;
-  readonly render?: RenderOptions;
 }
 
 export type Rendered =

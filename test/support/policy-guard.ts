@@ -53,7 +53,10 @@ export function statementsOf(resources: readonly Resource[], folder: string): re
   const role = roleOf(functionNamed(resources, folder));
   const text = JSON.stringify(statementsByRole(resources).get(role) ?? []);
   return JSON.parse(
-    text.replace(/\{"Fn::GetAtt":\["(WiringTo[A-Za-z]+?Queue|Wiring[A-Za-z]+?Function)[0-9A-F]+","Arn"\]\}/g, '"<$1>"'),
+    text.replace(
+      /\{"Fn::GetAtt":\["(WiringTo[A-Za-z]+?Queue|Wiring[A-Za-z]+?(?:Function|DeadLetters))[0-9A-F]+","Arn"\]\}/g,
+      '"<$1>"',
+    ),
   ) as Statement[];
 }
 

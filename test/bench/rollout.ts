@@ -42,6 +42,7 @@ interface Round extends Figures {
 
 /** Medians over the clusters of a stage, in seconds. */
 interface Times extends Figures {
+  readonly waves: number;
   /** Of the first: from the commit, or from the end of the stage before. */
   readonly untilAssigned: number;
   /** As its API server sees it: until the first request. */
@@ -182,7 +183,8 @@ async function timesOf({ stack, table, clusters }: BenchFleet, started: number):
   const requests = Map.groupBy(stack.clusters.requests(), ({ cluster }) => cluster);
   const times: Record<string, Times> = {};
   let [before, criticalSeconds] = [started, 0];
-  for (const { name, members, passed } of unit?.stages ?? []) {
+  const bound = Math.max(1, Math.floor(clusters.length * share));
+  for (const [index, { name, members, passed }] of (unit?.stages ?? []).entries()) {
     if (passed === undefined) throw new Error(`stage ${name} has passed nothing`);
     const leg = await table.get(keys.leg(subject, passed));
     const targets = await Array.fromAsync(
@@ -195,7 +197,10 @@ async function timesOf({ stack, table, clusters }: BenchFleet, started: number):
     const between = (from: (of: Moments) => number, to: (of: Moments) => number) =>
       rounded(median(seen.map((of) => to(of) - from(of))) / 1000);
     const ended = Date.parse(leg?.endedAt ?? "");
+    // One slot is kept for the first stage, so that a cure finds one: half of the fleet are two waves of the last.
+    const waves = Math.ceil(members / Math.max(1, index === 0 ? bound : bound - 1));
     times[name] = {
+      waves,
       untilAssigned: rounded((Math.min(...seen.map(({ assigned }) => assigned)) - before) / 1000),
       untilBegun: between(
         (of) => of.assigned,
@@ -211,7 +216,6 @@ async function timesOf({ stack, table, clusters }: BenchFleet, started: number):
       ),
       untilPassed: rounded((ended - Math.max(...seen.map(({ ready }) => ready))) / 1000),
     };
-    const waves = Math.ceil(members / Math.max(1, Math.floor(clusters.length * share)));
     criticalSeconds += waves * (times[name].untilApplied + times[name].untilReady);
     before = ended;
   }

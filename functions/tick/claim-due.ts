@@ -103,7 +103,7 @@ async function claim(
       add: { dispatches: 1 },
       when: [{ attribute: "dueKey", equals: entry.sort }],
     });
-    return { key: entry.key, late: lateSeconds(now, { dueKey: entry.sort, dispatches }) };
+    return { key: entry.key, late: lateSeconds(now, entry.sort) };
   } catch (error) {
     if (isConflict(error)) return undefined;
     throw error;

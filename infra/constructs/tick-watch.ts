@@ -14,7 +14,7 @@ const period = Duration.minutes(1);
 const { GREATER_THAN_THRESHOLD, LESS_THAN_THRESHOLD } = ComparisonOperator;
 const { BREACHING, NOT_BREACHING } = TreatMissingData;
 
-/** Five messages for a row came to nothing, one after the other, or nothing was claimed; a worker takes 5 minutes at most. */
+/** No single tick that was throttled or failed takes so long, nor three of them. */
 const lateSeconds = 900;
 
 /**
@@ -64,11 +64,11 @@ export class TickWatch extends Construct {
       statistic: "Maximum",
     });
     new Alarm(this, "Lag", {
-      alarmDescription: `Something is due for a quarter of an hour, and nobody has done it. ${see}`,
+      alarmDescription: `Something was due for a quarter of an hour before a tick came to it, or no tick got through. ${see}`,
       metric: this.lag.with({ period: Duration.minutes(15) }),
       threshold: lateSeconds,
       comparisonOperator: GREATER_THAN_THRESHOLD,
-      // A row is seen when it is claimed: once in its watchdog, which grows to 15 minutes.
+      // A row is seen when it is claimed, and no more then: the alarm stays on for so long.
       evaluationPeriods: 1,
       // A tick that ran and never got through tells nothing.
       treatMissingData: BREACHING,

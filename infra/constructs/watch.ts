@@ -23,8 +23,11 @@ export interface WatchProps {
   readonly lag: IMetric;
 }
 
+/** Longer than the longest delay that a message is sent with, 15 minutes, and a worker's 5 after it. */
+const oldSeconds = 1800;
+
 /**
- * Alarms on every queue's dead letters, on rows that nobody can read and on an account that is too small, and one
+ * Alarms on every queue's dead letters and oldest message, on rows that nobody can read and on an account that is too small, and one
  * dashboard: what the fleet does, and what the machinery does.
  */
 export class Watch extends Construct {
@@ -35,6 +38,17 @@ export class Watch extends Construct {
         alarmDescription: `Messages for ${name} failed again and again; its log says why. No row is lost: the tick goes on sending.`,
         metric: queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" }),
         threshold: 0,
+        comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+        evaluationPeriods: 1,
+        treatMissingData: TreatMissingData.NOT_BREACHING,
+      });
+    }
+
+    for (const [name, queue] of Object.entries(props.queues)) {
+      new Alarm(this, `${name}Age`, {
+        alarmDescription: `Messages for ${name} wait: its function fails, or has too few places for the work. See docs/runbook.md, The timer.`,
+        metric: queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(5), statistic: "Maximum" }),
+        threshold: oldSeconds,
         comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
         evaluationPeriods: 1,
         treatMissingData: TreatMissingData.NOT_BREACHING,

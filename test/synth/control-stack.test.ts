@@ -428,11 +428,23 @@ describe("every queue", () => {
 
   test("has an alarm on its dead letters", () => {
     const alarmed = alarms
-      .filter(({ Properties }) => Properties.Namespace === "AWS/SQS")
+      .filter(({ Properties }) => Properties.MetricName === "ApproximateNumberOfMessagesVisible")
       .map(({ Properties }) =>
         textOf((Properties.Dimensions as { Value: unknown }[])[0]?.Value).replace(".QueueName", ".Arn"),
       );
     expect(alarmed.sort()).toEqual([...deadLetters].sort());
+  });
+
+  test("has an alarm on messages that wait, if a function works on it", () => {
+    const alarmed = alarms.filter(({ Properties }) => Properties.MetricName === "ApproximateAgeOfOldestMessage");
+    const queueOf = ({ Dimensions }: Record<string, unknown>) => textOf((Dimensions as { Value: unknown }[])[0]?.Value);
+    const fed = ofType(resources, "AWS::Lambda::EventSourceMapping").map(({ Properties }) =>
+      textOf(Properties.EventSourceArn),
+    );
+    expect(alarmed.map(({ Properties }) => queueOf(Properties).replace(".QueueName", ".Arn")).sort()).toEqual(
+      fed.sort(),
+    );
+    for (const { Properties } of alarmed) expect(Properties).toMatchObject({ Statistic: "Maximum", Threshold: 1800 });
   });
 
   test("has an alarm on rows that only a newer version can read, which a deployment does not set off", () => {

@@ -1,0 +1,76 @@
+/** What DueLag tells of a fleet in which everybody does what is theirs: nobody is to be called for it. */
+import { expect, test } from "vitest";
+import { claimDue } from "#functions/tick/claim-due.ts";
+import { dueAttributes, timerAttributes } from "#shared/fleet/rows/due.ts";
+import type { Metrics, Table } from "#shared/ports.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { ana, begin, names, worldOf } from "#test/support/planner-story.ts";
+import { type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
+import { WorkerWorld } from "#test/support/worker-world.ts";
+
+/** A tick each minute, and who is told of a row does what there is to do. @returns what each tick told. */
+async function ticks(
+  count: number,
+  world: { readonly table: Table; now(): Date; advance(): Promise<void>; told(): Promise<void> },
+): Promise<readonly number[]> {
+  const lags: number[] = [];
+  const metrics: Metrics = { count: () => {}, seconds: (_name, value) => lags.push(value) };
+  for (let minute = 0; minute < count; minute++) {
+    await world.advance();
+    const sender = new MemorySender();
+    await claimDue({ table: world.table, sender, clock: { now: world.now }, log: silentLog, metrics });
+    if (sender.take().length > 0) await world.told();
+  }
+  return lags;
+}
+
+/** The planner is real; workers and renderers have looked at what is theirs before each tick, and have nothing to say. */
+function planned(world: PlannerWorld) {
+  return {
+    table: world.table,
+    now: () => world.now,
+    async advance() {
+      world.advanceClock(60);
+      const theirs = world.table.all().filter(({ type }) => type === "SyncOnCluster" || type === "Rendering");
+      for (const row of theirs)
+        await world.table.update({ update: { pk: row.pk, sk: row.sk }, remove: timerAttributes });
+    },
+    told: () => world.plan(),
+  };
+}
+
+test("is no lag: a rollout whose clusters take an hour, as they may", async () => {
+  const world = await worldOf(names(3), { progressDeadline: "2h" });
+  await begin(world);
+  for (const { cluster } of world.slots()) await world.finish(cluster, "Verifying");
+  await world.plan();
+  expect(Math.max(...(await ticks(60, planned(world))))).toBeLessThan(300);
+});
+
+test("is no lag: a rollout that people have suspended", async () => {
+  const world = await worldOf(names(3), { progressDeadline: "2h" });
+  await begin(world);
+  await world.operate({ suspended: ana(world.now) });
+  await world.plan();
+  expect(Math.max(...(await ticks(60, planned(world))))).toBeLessThan(300);
+});
+
+test("is no lag: an assignment that waits on its cluster while people have suspended its subject", async () => {
+  const connect = () => Promise.reject(new Error("nobody is to ask the cluster"));
+  const world = await new WorkerWorld({ connect, distrust() {} }).begin();
+  await world.assign("web", []);
+  await world.setSubject("web", { operations: { suspended: { ...ana(world.clock.now()), number: 1 } } });
+  const row = await world.sync("web");
+  if (row === undefined) throw new Error("it was assigned");
+  await world.table.write([{ put: { ...row, ...dueAttributes(row, row.desired.assignedAt) } }]);
+  const lags = await ticks(60, {
+    table: world.table,
+    now: () => world.clock.now(),
+    async advance() {
+      world.aheadMs += 60_000;
+    },
+    told: () => world.work(),
+  });
+  expect(await world.phase("web")).toBeUndefined();
+  expect(Math.max(...lags)).toBeLessThan(300);
+});

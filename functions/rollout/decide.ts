@@ -132,7 +132,7 @@ export function decide(
   if (assignments.length === 0) return { do: "unchanged", reason: "already runs this rendering" };
   if (freeze !== undefined) return waits;
   const { on } = unit.stages.find(({ name }) => name === stage) ?? {};
-  return { do: "assign", assignments, preexisting: slot?.preexisting ?? syncs.some((sync) => isPreexisting(sync, on)) };
+  return { do: "assign", assignments, preexisting: syncs.some((sync) => isPreexisting(sync, on, slot)) };
 }
 
 /** The newest content of which something is assigned. */

@@ -154,9 +154,15 @@ export function isReplaceable(sync: SyncRow): boolean {
  * True when the cluster was not ready before, on a content that its stage had passed. What a content broke that its stage
  * has not passed does not count, unless it found the cluster like that: then each of its cures does, too.
  * @param on - what the stage passed last.
+ * @param slot - what it has for what it was given last.
  */
-export function isPreexisting(sync: SyncRow | undefined, on: number | undefined): boolean {
+export function isPreexisting(
+  sync: SyncRow | undefined,
+  on: number | undefined,
+  slot?: Pick<SlotRow, "preexisting">,
+): boolean {
   if (sync?.observed === undefined || on === undefined) return false;
-  if (sync.desired.rollout > on && sync.parked?.preexisting === undefined) return false;
+  const wasSick = slot?.preexisting ?? sync.parked?.preexisting;
+  if (sync.desired.rollout > on && wasSick === undefined) return false;
   return sync.observed.phase !== "Ready" && sync.observed.phase !== "Gone";
 }

@@ -196,6 +196,25 @@ describe("5: who was not ready before a bad content", () => {
     expect(made.leg("all")).toMatchObject({ content: 3, phase: "Moving", preexistingFailures: 1 });
   });
 
+  test("halts what comes in its slot when it was ready there", async () => {
+    const made = await sickBefore();
+    await made.operate({ reconcile: ana(made.now) });
+    await begin(made);
+    await made.finish("c001", "Failed");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ content: 2, phase: "Halted" });
+    // Its worker has written it, and not told it yet.
+    await made.finish("c000");
+    await made.setSource("ccc");
+    await made.plan(made.table, []);
+    await made.renderAll();
+    await made.plan(made.table, []);
+    expect((await made.sync("c000"))?.desired).toMatchObject({ rollout: 3 });
+    await made.finish("c000", "Failed");
+    await made.plan();
+    expect(made.leg("all")).toMatchObject({ content: 3, phase: "Halted", preexistingFailures: 0 });
+  });
+
   test("halts nothing by a reconcile, and does when it was ready meanwhile", async () => {
     const made = await sickBefore();
     await made.operate({ reconcile: ana(made.now) });

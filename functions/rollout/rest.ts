@@ -116,7 +116,9 @@ type Certain = Omit<NonNullable<UnitRow["lately"]>, "at">;
 function justSettled({ unit: { lately, stages }, legs }: Known, now: Date): readonly Certain[] {
   const isRecent = (at: string | undefined) => at !== undefined && later(at, lagSeconds) > now.toISOString();
   const last = stages.flatMap((stage) => lastLegOf(stage, legs) ?? []);
-  const ended = last.filter(({ transitions }) => isRecent(transitions.at(-1)?.at));
+  // What was looked at since is known better.
+  const isNews = (at = "") => isRecent(at) && at > (lately?.at ?? "");
+  const ended = last.filter(({ transitions }) => isNews(transitions.at(-1)?.at));
   const sum = (state: "Failed" | "Unreachable") => ended.reduce((all, { counts }) => all + counts[state], 0);
   return [
     ...(lately !== undefined && isRecent(lately.at) ? [lately] : []),

@@ -75,6 +75,22 @@ describe("a reconcile", () => {
     },
   );
 
+  test("is answered with what it came to, and not with what a stage left behind a moment before", async () => {
+    const made = await worldOf(["a", "b"], group);
+    await begin(made);
+    await made.finish("a", "Failed");
+    await made.finish("b");
+    await made.plan();
+    expect(await status(made)).toMatchObject({ state: "Degraded", clusters: { failed: 1 } });
+    made.advanceClock(5);
+    await asked(made, 1);
+    await made.observe("a", "Ready");
+    await made.observe("b", "Ready");
+    made.advanceClock(5);
+    await made.plan();
+    expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1, clusters: { ready: 2, failed: 0 } });
+  });
+
   test("is answered when a worker has looked at every cluster since, and not before", async () => {
     const made = await settled("a", "b");
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: undefined });

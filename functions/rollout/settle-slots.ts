@@ -119,7 +119,8 @@ async function readSeen(
     const freezing = labels && { freeze: freezeOver(brake, labels, now), releasedAt: releasedAt(brake, labels, now) };
     const clock = { ...clockOf(known, now), freezing };
     // Who wrote what cannot be read may be at it still.
-    const isUnsure = unread.has(slot.cluster) && stuckAt(slot, syncs, clock) > transaction.at;
+    const isPaused = clock.pausedAt !== undefined || freezing?.freeze !== undefined;
+    const isUnsure = unread.has(slot.cluster) && (isPaused || stuckAt(slot, syncs, clock) > transaction.at);
     const verdict = isUnsure ? ({ state: "Assigned", reason: "" } as const) : judge(slot, syncs, clock);
     return { slot, syncs, clock, verdict };
   });

@@ -171,6 +171,28 @@ describe("a cluster whose Sync cannot be read", () => {
     expect(Object.values(world.states()).sort()).toEqual(["Succeeded", "Succeeded", "Unreachable"]);
   });
 
+  test("keeps its slot for as long as the subject is suspended", async () => {
+    await world.setGroup({ maxUnreachable: "50%", maxConcurrent: 1 });
+    await world.setSource("bbb");
+    await world.plan();
+    await world.renderAll();
+    await world.plan();
+    const slots = world.slots();
+    await makeNewer(keys.sync(slots[0]?.cluster ?? "", subject.namespace, "web.app"));
+    await world.operate({ suspended: { by: "ana", at: world.now.toISOString() } });
+    world.advanceClock(3600);
+    await world.plan();
+    expect(world.slots()).toEqual(slots);
+    await world.operate({ resumed: { by: "ana", at: world.now.toISOString() } });
+    world.advanceClock(599);
+    await world.plan();
+    expect(world.slots()).toEqual(slots);
+    world.advanceClock(1);
+    await world.plan();
+    await playOn();
+    expect(Object.values(world.states()).sort()).toEqual(["Succeeded", "Succeeded", "Unreachable"]);
+  });
+
   test("is not forgotten while it cannot be read, although it left the fleet", async () => {
     await makeNewer(syncKey);
     const before = stored(syncKey);

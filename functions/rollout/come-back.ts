@@ -102,11 +102,13 @@ export async function letComeBack(
   if (readable.length > 0)
     transaction.edit({
       unreadable: transaction.unit.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [],
+      // Of those that could not be read the members have what was known before.
+      selected: undefined,
     });
   if (readable.length > 0 && (unit.unreadable ?? []).length >= keptUnreadable) {
     // There may be more than were named: of everybody is only known any more that it was a member.
     const members = (await readMembers(known, ports)).map((member) => ({ ...member, uid: "" }));
-    transaction.edit({ selected: undefined, members: await ports.lists.store(members) });
+    transaction.edit({ members: await ports.lists.store(members) });
   }
   if (strayed.length > 0) {
     const job = { do: "leave" as const, clusters: await ports.lists.store(strayed), at: 0 };

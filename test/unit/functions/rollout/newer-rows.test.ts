@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { FleetRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -292,4 +292,26 @@ test("of more clusters than are named each is brought up when it can be read", {
   const old = world.rows<SyncRow>("SyncOnCluster").filter(({ desired }) => desired.revision !== "main@sha1:bbb");
   expect(old).toEqual([]);
   expect(world.unit()).toMatchObject({ unreadable: [], arrivals: { waiting: 0, changing: 0, failed: 0 } });
+});
+
+test("of many whose entries in the fleet cannot be read each goes on when it can be", { timeout: 60_000 }, async () => {
+  for (let number = 0; number < 97; number++) await world.addCluster(`n${number}`, "rest");
+  await world.setGroup({ maxUnreachable: "100%", maxConcurrent: "100%" });
+  await playOn();
+  const all = world.rows<FleetRow>("Fleet");
+  for (const row of all) await makeNewer(row);
+  await world.table.write([fleetVersionUpdate("c1")]);
+  await playOn();
+  expect(world.unit().unreadable).toHaveLength(100);
+  // One leaves, and there are fewer than could be named.
+  await world.removeCluster("n5");
+  world.advanceClock(700);
+  await playOn();
+  for (const row of all) if (row.name !== "n5") await makeReadable(row);
+  world.advanceClock(700);
+  await playOn();
+  await world.setSource("ddd");
+  await playOn();
+  const old = world.rows<SyncRow>("SyncOnCluster").filter(({ desired }) => desired.revision !== "main@sha1:ddd");
+  expect(old.map(({ cluster }) => cluster)).toEqual(["n5"]);
 });

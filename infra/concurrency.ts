@@ -39,7 +39,7 @@ const wanted = {
 
 const queues = Object.keys(wanted) as readonly (keyof Bounds)[];
 
-/** Of `api`, `webhook` and `tick`, together: the throttles of the front door let no more in than some ten at once. */
+/** Of `api`, `webhook` and `tick`, together. A burst at the front door may be larger, and takes more for a moment. */
 const roomForDoors = 10;
 
 /** A run ends before the next begins; Lambda may deliver one of them twice. */

@@ -99,16 +99,15 @@ export async function letComeBack(
       if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
     transaction.bringBack(cluster, stage.name, "unreachable");
   }
-  if (readable.length > 0)
-    transaction.edit({
-      unreadable: transaction.unit.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [],
-      // Of those that could not be read the members have what was known before.
-      selected: undefined,
-    });
-  if (readable.length > 0 && (unit.unreadable ?? []).length >= keptUnreadable) {
-    // There may be more than were named: of everybody is only known any more that it was a member.
-    const members = (await readMembers(known, ports)).map((member) => ({ ...member, uid: "" }));
-    transaction.edit({ members: await ports.lists.store(members) });
+  if (readable.length > 0) {
+    const left = transaction.unit.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [];
+    // Of those that could not be read the members have what was known before.
+    transaction.edit({ unreadable: left, selected: undefined });
+    if ((unit.unreadable ?? []).length >= keptUnreadable) {
+      // There may be more than were named: of everybody is only known any more that it was a member.
+      const members = (await readMembers(known, ports)).map((member) => ({ ...member, uid: "" }));
+      transaction.edit({ members: await ports.lists.store(members) });
+    }
   }
   if (strayed.length > 0) {
     const job = { do: "leave" as const, clusters: await ports.lists.store(strayed), at: 0 };

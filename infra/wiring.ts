@@ -138,6 +138,7 @@ export class Wiring extends Construct {
           update: [...objects, partitions.clusters, partitions.rollouts, partitions.renderings],
           indexes: ["due"],
         }),
+        STARLING_INSTALLATION: plain(installationId),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
@@ -308,6 +309,7 @@ export class Wiring extends Construct {
       env: reportEnv,
       access: {
         STARLING_TABLE: rowsOf(table, { read: [partitions.clusters, partitions.rollouts], put: [partitions.events] }),
+        STARLING_INSTALLATION: plain(installationId),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
       },
       timeout: toReport.functionTimeout,
@@ -319,8 +321,13 @@ export class Wiring extends Construct {
     const queues = { Resolve: toResolve, Rollout: toRollout, Render: toRender, Apply: toApply, Report: toReport };
     const first = { api: api.lambda, webhook: webhook.lambda, tick: tick.lambda };
     const functions = { api, webhook, tick, resolve, rollout, render, build, apply, report };
-    const { lag } = new TickWatch(this, "TickWatch", { tick: tick.lambda, deadLetters: everyMinute.deadLetters });
+    const { lag } = new TickWatch(this, "TickWatch", {
+      installationId,
+      tick: tick.lambda,
+      deadLetters: everyMinute.deadLetters,
+    });
     new Watch(this, "Watch", {
+      installationId,
       deadLetters: mapValues(queues, (queue) => queue.deadLetters),
       queues: mapValues(queues, (queue) => queue.queue),
       functions: mapValues(functions, (starlingFunction) => starlingFunction.lambda),

@@ -10,7 +10,7 @@ export function wireReport(env: ReportEnv, aws: RowClients): SqsHandler {
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
-    metrics: embeddedMetrics("report"),
+    metrics: embeddedMetrics("report", env.STARLING_INSTALLATION),
   };
   return sqsHandler({
     queue: "report",

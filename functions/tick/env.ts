@@ -3,6 +3,8 @@ import * as z from "zod";
 /** Environment of `tick`: the queues of every row that can be due. */
 export const tickEnv = z.object({
   STARLING_TABLE: z.string().min(1),
+  /** Metrics of several installations may be in one account. */
+  STARLING_INSTALLATION: z.string().min(1),
   STARLING_QUEUE_RESOLVE: z.url(),
   STARLING_QUEUE_RENDER: z.url(),
   STARLING_QUEUE_ROLLOUT: z.url(),

@@ -20,7 +20,7 @@ export function wireTick(env: TickEnv, aws: RowClients, options: WireOptions = {
     }),
     clock,
     log: powertoolsLog("tick"),
-    metrics: embeddedMetrics("tick"),
+    metrics: embeddedMetrics("tick", env.STARLING_INSTALLATION),
   };
   return async () => void (await claimDue(ports));
 }

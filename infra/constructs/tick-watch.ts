@@ -5,6 +5,8 @@ import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 
 export interface TickWatchProps {
+  /** As the function tells it with its metrics. */
+  readonly installationId: string;
   readonly tick: IFunction;
   /** Of the schedule, and of the function. */
   readonly deadLetters: IQueue;
@@ -25,7 +27,7 @@ export class TickWatch extends Construct {
   /** How late the latest row was that a tick has claimed. */
   readonly lag: Metric;
 
-  constructor(scope: Construct, id: string, { tick, deadLetters }: TickWatchProps) {
+  constructor(scope: Construct, id: string, { installationId, tick, deadLetters }: TickWatchProps) {
     super(scope, id);
     const see = "See docs/runbook.md, The timer.";
     new Alarm(this, "DeadLetters", {
@@ -59,7 +61,7 @@ export class TickWatch extends Construct {
       namespace: "Starling",
       metricName: "DueLag",
       // Of the function that tells it, as it names itself.
-      dimensionsMap: { service: "tick" },
+      dimensionsMap: { service: "tick", installation: installationId },
       period,
       statistic: "Maximum",
     });

@@ -14,6 +14,8 @@ import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 
 export interface WatchProps {
+  /** As the functions tell it with their metrics. */
+  readonly installationId: string;
   readonly deadLetters: Readonly<Record<string, IQueue>>;
   readonly queues: Readonly<Record<string, IQueue>>;
   readonly functions: Readonly<Record<string, IFunction>>;
@@ -59,7 +61,7 @@ export class Watch extends Construct {
       namespace: "Starling",
       metricName: "NewerRows",
       // Of the function that counts them, as it names itself.
-      dimensionsMap: { service: "tick" },
+      dimensionsMap: { service: "tick", installation: props.installationId },
       period: Duration.minutes(1),
       statistic: "Sum",
     });
@@ -95,8 +97,16 @@ export class Watch extends Construct {
 
     const dashboard = new Dashboard(this, "Dashboard", { defaultInterval: Duration.hours(3) });
     dashboard.addWidgets(
-      new GraphWidget({ title: "Syncs that changed, by phase", left: [phases("SyncPhase")], width: 12 }),
-      new GraphWidget({ title: "Rollouts that changed, by phase", left: [phases("RolloutPhase")], width: 12 }),
+      new GraphWidget({
+        title: "Syncs that changed, by phase",
+        left: [phases("SyncPhase", props.installationId)],
+        width: 12,
+      }),
+      new GraphWidget({
+        title: "Rollouts that changed, by phase",
+        left: [phases("RolloutPhase", props.installationId)],
+        width: 12,
+      }),
     );
     dashboard.addWidgets(
       new GraphWidget({
@@ -121,9 +131,9 @@ export class Watch extends Construct {
 }
 
 /** The embedded metrics of `report`, one line for each value of their dimension `phase`. */
-function phases(metric: string): MathExpression {
+function phases(metric: string, installationId: string): MathExpression {
   return new MathExpression({
-    expression: `SEARCH('Namespace="Starling" MetricName="${metric}"', 'Sum', 60)`,
+    expression: `SEARCH('Namespace="Starling" MetricName="${metric}" installation="${installationId}"', 'Sum', 60)`,
     usingMetrics: {},
     label: "",
     period: Duration.minutes(1),

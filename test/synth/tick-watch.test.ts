@@ -106,6 +106,26 @@ test("what is due for a quarter of an hour sets off an alarm, and so does a tick
   });
 });
 
+test("watches its own installation's metrics, whoever else is in the account", () => {
+  const { Variables } = tick.Properties.Environment as { Variables: Record<string, unknown> };
+  const own = textOf(Variables.STARLING_INSTALLATION);
+  expect(own).toContain("starling.");
+  for (const metric of ["DueLag", "NewerRows"]) {
+    const { Dimensions } = alarmOn("Starling", metric, own) as unknown as MetricOf;
+    expect(Dimensions.map(({ Name, Value }) => `${Name} ${textOf(Value)}`).sort()).toEqual([
+      `installation ${own}`,
+      "service tick",
+    ]);
+  }
+  const [dashboard] = ofType(resources, "AWS::CloudWatch::Dashboard");
+  const graphs = textOf(dashboard?.Properties.DashboardBody).matchAll(/SEARCH\('(.*?)',/g);
+  expect([...graphs].map(([, search]) => search)).toEqual(
+    ["SyncPhase", "RolloutPhase"].map((name) =>
+      expect.stringMatching(new RegExp(`MetricName=\\W+${name}\\W+ installation=\\W+${RegExp.escape(own)}\\W+$`)),
+    ),
+  );
+});
+
 test("api, webhook and tick set off an alarm when the account has no place for them", () => {
   const alarm = ofType(resources, "AWS::CloudWatch::Alarm").find(({ id }) => id.includes("Throttled"));
   const { Metrics } = (alarm?.Properties ?? {}) as {
@@ -125,7 +145,7 @@ test("api, webhook and tick set off an alarm when the account has no place for t
 test("the metrics of the alarms are called what the function calls them", async () => {
   const code = `
     import { embeddedMetrics } from "#shared/adapters/aws/powertools-observability.ts";
-    const metrics = embeddedMetrics("tick");
+    const metrics = embeddedMetrics("tick", "starling.1.eu");
     metrics.seconds("DueLag", 12.5);
     metrics.count("NewerRows", 3);
   `;
@@ -137,13 +157,24 @@ test("the metrics of the alarms are called what the function calls them", async 
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   const metricsOf = (line: Record<string, unknown>) =>
-    (line._aws as { CloudWatchMetrics: unknown[] }).CloudWatchMetrics;
+    (line._aws as { CloudWatchMetrics: { Dimensions: string[][] }[] }).CloudWatchMetrics.map((metric) => ({
+      ...metric,
+      Dimensions: metric.Dimensions.map((names) => names.toSorted()),
+    }));
   expect(told.flatMap(metricsOf)).toEqual([
-    { Namespace: "Starling", Dimensions: [["service"]], Metrics: [{ Name: "DueLag", Unit: "Seconds" }] },
-    { Namespace: "Starling", Dimensions: [["service"]], Metrics: [{ Name: "NewerRows", Unit: "Count" }] },
+    {
+      Namespace: "Starling",
+      Dimensions: [["installation", "service"]],
+      Metrics: [{ Name: "DueLag", Unit: "Seconds" }],
+    },
+    {
+      Namespace: "Starling",
+      Dimensions: [["installation", "service"]],
+      Metrics: [{ Name: "NewerRows", Unit: "Count" }],
+    },
   ]);
   expect(told).toMatchObject([
-    { service: "tick", DueLag: 12.5 },
-    { service: "tick", NewerRows: 3 },
+    { service: "tick", installation: "starling.1.eu", DueLag: 12.5 },
+    { service: "tick", installation: "starling.1.eu", NewerRows: 3 },
   ]);
 });

@@ -12,9 +12,12 @@ export function powertoolsLog(serviceName: string): Log {
   };
 }
 
-/** CloudWatch embedded metrics on standard output, in namespace `Starling`; one line per call. */
-export function embeddedMetrics(serviceName: string): Metrics {
-  const metrics = new PowertoolsMetrics({ namespace: "Starling", serviceName });
+/**
+ * CloudWatch embedded metrics on standard output, in namespace `Starling`; one line per call. Their dimensions are
+ * `service`, `installation` (an account may hold several), and those of the call.
+ */
+export function embeddedMetrics(serviceName: string, installation: string): Metrics {
+  const metrics = new PowertoolsMetrics({ namespace: "Starling", serviceName, defaultDimensions: { installation } });
   return {
     count(name, value, dimensions) {
       const single = metrics.singleMetric();

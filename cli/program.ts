@@ -2,6 +2,7 @@
 import { Argument, Command, Option } from "commander";
 import type { ApplyOptions } from "#cli/commands/apply.ts";
 import type { AcceptOptions } from "#cli/commands/cluster.ts";
+import type { ContextAddOptions } from "#cli/commands/context-add.ts";
 import type { DeleteOptions } from "#cli/commands/delete.ts";
 import type { DescribeOptions } from "#cli/commands/describe.ts";
 import type { FreezeOptions } from "#cli/commands/freeze.ts";
@@ -259,6 +260,28 @@ function runVerbs(program: Command, verb: AddVerb): void {
   )
     .description("Choose the current context.")
     .addArgument(new Argument("<name>"));
+
+  verb(context, "add", async (session, args, options: ContextAddOptions) =>
+    (await import("#cli/commands/context-add.ts")).contextAdd(session, args[0] ?? "", options),
+  )
+    .description("Add an installation, and make it current. --profile, --region and -n are kept with it.")
+    .addArgument(new Argument("<name>"))
+    .requiredOption("--url <url>", "of its API: output ApiUrl of the control stack")
+    .option("--role <arn>", "role to assume before requests are signed");
+  verb(context, "show", async (session, args) =>
+    (await import("#cli/commands/context.ts")).contextShow(session, args[0]),
+  )
+    .description("One context, without its keys.")
+    .addArgument(new Argument("[name]", "the current one when left out"));
+  verb(context, "remove", async (session, args) =>
+    (await import("#cli/commands/context.ts")).contextRemove(session, args[0] ?? ""),
+  )
+    .description("Forget a context; the installation stays as it is.")
+    .addArgument(new Argument("<name>"));
+
+  verb(program, "whoami", async (session) => (await import("#cli/commands/whoami.ts")).whoami(session)).description(
+    "Whom the installation takes you for.",
+  );
 
   localVerbs(program, verb);
 

@@ -5,6 +5,7 @@ import { type Concurrency, sayWhichQuota } from "#infra/concurrency.ts";
 import type { StateStack } from "#infra/state-stack.ts";
 import { Wiring } from "#infra/wiring.ts";
 import { defined } from "#shared/base/defined.ts";
+import { starlingVersion } from "#shared/base/version.ts";
 
 export interface ControlStackProps extends StackProps {
   readonly installation: string;
@@ -33,9 +34,17 @@ export class ControlStack extends Stack {
     });
     sayWhichAccounts(this, clusterRoles);
     sayWhichQuota(this, concurrency);
-    const { roleArn, externalId } = wiring.caller;
-    new CfnOutput(this, "ApplyRole", { value: roleArn, description: "Whom the roles of clusters trust" });
-    new CfnOutput(this, "ExternalId", { value: externalId, description: "With which external id they do" });
-    new CfnOutput(this, "Url", { value: wiring.url, description: "For starling --endpoint and for the webhook" });
+    const { apiUrl, webhookUrl, dashboardName, caller } = wiring;
+    this.#say("ApiUrl", apiUrl, "For people and CI: starling context add NAME --url URL");
+    this.#say("WebhookUrl", webhookUrl, "For the git host: content type application/json, event push");
+    this.#say("WebhookSecretArn", state.webhookSecretArn, "Where to write the secret that the git host signs with");
+    this.#say("ApplyRole", caller.roleArn, "Whom the roles of clusters trust");
+    this.#say("ExternalId", caller.externalId, "With which external id they do");
+    this.#say("Dashboard", dashboardName, "In CloudWatch: what the fleet and the machinery do");
+    this.#say("Version", starlingVersion, "Of Starling, as it was deployed");
+  }
+
+  #say(name: string, value: string, description: string): void {
+    new CfnOutput(this, name, { value, description });
   }
 }

@@ -44,7 +44,9 @@ export interface WiringProps {
 
 /** Who is connected to whom, in flow order; what travels on the queues is in shared/messages.ts. */
 export class Wiring extends Construct {
-  readonly url: string;
+  readonly apiUrl: string;
+  readonly webhookUrl: string;
+  readonly dashboardName: string;
   /** Who the roles of clusters are to trust, and with which external id. */
   readonly caller: { readonly roleArn: string; readonly externalId: string };
 
@@ -126,7 +128,9 @@ export class Wiring extends Construct {
       timeout: Duration.seconds(10),
       memoryMiB: 512,
     });
-    this.url = new FrontDoor(this, "FrontDoor", { api: api.lambda, webhook: webhook.lambda }).url;
+    const door = new FrontDoor(this, "FrontDoor", { api: api.lambda, webhook: webhook.lambda });
+    this.apiUrl = door.apiUrl;
+    this.webhookUrl = door.webhookUrl;
 
     // every minute -> tick
     const tick = new StarlingFunction(this, "Tick", {
@@ -326,7 +330,7 @@ export class Wiring extends Construct {
       tick: tick.lambda,
       deadLetters: everyMinute.deadLetters,
     });
-    new Watch(this, "Watch", {
+    const watch = new Watch(this, "Watch", {
       installationId,
       deadLetters: mapValues(queues, (queue) => queue.deadLetters),
       queues: mapValues(queues, (queue) => queue.queue),
@@ -334,6 +338,7 @@ export class Wiring extends Construct {
       first,
       lag,
     });
+    this.dashboardName = watch.dashboardName;
   }
 }
 

@@ -1,6 +1,6 @@
 import { serialise } from "#cli/format/serialise.ts";
 import { formatTable } from "#cli/format/table.ts";
-import { contextPath, readContexts, writeContexts } from "#cli/session/contexts.ts";
+import { type ContextFile, chooseContext, contextPath, readContexts, writeContexts } from "#cli/session/contexts.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -20,7 +20,9 @@ export async function contextList(session: Session): Promise<ExitReason> {
     return "done";
   }
   if (items.length === 0) {
-    session.note(`no context in ${contextPath(session.io)}\n  next: starling local up`);
+    session.note(
+      `no context in ${contextPath(session.io)}\n  next: starling context add NAME --url URL, or starling local up`,
+    );
     return "done";
   }
   const rows = items.map((item) => [
@@ -37,11 +39,55 @@ export async function contextList(session: Session): Promise<ExitReason> {
 
 export async function contextUse(session: Session, name: string): Promise<ExitReason> {
   const file = readContexts(session.io);
-  if (file.contexts[name] === undefined) {
-    const known = Object.keys(file.contexts).join(", ") || "none";
-    throw usageFailure(`there is no context "${name}"; there is ${known}`, "starling context list");
-  }
+  contextNamed(file, name);
   writeContexts(session.io, { ...file, current: name });
   session.io.out(`context ${name} is current\n`);
   return "done";
+}
+
+/** The chosen one when no name is given. Keys and certificates are not shown. */
+export async function contextShow(session: Session, name: string | undefined): Promise<ExitReason> {
+  const chosen = chooseContext(session.io, name ?? session.options.context);
+  const { endpoint, region, namespace, credentials, role, caData } = chosen.context;
+  const signs =
+    credentials === undefined
+      ? "the default chain of the AWS SDK"
+      : "profile" in credentials
+        ? `profile ${credentials.profile}`
+        : `key ${credentials.accessKeyId}`;
+  const shown = {
+    name: chosen.name,
+    current: readContexts(session.io).current === chosen.name,
+    endpoint,
+    region,
+    ...defined({ namespace, role }),
+    credentials: signs,
+    authority: caData === undefined ? "public" : "its own",
+    file: contextPath(session.io),
+  };
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    session.io.out(serialise(shown, output));
+    return "done";
+  }
+  for (const [label, value] of Object.entries(shown)) session.io.out(`${`${label}:`.padEnd(13)}${value}\n`);
+  return "done";
+}
+
+/** Forgets an address; the installation is not told. */
+export async function contextRemove(session: Session, name: string): Promise<ExitReason> {
+  const { contexts, current } = readContexts(session.io);
+  contextNamed({ contexts }, name);
+  const { [name]: _, ...kept } = contexts;
+  writeContexts(session.io, { contexts: kept, ...(current === name ? {} : defined({ current })) });
+  session.io.out(`context ${name} removed\n`);
+  if (current === name) session.note("  next: starling context use NAME   (none is current now)");
+  return "done";
+}
+
+/** @throws CliFailure when there is none of that name. */
+function contextNamed({ contexts }: Pick<ContextFile, "contexts">, name: string): void {
+  if (contexts[name] !== undefined) return;
+  const known = Object.keys(contexts).join(", ") || "none";
+  throw usageFailure(`there is no context "${name}"; there is ${known}`, "starling context list");
 }

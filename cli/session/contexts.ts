@@ -21,6 +21,8 @@ const contextSchema = z.strictObject({
   namespace: z.string().min(1).optional(),
   /** Absent: the default chain of the AWS SDK. */
   credentials: credentials.optional(),
+  /** ARN of a role that is assumed with them. */
+  role: z.string().min(1).optional(),
   /** PEM of the endpoint's authority, base64; absent: the public ones. */
   caData: z.string().optional(),
 });
@@ -53,7 +55,8 @@ export function readContexts(io: Pick<CliIo, "env">): ContextFile {
     });
   }
   const parsed = fileSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  // No name is one that every object has.
+  if (parsed.success) return { ...parsed.data, contexts: Object.assign(Object.create(null), parsed.data.contexts) };
   const lines = parsed.error.issues.map((issue) => `${path}: ${issue.path.join(".")}: ${issue.message}`);
   throw new CliFailure(`${path} is not a context file`, { exit: "wrongInput", lines, next: `edit ${path}` });
 }
@@ -77,7 +80,10 @@ export function chooseContext(io: Pick<CliIo, "env">, wanted: string | undefined
   const file = readContexts(io);
   const chosen = findContext(io, wanted);
   if (chosen !== undefined) return chosen;
-  const next = Object.keys(file.contexts).length === 0 ? "starling local up" : "starling context use NAME";
+  const next =
+    Object.keys(file.contexts).length === 0
+      ? "starling context add NAME --url URL, or starling local up"
+      : "starling context use NAME";
   throw new CliFailure(`no context is chosen in ${contextPath(io)}`, { exit: "unknown", next });
 }
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ApiClient, type AwsKeys, createApiClient } from "#cli/session/api-client.ts";
+import { type ApiClient, createApiClient } from "#cli/session/api-client.ts";
 import { chooseContext, findContext, type NamedContext } from "#cli/session/contexts.ts";
-import { CliFailure, usageFailure } from "#cli/session/failure.ts";
+import { credentialsOf } from "#cli/session/credentials.ts";
+import { usageFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import type { DocumentNamespace } from "#cli/session/read-documents.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
-import { defined } from "#shared/base/defined.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
@@ -70,7 +70,7 @@ export function openSession(io: CliIo, options: GlobalOptions): Session {
     call(call) {
       client ??= createApiClient({
         context: context(),
-        credentials: credentialsOf(context(), options),
+        credentials: credentialsOf(context(), options.profile),
         signal,
         clock,
         trace: (line) => {
@@ -129,25 +129,4 @@ function signalOf(io: CliIo, options: GlobalOptions): AbortSignal {
 
 function withRegion(chosen: NamedContext, region: string | undefined): NamedContext {
   return region === undefined ? chosen : { ...chosen, context: { ...chosen.context, region } };
-}
-
-/** `--profile`, else what the context says, else the SDK's default chain; asked once. */
-function credentialsOf({ context }: NamedContext, options: GlobalOptions): () => Promise<AwsKeys> {
-  const given = context.credentials;
-  if (options.profile === undefined && given !== undefined && "accessKeyId" in given) {
-    const { accessKeyId, secretAccessKey, sessionToken } = given;
-    return async () => ({ accessKeyId, secretAccessKey, ...defined({ sessionToken }) });
-  }
-  const profile = options.profile ?? (given !== undefined && "profile" in given ? given.profile : undefined);
-  return async () => {
-    const { fromIni, fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
-    try {
-      return await (profile === undefined ? fromNodeProviderChain() : fromIni({ profile }))();
-    } catch (error) {
-      throw new CliFailure(`no AWS credentials: ${error instanceof Error ? error.message : String(error)}`, {
-        exit: "unknown",
-        next: profile === undefined ? "aws sso login, or add --profile NAME" : `aws sso login --profile ${profile}`,
-      });
-    }
-  };
 }

@@ -32,6 +32,7 @@ import {
 } from "#functions/api/request-bodies.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
+import { starlingVersion } from "#shared/base/version.ts";
 import { listOf } from "#shared/fleet/api/objects.ts";
 import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
 import type { Subject } from "#shared/fleet/rows/keys.ts";
@@ -52,7 +53,16 @@ interface Route {
 const ns = "/v1/namespaces/:namespace";
 
 const routes: readonly Route[] = [
-  { method: "GET", path: "/v1/version", answer: async () => ({ api: "v1", service: "starling" }) },
+  {
+    method: "GET",
+    path: "/v1/version",
+    answer: async () => ({ api: "v1", service: "starling", version: starlingVersion }),
+  },
+  {
+    method: "GET",
+    path: "/v1/whoami",
+    answer: async ({ ports, request }) => ({ principal: request.principal, installation: ports.installation }),
+  },
   { method: "POST", path: "/v1/apply", answer: apply },
 
   { method: "GET", path: "/v1/clusters", answer: clusters },

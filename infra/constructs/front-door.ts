@@ -47,7 +47,8 @@ export interface FrontDoorProps {
 
 /** The two ways in from outside, throttled each by itself, with an access log that holds no bodies and no headers. */
 export class FrontDoor extends Construct {
-  readonly url: string;
+  readonly apiUrl: string;
+  readonly webhookUrl: string;
 
   constructor(scope: Construct, id: string, props: FrontDoorProps) {
     super(scope, id);
@@ -100,6 +101,7 @@ export class FrontDoor extends Construct {
       [`${HttpMethod.POST} ${webhookPath}`]: { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
     };
     defaultChild.node.addDependency(http);
-    this.url = http.apiEndpoint;
+    this.apiUrl = http.apiEndpoint;
+    this.webhookUrl = `${http.apiEndpoint}${webhookPath}`;
   }
 }

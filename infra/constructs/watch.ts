@@ -33,6 +33,8 @@ const oldSeconds = 1800;
  * dashboard: what the fleet does, and what the machinery does.
  */
 export class Watch extends Construct {
+  readonly dashboardName: string;
+
   constructor(scope: Construct, id: string, props: WatchProps) {
     super(scope, id);
     for (const [name, queue] of Object.entries(props.deadLetters)) {
@@ -96,6 +98,7 @@ export class Watch extends Construct {
     });
 
     const dashboard = new Dashboard(this, "Dashboard", { defaultInterval: Duration.hours(3) });
+    this.dashboardName = dashboard.dashboardName;
     dashboard.addWidgets(
       new GraphWidget({
         title: "Syncs that changed, by phase",

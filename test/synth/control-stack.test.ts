@@ -1,5 +1,6 @@
 import { Match } from "aws-cdk-lib/assertions";
 import { describe, expect, test } from "vitest";
+import { starlingVersion } from "#shared/base/version.ts";
 import {
   functionNamed,
   listOf,
@@ -452,7 +453,7 @@ describe("every queue", () => {
     expect(alarm?.Properties).toMatchObject({
       // As the embedded metrics of the tick have it.
       MetricName: "NewerRows",
-      Dimensions: [{ Name: "service", Value: "tick" }],
+      Dimensions: expect.arrayContaining([{ Name: "service", Value: "tick" }]),
       Statistic: "Sum",
       Period: 60,
       Threshold: 0,
@@ -582,4 +583,18 @@ describe("the ways in", () => {
     const statements = byRole.get(target.RoleArn["Fn::GetAtt"][0]) ?? [];
     expect(statements.map(({ Action }) => Action).sort()).toEqual(["lambda:InvokeFunction", "sqs:SendMessage"]);
   });
+});
+
+test("the outputs say where people, the git host and clusters turn to", () => {
+  const outputs = control.findOutputs("*") as Record<string, { Value: unknown }>;
+  const said = Object.fromEntries(Object.entries(outputs).map(([name, { Value }]) => [name, textOf(Value)]));
+  const names = ["ApiUrl", "WebhookUrl", "WebhookSecretArn", "ApplyRole", "ExternalId", "Dashboard", "Version"];
+  expect(Object.keys(said).sort()).toEqual(names.toSorted());
+  const [webhookRoute] = ofType(controlResources, "AWS::ApiGatewayV2::Route").flatMap(({ Properties }) =>
+    Properties.AuthorizationType === "NONE" ? [String(Properties.RouteKey)] : [],
+  );
+  expect(`POST ${said.WebhookUrl}`).toBe(webhookRoute?.replace("POST ", `POST ${said.ApiUrl}`));
+  expect(said.WebhookSecretArn).toBe(String(textOf(environmentOf("webhook").STARLING_WEBHOOK_SECRET)));
+  expect(said.Dashboard).toBe(`<${ofType(controlResources, "AWS::CloudWatch::Dashboard")[0]?.id}>`);
+  expect(said.Version).toBe(starlingVersion);
 });

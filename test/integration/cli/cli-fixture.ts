@@ -32,6 +32,9 @@ export interface Terminal {
 export interface CliFixture<T extends Table = MemoryTable> {
   readonly table: T;
   readonly blobs: MemoryBlobStore;
+  /** Who may sign, besides the user of the contexts. */
+  readonly principals: Principals;
+  readonly url: string;
   /** A folder of this test's own; the command's working directory. */
   readonly folder: string;
   readonly log: readonly Readonly<Record<string, unknown>>[];
@@ -64,6 +67,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
     log: { info: write, warn: write, error: write },
   });
   let requests = 0;
+  const principals = new Principals([{ ...key, principalArn: principal }]);
   const front: HttpFront = await startHttpFront({
     routes: [
       {
@@ -80,7 +84,7 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
         }),
       },
     ],
-    principals: new Principals([{ ...key, principalArn: principal }]),
+    principals,
   });
   const folder = mkdtempSync(join(tmpdir(), "starling-cli-"));
   const config = join(folder, ".config", "config.json");
@@ -93,6 +97,8 @@ export async function startCliFixtureOver<T extends Table>(table: T): Promise<Cl
   return {
     table,
     blobs,
+    principals,
+    url: front.url,
     folder,
     log,
     requests: () => requests,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { starlingVersion } from "#shared/base/version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { UnitRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
@@ -365,7 +366,7 @@ describe("the door", () => {
   test("says what answers, and under which version", async () => {
     expect(await apiFixture().call("GET", "/v1/version")).toEqual({
       status: 200,
-      body: { api: "v1", service: "starling" },
+      body: { api: "v1", service: "starling", version: starlingVersion },
     });
   });
 

@@ -1,0 +1,81 @@
+import { isIP } from "node:net";
+import { type Context, readContexts, writeContexts } from "#cli/session/contexts.ts";
+import { CliFailure, usageFailure } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
+import { defined } from "#shared/base/defined.ts";
+
+export interface ContextAddOptions {
+  /** Output `ApiUrl` of the control stack. */
+  readonly url: string;
+  readonly role?: string;
+}
+
+/** As kubectl and the shells take it without quotes. */
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+const rolePattern = /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/;
+
+/** Adds a context, or says anew what is at its address, and makes it current. Nothing is asked of the installation. */
+export async function contextAdd(session: Session, name: string, options: ContextAddOptions): Promise<"done"> {
+  if (!namePattern.test(name)) {
+    throw usageFailure(
+      `NAME is "${name}"; expected at most 63 letters, digits, dots, dashes and underscores`,
+      "starling context add prod --url URL",
+    );
+  }
+  const { profile, namespace } = session.options;
+  const endpoint = endpointOf(options.url);
+  if (options.role !== undefined && !rolePattern.test(options.role)) {
+    throw usageFailure(
+      `--role is "${options.role}"; expected the ARN of a role`,
+      "--role arn:aws:iam::111122223333:role/starling-operator",
+    );
+  }
+  const region = session.options.region ?? regionOf(endpoint) ?? session.io.env.AWS_REGION;
+  if (region === undefined) {
+    throw usageFailure(`which region? ${endpoint} does not name one, and AWS_REGION is not set`, "add --region REGION");
+  }
+  const file = readContexts(session.io);
+  const before = file.contexts[name];
+  if (before !== undefined && before.endpoint !== endpoint) {
+    throw new CliFailure(`context ${name} is another installation: ${before.endpoint}`, {
+      exit: "no",
+      next: `starling context remove ${name}   (or choose another name)`,
+    });
+  }
+  const context: Context = {
+    endpoint,
+    region,
+    ...defined({ namespace, role: options.role }),
+    ...(profile === undefined ? {} : { credentials: { profile } }),
+  };
+  writeContexts(session.io, { contexts: { ...file.contexts, [name]: context }, current: name });
+  session.io.out(
+    `context ${name} ${before === undefined ? "added" : "changed"}, and current (${region}, ${endpoint})\n`,
+  );
+  session.note("  next: starling whoami");
+  return "done";
+}
+
+/** @throws CliFailure when it is no address that requests may be sent to. */
+function endpointOf(text: string): string {
+  const url = URL.parse(text);
+  const refuse = (why: string) =>
+    usageFailure(`--url is "${text}"; ${why}`, "the output ApiUrl of the control stack: https://….amazonaws.com");
+  if (url === null) throw refuse("expected an https URL");
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback(url.hostname))) {
+    throw refuse("expected https: whoever is on the way reads and answers everything else");
+  }
+  if (url.username !== "" || url.password !== "") throw refuse("it holds a user, and requests are signed instead");
+  if (url.search !== "" || url.hash !== "") throw refuse("expected an address without query and fragment");
+  return url.href.replace(/\/+$/, "");
+}
+
+function isLoopback(hostname: string): boolean {
+  const address = hostname.replace(/^\[(.*)\]$/, "$1");
+  return hostname === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
+}
+
+/** API Gateway's own names say where they are; a custom domain does not. */
+function regionOf(endpoint: string): string | undefined {
+  return /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/.exec(new URL(endpoint).hostname)?.[1];
+}

@@ -1,0 +1,24 @@
+import { serialise } from "#cli/format/serialise.ts";
+import type { ExitReason } from "#cli/session/failure.ts";
+import type { Session } from "#cli/session/session.ts";
+
+/** `GET /v1/whoami`. */
+interface WhoAmI {
+  /** ARN, as the installation read it from the signature: what is written to the audit log. */
+  readonly principal: string;
+  readonly installation: string;
+}
+
+/** Whom the installation takes the user for. @throws CliFailure when it does not answer, or refuses. */
+export async function whoami(session: Session): Promise<ExitReason> {
+  const answer = await session.api.call<WhoAmI>({ method: "GET", path: "/v1/whoami" });
+  const { output } = session.options;
+  if (output === "json" || output === "yaml") {
+    session.io.out(serialise(answer, output));
+    return "done";
+  }
+  session.announce();
+  session.io.out(`${answer.principal}\n`);
+  session.note(`installation ${answer.installation}`);
+  return "done";
+}

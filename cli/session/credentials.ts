@@ -1,0 +1,50 @@
+import type { AwsKeys } from "#cli/session/api-client.ts";
+import type { NamedContext } from "#cli/session/contexts.ts";
+import { CliFailure } from "#cli/session/failure.ts";
+import { defined } from "#shared/base/defined.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+
+/**
+ * Whom requests are signed as: `profile` (of `--profile`), else what the context says, else the SDK's default chain; and
+ * where the context names a role, a session of it.
+ */
+export function credentialsOf({ name, context }: NamedContext, profile: string | undefined): () => Promise<AwsKeys> {
+  const own = ownCredentials(context.credentials, profile);
+  const { role, region } = context;
+  if (role === undefined) return own;
+  return async () => {
+    const { fromTemporaryCredentials } = await import("@aws-sdk/credential-providers");
+    const params = { RoleArn: role, RoleSessionName: "starling" };
+    const session = fromTemporaryCredentials({ params, masterCredentials: await own(), clientConfig: { region } });
+    try {
+      return await session();
+    } catch (error) {
+      throw new CliFailure(`cannot assume role ${role} of context ${name}: ${errorMessage(error)}`, {
+        exit: "unknown",
+        next: "aws sts get-caller-identity   (does the role trust this principal?)",
+      });
+    }
+  };
+}
+
+function ownCredentials(
+  given: NamedContext["context"]["credentials"],
+  profileFlag: string | undefined,
+): () => Promise<AwsKeys> {
+  if (profileFlag === undefined && given !== undefined && "accessKeyId" in given) {
+    const { accessKeyId, secretAccessKey, sessionToken } = given;
+    return async () => ({ accessKeyId, secretAccessKey, ...defined({ sessionToken }) });
+  }
+  const profile = profileFlag ?? (given !== undefined && "profile" in given ? given.profile : undefined);
+  return async () => {
+    const { fromIni, fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
+    try {
+      return await (profile === undefined ? fromNodeProviderChain() : fromIni({ profile }))();
+    } catch (error) {
+      throw new CliFailure(`no AWS credentials: ${errorMessage(error)}`, {
+        exit: "unknown",
+        next: profile === undefined ? "aws sso login, or add --profile NAME" : `aws sso login --profile ${profile}`,
+      });
+    }
+  };
+}

@@ -1,0 +1,152 @@
+/** Which installation is spoken to, and as whom. */
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { EksRegister } from "#local/aws/eks/eks-register.ts";
+import { type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
+import { IamRoles } from "#local/aws/iam/iam-roles.ts";
+import { type CliFixture, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+
+let cli: CliFixture;
+beforeEach(async () => {
+  cli = await startCliFixture();
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await cli.stop();
+});
+
+const url = "https://abc123.execute-api.eu-west-1.amazonaws.com";
+const configPath = () => join(cli.folder, ".config", "config.json");
+const written = () => JSON.parse(readFileSync(configPath(), "utf8")) as { contexts: object; current?: string };
+
+describe("context add", () => {
+  test("keeps the address and what the flags say, makes it current, and asks the network nothing", async () => {
+    const ran = await cli.run(`context add prod --url ${url}/ --profile work -n payments`);
+    expect(ran).toEqual({
+      code: 0,
+      out: `context prod added, and current (eu-west-1, ${url})\n`,
+      err: "  next: starling whoami\n",
+    });
+    expect(written()).toMatchObject({
+      current: "prod",
+      contexts: {
+        prod: { endpoint: url, region: "eu-west-1", namespace: "payments", credentials: { profile: "work" } },
+      },
+    });
+    expect(Object.keys(written().contexts)).toEqual(["here", "forged", "gone", "prod"]);
+    expect(statSync(configPath()).mode & 0o777).toBe(0o600);
+    expect(cli.requests()).toBe(0);
+  });
+
+  test("says anew what is at its address, and never replaces another installation's", async () => {
+    await cli.run(`context add prod --url ${url} -n payments`);
+    const again = await cli.run(`context add prod --url ${url} -n search`);
+    expect(again.out).toContain("context prod changed");
+    expect(written().contexts).toMatchObject({ prod: { namespace: "search" } });
+    const before = written();
+    const other = await cli.run("context add prod --url https://zzz.execute-api.us-east-1.amazonaws.com");
+    expect(other).toMatchObject({ code: 1, out: "" });
+    expect(other.err).toContain(`context prod is another installation: ${url}`);
+    expect(other.err).toContain("next: starling context remove prod");
+    expect(written()).toEqual(before);
+  });
+
+  test("takes the region of a domain of one's own from --region, or AWS_REGION", async () => {
+    const own = "context add prod --url https://starling.example.com/fleet";
+    expect((await cli.run(`${own} --region ap-south-1`)).out).toContain(
+      "(ap-south-1, https://starling.example.com/fleet)",
+    );
+    expect((await cli.run(own, { env: { AWS_REGION: "sa-east-1" } })).out).toContain("(sa-east-1, ");
+  });
+
+  test.each([
+    ["context add prod", "required option '--url <url>'"],
+    ["context add prod --url starling", '--url is "starling"; expected an https URL'],
+    ["context add prod --url http://starling.example.com", "expected https"],
+    ["context add prod --url http://127.evil.example.com", "expected https"],
+    ["context add prod --url ftp://starling.example.com", "expected https"],
+    ["context add prod --url https://ana:pw@starling.example.com", "it holds a user"],
+    [`context add prod --url ${url}/?a=b`, "without query and fragment"],
+    [`context add prod --url ${url}/#a`, "without query and fragment"],
+    ["context add prod --url https://starling.example.com", "which region?"],
+    [`context add -x --url ${url}`, "unknown option"],
+    [`context add __proto__ --url ${url}`, 'NAME is "__proto__"'],
+    [`context add ${"p".repeat(64)} --url ${url}`, "expected at most 63 letters"],
+    [`context add prod --url ${url} --role starling-operator`, "expected the ARN of a role"],
+    ["context remove prod", 'there is no context "prod"; there is here, forged, gone'],
+    ["context use constructor", 'there is no context "constructor"'],
+    ["context show constructor", 'there is no context "constructor"'],
+  ])("%s is refused with what to write, and nothing is kept", async (line, message) => {
+    const before = written();
+    const ran = await cli.run(line);
+    expect(ran).toMatchObject({ code: 2, out: "" });
+    expect(ran.err).toContain(message);
+    expect(ran.err).toMatch(/ {2}next: \S/);
+    expect(written()).toEqual(before);
+  });
+});
+
+test("context show tells everything but keys", async () => {
+  const ran = await cli.run("context show");
+  expect(ran.out).toMatch(
+    /^name: +here\ncurrent: +true\nendpoint: +http:\/\/127.+\nregion: +us-east-1\nnamespace: +payments\ncredentials: +key AKTEST\n/,
+  );
+  expect(ran.out).not.toContain("not-a-secret");
+  const json = await cli.run("context show forged -o json");
+  expect(JSON.parse(json.out)).toMatchObject({ name: "forged", current: false, credentials: "key AKTEST" });
+  expect(json.out).not.toContain("wrong");
+});
+
+test("context remove forgets one, and leaves nothing current when that was it", async () => {
+  expect(await cli.run("context remove gone")).toEqual({ code: 0, out: "context gone removed\n", err: "" });
+  expect(written()).toMatchObject({ current: "here" });
+  const current = await cli.run("context remove here");
+  expect(current.err).toContain("none is current now");
+  expect(written().current).toBeUndefined();
+  expect(Object.keys(written().contexts)).toEqual(["forged"]);
+  expect((await cli.run("get clusters")).err).toContain("no context is chosen");
+});
+
+test("whoami says whom the installation saw, and which installation that is", async () => {
+  const ran = await cli.run("whoami");
+  expect(ran.out).toBe(`${principal}\n`);
+  expect(ran.err).toMatch(/^context here .*\ninstallation starling\.111122223333\.eu-west-1\n$/);
+  expect(JSON.parse((await cli.run("whoami -o json")).out)).toEqual({
+    principal,
+    installation: "starling.111122223333.eu-west-1",
+  });
+  expect(await cli.run("whoami --context forged")).toMatchObject({ code: 3, out: "" });
+});
+
+describe("a role", () => {
+  const role = "arn:aws:iam::111122223333:role/starling-operator";
+  let sts: EksStsServer;
+  let roles: IamRoles;
+  beforeEach(async () => {
+    roles = new IamRoles();
+    sts = await startEksAndSts({ principals: cli.principals, roles, clusters: new EksRegister() });
+    vi.stubEnv("AWS_ENDPOINT_URL_STS", sts.endpoint);
+    const credentials = "[work]\naws_access_key_id = AKTEST\naws_secret_access_key = not-a-secret\n";
+    vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", cli.write("credentials", credentials));
+    vi.stubEnv("AWS_CONFIG_FILE", cli.write("config", ""));
+    const added = await cli.run(`context add prod --url ${cli.url} --region us-east-1 --profile work --role ${role}`);
+    expect(added.code).toBe(0);
+  });
+  afterEach(() => sts.stop());
+
+  test("is assumed with the profile's keys, once, before requests are signed", async () => {
+    roles.put({ arn: role, trusts: [{ principalArn: principal }] });
+    const ran = await cli.run("whoami");
+    expect(ran.err).toMatch(/^context prod .*\ninstallation .*\n$/);
+    expect(ran.out).toBe("arn:aws:sts::111122223333:assumed-role/starling-operator/starling\n");
+    expect(sts.calls()).toMatchObject([{ operation: "AssumeRole", region: "us-east-1", principalArn: principal }]);
+  });
+
+  test("that does not trust them is named, and nothing is asked of the installation", async () => {
+    const ran = await cli.run("whoami");
+    expect(ran).toMatchObject({ code: 3, out: "" });
+    expect(ran.err).toContain(`cannot assume role ${role} of context prod: User: ${principal} is not authorized`);
+    expect(cli.requests()).toBe(0);
+  });
+});

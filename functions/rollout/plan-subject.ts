@@ -21,7 +21,7 @@ import { sealNextLeg } from "#functions/rollout/seal-leg.ts";
 import { type Round, settleSlots, slotsToLookAt } from "#functions/rollout/settle-slots.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import type { Transaction } from "#functions/rollout/transaction.ts";
-import { wakeResumed } from "#functions/rollout/wake-resumed.ts";
+import { toldOfResume, wakeResumed } from "#functions/rollout/wake-resumed.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
 import { due, later } from "#shared/fleet/rows/due.ts";
@@ -145,7 +145,9 @@ async function tell(subject: Subject, error: StarlingError, ports: PlannerPorts)
   const reason = isNewerRow(error) ? ("NewerRow" as const) : ("RowTooLarge" as const);
   const desired = { ok: false as const, reason, message };
   const write = subjectWrite(row, { unit: unitFor(row, subject, undefined), legs: new Map(), desired, now });
+  const woken = await toldOfResume({ subject, row }, ports);
   await ports.table.write([isNewerRow(error) && "put" in write ? again(write, now) : write]);
+  await ports.sender.send(woken ?? []);
 }
 
 /** Nobody may be there to wake it when the stack is updated. */

@@ -4,16 +4,28 @@ import type { Known } from "#functions/rollout/read-subject.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import { Transaction } from "#functions/rollout/transaction.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
+import type { Message } from "#shared/messages.ts";
 
-/** Whoever stood still while the subject was suspended is told that it no longer is: until then its status says that it is. */
+/** Whoever stood still while the subject was suspended is told that it no longer is. */
 export async function wakeResumed(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const { status, operations } = known.row;
-  if (status.state !== "Suspended" || operations.suspended !== undefined) return undefined;
+  const messages = await toldOfResume(known, ports);
+  if (messages === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   // What was begun has all its time anew.
   transaction.edit({ deadline: undefined });
-  const slots = await rowsAbout(ranges.slots(known.subject), ports.table);
-  for (const { cluster, parking } of slots.rows)
-    if (parking === undefined) transaction.messages.push(...wakeUp(cluster, undefined, transaction.now));
+  transaction.messages.push(...messages);
   return transaction;
+}
+
+/** @returns undefined where there is no resume that the subject's status does not know of yet. */
+export async function toldOfResume(
+  { subject, row: { status, operations } }: Pick<Known, "subject" | "row">,
+  { table, clock }: Pick<PlannerPorts, "table" | "clock">,
+): Promise<readonly Message[] | undefined> {
+  const { suspended, resumed } = operations;
+  const isNews = (resumed?.number ?? 0) > (status.observedOperation ?? 0);
+  if (suspended !== undefined || !isNews) return undefined;
+  const { rows } = await rowsAbout(ranges.slots(subject), table);
+  const standing = rows.filter(({ parking }) => parking === undefined);
+  return standing.flatMap(({ cluster }) => wakeUp(cluster, undefined, clock.now()));
 }

@@ -120,17 +120,6 @@ test("a look at a group that is through sees what came meanwhile", async () => {
   expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
 });
 
-test("who resume wake the clusters whose work stood still", async () => {
-  const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
-  await begin(made);
-  await made.operate({ suspended: ana(made.now) });
-  await made.plan();
-  made.sender.take();
-  await made.operate({ resumed: ana(made.now) });
-  await made.plan();
-  expect(made.sender.take()).toContainEqual({ to: "apply", cluster: "a" });
-});
-
 test("a suspended group takes nothing, and what waited unbegun then gives way to what is new", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
   await made.rollOut();

@@ -8,7 +8,7 @@ import { isBlobLost, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import { type ContentOnItsWay, type FoundTarget, newestLegs, targetItem } from "#shared/fleet/api/rollout-object.ts";
-import { judge } from "#shared/fleet/rollout/judge.ts";
+import { judge, wasSick } from "#shared/fleet/rollout/judge.ts";
 import { frozenIn, isSameLeg } from "#shared/fleet/rollout/legs.ts";
 import { keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import {
@@ -245,7 +245,7 @@ function ended(row: TargetRow, { stage }: LegRow): FoundTarget {
   return { cluster, order, stage, state, reason, attempts, endedAt, ...defined({ assignedAt, preexisting }) };
 }
 
-function changing({ cluster, order = 0, attempts, since, preexisting }: SlotRow, { stage }: LegRow): FoundTarget {
+function changing({ cluster, order = 0, attempts, since }: SlotRow, { stage }: LegRow): FoundTarget {
   return {
     cluster,
     order,
@@ -254,7 +254,6 @@ function changing({ cluster, order = 0, attempts, since, preexisting }: SlotRow,
     reason: "",
     attempts,
     assignedAt: since,
-    ...defined({ preexisting }),
   };
 }
 
@@ -273,7 +272,8 @@ function itemOf(
   if (states !== undefined && !states.includes(state)) return undefined;
   // Whether it was in time is the planner's to say.
   const { reason } = judge(target, syncs, { now: new Date(0), progressSeconds: 0, pausedAt: target.assignedAt ?? "" });
-  return targetItem({ ...target, state, reason }, syncs);
+  const assigned = syncs.filter(({ name }) => name in target.attempts);
+  return targetItem({ ...target, state, reason, ...(wasSick(assigned) ? { preexisting: true } : {}) }, syncs);
 }
 
 /** @throws StarlingError `BadRequest` naming the state that is none. */

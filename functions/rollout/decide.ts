@@ -52,7 +52,7 @@ export type Step =
   | { readonly do: "freeze"; readonly name: string }
   /** What is under way there is this very content: it is counted from now on. */
   | { readonly do: "adopt"; readonly slot: SlotRow }
-  | { readonly do: "assign"; readonly assignments: readonly Assignment[]; readonly preexisting: boolean }
+  | { readonly do: "assign"; readonly assignments: readonly Assignment[] }
   | { readonly do: "forget"; readonly syncs: readonly SyncRow[]; readonly reason: string };
 
 const itsTurn = { do: "wait", for: "turn", requests: [] } as const;
@@ -109,6 +109,7 @@ export function decide(
       for: "rendering",
       requests: rendered.unasked.flatMap((index) => requestOf({ content, target }, index)),
     };
+  const { on } = unit.stages.find(({ name }) => name === stage) ?? {};
   const assigning: Assigning = {
     subject,
     cluster: target.cluster,
@@ -117,6 +118,7 @@ export function decide(
     inputs: target.inputs,
     digests: rendered.digests,
     syncs,
+    preexisting: syncs.some((sync) => isPreexisting(sync, on)) || undefined,
     now,
   };
   const freeze = fleet && freezeOver(brake, fleet.labels, now);
@@ -131,8 +133,7 @@ export function decide(
   const assignments = assignmentsFor(assigning);
   if (assignments.length === 0) return { do: "unchanged", reason: "already runs this rendering" };
   if (freeze !== undefined) return waits;
-  const { on } = unit.stages.find(({ name }) => name === stage) ?? {};
-  return { do: "assign", assignments, preexisting: syncs.some((sync) => isPreexisting(sync, on, slot)) };
+  return { do: "assign", assignments };
 }
 
 /** The newest content of which something is assigned. */

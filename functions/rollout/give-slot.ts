@@ -34,7 +34,6 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
       attempts: Object.fromEntries(written.map(({ name, desired }) => [name, desired.attempt])),
       since: transaction.at,
       ...defined({ leg: leg && refOf(leg), order }),
-      ...(step.preexisting ? { preexisting: true as const } : {}),
       ...(written.length < step.assignments.length ? { unwritten: true as const } : {}),
     },
     slot,

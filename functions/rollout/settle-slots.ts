@@ -7,7 +7,7 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
-import { type Deadlines, judge, type Verdict } from "#shared/fleet/rollout/judge.ts";
+import { type Deadlines, judge, type Verdict, wasSick } from "#shared/fleet/rollout/judge.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { relationOf } from "#shared/fleet/rollout/plan.ts";
 import { freezeOver, isReleased, releasedAt } from "#shared/fleet/rows/brake-row.ts";
@@ -149,12 +149,11 @@ function settle(transaction: Transaction, seen: Seen, ports: PlannerPorts): Pick
   if (verdict.state === "Assigned") return verdict;
   const leg = liveLeg(transaction, slot);
   if (verdict.state === "Failed") {
-    const parked = defined({ reason: verdict.reason, at: transaction.at, preexisting: slot.preexisting });
-    for (const sync of syncs) parkSync(transaction, sync, parked);
+    for (const sync of syncs) parkSync(transaction, sync, { reason: verdict.reason, at: transaction.at });
     parkSlot(transaction, seen);
   } else transaction.dropSlot(slot);
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
-  if (leg !== undefined) settleTarget(transaction, { slot, leg, verdict });
+  if (leg !== undefined) settleTarget(transaction, seen, leg);
   else if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
   return verdict.state === "Failed" ? endOf(lease, transaction.now) : undefined;
 }
@@ -164,17 +163,15 @@ function liveLeg(transaction: Transaction, { leg }: SlotRow): LegRow | undefined
   return live?.endedAt === undefined ? live : undefined;
 }
 
-function settleTarget(
-  transaction: Transaction,
-  { slot, leg, verdict }: { readonly slot: SlotRow; readonly leg: LegRow; readonly verdict: Verdict },
-): void {
-  const { cluster, order = 0, attempts, since: assignedAt, preexisting } = slot;
+function settleTarget(transaction: Transaction, { slot, syncs, verdict }: Seen, leg: LegRow): void {
+  const { cluster, order = 0, attempts, since: assignedAt } = slot;
   const { state, reason } = verdict;
   if (state === "Waiting" || state === "Assigned") {
     const counted = transaction.count(leg, { Assigned: -1, Waiting: 1 });
     transaction.putLeg({ ...counted, returned: [...counted.returned, order] });
     return;
   }
+  const preexisting = wasSick(syncs) || undefined;
   transaction.record(leg, { cluster, order }, "Assigned", { state, reason, attempts, assignedAt, preexisting });
 }
 
@@ -256,7 +253,7 @@ function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: Planne
     assignedAt: slot.since,
   };
   if (leg !== undefined) transaction.record(leg, { cluster, order }, "Assigned", outcome);
-  const { leg: _leg, order: _order, preexisting: _preexisting, ...kept } = slot;
+  const { leg: _leg, order: _order, ...kept } = slot;
   transaction.putSlot({ ...kept, attempts, since: transaction.at }, slot);
   transaction.messages.push(...wakeUp(cluster, undefined, now));
   return true;

@@ -80,17 +80,19 @@ export interface Assigning {
   readonly digests: readonly string[];
   /** Every Sync of the subject on the cluster. */
   readonly syncs: readonly SyncRow[];
+  readonly preexisting?: true | undefined;
   readonly now: Date;
 }
 
 /** The assignments that take a cluster to a content; none when it is there already. */
 export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
-  const { subject, cluster, content, relation, inputs, digests, syncs, now } = assigning;
+  const { subject, cluster, content, relation, inputs, digests, syncs, preexisting, now } = assigning;
   const previous = (name: string) => syncs.find((sync) => sync.name === name);
   const common = (name: string) => ({
     attempt: (previous(name)?.desired.attempt ?? 0) + 1,
     rollout: content.number,
     assignedAt: now.toISOString(),
+    ...defined({ preexisting }),
     ...startOf(assigning, relation?.rollout.jitter ?? "0s"),
   });
   const assignments: Assignment[] = [];

@@ -152,17 +152,17 @@ export function isReplaceable(sync: SyncRow): boolean {
 
 /**
  * True when the cluster was not ready before, on a content that its stage had passed. What a content broke that its stage
- * has not passed does not count, unless it found the cluster like that: then each of its cures does, too.
+ * has not passed does not count, unless it found the cluster like that, and never made it ready: then each of its cures does, too.
  * @param on - what the stage passed last.
- * @param slot - what it has for what it was given last.
  */
-export function isPreexisting(
-  sync: SyncRow | undefined,
-  on: number | undefined,
-  slot?: Pick<SlotRow, "preexisting">,
-): boolean {
-  if (sync?.observed === undefined || on === undefined) return false;
-  const wasSick = slot?.preexisting ?? sync.parked?.preexisting;
-  if (sync.desired.rollout > on && wasSick === undefined) return false;
-  return sync.observed.phase !== "Ready" && sync.observed.phase !== "Gone";
+export function isPreexisting({ desired, observed }: SyncRow, on: number | undefined): boolean {
+  if (observed === undefined || on === undefined) return false;
+  const wasReady = observed.attempt === desired.attempt && observed.readyAt !== undefined;
+  if (desired.rollout > on && (desired.preexisting === undefined || wasReady)) return false;
+  return observed.phase !== "Ready" && observed.phase !== "Gone";
+}
+
+/** Of a cluster by its Syncs: what was assigned last found it like that. */
+export function wasSick(syncs: readonly Pick<SyncRow, "desired">[]): boolean {
+  return syncs.some(({ desired }) => desired.preexisting === true);
 }

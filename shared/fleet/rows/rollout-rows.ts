@@ -251,7 +251,6 @@ export interface SlotRow extends Row {
   /** Assignments of the same target that are still to be written. */
   readonly unwritten?: true;
   readonly since: string;
-  readonly preexisting?: true;
   /** Settled. A worker that took the lease with this fence, or before, may still be writing. */
   readonly parking?: { readonly fence: number };
 }

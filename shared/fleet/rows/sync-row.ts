@@ -32,6 +32,8 @@ export interface Assigned {
   readonly assignedAt: string;
   /** Nobody begins before. */
   readonly startAt?: string;
+  /** The cluster was not ready before it, on a content that its stage had passed. */
+  readonly preexisting?: true;
   /** Of a deletion: what was wanted before, for when it is taken back. */
   readonly instead?: Pick<Assigned, "revision" | "renderDigest" | "input" | "source" | "rollout">;
 }
@@ -200,8 +202,6 @@ export interface SyncRow extends Row {
 export interface Parked {
   readonly reason: string;
   readonly at: string;
-  /** It was not ready before it was assigned. */
-  readonly preexisting?: true;
 }
 
 /** Written by the worker that finds the lease of one that died at this Sync. */

@@ -275,9 +275,7 @@ describe("nothing needs to be sent", () => {
   });
 });
 
-const sickBefore = { reason: "ObjectsFailed", at, preexisting: true } as const;
-
-test.each<[string, SyncRow | undefined, number | undefined, boolean]>([
+test.each<[string, SyncRow, number | undefined, boolean]>([
   ["not ready on what its stage is on", sync({ desired: { rollout: 3 }, observed: { phase: "Failed" } }), 3, true],
   ["ready after it", sync({ desired: { rollout: 3 }, observed: ready }), 3, false],
   [
@@ -287,20 +285,34 @@ test.each<[string, SyncRow | undefined, number | undefined, boolean]>([
     false,
   ],
   [
-    "parked by what its stage has not passed, and not ready before that",
-    { ...sync({ desired: { rollout: 4 }, observed: { phase: "Failed" } }), parked: sickBefore },
+    "not ready before what its stage has not passed, nor since",
+    sync({ desired: { rollout: 4, preexisting: true }, observed: { phase: "Failed" } }),
     3,
     true,
   ],
   [
-    "parked like that, and ready since",
-    { ...sync({ desired: { rollout: 4 }, observed: ready }), parked: sickBefore },
+    "not ready before what its stage has not passed, and ready since",
+    sync({ desired: { rollout: 4, preexisting: true }, observed: ready }),
     3,
     false,
   ],
+  [
+    "not ready before what its stage has not passed, and ready for a moment",
+    sync({ desired: { rollout: 4, preexisting: true }, observed: { phase: "Failed", readyAt: at } }),
+    3,
+    false,
+  ],
+  [
+    "not ready before what its stage has not passed, and seen with what was before",
+    sync({
+      desired: { attempt: 2, rollout: 4, preexisting: true },
+      observed: { attempt: 1, phase: "Failed", readyAt: at },
+    }),
+    3,
+    true,
+  ],
   ["never looked at", sync({ desired: { rollout: 3 } }), 3, false],
   ["not ready, in a stage that has passed nothing", sync({ observed: { phase: "Failed" } }), undefined, false],
-  ["new", undefined, 3, false],
   [
     "older than what its stage is on, and not ready",
     sync({ desired: { rollout: 2 }, observed: { phase: "Failed" } }),

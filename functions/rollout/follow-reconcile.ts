@@ -39,7 +39,7 @@ export function takeUpReconcile(known: Known, ports: PlannerPorts): Transaction 
   transaction.edit({
     jobs: [...unit.jobs, ...failed, ...arrivals, { do: "look", number: asked, at: 0 }],
     handledReconcile: asked,
-    looking: { number: asked, since: transaction.at, ...nobodyLookedAt },
+    looking: { number: asked, since: transaction.at, most: 0, ...nobodyLookedAt },
   });
   return transaction;
 }
@@ -71,7 +71,8 @@ export async function followReconcile(known: Known, ports: PlannerPorts): Promis
   }
   if (looked < members.length && looked === looking.looked) return undefined;
   const { failed, unreachable, changing } = counts;
-  if (looked < members.length) transaction.edit({ looking: { ...looking, looked, counts, since: at } });
+  const progress = looked > looking.most ? { most: looked, since: at } : {};
+  if (looked < members.length) transaction.edit({ looking: { ...looking, looked, counts, ...progress } });
   else transaction.edit({ looking: undefined, lately: { at, failed, unreachable, changing } });
   return transaction;
 }

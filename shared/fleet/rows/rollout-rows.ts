@@ -110,6 +110,8 @@ export interface Looking {
   readonly since: string;
   /** Members, in their order, that have been looked at; how these were is counted. */
   readonly looked: number;
+  /** The most that they ever were: when members become others they are counted anew. */
+  readonly most: number;
   readonly counts: Readonly<Record<"ready" | "changing" | "failed" | "unreachable" | "waiting", number>>;
 }
 

@@ -223,6 +223,22 @@ test("a reconcile passes nobody by whose place is another since", async () => {
   expect((await made.group()).status.reconciled).toBe(1);
 });
 
+test("a reconcile ends after the deadline, however often members become others", async () => {
+  const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3 });
+  await made.rollOut();
+  await made.operate({ reconcile: ana(made.now) });
+  await made.plan();
+  for (const name of ["a", "c"]) await made.observe(name, "Ready");
+  for (let time = 0; time < 10; time++) {
+    await made.plan();
+    expect((await made.group()).status.reconciled).toBeUndefined();
+    made.advanceClock(60);
+    await made.addCluster("c", "all", { labels: { time: String(time) } });
+  }
+  await made.plan();
+  expect((await made.group()).status).toMatchObject({ reconciled: 1, clusters: { ready: 2, changing: 1 } });
+});
+
 describe("a stage of which everybody left who was to verify a content", () => {
   const anew = async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 4 });

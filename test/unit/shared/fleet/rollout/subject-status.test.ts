@@ -22,7 +22,7 @@ const nothing: StatusFacts = {
 /** Everything is on content 12. */
 const over = through(leg(12, "all", { phase: "Passed", counts: { Succeeded: 3 } }));
 /** As long as a `reconcile` goes on. */
-const looking = { number: 3, since: act.at, looked: 0, counts };
+const looking = { number: 3, since: act.at, looked: 0, most: 0, counts };
 
 /** Where the unit says something else, too. */
 function overWith(unit: Partial<UnitRow>): Pick<StatusFacts, "unit"> {

@@ -512,7 +512,7 @@ describe("people's hands", () => {
 
 describe("a reconcile that is not answered says what for", () => {
   const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
-  const looking = { number: 3, since: "2026-11-20T08:03:00.000Z", looked: 2, counts };
+  const looking = { number: 3, since: "2026-11-20T08:03:00.000Z", looked: 2, most: 2, counts };
 
   test.each<[string, Parameters<typeof factsOf>[0], Partial<Wait>]>([
     [

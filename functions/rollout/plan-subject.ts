@@ -20,7 +20,7 @@ import { runJob } from "#functions/rollout/run-job.ts";
 import { sealNextLeg } from "#functions/rollout/seal-leg.ts";
 import { type Round, settleSlots, slotsToLookAt } from "#functions/rollout/settle-slots.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
-import type { Transaction } from "#functions/rollout/transaction.ts";
+import { reports, type Transaction } from "#functions/rollout/transaction.ts";
 import { toldOfResume, wakeResumed } from "#functions/rollout/wake-resumed.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isBlobLost, isConflict, isNewerRow, isRowTooLarge, type StarlingError } from "#shared/base/errors.ts";
@@ -70,6 +70,7 @@ export async function planSubject(subject: Subject, call: Call, given: GivenPort
     try {
       known ??= await readSubject(subject, ports);
       if (known === undefined) return;
+      if (look === undefined) await ports.sender.send(reports(subject, known.unit.untold));
       look ??= await beginLook(known, call, ports);
       const transaction = await step(known, look, ports);
       if (transaction === "done") return;

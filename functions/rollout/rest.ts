@@ -47,7 +47,7 @@ export async function rest(
   const watchdog = isStill ? still : watchdogAt(now, 0);
   const [nearest] = [unit.deadline ?? [], ...thaw].flat().sort();
   const at = nearest === undefined || watchdog < nearest ? watchdog : nearest;
-  const isSame = unit === known.unit && "check" in transaction.status(seen);
+  const isSame = unit === known.unit && unit.untold === undefined && "check" in transaction.status(seen);
   if (isSame && isOnTime(transaction, { nearest, isIdle })) return "done";
   await transaction.commit(ports.table, { ...seen, until: at });
   return "done";

@@ -5,7 +5,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { isSameLeg, keptFailures, keptText, legKey, refOf, superseded } from "#shared/fleet/rollout/legs.ts";
 import type { StatusFacts } from "#shared/fleet/rollout/subject-status.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { type ArrivalState, keys } from "#shared/fleet/rows/keys.ts";
+import { type ArrivalState, keys, type Subject } from "#shared/fleet/rows/keys.ts";
 import type {
   ArrivalRow,
   ContentRow,
@@ -60,6 +60,7 @@ export class Transaction {
   readonly #contents: Map<number, ContentRow>;
   readonly #writes: Write[] = [];
   readonly #arrivals = new Set<string>();
+  readonly #reported: LegRef[] = [];
 
   constructor(known: Known, now: Date) {
     this.known = known;
@@ -146,7 +147,8 @@ export class Transaction {
 
   /** What it says is another thing now: people are told. */
   report(leg: LegRow): void {
-    this.messages.push({ to: "report", about: { kind: "Rollout", subject: this.known.subject, leg: refOf(leg) } });
+    this.#reported.push(refOf(leg));
+    this.messages.push(...reports(this.known.subject, [refOf(leg)]));
   }
 
   putSlot(slot: Omit<SlotRow, keyof Row>, before?: SlotRow): void {
@@ -273,6 +275,7 @@ export class Transaction {
   async commit(table: Table, { until, ...seen }: Seen & { readonly until?: string } = {}): Promise<Known> {
     const { unit: before, row } = this.known;
     const { deadline = "~" } = this.#unit;
+    this.edit({ untold: this.#reported.length === 0 ? undefined : this.#reported });
     const unit = putOver(due(this.#unit, until ?? [watchdogAt(this.now, 0), deadline].sort()[0]), before);
     const status = this.status(seen);
     const legs = this.#changedLegs().map((leg) => putOver(leg, this.known.legs.get(legKey(leg))));
@@ -291,6 +294,10 @@ export class Transaction {
   #changedLegs(): readonly LegRow[] {
     return [...this.#legs.values()].filter((leg) => leg !== this.known.legs.get(legKey(leg)));
   }
+}
+
+export function reports(subject: Subject, legs: readonly LegRef[] = []): readonly Message[] {
+  return legs.map((leg) => ({ to: "report", about: { kind: "Rollout", subject, leg } }));
 }
 
 function putOver<Written extends Row>(row: Omit<Written, "schema" | "version">, before: Written | undefined) {

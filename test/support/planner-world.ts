@@ -22,7 +22,7 @@ import type {
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import type { Log, Metrics, Table } from "#shared/ports.ts";
+import type { Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -58,7 +58,11 @@ export class PlannerWorld {
    * @param table - as the planner sees it.
    * @param clusters - of which something was told; left out: of any.
    */
-  async plan(table: Table = this.table, clusters?: readonly string[]): Promise<void> {
+  async plan(
+    table: Table = this.table,
+    clusters?: readonly string[],
+    sender: MessageSender = this.sender,
+  ): Promise<void> {
     const call = {
       until: new Date(this.now.getTime() + 60_000),
       ...(clusters === undefined ? {} : { clusters: new Set(clusters) }),
@@ -66,7 +70,7 @@ export class PlannerWorld {
     await planSubject(subject, call, {
       table: decidedTable(table, this.table, keys.object(subject.namespace, subject.kind, subject.name)),
       blobs: this.blobs,
-      sender: this.sender,
+      sender,
       clock: { now: () => this.now },
       ids: randomIds,
       log: silentLog,

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { MessageSender } from "#shared/ports.ts";
 import { allSay, begin, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -46,6 +47,33 @@ test("a leg that stands still for another reason than before", async () => {
   await made.finish("b", "Failed");
   await made.plan();
   expect(reported(made)).toEqual(["1#all Halted: 2 clusters failed of 3 in stage all (allows 0): b: Failed"]);
+  await made.plan();
+  expect(reported(made)).toEqual([]);
+});
+
+test("a leg whose last word was lost with the call that said it, by the next call, once", async () => {
+  const made = await worldOf(["a"], {});
+  await begin(made);
+  await made.finish("a");
+  made.sender.take();
+  await made.plan();
+  const passed = "1#all Passed: stage all passed: 1 succeeded";
+  expect(reported(made)).toContain(passed);
+  await made.plan();
+  expect(reported(made)).toEqual([]);
+
+  await revise(made, "bbb");
+  await made.finish("a");
+  made.sender.take();
+  const dying: MessageSender = {
+    async send(messages) {
+      if (messages.some(({ to }) => to === "report")) throw new Error("the call dies here");
+    },
+  };
+  await expect(made.plan(made.table, undefined, dying)).rejects.toThrow("the call dies here");
+  expect(made.leg("all").phase).toBe("Passed");
+  await made.plan(made.table, []);
+  expect(reported(made)).toEqual(["2#all Passed: stage all passed: 1 succeeded"]);
   await made.plan();
   expect(reported(made)).toEqual([]);
 });

@@ -1,11 +1,10 @@
 /** What happened, for people: written by `report`, kept for thirty days. */
 import { digestOf, hexOf } from "#shared/base/digest.ts";
+import { expiryOf } from "#shared/fleet/rows/expiry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type LegRow, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-
-const keptSeconds = 30 * 86_400;
 
 export interface EventRow extends Row {
   readonly type: "Event";
@@ -36,7 +35,7 @@ function eventRow(happening: Happening): EventRow {
     version: 1,
     at,
     ...said,
-    expiresAt: Math.floor(new Date(at).getTime() / 1000) + keptSeconds,
+    expiresAt: expiryOf(new Date(at)),
   };
 }
 

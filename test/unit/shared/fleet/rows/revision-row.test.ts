@@ -14,6 +14,7 @@ test("a revision is found by its Source, when it began and what it holds", () =>
   expect(revisionRow({ namespace: "shop", name: "app" }, artifact, "2026-11-21T09:00:00.000Z")).toEqual({
     pk: "REV#shop#app",
     sk: "2026-11-21T09:00:00.000Z#sha256:aa",
+    expiresAt: Date.parse("2026-12-21T09:00:00.000Z") / 1000,
     type: "Revision",
     schema: 1,
     version: 1,

@@ -21,10 +21,16 @@ export async function listRollouts(
 ): Promise<ListPage<ListedRollout>> {
   const unit = await table.get(keys.unit(subject));
   const from = page.after === undefined ? (unit?.last ?? 0) : Number(decodeCursor(page.after).number);
-  const to = Math.max(1, from - page.limit + 1);
   if (from < 1) return { items: [] };
+  const oldest = oldestOf(unit, from);
+  const to = Math.max(oldest, from - page.limit + 1);
   const items = await readWays(table, subject, { unit, from: to, to: from });
-  return to > 1 ? { items, next: encodeCursor({ number: String(to - 1) }) } : { items };
+  return to > oldest ? { items, next: encodeCursor({ number: String(to - 1) }) } : { items };
+}
+
+/** Of those before it nothing is kept. */
+function oldestOf(unit: UnitRow | undefined, from: number): number {
+  return Math.min(from, ...(unit?.past ?? []), ...(unit?.ledger ?? []).map(({ number }) => number));
 }
 
 /** Contents one after the other, the newest first; one whose legs a newer version wrote cannot be told by this one. */

@@ -1,3 +1,4 @@
+import { collectAll } from "#functions/rollout/collect-past.ts";
 import { forgetSyncs, toForget } from "#functions/rollout/forget.ts";
 import { readMembers } from "#functions/rollout/members.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
@@ -19,7 +20,13 @@ export function isGoing({ row }: Pick<Known, "row">, cascade: "delete" | "orphan
 
 /** The objects stay, and nothing is waited for: a page of its Syncs is forgotten. @returns `done` when none is left. */
 export async function forgetSubject(known: Known, ports: PlannerPorts): Promise<Transaction | "done"> {
-  return (await sweep(known, ports)) ?? (await dropRows(known, ports)) ?? remove(known, ports);
+  return (
+    (await sweep(known, ports)) ??
+    // Before the slots that a leg counts are gone.
+    (await collectAll(known, ports)) ??
+    (await dropRows(known, ports)) ??
+    remove(known, ports)
+  );
 }
 
 /** The last steps of a deletion, when nothing is left in any cluster. @returns undefined while that is not so. */

@@ -3,6 +3,7 @@
  * It is the only writer of units, contents, legs, slots, targets, arrivals and assignments.
  */
 
+import { collectPast } from "#functions/rollout/collect-past.ts";
 import { letComeBack, mayAnswerAgain } from "#functions/rollout/come-back.ts";
 import { farewell, forgetSubject, isGoing } from "#functions/rollout/delete-subject.ts";
 import { endLegs } from "#functions/rollout/end-legs.ts";
@@ -129,6 +130,7 @@ async function nextStep(known: Known, look: Look, ports: PlannerPorts): Promise<
     takeUpReconcile(known, ports) ??
     (await fillSlots(known, { ...look, all: look.round.all, ports })) ??
     (await followReconcile(known, ports)) ??
+    (await collectPast(known, ports)) ??
     (isGoing(known, "delete") ? farewell(known, ports) : undefined)
   );
 }

@@ -1,4 +1,5 @@
 import { fleetVersionKeys, fleetVersionOf } from "#functions/rollout/fleet.ts";
+import { allPast } from "#functions/rollout/ledger.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { legKey } from "#shared/fleet/rollout/legs.ts";
 import { type DesiredPlan, desiredPlan, relationOf } from "#shared/fleet/rollout/plan.ts";
@@ -91,6 +92,7 @@ export function unitFor({ uid }: SubjectRow, subject: Subject, found: UnitRow | 
     inputsVersion: 0,
     jobs: [],
     turn: 0,
+    ...(found === undefined ? {} : allPast(found)),
   };
 }
 

@@ -1,3 +1,4 @@
+import { withContent } from "#functions/rollout/ledger.ts";
 import type { Known } from "#functions/rollout/read-subject.ts";
 import { subjectWrite } from "#functions/rollout/subject-write.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -28,9 +29,7 @@ type UnitChange = {
 
 /** DynamoDB takes so many actions in one transaction. */
 const mostActions = 100;
-/** A unit keeps so many of the newest contents, besides those that a stage is on or moves to. */
-const keptLedger = 32;
-/** And names so many clusters that only a newer version can read. */
+/** A unit names so many clusters that only a newer version can read. */
 export const keptUnreadable = 100;
 
 /** What became of a cluster. */
@@ -133,10 +132,7 @@ export class Transaction {
   putContent(content: ContentRow): void {
     this.#contents.set(content.number, content);
     this.put(content);
-    const { number, identity, revision, createdAt: at } = content;
-    const named = new Set(this.#unit.stages.flatMap(({ on, moving }) => [on, moving?.content]));
-    const ledger = [{ number, identity, revision, at }, ...this.#unit.ledger];
-    this.edit({ last: number, ledger: ledger.filter((entry, index) => index < keptLedger || named.has(entry.number)) });
+    this.edit(withContent(this.#unit, content));
   }
 
   /** The leg lets another content in, or ends with its stage. */

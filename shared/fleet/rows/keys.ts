@@ -215,6 +215,8 @@ export const ranges = {
     return { pk, between: [from, `${ranges.legs(subject, numbers.to).prefix}\uffff`] };
   },
   slots: (subject: Subject) => forms.slot.range(subject),
+  /** What became of the targets of all legs of a content. */
+  contentTargets: (subject: Subject, number: number) => forms.target.range({ ...subject, number: padded(number, 8) }),
   /** What became of the targets of a leg, by cluster. */
   targets: (subject: Subject, leg: LegRef) => forms.target.range({ ...subject, ...legParts(leg) }),
   arrivals: (subject: Subject, state: ArrivalState) => forms.arrival.range({ ...subject, state }),

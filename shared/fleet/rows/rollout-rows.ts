@@ -143,6 +143,8 @@ export interface UnitRow extends Row {
   readonly arrivalsHeld?: ArrivalsHeld;
   /** Every content that a stage is on or moves to, and some more, the newest first. */
   readonly ledger: readonly LedgerEntry[];
+  /** Numbers of the contents that are in it no more, until their rows are collected. */
+  readonly past?: readonly number[];
   /** Contents that were wanted since the newest was taken, and that no stage took. */
   readonly skipped?: { readonly count: number; readonly identity: string; readonly from: string; readonly to: string };
   /** Templates that were ever assigned and may be on a cluster still. */

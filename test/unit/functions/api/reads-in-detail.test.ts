@@ -190,6 +190,17 @@ describe("rollouts", () => {
     expect((await api.call("GET", `${path}?limit=1`)).body.metadata).toHaveProperty("continue");
   });
 
+  test("end at the oldest of which something is kept", async () => {
+    const api = await withTargets(["Succeeded", "Succeeded"]);
+    const unit = keys.unit({ namespace: "payments", kind: "SyncGroup", name: "shop" });
+    const before = await api.table.get(unit);
+    const ledger = before?.ledger.slice(0, 1);
+    await api.table.write([{ update: unit, set: { ledger, past: [1] } }]);
+    expect((await api.call("GET", `${path}?limit=1`)).body.metadata).toHaveProperty("continue");
+    await api.table.write([{ update: unit, set: { ledger }, remove: ["past"] }]);
+    expect((await api.call("GET", `${path}?limit=1`)).body.metadata).toEqual({});
+  });
+
   test("are those of their namespace, and of Syncs that users wrote as well", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
     const subject = { namespace: "other", kind: "Sync", name: "own" } as const;

@@ -183,7 +183,6 @@ function targetRow(leg: LegRow, { order, cluster, state }: Pick<TargetRow, "orde
 export function unitRow(stages: readonly UnitStage[], change: Partial<UnitRow> = {}): UnitRow {
   const { subject = shop } = change;
   const last = Math.max(0, ...stages.flatMap(({ on = 0, moving }) => [on, moving?.content ?? 0]));
-  const numbers = [...new Set([last, ...stages.flatMap(({ on, moving }) => [on ?? 0, moving?.content ?? 0])])];
   return {
     ...keys.unit(subject),
     ...row,
@@ -194,15 +193,12 @@ export function unitRow(stages: readonly UnitStage[], change: Partial<UnitRow> =
     seals: last,
     stages,
     arrivals: { waiting: 0, changing: 0, failed: 0 },
-    ledger: numbers
-      .filter((number) => number > 0)
-      .sort((a, b) => b - a)
-      .map((number) => ({
-        number,
-        identity: `sha256:${number}`,
-        revision: "main@sha1:9f2c1ab",
-        at: "2026-11-20T07:45:00.000Z",
-      })),
+    ledger: Array.from({ length: last }, (_, index) => ({
+      number: last - index,
+      identity: `sha256:${last - index}`,
+      revision: "main@sha1:9f2c1ab",
+      at: "2026-11-20T07:45:00.000Z",
+    })),
     templates: ["web"],
     membersVersion: 1,
     inputsVersion: 0,

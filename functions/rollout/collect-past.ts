@@ -1,0 +1,69 @@
+/** Rows of contents that no stage is on, or moves to, and that are no history any more. */
+import { allPast } from "#functions/rollout/ledger.ts";
+import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
+import type { Known } from "#functions/rollout/read-subject.ts";
+import { Transaction } from "#functions/rollout/transaction.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { expiryOf } from "#shared/fleet/rows/expiry.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { isNewer, type RowRange } from "#shared/fleet/rows/row.ts";
+import type { RowOf } from "#shared/fleet/rows/stored-row.ts";
+import type { Table } from "#shared/ports.ts";
+
+/**
+ * A page of the rows of the first content that is past: what is deleted is not found again, so that no cursor is needed,
+ * and numbers and seals are never used twice, so that nobody writes such a row again.
+ * @returns undefined when none is left.
+ */
+export async function collectPast(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const [number, ...others] = known.unit.past ?? [];
+  if (number === undefined) return undefined;
+  const transaction = new Transaction(known, ports.clock.now());
+  const page = await oldRows(transaction, number, ports.table);
+  for (const row of page.rows) transaction.delete(row);
+  if (!page.isFull) transaction.edit({ past: others.length === 0 ? undefined : others });
+  return transaction;
+}
+
+/**
+ * When a subject goes, nothing is history but its last content, of which somebody may still have to tell: that one goes by
+ * itself. @returns undefined when there is no more to collect.
+ */
+export async function collectAll(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const [newest, ...others] = known.unit.ledger;
+  const transaction = new Transaction(known, ports.clock.now());
+  if (others.length > 0) {
+    transaction.edit({ ledger: known.unit.ledger.slice(0, 1), ...allPast({ ...known.unit, ledger: others }) });
+    return transaction;
+  }
+  const collected = await collectPast(known, ports);
+  if (collected !== undefined || newest === undefined) return collected;
+  const { rows } = await oldRows(transaction, newest.number, ports.table);
+  const unmarked = rows.filter((row) => row.type !== "Target" && row.expiresAt === undefined);
+  for (const row of unmarked) transaction.put({ ...row, expiresAt: expiryOf(transaction.now) }, row);
+  // In a step of its own: a leg is never written without the rows that it counts.
+  if (unmarked.length === 0) for (const row of rows) if (row.type === "Target") transaction.delete(row);
+  return transaction.hasChanged() ? transaction : undefined;
+}
+
+/** As many as one step writes. What only a newer version can read is nobody's to change. */
+async function oldRows(transaction: Transaction, number: number, table: Table) {
+  const { subject } = transaction.known;
+  const most = transaction.room();
+  const rows: RowOf<"Target" | "Leg" | "Content">[] = [];
+  const parts: readonly RowRange<"Target" | "Leg" | "Content">[] = [
+    // Who lists contents misses it at once.
+    { pk: keys.content(subject, number).pk, prefix: keys.content(subject, number).sk },
+    ranges.legs(subject, number),
+    ranges.contentTargets(subject, number),
+  ];
+  for (const range of parts) {
+    const page = { ...range, limit: most, newer: "kept" } as const;
+    for await (const row of allItems((start) => table.query({ ...page, ...start }))) {
+      if (isNewer(row)) continue;
+      if (rows.length === most) return { rows, isFull: true };
+      rows.push(row);
+    }
+  }
+  return { rows, isFull: false };
+}

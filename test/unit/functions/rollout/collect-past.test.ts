@@ -1,0 +1,205 @@
+/** Rows of contents that are history no more: what of them is left, and whether anything that is needed ever goes. */
+import { describe, expect, test } from "vitest";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { keyText, rowSchema } from "#shared/fleet/rows/row.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
+import { allSay, ana, names, playOn, revise, rings } from "#test/support/planner-story.ts";
+import { PlannerWorld, subject } from "#test/support/planner-world.ts";
+
+const rollouts = new Set(["Unit", "Content", "Leg", "Target", "Slot", "Arrival"]);
+const count = (made: PlannerWorld) => made.table.all().filter(({ type }) => rollouts.has(type)).length;
+const numbers = (made: PlannerWorld) => made.contents().map(({ number }) => number);
+
+/** What a unit names is there, and with it all that a leg counts. */
+function checkNeeded(made: PlannerWorld): void {
+  const { stages, last, ledger } = made.unit();
+  const contents = new Set(numbers(made));
+  const legs = new Map(made.legs().map((leg) => [legKey(leg), leg]));
+  const needed = new Set([last, ...stages.flatMap(({ on, moving }) => [on ?? [], moving?.content ?? []].flat())]);
+  expect([...needed].filter((number) => number > 0 && !contents.has(number))).toEqual([]);
+  expect(ledger.map(({ number }) => number).filter((number) => !contents.has(number))).toEqual([]);
+  for (const ref of stages.flatMap(({ moving, passed }) => [moving ?? [], passed ?? []].flat())) {
+    const leg = legs.get(legKey(ref));
+    expect(leg).toMatchObject(ref);
+    const { Succeeded = 0, Unchanged = 0, Failed = 0 } = leg?.counts ?? {};
+    const targets = made.targets(ref.content).filter((target) => legKey(target.leg) === legKey(ref));
+    expect(targets.length).toBeGreaterThanOrEqual(Succeeded + Unchanged + Failed);
+  }
+}
+
+async function worldWith(clusters: Readonly<Record<string, string>>, group: Parameters<PlannerWorld["setGroup"]>[0]) {
+  const made = new PlannerWorld({ table: new MemoryTable({ pageItems: 100 }), blobs: new MemoryBlobStore() });
+  for (const [name, ring] of Object.entries(clusters)) await made.addCluster(name, ring);
+  await made.setSource("aaa");
+  await made.setGroup(group);
+  await made.rollOut();
+  return made;
+}
+
+/** The same world once more, to do something else with. */
+async function copyOf(made: PlannerWorld): Promise<PlannerWorld> {
+  const copy = new PlannerWorld({ table: new MemoryTable({ pageItems: 100 }), blobs: made.blobs });
+  for (const row of made.table.all()) await copy.table.write([{ put: row }]);
+  copy.now = made.now;
+  return copy;
+}
+
+/** As if the first content had gone to a large fleet. */
+async function addTargets(made: PlannerWorld, many: number): Promise<void> {
+  const [first] = made.targets(1);
+  if (first === undefined) throw new Error("nothing was recorded");
+  for (const cluster of names(many)) {
+    const put: TargetRow = { ...first, ...keys.target(subject, first.leg, cluster), cluster };
+    await made.table.write([{ put }]);
+  }
+}
+
+async function push(made: PlannerWorld, many: number, from = 1): Promise<void> {
+  for (let commit = from; commit < from + many; commit++) {
+    await revise(made, `c${commit}`);
+    for (let stage = 0; stage < made.unit().stages.length; stage++) await allSay(made, "Ready");
+    checkNeeded(made);
+  }
+}
+
+describe("contents, one after the other", { timeout: 60_000 }, () => {
+  test("leave as many rows after thirty as after fifteen", async () => {
+    const made = await worldWith({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: "100%" });
+    await push(made, 14);
+    const few = count(made);
+    await push(made, 15, 15);
+    expect(made.unit()).toMatchObject({ last: 30, stages: [{ on: 30 }, { on: 30 }] });
+    expect(count(made)).toBe(few);
+    expect(numbers(made)).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30]);
+  });
+
+  test("leave what a stage is on, or moves to, however old it is", async () => {
+    const made = await worldWith({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
+    await revise(made, "long");
+    await allSay(made, "Ready");
+    await made.observe("r1", "Applying");
+    await pushFirst(made, 14);
+    expect(made.stages()).toEqual({ canary: "16", rest: "1 (2)" });
+    expect(numbers(made)).toEqual([1, 2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
+    await made.finish("r1");
+    await playOn(made, 2);
+    await push(made, 1, 15);
+    expect(numbers(made)).toEqual([8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
+    expect(made.unit().past).toBeUndefined();
+  });
+
+  test("leave a row of a newer version alone", async () => {
+    const made = await worldWith({ c1: "all" }, {});
+    const [first] = made.targets(1);
+    if (first === undefined) throw new Error("nothing was recorded");
+    await made.table.write([{ put: { ...first, schema: rowSchema + 1, version: 2 }, when: { version: 1 } }]);
+    await push(made, 12);
+    expect(made.table.all().filter(({ schema }) => schema > rowSchema)).toHaveLength(1);
+    expect(numbers(made)).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+    expect(made.unit().past).toBeUndefined();
+  });
+
+  /** Only the first stage gets on. */
+  async function pushFirst(made: PlannerWorld, many: number): Promise<void> {
+    for (let commit = 1; commit <= many; commit++) {
+      await revise(made, `c${commit}`);
+      await made.finish("c1");
+      await made.plan();
+      checkNeeded(made);
+    }
+  }
+});
+
+describe("a planner that dies while it collects", { timeout: 60_000 }, () => {
+  const keysOf = (made: PlannerWorld) =>
+    made.table.all().flatMap((row) => (rollouts.has(row.type) ? [keyText(row)] : []));
+
+  test("leaves in the end what one that lives leaves, whichever its last call was", async () => {
+    const made = await worldWith({ c1: "all", c2: "all" }, { maxConcurrent: "100%" });
+    await push(made, 9);
+    await addTargets(made, 200);
+    await made.setSource("last");
+    const wanted = await copyOf(made);
+    await wanted.plan();
+    expect(numbers(wanted)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    expect(wanted.targets(1)).toEqual([]);
+    const found = await dieEverywhere(made, keysOf(wanted), checkNeeded);
+    // It died between pages, too.
+    expect(new Set(found).size).toBeGreaterThanOrEqual(4);
+  });
+
+  test("leaves the same of a subject that is deleted", async () => {
+    const made = await worldWith({ c1: "all" }, { maxConcurrent: "100%" });
+    await addTargets(made, 120);
+    await push(made, 1);
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
+    await made.plan();
+    await made.finish("c1");
+    const wanted = await copyOf(made);
+    await wanted.plan();
+    expect(wanted.rows("SyncGroup")).toEqual([]);
+    const found = await dieEverywhere(made, keysOf(wanted), () => {});
+    expect(new Set(found).size).toBeGreaterThanOrEqual(3);
+  });
+
+  /** @returns how many targets of the first content were left, each time that it died. */
+  async function dieEverywhere(made: PlannerWorld, wanted: readonly string[], check: (copy: PlannerWorld) => void) {
+    const found: number[] = [];
+    for (const when of ["before", "after"] as const) {
+      for (let at = 1, hasDied = true; hasDied; at++) {
+        const copy = await copyOf(made);
+        const { table } = new DisturbedPorts(copy, { crash: { at, when } });
+        hasDied = await copy.plan(table).then(() => false, isCrash);
+        check(copy);
+        found.push(copy.targets(1).length);
+        await copy.plan();
+        expect(keysOf(copy)).toEqual(wanted);
+        expect(copy.unit().past).toBeUndefined();
+      }
+    }
+    return found;
+  }
+
+  function isCrash(error: unknown): boolean {
+    if (!(error instanceof Crash)) throw error;
+    return true;
+  }
+});
+
+describe("a subject that is deleted", { timeout: 60_000 }, () => {
+  test.each([
+    ["delete", 4],
+    ["orphan", 3],
+  ] as const)("by %s leaves its numbers, and its last content for thirty days", async (cascade, last) => {
+    const made = await worldWith({ c1: "all", c2: "all" }, { maxConcurrent: "100%" });
+    await addTargets(made, 120);
+    await push(made, 2);
+    await made.operate({ deletion: { ...ana(made.now), cascade } });
+    for (let round = 0; round < 6 && made.rows("SyncGroup").length > 0; round++) {
+      await made.plan();
+      for (const { cluster } of made.slots()) await made.finish(cluster);
+    }
+    expect(made.rows("SyncGroup")).toEqual([]);
+    expect(made.unit().last).toBe(last);
+    const left = made.table.all().filter(({ type }) => rollouts.has(type));
+    const inThirtyDays = made.now.getTime() / 1000 + 30 * 86_400;
+    expect(left.map(({ type, expiresAt }) => [type, expiresAt])).toEqual([
+      ["Content", inThirtyDays],
+      ["Leg", inThirtyDays],
+      ["Unit", undefined],
+    ]);
+    // Another one of its name goes on with its numbers, and needs nothing of it.
+    await made.setSource("ddd");
+    await made.setGroup({ maxConcurrent: "100%" });
+    const another = { ...(await made.group()), uid: "another", version: 2 };
+    await made.table.write([{ put: another, when: { version: 1 } }]);
+    await made.rollOut();
+    await made.plan();
+    expect(numbers(made)).toEqual([last + 1]);
+    checkNeeded(made);
+  });
+});

@@ -5,6 +5,7 @@ import { BlockPublicAccess, Bucket, BucketEncryption } from "aws-cdk-lib/aws-s3"
 import { CfnSecret } from "aws-cdk-lib/aws-secretsmanager";
 import type { Construct } from "constructs";
 import type { Named } from "#infra/constructs/access.ts";
+import { blobLifeDays, renewedFolders } from "#shared/fleet/blob-life.ts";
 
 export interface StateStackProps extends StackProps {
   /** First part of the names of the installation's secrets. */
@@ -61,6 +62,8 @@ export class StateStack extends Stack {
       versioned: true,
       lifecycleRules: [
         { abortIncompleteMultipartUploadAfter: Duration.days(1), noncurrentVersionExpiration: Duration.days(30) },
+        // Whoever needs one stores it once more in time. As a version it is there for another month.
+        ...renewedFolders.map((folder) => ({ prefix: `${folder}/`, expiration: Duration.days(blobLifeDays) })),
         // Read within minutes; the rendering that came out of it is stored elsewhere.
         { prefix: "incoming/", expiration: Duration.days(1), noncurrentVersionExpiration: Duration.days(1) },
       ],

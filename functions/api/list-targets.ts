@@ -4,7 +4,7 @@ import { readSealed } from "#shared/adapters/sealed-targets.ts";
 import { storedList } from "#shared/adapters/stored-list.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
-import { isBlobLost, StarlingError } from "#shared/base/errors.ts";
+import { errorCode, isBlobLost, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
 import { type ContentOnItsWay, type FoundTarget, newestLegs, targetItem } from "#shared/fleet/api/rollout-object.ts";
@@ -141,7 +141,11 @@ async function readLeg(ports: TargetPorts, reading: Reading): Promise<LegPart> {
   )
     return readEnds(ports, reading);
   if (states?.every((state) => slotStates.includes(state)) === true) return readSlots(ports, reading);
-  return readOrders(ports, reading);
+  return readOrders(ports, reading).catch((error: unknown) => {
+    // The list of one that is over goes in time: what is left of it are the rows.
+    if (leg.endedAt === undefined || errorCode(error) !== "TargetsLost") throw error;
+    return readEnds(ports, { ...reading, states: endStates });
+  });
 }
 
 async function readEnds({ table }: TargetPorts, { leg, way, states = [], place, most }: Reading): Promise<LegPart> {

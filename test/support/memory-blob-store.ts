@@ -5,6 +5,12 @@ import type { BlobStore } from "#shared/ports.ts";
 /** Blobs in memory, held to the same contract suite as S3. */
 export class MemoryBlobStore implements BlobStore {
   readonly #blobs = new Map<string, Uint8Array>();
+  readonly #storedAt = new Map<string, Date>();
+  readonly #now: () => Date;
+
+  constructor(now: () => Date = () => new Date()) {
+    this.#now = now;
+  }
 
   async putOnce(key: string, bytes: Uint8Array): Promise<boolean> {
     if (this.#blobs.has(key)) return false;
@@ -15,11 +21,23 @@ export class MemoryBlobStore implements BlobStore {
   async overwrite(key: string, bytes: Uint8Array): Promise<void> {
     // Not slice(): a Buffer's shares its memory.
     this.#blobs.set(key, Uint8Array.from(bytes));
+    this.#storedAt.set(key, this.#now());
   }
 
   /** What somebody deletes behind our back. */
   lose(key: string): void {
     this.#blobs.delete(key);
+    this.#storedAt.delete(key);
+  }
+
+  /** What a lifecycle rule does in its time: who was stored last so many days ago is gone. */
+  expire(days: number): void {
+    const last = this.#now().getTime() - days * 86_400_000;
+    for (const [key, at] of this.#storedAt) if (at.getTime() < last) this.lose(key);
+  }
+
+  keys(): readonly string[] {
+    return [...this.#blobs.keys()];
   }
 
   async get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array> {

@@ -71,7 +71,7 @@ describe("the bucket", () => {
     });
   });
 
-  test("forgets uploads that were never finished and what was on its way, and never another object that is current", () => {
+  test("forgets uploads that were never finished, what was on its way, and lists that nobody stored again in time", () => {
     const [bucket] = ofType(resources, "AWS::S3::Bucket");
     expect(bucket?.Properties.LifecycleConfiguration).toEqual({
       Rules: [
@@ -80,6 +80,7 @@ describe("the bucket", () => {
           AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 },
           NoncurrentVersionExpiration: { NoncurrentDays: 30 },
         },
+        { Status: "Enabled", Prefix: "plans/", ExpirationInDays: 60 },
         {
           Status: "Enabled",
           Prefix: "incoming/",

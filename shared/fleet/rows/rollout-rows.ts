@@ -157,6 +157,8 @@ export interface UnitRow extends Row {
   readonly missing?: readonly string[];
   /** Some of those that stay as they were, because only a newer version can read their rows. */
   readonly unreadable?: readonly string[];
+  /** No list that it or its legs name was stored before. */
+  readonly listsAt?: string;
   /** Grows with every list of members. */
   readonly membersVersion: number;
   /** Grows when the inputs of a member change: that is a new content. */

@@ -1,0 +1,108 @@
+/** Lists of clusters in a bucket whose lifecycle takes what is old: those that are needed are there, and nothing else stays. */
+import { describe, expect, test } from "vitest";
+import { storedList } from "#shared/adapters/stored-list.ts";
+import { blobLifeDays } from "#shared/fleet/blob-life.ts";
+import { lastLegOf } from "#shared/fleet/rollout/feed.ts";
+import { legKey } from "#shared/fleet/rollout/legs.ts";
+import type { BlobStore } from "#shared/ports.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+import { allSay, revise, rings } from "#test/support/planner-story.ts";
+import { PlannerWorld } from "#test/support/planner-world.ts";
+
+const days = 86_400;
+
+/** A group in two stages whose first content is everywhere. */
+async function settled(bucketOf = (store: MemoryBlobStore): MemoryBlobStore => store) {
+  let now = () => new Date(0);
+  const blobs = bucketOf(new MemoryBlobStore(() => now()));
+  const made = new PlannerWorld({ table: new MemoryTable({ pageItems: 100 }), blobs });
+  now = () => made.now;
+  for (const [name, ring] of [
+    ["c1", "canary"],
+    ["r1", "rest"],
+  ] as const)
+    await made.addCluster(name, ring);
+  await made.setSource("aaa");
+  await made.setGroup({ ...rings, maxConcurrent: 2 });
+  await made.rollOut();
+  return made;
+}
+
+/** What the unit and the legs that it names refer to is there, and is what it was. */
+async function checkNeeded(made: PlannerWorld): Promise<void> {
+  const unit = made.unit();
+  const legs = new Map(made.legs().map((leg) => [legKey(leg), leg]));
+  const pages = unit.stages.flatMap((stage) => lastLegOf(stage, legs)?.pages ?? []);
+  for (const key of [unit.members ?? "", ...pages.map((page) => page.key)])
+    expect(await storedList(made.blobs, key)).not.toEqual([]);
+}
+
+async function pass(made: PlannerWorld, many: number): Promise<void> {
+  for (let day = 0; day < many; day += 5) {
+    made.advanceClock(5 * days);
+    made.blobs.expire(blobLifeDays);
+    await made.plan();
+    await checkNeeded(made);
+  }
+}
+
+describe("lists of clusters", { timeout: 60_000 }, () => {
+  test("are there for as long as they are named, while nothing changes", async () => {
+    const made = await settled();
+    const before = made.blobs.keys();
+    await pass(made, 200);
+    expect(made.blobs.keys()).toEqual(before);
+    expect(made.unit().membersVersion).toBe(1);
+  });
+
+  test("are there for a leg that waits, and for a suspended group", async () => {
+    const made = await settled();
+    await revise(made, "bbb");
+    await allSay(made, "Ready");
+    await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
+    await made.observe("r1", "Applying");
+    await pass(made, 150);
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+    expect(made.leg("rest")).toMatchObject({ seal: 4, size: 1 });
+  });
+
+  test("are gone when nothing names them: as many after two hundred days of pushes as before", async () => {
+    const made = await settled();
+    const counts: number[] = [];
+    for (let day = 10; day <= 200; day += 10) {
+      await made.addCluster(`x${day}`, "rest");
+      await made.removeCluster(`x${day - 10}`);
+      await revise(made, `day${day}`);
+      for (let stage = 0; stage < 3; stage++) await allSay(made, "Ready");
+      await pass(made, 10);
+      counts.push(made.blobs.keys().length);
+    }
+    // As lists are stored again, their number goes up and down a little.
+    expect(Math.max(...counts.slice(13))).toBeLessThanOrEqual(Math.max(...counts.slice(6, 13)));
+  });
+
+  test("are stored again by the next look where a look dies at any of them", async () => {
+    for (let at = 1, hasDied = true; hasDied; at++) {
+      const made = await settled();
+      made.advanceClock(30 * days);
+      let left = at;
+      hasDied = false;
+      const dying: Pick<BlobStore, "overwrite"> = {
+        async overwrite(key, bytes) {
+          hasDied = --left === 0;
+          if (hasDied) throw new Error("dead");
+          return MemoryBlobStore.prototype.overwrite.call(made.blobs, key, bytes);
+        },
+      };
+      Object.assign(made.blobs, dying);
+      await made.plan().catch(() => {});
+      Object.assign(made.blobs, { overwrite: MemoryBlobStore.prototype.overwrite });
+      await made.plan();
+      made.advanceClock(59 * days);
+      made.blobs.expire(blobLifeDays);
+      await checkNeeded(made);
+      expect(at).toBeLessThan(8);
+    }
+  });
+});

@@ -1,6 +1,7 @@
 import { allPages } from "#shared/base/all-pages.ts";
-import { due, dueShard, dueShardCount, timerAttributes } from "#shared/fleet/rows/due.ts";
+import { due, dueAttributes, dueShard, dueShardCount, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { clusterOf, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import { nextRoutine } from "#shared/fleet/rows/routine.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { RowType, StoredRow } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -21,13 +22,19 @@ export async function releaseHolds(table: Table, now: Date): Promise<void> {
 }
 
 async function releaseLeases(table: Table): Promise<void> {
-  const remove = ["owner", "leaseUntil", "begun", "failed", ...timerAttributes];
+  const holding = ["owner", "leaseUntil", "begun", "failed"];
   for await (const entries of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
     const leases = await table.getMany(
       entries.map((entry) => keys.lease(clusterOf(entry))),
       { newer: "kept" },
     );
-    for (const lease of leases) if (!isNewer(lease)) await table.update({ update: lease, remove });
+    for (const lease of leases) {
+      if (isNewer(lease)) continue;
+      const next = nextRoutine(clusterOf(lease), lease.routine ?? {});
+      const timer = next === undefined ? {} : dueAttributes(lease, next);
+      const remove = [...holding, ...timerAttributes.filter((name) => !(name in timer))];
+      await table.update({ update: lease, set: { ...timer }, remove });
+    }
   }
 }
 

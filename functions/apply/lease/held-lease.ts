@@ -1,6 +1,7 @@
 import { type Lease, renewLease } from "#functions/apply/lease/lease.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
+import type { Routine } from "#shared/fleet/rows/routine.ts";
 import type { Log, Table } from "#shared/ports.ts";
 
 /** A cluster whose worker died waits for so long. */
@@ -48,9 +49,12 @@ export class HeldLease {
   #isLost = false;
   /** What is worked at now: told with each renewal. */
   begun: Begun | undefined;
+  /** As it is to be when it is let go. */
+  routine: Routine;
 
   constructor(lease: Lease, invocationEnd: Date, ports: HoldingPorts) {
     this.#lease = lease;
+    this.routine = lease.routine;
     this.#invocationEnd = invocationEnd;
     this.#ports = ports;
     this.#timer = setInterval(() => this.#look(), lookEveryMs);

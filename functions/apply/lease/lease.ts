@@ -9,6 +9,7 @@ import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, later, timerAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
+import { nextRoutine, type Routine } from "#shared/fleet/rows/routine.ts";
 import { type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Precondition, RowUpdate, Table, Write } from "#shared/ports.ts";
 
@@ -22,6 +23,8 @@ export interface Lease {
   readonly wanted: number;
   /** Who asks after this may have it. */
   readonly until: Date;
+  /** As it was found. */
+  readonly routine: Routine;
   /** Whoever had it before died with it. */
   readonly death?: { readonly begun?: Begun };
 }
@@ -57,12 +60,13 @@ async function take(
       update: key,
       set: { type: "Lease", schema: rowSchema, owner, leaseUntil: until.toISOString() },
       add: { fence: 1, wanted: 0, version: 1 },
-      remove: [...note, ...timerAttributes],
+      // Its timer stays, for whoever dies with it before anything was written.
+      remove: note,
       // It may have been given before, and the answer was lost: the SDK asks again.
       when: [...when, { attribute: "owner", equals: owner }],
       any: true,
     });
-    return { key, owner, fence: row.fence, wanted: row.wanted, until };
+    return { key, owner, fence: row.fence, wanted: row.wanted, until, routine: row.routine ?? {} };
   } catch (error) {
     if (isConflict(error)) return undefined;
     throw error;
@@ -79,19 +83,28 @@ export function leaseNote(lease: Lease, begun: Begun): RowUpdate<"Lease"> {
   return { update: lease.key, set: { begun }, when: [{ attribute: "owner", equals: lease.owner }] };
 }
 
-/** Lets go, unless somebody wanted the lease meanwhile. */
-export function leaseRelease(lease: Lease): RowUpdate<"Lease"> {
+/** The same, where nothing is begun after it: what has come to rest has no timer but the cluster's, which is yet to be set. */
+export function leaseEnding(lease: Lease): RowUpdate<"Lease"> {
+  return { update: lease.key, set: { ...overdue(lease, lease.until) }, when: [{ attribute: "owner", equals: lease.owner }] };
+}
+
+/** Lets go until the routine's time has come, unless somebody wanted the lease meanwhile. */
+export function leaseRelease(lease: Lease, routine: Routine): RowUpdate<"Lease"> {
   const when: Precondition[] = [
     { attribute: "owner", equals: lease.owner },
     { attribute: "wanted", equals: lease.wanted },
   ];
-  return { update: lease.key, remove: ["owner", "leaseUntil", ...note, ...timerAttributes], when };
+  const holding = ["owner", "leaseUntil", ...note];
+  const next = nextRoutine(keys.lease.read(lease.key).cluster, routine);
+  if (next === undefined) return { update: lease.key, remove: [...holding, "routine", ...timerAttributes], when };
+  const set = { routine, ...dueAttributes(lease.key, next) };
+  return { update: lease.key, set, remove: [...holding, "dispatches"], when };
 }
 
 /** Lets go, whoever wants it. */
-export async function abandonLease(lease: Lease, table: Table): Promise<void> {
+export async function abandonLease(lease: Lease, routine: Routine, table: Table): Promise<void> {
   try {
-    await table.update({ ...leaseRelease(lease), when: [{ attribute: "owner", equals: lease.owner }] });
+    await table.update({ ...leaseRelease(lease, routine), when: [{ attribute: "owner", equals: lease.owner }] });
   } catch (error) {
     if (!isConflict(error)) throw error;
   }
@@ -117,7 +130,7 @@ export async function renewLease(
   try {
     const row = await table.update({
       update: lease.key,
-      set: { leaseUntil: until.toISOString(), ...noted, ...dueAttributes(lease.key, later(until, overdueSeconds)) },
+      set: { leaseUntil: until.toISOString(), ...noted, ...overdue(lease, until) },
       add: { wanted: 0 },
       ...(begun === undefined ? { remove: ["begun"] } : {}),
       when: [{ attribute: "owner", equals: lease.owner }],
@@ -127,6 +140,10 @@ export async function renewLease(
     if (isConflict(error)) return undefined;
     throw error;
   }
+}
+
+function overdue({ key }: Lease, until: Date) {
+  return dueAttributes(key, later(until, overdueSeconds));
 }
 
 const note: readonly string[] = ["begun", "failed"];

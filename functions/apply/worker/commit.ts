@@ -1,14 +1,14 @@
 /** What a worker saw goes into the rows under its lease, also where the planner wrote them meanwhile. */
 
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
-import { leaseCheck, leaseNote, leaseRelease } from "#functions/apply/lease/lease.ts";
+import { leaseCheck, leaseEnding, leaseNote, leaseRelease } from "#functions/apply/lease/lease.ts";
 import { smallerTruth } from "#functions/apply/worker/smaller-truth.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isConflict, isRowTooLarge } from "#shared/base/errors.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
-import { nextWork } from "#shared/fleet/rows/next-work.ts";
+import { timerOf } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
@@ -24,17 +24,17 @@ export async function commit(writes: readonly Write[], { lease }: HeldLease, tab
 /**
  * What was seen last is written before the next is begun, and the note of that goes with it: it costs no write of its own.
  * Where nothing is to be written the first one of a run goes without, for whoever finds no note knows that it was the
- * first; one that is to be alone does not.
+ * first, or one of the routine; one that has to be told apart does not.
  */
 export async function commitAndBegin(
   writes: readonly Write[],
-  { lease: held, begun }: { readonly lease: HeldLease; readonly begun: Begun },
+  { lease: held, begun, isTold }: { readonly lease: HeldLease; readonly begun: Begun; readonly isTold: boolean },
   table: Table,
 ): Promise<void> {
   held.begun = begun;
   const note = leaseNote(held.lease, begun);
   if (writes.length > 0) await writeOver(writes, (attempt) => [...attempt, note], table);
-  else if (begun.alone) await noteAlone(held, note, table);
+  else if (isTold) await noteAlone(held, note, table);
 }
 
 async function noteAlone({ lease }: HeldLease, note: ReturnType<typeof leaseNote>, table: Table): Promise<void> {
@@ -47,16 +47,19 @@ async function noteAlone({ lease }: HeldLease, note: ReturnType<typeof leaseNote
 
 /** @returns whether the lease was let go. */
 export async function commitAndRelease(writes: readonly Write[], held: HeldLease, table: Table): Promise<boolean> {
-  const { lease } = held;
-  try {
-    await table.write([...writes, leaseRelease(lease)]);
-    return true;
-  } catch (error) {
-    if (!isConflict(error) && !isRowTooLarge(error)) throw error;
+  const { lease, routine } = held;
+  if (writes.length > 0) {
+    try {
+      await table.write([...writes, leaseRelease(lease, routine)]);
+      return true;
+    } catch (error) {
+      if (!isConflict(error) && !isRowTooLarge(error)) throw error;
+    }
+    await writeOver(writes, (attempt) => [...attempt, leaseEnding(lease)], table);
   }
-  await commit(writes, held, table);
   try {
-    await table.update(leaseRelease(lease));
+    // A transaction would cost twice as much.
+    await table.update(leaseRelease(lease, routine));
     return true;
   } catch (error) {
     if (isConflict(error)) return false;
@@ -103,7 +106,7 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     const { observed, held, deaths } = mine;
     const both = withWorkerHalf(fresh, { observed, held, deaths });
     const next: SyncRow = { ...both, version: fresh.version + 1, stateSk: stateIndex.sk(stateOf(both), fresh) };
-    rebased.push({ put: due(next, nextWork(next), fresh.dispatches), when: { version: fresh.version } });
+    rebased.push({ put: due(next, timerOf(next), fresh.dispatches), when: { version: fresh.version } });
   }
   // The word of a worker whose rows are another's by now counts no more.
   return rebased.some((write) => "put" in write && write.put.type === "SyncOnCluster") ? rebased : [];

@@ -1,12 +1,13 @@
 /** Whose turn it is among the Syncs of a cluster that are due, and how long it lasts: pure functions over their rows. */
 
 import { later } from "#shared/fleet/rows/due.ts";
-import { nextWork } from "#shared/fleet/rows/next-work.ts";
+import { isAtRest, nextWork } from "#shared/fleet/rows/next-work.ts";
+import { type Routine, routineAt } from "#shared/fleet/rows/routine.ts";
 import { deathsAt, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 
-/** So much longer a routine look has to have waited to come before a new assignment. */
-const headStartSeconds = 300;
+/** So much longer one at which a worker died has to have waited to come before the others. */
+const suspectSeconds = 300;
 /** Below this a turn is spent on asking a slow cluster who it is. */
 const shortestTurnMs = 20_000;
 const mostDoublings = 6;
@@ -14,31 +15,42 @@ const mostDoublings = 6;
 const afterAll = "~";
 
 /**
- * The longest waiting first, new assignments with a head start: neither they nor the routine can keep the other from its
- * turn, for whoever waits comes to the front in the end, and whoever had its turn goes to the back. One at which a worker
+ * New assignments first, each of which has one such turn; then the longest waiting: none can keep another from its turn,
+ * for whoever waits comes to the front in the end, and whoever had its turn goes to the back. One at which a worker
  * died comes after all that were due by then, and gives as much of a start to later ones. Of those that were assigned
  * together what was never seen comes last: the others were applied before, and nobody knows what it does to a worker.
  * Among equals by name, so that every worker takes the same order.
  */
-export function inTurn(due: readonly SyncRow[], now: Date): readonly SyncRow[] {
+export function inTurn(
+  due: readonly SyncRow[],
+  clock: { readonly now: Date; readonly routine: Routine },
+): readonly SyncRow[] {
   const placed = due.map((row) => ({
     row,
-    place: [placeOf(row, now), row.observed?.at ?? afterAll, nameOf(row)].join(" "),
+    place: [...placeOf(row, clock), row.observed?.at ?? afterAll, nameOf(row)].join(" "),
   }));
   return placed.sort((a, b) => (a.place < b.place ? -1 : 1)).map(({ row }) => row);
 }
 
-function placeOf(row: SyncRow, now: Date): string {
-  const since = waitingSince(row);
+function placeOf(
+  row: SyncRow,
+  { now, routine }: { readonly now: Date; readonly routine: Routine },
+): readonly [rank: string, since: string] {
+  const since = waitingSince(row, routine);
   const deaths = deathsAt(row, now);
-  if (deaths === undefined) return since;
-  return later(since > deaths.at ? since : deaths.at, headStartSeconds);
+  if (deaths !== undefined) return ["later", later(since > deaths.at ? since : deaths.at, suspectSeconds)];
+  return [isNew(row) ? "first" : "later", since];
 }
 
-function waitingSince(row: SyncRow): string {
+function waitingSince(row: SyncRow, routine: Routine): string {
   const { desired, observed } = row;
-  if (observed?.attempt !== desired.attempt) return later(desired.assignedAt, -headStartSeconds);
-  return nextWork(row) ?? observed.at;
+  if (observed === undefined || isNew(row)) return desired.assignedAt;
+  return (isAtRest(row) ? routineAt(row, routine) : nextWork(row)) ?? observed.at;
+}
+
+/** What is parked is not begun. */
+function isNew({ desired, observed, parked }: SyncRow): boolean {
+  return parked === undefined && observed?.attempt !== desired.attempt;
 }
 
 function nameOf({ namespace, name }: SyncRow): string {

@@ -8,16 +8,18 @@ import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { HeldLease, leaseEnd } from "#functions/apply/lease/held-lease.ts";
 import { abandonLease, acquireLease, tellFailure } from "#functions/apply/lease/lease.ts";
 import { commit, commitAndBegin, commitAndRelease } from "#functions/apply/worker/commit.ts";
+import { isQuiet, isRestOver } from "#functions/apply/worker/quiet.ts";
 import { endOfTurn, inTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
-import { type Apart, begunAt, deathAmong, survived, takenApart } from "#functions/apply/worker/worker-deaths.ts";
+import { type Apart, begunAt, deathAmong, isUnsure, survived, takenApart } from "#functions/apply/worker/worker-deaths.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { due, hasCome, later } from "#shared/fleet/rows/due.ts";
 import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import { beginsAt, nextWork } from "#shared/fleet/rows/next-work.ts";
+import { beginsAt, isAtRest, nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
+import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import { heldBy, isOfAnother, type Observed, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -51,7 +53,7 @@ export async function workCluster(
     for (let pass = 1; pass === 1 || (await lease.again()); pass++) {
       const done = await onePass(cluster, { lease, deadline, ports, messages, isFirst: pass === 1 });
       const last = done.released || pass === maxPasses || ports.clock.now() >= deadline;
-      if (last && !done.released) await abandonLease(lease.lease, ports.table);
+      if (last && !done.released) await abandonLease(lease.lease, lease.routine, ports.table);
       if (last && (!done.released || done.unfinished)) messages.push({ to: "apply", cluster });
       if (last) break;
     }
@@ -85,19 +87,23 @@ interface PassResult {
 
 async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   const { ports, lease, messages } = pass;
+  const begun = ports.clock.now();
   const rows = await readCluster(cluster, ports.table);
   const meta = rows.find((row) => row.type === "Cluster");
   const syncs = rows.filter((row) => row.type === "SyncOnCluster");
+  const routine = routineOf(syncs, lease.routine);
   const released = meta !== undefined && (await isReleased(syncs, meta, ports));
-  const due = syncs.filter((row) => isDue(row, { now: ports.clock.now(), cluster: meta, released }));
+  const due = syncs.filter((row) => isDue(row, { now: begun, cluster: meta, released, routine }));
   const { subjects, unread } = await readSubjects(due, ports.table);
   tellOfNewer(cluster, [...rows, ...unread].filter(isNewer), ports);
   const skipped = new Set(unread.map(keyText));
   const readable = due.filter(({ subject }) => !skipped.has(keyText(subjectRowKey(subject))));
-  const { turns, alone, isMore, ...planned } = planTurns(readable, { ...pass, cluster: meta, subjects });
+  const { turns, alone, isMore, isTold, ...planned } = planTurns(readable, { ...pass, cluster: meta, subjects, routine });
   let pending = planned.writes;
   let known = meta;
   let unfinished = isMore;
+  const seen = new Map(syncs.map((row) => [row.sk, row]));
+  const quiet: SyncOutcome[] = [];
   for (const [index, { row, subject }] of turns.entries()) {
     const now = ports.clock.now();
     const isLate = known !== undefined && now >= pass.deadline;
@@ -107,43 +113,69 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
     const behind = turns.slice(index + 1).filter((other) => !isSuspended(other.subject));
     const deadline = endOfTurn(row, { now, deadline: pass.deadline, waiting: 1 + behind.length });
     if (!isSuspended(subject)) {
-      await commitAndBegin(pending, { lease, begun: begunAt(row, alone) }, ports.table);
+      await commitAndBegin(pending, { lease, isTold, begun: begunAt(row, { alone, isTold }) }, ports.table);
       pending = [];
     }
-    const outcome = await workSync(row, { ...pass, cluster: known, subject, deadline });
-    if (outcome === undefined) continue;
+    const found = await workSync(row, { ...pass, cluster: known, subject, deadline });
+    if (found === undefined) continue;
+    const outcome = survived(found, ports.clock.now());
+    const next = nextRow(outcome);
+    if (isQuiet(found, next, begun)) {
+      quiet.push(outcome);
+      continue;
+    }
     await commit(pending, lease, ports.table);
-    pending = writesOf(survived(outcome, ports.clock.now()));
+    pending = writesOf(outcome);
+    seen.set(next.sk, next);
     known = outcome.cluster?.row ?? known;
     messages.push(...messagesOf(outcome, ports.clock.now()));
   }
+  // The others are yet to come: who had a turn is not to have another one before them.
+  const told = unfinished ? quiet : [];
+  for (const outcome of told) {
+    await commit(pending, lease, ports.table);
+    pending = writesOf(outcome);
+  }
+  const looked = unfinished ? routine : routineAfter(cluster, routine, begun);
+  lease.routine = routineOf([...seen.values()], looked);
   return { released: await commitAndRelease(pending, lease, ports.table), unfinished };
 }
 
 interface PlannedTurns extends Apart {
   /** What a worker left behind that died. */
   readonly writes: readonly Write[];
+  /** Each that is begun is noted, whether or not there is something to write. */
+  readonly isTold: boolean;
 }
 
 function planTurns(
   due: readonly SyncRow[],
-  pass: Pass & { readonly cluster: ClusterRow | undefined; readonly subjects: KnownSubjects["subjects"] },
+  pass: Pass & {
+    readonly cluster: ClusterRow | undefined;
+    readonly subjects: KnownSubjects["subjects"];
+    readonly routine: Routine;
+  },
 ): PlannedTurns {
-  const { cluster, lease, ports, messages, isFirst } = pass;
-  if (cluster === undefined) return { turns: [], alone: false, isMore: false, writes: [] };
+  const { cluster, lease, ports, messages, isFirst, routine } = pass;
+  if (cluster === undefined) return { turns: [], alone: false, isMore: false, isTold: false, writes: [] };
   const now = ports.clock.now();
   const turnsOf = (rows: readonly SyncRow[]) =>
-    inTurn(rows, now).map((row) => ({ row, subject: pass.subjects.get(subjectKey(row.subject)) }));
+    inTurn(rows, { now, routine }).map((row) => ({ row, subject: pass.subjects.get(subjectKey(row.subject)) }));
   const turns = turnsOf(due);
-  const found = isFirst ? deathAmong(turns, lease.lease, { now, cluster }) : undefined;
-  if (found === undefined) return { ...takenApart(turns, { now, isFirst }), writes: [] };
+  const careful = isFirst && isUnsure(turns, lease.lease);
+  const found = isFirst && !careful ? deathAmong(turns, lease.lease, { now, cluster }) : undefined;
+  if (found === undefined) {
+    const apart = takenApart(turns, { now, isFirst });
+    return { ...apart, isTold: apart.alone || careful, writes: [] };
+  }
   const { cluster: on, name: sync, deaths, sk } = found.row;
   ports.log.error("a worker died", { code: "WorkerDied", cluster: on, sync, deaths });
   messages.push(...messagesOf(found, now).filter(({ to }) => to === "report"));
   const next = nextRow(found);
   const rest = due.filter((row) => row.sk !== sk);
   const left = turnsOf(found.observed === undefined ? [...rest, next] : rest);
-  return { ...takenApart(left, { now, isFirst }), writes: writesOf(found) };
+  const apart = takenApart(left, { now, isFirst });
+  return { ...apart, isTold: apart.alone, writes: writesOf(found) };
 }
 
 async function readCluster(cluster: string, table: Table) {
@@ -194,14 +226,15 @@ interface DueContext {
   readonly cluster: ClusterRow | undefined;
   /** No freeze holds the cluster any more. */
   readonly released: boolean;
+  readonly routine: Routine;
 }
 
 /** What was observed on another cluster is looked at again at once, and so is what a freeze has let go. */
-function isDue(row: SyncRow, { now, cluster, released }: DueContext): boolean {
+function isDue(row: SyncRow, { now, cluster, released, routine }: DueContext): boolean {
   if (released && heldBy(row) !== undefined) return true;
   const isOther = cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster));
   if (isOther && hasCome(beginsAt(row), now)) return true;
-  return hasCome(nextWork(row), now);
+  return isAtRest(row) ? isRestOver(row, { now, routine }) : hasCome(nextWork(row), now);
 }
 
 function writesOf(outcome: SyncOutcome): readonly Write[] {
@@ -216,7 +249,7 @@ function nextRow(outcome: SyncOutcome): SyncRow {
   const seen = withWorkerHalf(row, { observed, held, deaths: row.deaths });
   const next: SyncRow = { ...seen, version: row.version + 1, stateSk: stateIndex.sk(stateOf(seen), row) };
   const polled = held === undefined && row.parked === undefined ? outcome.observed?.nextAt : undefined;
-  return due(next, polled === undefined ? nextWork(next) : later(polled, watchdogSeconds), 0);
+  return due(next, polled === undefined ? timerOf(next) : later(polled, watchdogSeconds), 0);
 }
 
 function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] {

@@ -16,7 +16,7 @@ import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { type Freeze, freezeOver, freezeText } from "#shared/fleet/rows/brake-row.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
-import { beginsAt, nextLook } from "#shared/fleet/rows/next-work.ts";
+import { beginsAt, isAtRest, nextLook } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   type Held,
@@ -147,7 +147,9 @@ async function lookParked(
 function heldLook(basis: Basis, withheld: Withheld, now: Date): Look | undefined {
   const about = asLastApplied(basis.row);
   if (about === undefined || isOfAnother(about, identityOf(basis.cluster))) return undefined;
-  return hasCome(nextLook(about), now) ? { ...basis, about, verb: routineLook(about, now), withheld } : undefined;
+  // Its turn has come with the others of its cluster.
+  const isTurn = isAtRest(basis.row) || hasCome(nextLook(about), now);
+  return isTurn ? { ...basis, about, verb: routineLook(about, now), withheld } : undefined;
 }
 
 async function carryOut(look: Look, gate: WriteGate, context: SyncContext): Promise<SyncOutcome> {

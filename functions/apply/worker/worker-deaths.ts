@@ -8,6 +8,7 @@ import { isSuspended, type SyncOutcome } from "#functions/apply/worker/work-sync
 import { defined } from "#shared/base/defined.ts";
 import { later, restSeconds } from "#shared/fleet/rows/due.ts";
 import type { Begun } from "#shared/fleet/rows/lease-row.ts";
+import { isAtRest } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { deathsAt, isOfAnother, type SyncRow, wantsOf } from "#shared/fleet/rows/sync-row.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
@@ -29,8 +30,25 @@ export interface Apart {
   readonly isMore: boolean;
 }
 
-export function begunAt(row: SyncRow, alone: boolean): Begun {
-  return { sync: nameOf(row), wants: wantsOf(row), alone };
+/** @param run.isTold - whatever is begun is noted on its own. */
+export function begunAt(row: SyncRow, run: { readonly alone: boolean; readonly isTold: boolean }): Begun {
+  const begun = { sync: nameOf(row), wants: wantsOf(row), alone: run.alone };
+  return isAtRest(row) && !run.isTold ? { ...begun, routine: true } : begun;
+}
+
+/**
+ * Whether the holder before died in the routine, where one look follows the other without a note. Then nobody is to blame
+ * yet: this time each is noted, and whoever dies again is known.
+ */
+export function isUnsure(turns: readonly Turn[], { death }: Lease): boolean {
+  if (death === undefined) return false;
+  const waiting = turns.filter(({ subject }) => !isSuspended(subject));
+  const isOfRoutine = death.begun === undefined ? waiting.slice(0, 1).some(rests) : death.begun.routine === true;
+  return isOfRoutine && waiting.filter(rests).length > 1;
+}
+
+function rests({ row }: Turn): boolean {
+  return isAtRest(row);
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Routine } from "#shared/fleet/rows/routine.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 /** What a holder works at. */
@@ -8,9 +9,11 @@ export interface Begun {
   readonly wants: string;
   /** Nothing else was begun in the invocation. */
   readonly alone: boolean;
+  /** Or another one after it: looks that find nothing new write nothing, and so nothing tells them apart. */
+  readonly routine?: true;
 }
 
-/** Who works on a cluster. Kept when nobody does, for its numbers. */
+/** Who works on a cluster, and when it is looked at next. Kept when nobody works there, for its numbers, too. */
 export interface LeaseRow extends Row {
   readonly type: "Lease";
   readonly fence: number;
@@ -21,4 +24,6 @@ export interface LeaseRow extends Row {
   readonly begun?: Begun;
   /** The holder failed, and lives. */
   readonly failed?: true;
+  /** Absent when nothing on the cluster is at rest. The row is due for it when nobody holds it. */
+  readonly routine?: Routine;
 }

@@ -3,6 +3,8 @@ import { heldBy, intervalOf, isAsked, isPruneAsked, type Phase, type SyncRow } f
 
 /** How often is looked whether a freeze still holds, for messages that were lost. */
 const heldSeconds = 300;
+/** What is at rest is looked at with its cluster's routine; so long after that by its own timer, should that one be lost. */
+const ownSeconds = 86_400;
 
 type Scheduled = Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations" | "held" | "parked">;
 
@@ -12,12 +14,30 @@ type Scheduled = Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "o
  * due when that ends; who is told of a thaw looks at once.
  */
 export function nextWork(row: Scheduled): string | undefined {
-  if (row.parked !== undefined) return nextParkedLook({ ...row, parked: row.parked });
+  const wait = waitOf(row);
+  return wait === "routine" ? afterInterval(row) : wait.at;
+}
+
+/** It waits for the routine of its cluster, and for nothing else. */
+export function isAtRest(row: Scheduled): boolean {
+  return waitOf(row) === "routine";
+}
+
+/** When its row is due by itself. */
+export function timerOf(row: Scheduled): string | undefined {
+  const next = nextWork(row);
+  return next !== undefined && isAtRest(row) ? later(next, ownSeconds) : next;
+}
+
+type Wait = { readonly at: string | undefined } | "routine";
+
+function waitOf(row: Scheduled): Wait {
+  if (row.parked !== undefined) return parkedWait({ ...row, parked: row.parked });
   const held = heldBy(row);
-  if (held === undefined) return isLeftToResume(row) ? row.observed?.at : nextLook(row);
+  if (held === undefined) return isLeftToResume(row) ? { at: row.observed?.at } : lookWait(row);
   const look = isLookedAt(row) ? nextLook(row) : undefined;
   const times = [later(held.at, heldSeconds), held.until, look];
-  return times.filter((time) => time !== undefined).sort()[0];
+  return { at: times.filter((time) => time !== undefined).sort()[0] };
 }
 
 /** Looks that write nothing go on under a freeze; what is only begun waits. */
@@ -33,15 +53,19 @@ function isLeftToResume({ desired, observed }: Pick<SyncRow, "desired" | "observ
 
 /** Whatever a freeze or a suspend says. */
 export function nextLook(row: Omit<Scheduled, "held" | "parked">): string | undefined {
+  const wait = lookWait(row);
+  return wait === "routine" ? afterInterval(row) : wait.at;
+}
+
+function lookWait(row: Omit<Scheduled, "held" | "parked">): Wait {
   const { desired, observed } = row;
-  if (desired.action === "orphan") return undefined;
-  if (observed === undefined || observed.attempt !== desired.attempt) return beginsAt(row);
+  if (desired.action === "orphan") return { at: undefined };
+  if (observed === undefined || observed.attempt !== desired.attempt) return { at: beginsAt(row) };
   // Only the planner starts anything: what answers again waits for its word.
-  if (observed.phase === "Gone" || observed.phase === "Reachable") return undefined;
-  if (isAsked(row)) return desired.assignedAt;
-  if (observed.nextAt !== undefined) return observed.nextAt;
-  if (isPruneAsked(row)) return desired.assignedAt;
-  return afterInterval({ ...row, observed });
+  if (observed.phase === "Gone" || observed.phase === "Reachable") return { at: undefined };
+  if (isAsked(row)) return { at: desired.assignedAt };
+  if (observed.nextAt !== undefined) return { at: observed.nextAt };
+  return isPruneAsked(row) ? { at: desired.assignedAt } : "routine";
 }
 
 /** Nobody begins the newest assignment before. */
@@ -50,19 +74,22 @@ export function beginsAt({ desired }: Pick<SyncRow, "desired">): string {
 }
 
 /** That it is parked is told at once; from then on it is looked at like what is settled. */
-function nextParkedLook(row: Scheduled & Required<Pick<SyncRow, "parked">>): string | undefined {
+function parkedWait(row: Scheduled & Required<Pick<SyncRow, "parked">>): Wait {
   const { desired, observed, parked } = row;
-  if (desired.action === "orphan" || observed?.phase === "Gone") return undefined;
-  if (observed === undefined || isAsked(row)) return parked.at;
+  if (desired.action === "orphan" || observed?.phase === "Gone") return { at: undefined };
+  if (observed === undefined || isAsked(row)) return { at: parked.at };
   if (observed.attempt !== desired.attempt) {
     // Nothing that is looked at is left of what was wanted before.
-    return observed.applied?.attempt === observed.attempt ? afterInterval({ ...row, observed }) : parked.at;
+    return observed.applied?.attempt === observed.attempt ? "routine" : { at: parked.at };
   }
-  return observed.nextAt ?? (restsWhenParked.has(observed.phase) ? afterInterval({ ...row, observed }) : parked.at);
+  if (observed.nextAt !== undefined) return { at: observed.nextAt };
+  return restsWhenParked.has(observed.phase) ? "routine" : { at: parked.at };
 }
 
 const restsWhenParked: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Failed", "Unreachable"]);
 
-function afterInterval({ desired, observed, uid }: Required<Pick<SyncRow, "desired" | "observed" | "uid">>): string {
+/** @returns undefined for what was never looked at. */
+function afterInterval({ desired, observed, uid }: Pick<SyncRow, "desired" | "observed" | "uid">): string | undefined {
+  if (observed === undefined) return undefined;
   return later(observed.at, jittered(intervalOf(desired), `${uid}${observed.at}`));
 }

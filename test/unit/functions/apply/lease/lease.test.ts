@@ -55,7 +55,7 @@ const failingAt = (at: number) => meanwhile(at, () => Promise.reject(away));
 
 describe("a lease", () => {
   test("that is free is taken, with a fence above all before it", async () => {
-    expect(await taken("one")).toEqual({ key, owner: "one", fence: 1, wanted: 0, until: secondsLater(45) });
+    expect(await taken("one")).toEqual({ key, owner: "one", fence: 1, wanted: 0, until: secondsLater(45), routine: {} });
     expect(await stored()).toEqual({
       ...key,
       type: "Lease",
@@ -66,7 +66,7 @@ describe("a lease", () => {
       fence: 1,
       wanted: 0,
     });
-    await table.write([leaseRelease(await taken("one"))]);
+    await table.write([leaseRelease(await taken("one"), {})]);
     expect(await taken("next", secondsLater(1))).toMatchObject({ owner: "next", fence: 3, wanted: 0 });
   });
 
@@ -90,8 +90,8 @@ describe("a lease", () => {
   });
 
   test.each<[string, (lease: Lease) => Promise<unknown>, Lease["death"]]>([
-    ["was let go accuses nobody", (lease) => table.write([leaseRelease(lease)]), undefined],
-    ["was given up accuses nobody", (lease) => abandonLease(lease, table), undefined],
+    ["was let go accuses nobody", (lease) => table.write([leaseRelease(lease, {})]), undefined],
+    ["was given up accuses nobody", (lease) => abandonLease(lease, {}, table), undefined],
     ["was not given back tells of a death", async () => {}, {}],
     ["has a note tells where", (lease) => table.write([leaseNote(lease, begun)]), { begun }],
     ["is of one that said that it failed accuses nobody", (lease) => tellFailure(lease, table), undefined],
@@ -114,9 +114,9 @@ describe("a lease", () => {
 
   test("that is given back before it is asked for accuses nobody", async () => {
     const lease = await taken("one");
-    const givenBack = meanwhile(2, () => abandonLease(lease, table));
+    const givenBack = meanwhile(2, () => abandonLease(lease, {}, table));
     const next = await acquireLease("c1", wish("next", secondsLater(60)), givenBack);
-    expect(next).toEqual({ key, owner: "next", fence: 2, wanted: 1, until: secondsLater(105) });
+    expect(next).toEqual({ key, owner: "next", fence: 2, wanted: 1, until: secondsLater(105), routine: {} });
   });
 
   test("that is over is taken by one of two", async () => {
@@ -130,16 +130,16 @@ describe("a lease", () => {
     const renewed = await renewLease(await taken("one"), { until: secondsLater(90), begun }, table);
     if (renewed === undefined) throw new Error("it was lost");
     expect(await stored()).toMatchObject({ begun, dueKey: `${secondsLater(95).toISOString()}#CL#c1|LEASE` });
-    await table.write([leaseRelease(renewed)]);
+    await table.write([leaseRelease(renewed, {})]);
     expect(await stored()).toEqual({ ...key, type: "Lease", schema: 1, version: 1, fence: 1, wanted: 0 });
   });
 
   test("that somebody wants meanwhile is not let go, but may be given up", async () => {
     const lease = await taken("one");
     await acquireLease("c1", wish("next"), table);
-    await expect(table.write([leaseRelease(lease)])).rejects.toMatchObject({ code: "Conflict" });
+    await expect(table.write([leaseRelease(lease, {})])).rejects.toMatchObject({ code: "Conflict" });
     expect((await stored())?.owner).toBe("one");
-    await abandonLease(lease, table);
+    await abandonLease(lease, {}, table);
     expect(await stored()).toEqual({ ...key, type: "Lease", schema: 1, version: 1, fence: 1, wanted: 1 });
   });
 
@@ -161,12 +161,12 @@ describe("a lease", () => {
     const lease = await taken("one");
     await taken("next", secondsLater(60));
     const theirs = await stored();
-    for (const write of [leaseCheck(lease), leaseNote(lease, begun), leaseRelease({ ...lease, wanted: 1 })]) {
+    for (const write of [leaseCheck(lease), leaseNote(lease, begun), leaseRelease({ ...lease, wanted: 1 }, {})]) {
       await expect(table.write([write])).rejects.toMatchObject({ code: "Conflict" });
     }
     await expect(tellFailure(lease, table)).rejects.toMatchObject({ code: "Conflict" });
     expect(await renewLease(lease, { until: secondsLater(120), begun }, table)).toBeUndefined();
-    await abandonLease(lease, table);
+    await abandonLease(lease, {}, table);
     expect(await stored()).toEqual(theirs);
   });
 
@@ -175,7 +175,7 @@ describe("a lease", () => {
     ["is asked for", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(2))],
     ["is taken of a dead one", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(3))],
     ["is renewed", (lease) => renewLease(lease, { until: secondsLater(60), begun }, failingAt(1))],
-    ["is given up", (lease) => abandonLease(lease, failingAt(1))],
+    ["is given up", (lease) => abandonLease(lease, {}, failingAt(1))],
   ])("of which nothing is known, because the table failed when it %s, is an error", async (_when, call) => {
     const lease = await taken("one");
     await expect(call(lease)).rejects.toBe(away);

@@ -16,6 +16,13 @@ function looked(template: string, nextAt: string, more: { reason?: string; tries
   return syncRowOf("c1", { template, observed: { phase: "Applying", nextAt, ...more } });
 }
 
+/** Looked at with the others of its cluster, which come around at eight. */
+function resting(template: string, lookedAt: string): SyncRow {
+  return syncRowOf("c1", { template, observed: { at: lookedAt } });
+}
+
+const routine = { 600: at("07:50:00") };
+
 describe("turns", () => {
   test.each<[string, readonly SyncRow[], readonly string[]]>([
     [
@@ -24,14 +31,14 @@ describe("turns", () => {
       ["web.b", "web.c", "web.a"],
     ],
     [
-      "come first for what was assigned",
-      [looked("a", at("09:00:00")), assigned("b", at("09:04:00"))],
-      ["web.b", "web.a"],
+      "come first for what was assigned, however long others have waited",
+      [looked("a", at("08:05:00")), assigned("b", at("09:04:00")), resting("c", at("07:00:00"))],
+      ["web.b", "web.c", "web.a"],
     ],
     [
-      "come for the routine when it waited long enough, however much is assigned",
-      [assigned("a", at("09:06:00")), assigned("b", at("09:07:00")), looked("c", at("09:00:00"))],
-      ["web.c", "web.a", "web.b"],
+      "come for what is at rest when the routine of its cluster does",
+      [resting("a", at("06:00:00")), looked("b", at("07:59:00")), looked("c", at("09:00:00"))],
+      ["web.b", "web.a", "web.c"],
     ],
     [
       "come, of two that were assigned together, first for the one that was not seen for longer",
@@ -49,8 +56,8 @@ describe("turns", () => {
       ["web.a", "web.b"],
     ],
   ])("%s", (_name, due, expected) => {
-    expect(inTurn(due, new Date(at("09:10:00"))).map(({ name }) => name)).toEqual(expected);
-    expect(inTurn([...due].reverse(), new Date(at("09:10:00"))).map(({ name }) => name)).toEqual(expected);
+    expect(inTurn(due, { now: new Date(at("09:10:00")), routine }).map(({ name }) => name)).toEqual(expected);
+    expect(inTurn([...due].reverse(), { now: new Date(at("09:10:00")), routine }).map(({ name }) => name)).toEqual(expected);
   });
 
   test("come, for one at which a worker died, after what is due, and 5 min later than else", () => {
@@ -59,7 +66,7 @@ describe("turns", () => {
       deaths: { wants: "sha256:aaa", at: at(time), alone: 0 },
     });
     const order = (row: SyncRow, other: string, clock = at("09:20:00")) =>
-      inTurn([row, looked("b", at(other))], new Date(clock)).map(({ name }) => name);
+      inTurn([row, looked("b", at(other))], { now: new Date(clock), routine }).map(({ name }) => name);
     expect(order(dead("09:10:00"), "09:14:59")).toEqual(["web.b", "web.a"]);
     expect(order(dead("09:10:00"), "09:15:01")).toEqual(["web.a", "web.b"]);
     expect(order(dead("08:00:00"), "09:04:59")).toEqual(["web.b", "web.a"]);

@@ -132,7 +132,7 @@ test("a defect of ours is tried again, its words are in the log only, and others
 });
 
 test("a lease that is lost is no finding", async () => {
-  const lease = { key: keys.lease("c1"), owner: "me", fence: 1, wanted: 0, until: new Date() };
+  const lease = { key: keys.lease("c1"), owner: "me", fence: 1, wanted: 0, until: new Date(), routine: {} };
   const { world, work } = await begin(new LeaseLost(lease));
   await expect(work()).rejects.toBeInstanceOf(LeaseLost);
   expect((await world.sync("web"))?.observed).toBeUndefined();

@@ -25,7 +25,7 @@ function dead(alone: number, at = "2026-11-21T08:59:00.000Z"): { readonly deaths
 }
 
 function leaseOf(death: Lease["death"]): Lease {
-  const lease = { key: keys.lease("c1"), owner: "me", fence: 7, wanted: 0, until: now };
+  const lease = { key: keys.lease("c1"), owner: "me", fence: 7, wanted: 0, until: now, routine: {} };
   return death === undefined ? lease : { ...lease, death };
 }
 
@@ -110,10 +110,10 @@ describe("the turns of a pass", () => {
 
   test("are noted by what is wanted", () => {
     const row = syncRowOf("c1", { template: "a" });
-    expect(begunAt(row, true)).toEqual({ sync: "shop/web.a", wants, alone: true });
+    expect(begunAt(row, { alone: true, isTold: true })).toEqual({ sync: "shop/web.a", wants, alone: true });
     const { renderDigest: _, ...desired } = row.desired;
     const deleting = { ...row, desired: { ...desired, action: "delete" as const } };
-    expect(begunAt(deleting, false)).toEqual({ sync: "shop/web.a", wants: "delete", alone: false });
+    expect(begunAt(deleting, { alone: false, isTold: false })).toEqual({ sync: "shop/web.a", wants: "delete", alone: false });
   });
 });
 

@@ -7,6 +7,7 @@ import { defined } from "#shared/base/defined.ts";
 import { groupSyncObject, type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { lastLook } from "#shared/fleet/rows/routine.ts";
 import { isNewer, keyText, type NewerRow, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
@@ -110,9 +111,10 @@ async function userSync(
   const row = await readRow(table, keys.object(namespace, "Sync", name));
   if (row === undefined) return undefined;
   if (isNewer(row)) return unreadableObject(row, { kind: "Sync", namespace, name });
-  const onCluster = await readRow(table, keys.sync(row.spec.cluster, namespace, name));
-  if (onCluster === undefined) return userSyncObject(row, undefined);
-  if (isNewer(onCluster)) return unreadableSync(onCluster);
+  const stored = await readRow(table, keys.sync(row.spec.cluster, namespace, name));
+  if (stored === undefined) return userSyncObject(row, undefined);
+  if (isNewer(stored)) return unreadableSync(stored);
+  const [onCluster = stored] = await asSeenLast(table, [stored]);
   const behind = await findOutOfSync(table, [onCluster], new Map([[keyText(row), row]]));
   return userSyncObject(row, onCluster, behind.get(keyText(onCluster)));
 }
@@ -171,21 +173,41 @@ export async function assignedTo(table: Table, cluster: string): Promise<readonl
 
 /** Rows as people see them, each with what its subject says of it. */
 export async function syncObjects(table: Table, stored: readonly StoredSync[]): Promise<readonly ListedSync[]> {
-  const rows = stored.filter((row) => !isNewer(row));
+  const rows = await asSeenLast(
+    table,
+    stored.filter((row) => !isNewer(row)),
+  );
+  const seen = new Map(rows.map((row) => [keyText(row), row]));
   const wanted = new Map(rows.map((row) => [keyText(subjectRowKey(row.subject)), subjectRowKey(row.subject)]));
   const found = await table.getMany([...wanted.values()], { newer: "kept" });
   const unread = new Map(found.filter(isNewer).map((row) => [keyText(row), row]));
   const read = found.filter((row) => !isNewer(row));
   const subjects = new Map(read.map((row) => [keyText(row), row]));
   const behind = await findOutOfSync(table, rows, subjects);
-  return stored.map((row) => {
-    if (isNewer(row)) return unreadableSync(row);
+  return stored.map((found) => {
+    if (isNewer(found)) return unreadableSync(found);
+    const row = seen.get(keyText(found)) ?? found;
     const newer = unread.get(keyText(subjectRowKey(row.subject)));
     // A group's Sync is known without its group; a user's is what the user wrote.
     if (newer !== undefined && row.subject.kind === "Sync") return unreadableObject(newer, { ...row, kind: "Sync" });
     const subject = subjects.get(keyText(subjectRowKey(row.subject)));
     const late = behind.get(keyText(row));
     return subject?.type === "Sync" ? userSyncObject(subject, row, late) : groupSyncObject(row, subject, late);
+  });
+}
+
+/** With the time of the last look, where that found nothing new: it stands on the lease of the cluster. */
+async function asSeenLast(table: Table, rows: readonly SyncRow[]): Promise<readonly SyncRow[]> {
+  const leases = await table.getMany(
+    rows.map(({ cluster }) => keys.lease(cluster)),
+    { newer: "kept" },
+  );
+  const routines = new Map(
+    leases.flatMap((row) => (isNewer(row) ? [] : [[keys.lease.read(row).cluster, row.routine]])),
+  );
+  return rows.map((row) => {
+    const at = lastLook(row, routines.get(row.cluster));
+    return row.observed === undefined || at === undefined ? row : { ...row, observed: { ...row.observed, at } };
   });
 }
 

@@ -47,6 +47,7 @@ export class HeldLease {
   #lease: Lease;
   #renewing: Promise<void> | undefined;
   #isLost = false;
+  #isWanted = false;
   /** What is worked at now: told with each renewal. */
   begun: Begun | undefined;
   /** As it is to be when it is let go. */
@@ -59,6 +60,11 @@ export class HeldLease {
     this.#ports = ports;
     this.#timer = setInterval(() => this.#look(), lookEveryMs);
     this.#timer.unref();
+  }
+
+  /** Somebody has wanted it since the last look, as far as the last renewal told. */
+  get isWanted(): boolean {
+    return this.#isWanted;
   }
 
   get lease(): Lease {
@@ -122,6 +128,8 @@ export class HeldLease {
     const renewed = await renewLease(this.#lease, { until, begun: this.begun }, this.#ports.table);
     // It may have been stopped meanwhile.
     this.#isLost ||= renewed === undefined;
-    if (renewed !== undefined) this.#lease = why === "again" ? renewed : { ...renewed, wanted: this.#lease.wanted };
+    if (renewed === undefined) return;
+    this.#isWanted = why === "keep" && renewed.wanted !== this.#lease.wanted;
+    this.#lease = why === "again" ? renewed : { ...renewed, wanted: this.#lease.wanted };
   }
 }

@@ -8,32 +8,27 @@ import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { HeldLease, leaseEnd } from "#functions/apply/lease/held-lease.ts";
 import { abandonLease, acquireLease, tellFailure } from "#functions/apply/lease/lease.ts";
 import { commit, commitAndBegin, commitAndRelease } from "#functions/apply/worker/commit.ts";
+import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/look-outcome.ts";
+import { lookTogether } from "#functions/apply/worker/look-together.ts";
 import { isQuiet, isRestOver } from "#functions/apply/worker/quiet.ts";
 import { endOfTurn, inTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { type Apart, begunAt, deathAmong, isUnsure, survived, takenApart } from "#functions/apply/worker/worker-deaths.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { defined } from "#shared/base/defined.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
-import { due, hasCome, later } from "#shared/fleet/rows/due.ts";
-import { keys, ranges, type Subject, stateIndex } from "#shared/fleet/rows/keys.ts";
-import { beginsAt, isAtRest, nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
+import { hasCome } from "#shared/fleet/rows/due.ts";
+import { keys, ranges, type Subject } from "#shared/fleet/rows/keys.ts";
+import { beginsAt, isAtRest, nextWork } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, identityOf, type SubjectRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
-import { stateOf } from "#shared/fleet/rows/state-of.ts";
-import { heldBy, isOfAnother, type Observed, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
+import { heldBy, isOfAnother, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Message, subjectKey } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
 /** Kept back at the end of an invocation for the last writes. */
 const reserveMs = 10_000;
-/** A lost delayed message is noticed so long after the look it was for. */
-const watchdogSeconds = 30;
 const maxPasses = 10;
-/** Most Syncs are ready at the second look: what is on the way is told of only when it takes longer. */
-const triesWithoutReport = 1;
 
 /** @param budget.remainingMs - what is left of the invocation. */
 export async function workCluster(
@@ -104,11 +99,17 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   let unfinished = isMore;
   const seen = new Map(syncs.map((row) => [row.sk, row]));
   const quiet: SyncOutcome[] = [];
+  const resting = turns.flatMap(({ row }) => (isAtRest(row) ? [row] : []));
+  let together: WorkerPorts | undefined;
+  let isWhole = !isMore;
   for (const [index, { row, subject }] of turns.entries()) {
     const now = ports.clock.now();
     const isLate = known !== undefined && now >= pass.deadline;
     unfinished ||= isLate;
-    if (known === undefined || isLate) break;
+    // What came meanwhile does not wait for the routine: the run looks again before it lets go.
+    const isPutOff = isAtRest(row) && lease.isWanted;
+    isWhole &&= !isLate && !isPutOff;
+    if (known === undefined || isLate || isPutOff) break;
     // Those that are suspended need next to no time.
     const behind = turns.slice(index + 1).filter((other) => !isSuspended(other.subject));
     const deadline = endOfTurn(row, { now, deadline: pass.deadline, waiting: 1 + behind.length });
@@ -116,7 +117,9 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
       await commitAndBegin(pending, { lease, isTold, begun: begunAt(row, { alone, isTold }) }, ports.table);
       pending = [];
     }
-    const found = await workSync(row, { ...pass, cluster: known, subject, deadline });
+    if (isAtRest(row)) together ??= await lookTogether(resting, ports);
+    const its = isAtRest(row) ? (together ?? ports) : ports;
+    const found = await workSync(row, { ...pass, cluster: known, subject, deadline, ports: its });
     if (found === undefined) continue;
     const outcome = survived(found, ports.clock.now());
     const next = nextRow(outcome);
@@ -131,12 +134,12 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
     messages.push(...messagesOf(outcome, ports.clock.now()));
   }
   // The others are yet to come: who had a turn is not to have another one before them.
-  const told = unfinished ? quiet : [];
+  const told = isWhole ? [] : quiet;
   for (const outcome of told) {
     await commit(pending, lease, ports.table);
     pending = writesOf(outcome);
   }
-  const looked = unfinished ? routine : routineAfter(cluster, routine, begun);
+  const looked = isWhole ? routineAfter(cluster, routine, begun) : routine;
   lease.routine = routineOf([...seen.values()], looked);
   return { released: await commitAndRelease(pending, lease, ports.table), unfinished };
 }
@@ -235,60 +238,6 @@ function isDue(row: SyncRow, { now, cluster, released, routine }: DueContext): b
   const isOther = cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, identityOf(cluster));
   if (isOther && hasCome(beginsAt(row), now)) return true;
   return isAtRest(row) ? isRestOver(row, { now, routine }) : hasCome(nextWork(row), now);
-}
-
-function writesOf(outcome: SyncOutcome): readonly Write[] {
-  const { row, cluster } = outcome;
-  const writes: Write[] = [{ put: nextRow(outcome), when: { version: row.version } }];
-  if (cluster !== undefined) writes.push({ put: cluster.row, when: { version: cluster.version } });
-  return writes;
-}
-
-function nextRow(outcome: SyncOutcome): SyncRow {
-  const { row, observed = row.observed, held } = outcome;
-  const seen = withWorkerHalf(row, { observed, held, deaths: row.deaths });
-  const next: SyncRow = { ...seen, version: row.version + 1, stateSk: stateIndex.sk(stateOf(seen), row) };
-  const polled = held === undefined && row.parked === undefined ? outcome.observed?.nextAt : undefined;
-  return due(next, polled === undefined ? timerOf(next) : later(polled, watchdogSeconds), 0);
-}
-
-function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] {
-  if (observed === undefined) return [];
-  const messages: Message[] = [];
-  const before = row.observed;
-  const changed =
-    before?.attempt !== observed.attempt || before.phase !== observed.phase || before.reason !== observed.reason;
-  const onTheWay = observed.phase === "Applying" || observed.phase === "Verifying";
-  const slow = onTheWay && observed.tries === triesWithoutReport;
-  // Somebody waits for the look itself, whatever it found.
-  const answers = !onTheWay && observed.handledReconcile !== before?.handledReconcile;
-  const told = observed.drift?.at !== before?.drift?.at || observed.rebuilt?.at !== before?.rebuilt?.at;
-  if ((changed && !onTheWay) || slow || answers || told) {
-    messages.push({
-      to: "report",
-      about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },
-    });
-  }
-  const asked = lostRendering(row, observed);
-  if (asked !== undefined) messages.push(asked);
-  if (observed.nextAt !== undefined && held === undefined && row.parked === undefined) {
-    const seconds = Math.ceil((new Date(observed.nextAt).getTime() - now.getTime()) / 1000);
-    messages.push({ to: "apply", cluster: row.cluster, delaySeconds: Math.min(Math.max(seconds, 0), 900) });
-  }
-  return messages;
-}
-
-/** Asked for at each look that does not find it: what was sent may be lost, too. */
-function lostRendering({ desired, namespace, subject }: SyncRow, { reason }: Observed): Message | undefined {
-  const { input, source, renderDigest } = desired;
-  if (reason !== "RenderingLost" || input === undefined) return undefined;
-  return {
-    to: "render",
-    input,
-    notify: subject,
-    ...(source === undefined ? {} : { source: { namespace, name: source } }),
-    ...defined({ lost: renderDigest }),
-  };
 }
 
 /** One delayed message per cluster and delay is enough. */

@@ -150,7 +150,7 @@ export interface TargetItem {
 /** A Sync, or what stands for one. */
 interface CountedSync {
   readonly metadata: Pick<ObjectMeta, "name" | "namespace">;
-  readonly status: { readonly state: string };
+  readonly status: { readonly state: string; readonly observed?: Pick<Observed, "at" | "phase"> };
 }
 
 export type EventItem = Omit<EventRow, keyof Row>;
@@ -176,8 +176,16 @@ export function clusterObject(
   const { syncs = [], freeze } = seen;
   const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
   const access = row.spec.access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
-  const status = { ...row.status, ...access, ...frozen, syncs: countSyncs(syncs) };
+  const status = { ...row.status, ...access, ...frozen, ...lastSeen(row, syncs), syncs: countSyncs(syncs) };
   return { ...head("Cluster", row), spec: row.spec, ...operationsOf(row), status };
+}
+
+/** Looks that find nothing new are not noted in the Cluster's row. */
+function lastSeen({ status }: ClusterRow, syncs: readonly CountedSync[]): Pick<ClusterRow["status"], "lastSeenAt"> {
+  const answers = status.conditions.some((condition) => condition.type === "Reachable" && condition.status === "True");
+  const looks = syncs.flatMap(({ status: { observed } }) => (observed?.phase === "Ready" ? [observed.at] : []));
+  const last = [...looks, ...(status.lastSeenAt === undefined ? [] : [status.lastSeenAt])].sort().at(-1);
+  return answers && last !== undefined ? { lastSeenAt: last } : {};
 }
 
 function frozenBy({ name, by, reason, until }: FrozenBy): FrozenBy {

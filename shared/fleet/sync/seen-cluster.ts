@@ -4,8 +4,8 @@ import { foreignText } from "#shared/base/foreign-text.ts";
 import type { ClusterRow, Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { Finding } from "#shared/fleet/sync/observe.ts";
 
-/** A cluster that answers is noted at most this often. */
-const seenSeconds = 300;
+/** A cluster that answers, of which nothing is new, is noted at most this often: when it was looked at stands with its routine. */
+const seenSeconds = 21_600;
 /** Of what a cluster says of itself. */
 const maxVersion = 100;
 const maxUid = 200;

@@ -1,0 +1,73 @@
+/** What one look at a Sync comes to: rows, and messages. */
+
+import type { SyncOutcome } from "#functions/apply/worker/work-sync.ts";
+import { defined } from "#shared/base/defined.ts";
+import { due, later } from "#shared/fleet/rows/due.ts";
+import { stateIndex } from "#shared/fleet/rows/keys.ts";
+import { timerOf } from "#shared/fleet/rows/next-work.ts";
+import { stateOf } from "#shared/fleet/rows/state-of.ts";
+import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Write } from "#shared/ports.ts";
+
+/** A lost delayed message is noticed so long after the look it was for. */
+const watchdogSeconds = 30;
+/** Most Syncs are ready at the second look: what is on the way is told of only when it takes longer. */
+const triesWithoutReport = 1;
+
+/** What a look leaves in the rows. */
+export function writesOf(outcome: SyncOutcome): readonly Write[] {
+  const { row, cluster } = outcome;
+  const writes: Write[] = [{ put: nextRow(outcome), when: { version: row.version } }];
+  if (cluster !== undefined) writes.push({ put: cluster.row, when: { version: cluster.version } });
+  return writes;
+}
+
+export function nextRow(outcome: SyncOutcome): SyncRow {
+  const { row, observed = row.observed, held } = outcome;
+  const seen = withWorkerHalf(row, { observed, held, deaths: row.deaths });
+  const next: SyncRow = { ...seen, version: row.version + 1, stateSk: stateIndex.sk(stateOf(seen), row) };
+  const polled = held === undefined && row.parked === undefined ? outcome.observed?.nextAt : undefined;
+  return due(next, polled === undefined ? timerOf(next) : later(polled, watchdogSeconds), 0);
+}
+
+/** Whom a look is told of. */
+export function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] {
+  if (observed === undefined) return [];
+  const messages: Message[] = [];
+  const before = row.observed;
+  const changed =
+    before?.attempt !== observed.attempt || before.phase !== observed.phase || before.reason !== observed.reason;
+  const onTheWay = observed.phase === "Applying" || observed.phase === "Verifying";
+  const slow = onTheWay && observed.tries === triesWithoutReport;
+  // Somebody waits for the look itself, whatever it found.
+  const answers = !onTheWay && observed.handledReconcile !== before?.handledReconcile;
+  const told = observed.drift?.at !== before?.drift?.at || observed.rebuilt?.at !== before?.rebuilt?.at;
+  if ((changed && !onTheWay) || slow || answers || told) {
+    messages.push({
+      to: "report",
+      about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },
+    });
+  }
+  const asked = lostRendering(row, observed);
+  if (asked !== undefined) messages.push(asked);
+  if (observed.nextAt !== undefined && held === undefined && row.parked === undefined) {
+    const seconds = Math.ceil((new Date(observed.nextAt).getTime() - now.getTime()) / 1000);
+    messages.push({ to: "apply", cluster: row.cluster, delaySeconds: Math.min(Math.max(seconds, 0), 900) });
+  }
+  return messages;
+}
+
+/** Asked for at each look that does not find it: what was sent may be lost, too. */
+function lostRendering({ desired, namespace, subject }: SyncRow, { reason }: Observed): Message | undefined {
+  const { input, source, renderDigest } = desired;
+  if (reason !== "RenderingLost" || input === undefined) return undefined;
+  return {
+    to: "render",
+    input,
+    notify: subject,
+    ...(source === undefined ? {} : { source: { namespace, name: source } }),
+    ...defined({ lost: renderDigest }),
+  };
+}

@@ -1,0 +1,30 @@
+import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
+import { runConcurrently } from "#shared/base/run-concurrently.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { SharedLists } from "#shared/kube/engine/shared-lists.ts";
+import type { Inventory } from "#shared/kube/inventory.ts";
+import { setIdOf } from "#shared/kube/parent-object.ts";
+
+const concurrency = 8;
+
+/** The ports for looking at Syncs of one cluster, one after the other: what one of them has listed, the others have, too. */
+export async function lookTogether(rows: readonly SyncRow[], ports: WorkerPorts): Promise<WorkerPorts> {
+  const inventories: Inventory[] = [];
+  await runConcurrently(rows, concurrency, async (row) => {
+    const setId = setIdOf({ syncNamespace: row.namespace, syncName: row.name });
+    // One that cannot be read is its own look's to tell of.
+    const inventory = await loadInventory(row, setId, ports.blobs).catch(() => undefined);
+    if (inventory !== undefined) inventories.push(inventory);
+  });
+  if (inventories.length < 2) return ports;
+  const { connector } = ports;
+  const lists = new SharedLists(inventories, ports.clock);
+  return {
+    ...ports,
+    connector: {
+      connect: async (cluster, deadline) => lists.of(await connector.connect(cluster, deadline)),
+      distrust: (cluster) => connector.distrust(cluster),
+    },
+  };
+}

@@ -1,0 +1,176 @@
+import type { Clock } from "#shared/base/clock.ts";
+import type { ClusterClient, KindInfo, ListQuery, ObjectKey } from "#shared/kube/cluster-client.ts";
+import type { Inventory } from "#shared/kube/inventory.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
+import { type KubeObject, labelsOf, stringAt } from "#shared/kube/kube-object.ts";
+import { partOfLabel } from "#shared/kube/membership.ts";
+import type { GroupKind } from "#shared/kube/object-id.ts";
+
+/** An id has 55 characters, and all of them stand in an address. */
+const setsInOneList = 40;
+/** What was read longer ago is read again. */
+const staleMs = 15_000;
+
+interface Shared {
+  readonly at: number;
+  /** Of those sets that have not asked yet. */
+  readonly bySet: Map<string, readonly KubeObject[]>;
+}
+
+interface Asked {
+  readonly setId: string;
+  readonly kind: KindInfo;
+  readonly query: ListQuery;
+  /** Absent: all of them. */
+  readonly namespace: string | undefined;
+}
+
+/**
+ * Lists of members for several sets of one cluster that are looked at one after the other: the first to ask for a kind has
+ * it listed for all that have members of it, each of which gets its own, once. Whoever asks again, or has written, reads
+ * anew.
+ */
+export class SharedLists {
+  /** By set: the namespaces of its members of each kind. */
+  readonly #places: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
+  readonly #clock: Clock;
+  readonly #lists = new Map<string, Shared>();
+  readonly #served = new Set<string>();
+  readonly #definitions = new Map<string, KubeObject | undefined>();
+  /** Kinds that may not be listed over all namespaces. */
+  readonly #refused = new Map<string, KubeError>();
+
+  constructor(inventories: readonly Inventory[], clock: Clock) {
+    this.#places = new Map(inventories.map((inventory) => [inventory.setId, placesOf(inventory)]));
+    this.#clock = clock;
+  }
+
+  /** The client, for looking at one of the sets. */
+  of(client: ClusterClient): ClusterClient {
+    const written = <T>(answer: Promise<T>): Promise<T> => {
+      this.#lists.clear();
+      this.#definitions.clear();
+      return answer;
+    };
+    return {
+      guardedBy: (permit) => this.of(client.guardedBy(permit)),
+      serverVersion: () => client.serverVersion(),
+      lookup: (query) => client.lookup(query),
+      listableKinds: () => client.listableKinds(),
+      forgetKinds: () => client.forgetKinds(),
+      get: (kind, key, options) => this.#get(client, { kind, key, options }),
+      list: (kind, query) => this.#list(client, kind, query),
+      apply: (kind, object, options) => written(client.apply(kind, object, options)),
+      create: (kind, object) => written(client.create(kind, object)),
+      replace: (kind, object) => written(client.replace(kind, object)),
+      patch: (kind, key, operations) => written(client.patch(kind, key, operations)),
+      delete: (kind, key, precondition) => written(client.delete(kind, key, precondition)),
+    };
+  }
+
+  async #get(
+    client: ClusterClient,
+    {
+      kind,
+      key,
+      options,
+    }: { readonly kind: KindInfo; readonly key: ObjectKey; readonly options: { readonly metadataOnly?: true } | undefined },
+  ): Promise<KubeObject | undefined> {
+    const isShared = kind.kind === "CustomResourceDefinition" && options?.metadataOnly === true;
+    if (!isShared) return client.get(kind, key, options);
+    if (this.#definitions.has(key.name)) return this.#definitions.get(key.name);
+    const definition = await client.get(kind, key, options);
+    this.#definitions.set(key.name, definition);
+    return definition;
+  }
+
+  async #list(client: ClusterClient, kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]> {
+    const setId = setIdOf(query);
+    const isShared = query.maxItems === undefined && query.keep === undefined && this.#places.has(setId);
+    if (!isShared) return client.list(kind, query);
+    const asked: Asked = { setId, kind, query, namespace: this.#scopeOf(kind, query.namespace) };
+    const refused = this.#refused.get(kindKey(kind));
+    if (refused !== undefined && asked.namespace === undefined) throw refused;
+    if (this.#served.has(servedKey(asked, setId))) return client.list(kind, query);
+    try {
+      const items = await this.#shared(client, asked);
+      this.#served.add(servedKey(asked, setId));
+      const { namespace } = query;
+      return namespace === undefined ? items : items.filter((item) => stringAt(item, "metadata", "namespace") === namespace);
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      if (error.class === "tooLarge") return client.list(kind, query);
+      const isTooWide = error.class === "forbidden" && kind.namespaced && asked.namespace === undefined;
+      if (!isTooWide) throw error;
+      this.#refused.set(kindKey(kind), error);
+      if (query.namespace === undefined) throw error;
+      return this.#list(client, kind, query);
+    }
+  }
+
+  /** One namespace only where all sets have their members of the kind there, or no more may be read. */
+  #scopeOf(kind: KindInfo, namespace: string | undefined): string | undefined {
+    if (namespace === undefined || this.#refused.has(kindKey(kind))) return namespace;
+    const isElsewhere = [...this.#places.values()].some((places) =>
+      [...(places.get(kindKey(kind)) ?? [])].some((other) => other !== namespace),
+    );
+    return isElsewhere ? undefined : namespace;
+  }
+
+  async #shared(client: ClusterClient, asked: Asked): Promise<readonly KubeObject[]> {
+    const { setId, kind, query, namespace } = asked;
+    const key = `${scopeKey(asked)} ${query.metadataOnly === true}`;
+    const now = this.#clock.now().getTime();
+    const known = this.#lists.get(key);
+    const kept = known !== undefined && now - known.at < staleMs ? known.bySet.get(setId) : undefined;
+    if (kept !== undefined) {
+      known?.bySet.delete(setId);
+      return kept;
+    }
+    const sets = [setId, ...this.#othersOf(asked)].slice(0, setsInOneList);
+    if (sets.length === 1) return client.list(kind, query);
+    const { namespace: _one, ...wide } = query;
+    const items = await client.list(kind, {
+      ...wide,
+      ...(namespace === undefined ? {} : { namespace }),
+      labelSelector: `${partOfLabel} in (${sets.join(",")})`,
+    });
+    const bySet = Map.groupBy(items, (item) => labelsOf(item)[partOfLabel] ?? "");
+    const others = sets.slice(1).map((set) => [set, bySet.get(set) ?? []] as const);
+    this.#lists.set(key, { at: now, bySet: new Map(others) });
+    return bySet.get(setId) ?? [];
+  }
+
+  /** Who else has members of the kind there, and is yet to ask. */
+  #othersOf(asked: Asked): readonly string[] {
+    const { setId, kind, namespace } = asked;
+    return [...this.#places].flatMap(([other, places]) => {
+      const where = places.get(kindKey(kind));
+      const isThere = where !== undefined && (namespace === undefined || where.has(namespace));
+      return other !== setId && isThere && !this.#served.has(servedKey(asked, other)) ? [other] : [];
+    });
+  }
+}
+
+/** @returns no set's id for another selector than that of one set. */
+function setIdOf({ labelSelector = "" }: ListQuery): string {
+  const [label, setId = ""] = labelSelector.split("=");
+  return label === partOfLabel ? setId : "";
+}
+
+function placesOf({ entries }: Inventory): ReadonlyMap<string, ReadonlySet<string>> {
+  const byKind = Map.groupBy(entries, ({ id }) => kindKey(id));
+  return new Map([...byKind].map(([kind, of]) => [kind, new Set(of.map(({ id }) => id.namespace))]));
+}
+
+function kindKey({ group, kind }: GroupKind): string {
+  return `${group}/${kind}`;
+}
+
+function scopeKey({ kind, namespace }: Asked): string {
+  return `${kind.group}/${kind.version}/${kind.plural} ${namespace ?? "*"}`;
+}
+
+function servedKey(asked: Asked, setId: string): string {
+  return `${setId} ${scopeKey(asked)}`;
+}

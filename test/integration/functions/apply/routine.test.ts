@@ -1,0 +1,199 @@
+/** Syncs at rest are looked at together: what that costs is counted where the requests arrive. */
+import { describe, expect, test } from "vitest";
+import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { nextWork } from "#shared/fleet/rows/next-work.ts";
+import { nextRoutine } from "#shared/fleet/rows/routine.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Table } from "#shared/ports.ts";
+import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { forEachTest } from "#test/support/for-tests.ts";
+import { byHand } from "#test/support/kube-call.ts";
+import { startPatientWorker } from "#test/support/troubled-worker.ts";
+
+const worker = forEachTest(startPatientWorker);
+const five = ["a", "b", "c", "d", "e"];
+/** A routine look is at most 5 % later. */
+const intervalSeconds = 640;
+
+const forbidden = { status: 403, body: { kind: "Status", apiVersion: "v1", reason: "Forbidden", code: 403 } };
+
+const objectsOf = (name: string) => [namespace(name), configMap(`${name}/one`), configMap(`${name}/two`)];
+
+async function inSync(names: readonly string[], apply: Parameters<typeof worker.world.assign>[2] = {}): Promise<void> {
+  for (const name of names) await worker.world.assign(name, objectsOf(name), apply);
+  await worker.world.work();
+  for (const name of names) expect(await worker.world.phase(name)).toBe("Ready");
+  worker.host.clearRequests();
+}
+
+async function rowOf(name: string): Promise<SyncRow> {
+  const row = await worker.world.sync(name);
+  if (row === undefined) throw new Error(`there is no Sync ${name}`);
+  return row;
+}
+
+const versions = async (names: readonly string[]) => (await Promise.all(names.map(rowOf))).map(({ version }) => version);
+
+/** What a run asks of the table that costs write units. */
+async function written(seconds: number): Promise<readonly string[]> {
+  const calls: string[] = [];
+  const { table } = worker.world;
+  const counted: Table = {
+    get: (key) => table.get(key),
+    getMany: (wanted, reading) => table.getMany(wanted, reading),
+    query: (query) => table.query(query),
+    queryIndex: (query) => table.queryIndex(query),
+    update(write) {
+      calls.push(`update ${write.update.sk}`);
+      return table.update(write);
+    },
+    write(writes) {
+      calls.push(`write ${writes.flatMap((write) => ("put" in write ? [write.put.sk] : [])).join(" ")}`.trim());
+      return table.write(writes);
+    },
+  };
+  worker.world.aheadMs += seconds * 1000;
+  await worker.world.work({ table: counted });
+  return calls;
+}
+
+function lists(): readonly string[] {
+  return worker.host.requests().map(({ method, path }) => `${method} ${path.replace(/\?.*/, "")}`);
+}
+
+const leaseRow = async () => worker.world.table.get(keys.lease("c1"));
+
+async function leaseDueAt(): Promise<string> {
+  return dueAtOf((await leaseRow())?.dueKey ?? "#");
+}
+
+async function editOne(name: string): Promise<void> {
+  const [connection] = worker.host.connections();
+  if (connection === undefined) throw new Error("there is no cluster");
+  const path = `/api/v1/namespaces/${name}/configmaps/one`;
+  await byHand(connection, { method: "PATCH", path, body: { data: { k: "edited" } } });
+  worker.host.clearRequests();
+}
+
+describe("Syncs at rest", () => {
+  test("cost one LIST for each kind, and of the table the lease alone", async () => {
+    await inSync(five);
+    const before = await versions(five);
+    for (const round of [1, 2, 3]) {
+      worker.host.clearRequests();
+      expect(await written(intervalSeconds), `round ${round}`).toEqual(["update LEASE", "update LEASE"]);
+      expect([...lists()].sort(), `round ${round}`).toEqual(["GET /api/v1/configmaps", "GET /api/v1/namespaces"]);
+    }
+    expect(await versions(five)).toEqual(before);
+  });
+
+  test("are due with their cluster, and by themselves a day after that", async () => {
+    await inSync(five);
+    const { routine = {} } = (await leaseRow()) ?? {};
+    expect(Object.keys(routine)).toEqual(["600"]);
+    expect(await leaseDueAt()).toBe(nextRoutine("c1", routine));
+    for (const name of five) {
+      const row = await rowOf(name);
+      expect(dueAtOf(row.dueKey ?? "#")).toBe(later(nextWork(row) ?? "", 86_400));
+    }
+  });
+
+  test("are not looked at before, whoever comes", async () => {
+    await inSync(five);
+    expect(await written(500)).toEqual(["update LEASE", "update LEASE"]);
+    expect(lists()).toEqual([]);
+  });
+
+  test("are looked at by themselves when the cluster's timer is lost, and it is there again", async () => {
+    await inSync(five);
+    const row = await leaseRow();
+    if (row === undefined) throw new Error("there is no lease");
+    const { dueKey: _key, dueShard: _shard, routine: _routine, ...bare } = row;
+    await worker.world.table.write([{ put: { ...bare, version: row.version + 1 }, when: { version: row.version } }]);
+    const own = (await rowOf("a")).dueKey ?? "#";
+    worker.world.aheadMs = Date.parse(dueAtOf(own)) - Date.now() + 1000;
+    expect((await written(0)).join()).toContain("SYNC#tests#a");
+    expect((await rowOf("a")).dueKey).not.toBe(own);
+    expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
+  });
+
+  test("of a table of a version without routines are looked at together, and written once", async () => {
+    await inSync(five);
+    const lease = await leaseRow();
+    if (lease === undefined) throw new Error("there is no lease");
+    const { dueKey: _key, dueShard: _shard, routine: _routine, ...bare } = lease;
+    const puts = await Promise.all(
+      five.map(async (name) => {
+        const row = await rowOf(name);
+        return { put: { ...due(row, nextWork(row)), version: row.version + 1 }, when: { version: row.version } };
+      }),
+    );
+    const old = { put: { ...bare, version: lease.version + 1 }, when: { version: lease.version } };
+    await worker.world.table.write([old, ...puts]);
+    const first = await written(intervalSeconds);
+    expect(first.filter((call) => call.startsWith("write SYNC"))).toHaveLength(5);
+    expect(await written(intervalSeconds)).toEqual(["update LEASE", "update LEASE"]);
+  });
+
+  test("have intervals of their own", async () => {
+    await inSync(["often"]);
+    await inSync(["seldom"], { interval: "1h" });
+    const looked: string[][] = [];
+    for (let minute = 0; minute < 70; minute += 10) {
+      worker.host.clearRequests();
+      await written(intervalSeconds);
+      const paths = worker.host.requests().filter(({ path }) => path.includes("configmaps"));
+      looked.push(paths.map(({ path }) => path.replace(/\?.*/, "")));
+    }
+    const own = (name: string) => looked.flat().filter((path) => path.includes(`/${name}/`)).length;
+    const both = looked.flat().filter((path) => path === "/api/v1/configmaps").length;
+    expect(own("often") + both).toBe(7);
+    expect(own("seldom") + both).toBe(1);
+  });
+
+  test("that changed are written, and the others are not", async () => {
+    await inSync(five);
+    const before = await versions(five);
+    await editOne("c");
+    const calls = await written(intervalSeconds);
+    expect((await rowOf("c")).observed?.drift).toMatchObject({ objects: 1, corrected: true });
+    expect(calls.filter((call) => call.includes("SYNC#"))).toEqual(["write SYNC#tests#c"]);
+    const after = await versions(five);
+    expect(after.map((version, index) => version - (before[index] ?? 0))).toEqual([0, 0, 1, 0, 0]);
+  });
+
+  test("are each looked at where nobody may list all namespaces", async () => {
+    await inSync(five);
+    await editOne("d");
+    worker.host.intercept(({ phase, path }) =>
+      phase === "before" && path.startsWith("/api/v1/configmaps") ? forbidden : "pass",
+    );
+    await written(intervalSeconds);
+    worker.host.intercept(undefined);
+    expect((await rowOf("d")).observed?.drift).toMatchObject({ objects: 1, corrected: true });
+    for (const name of ["a", "b", "c", "e"]) expect((await rowOf(name)).observed?.drift).toBeUndefined();
+  });
+
+  test("are looked at in several runs where one is too short for all", async () => {
+    await inSync(five);
+    worker.world.aheadMs += intervalSeconds * 1000;
+    let looks = 0;
+    // Each request takes as long as a turn: the run is over after two of them.
+    const stop = worker.host.onRequest(({ path }) => {
+      if (path.startsWith("/api/v1/configmaps")) looks++;
+      worker.world.aheadMs += 60_000;
+    });
+    const before = await versions(five);
+    await worker.world.work({ remainingMs: 100_000 });
+    stop();
+    const after = await versions(five);
+    const told = after.filter((version, index) => version !== before[index]).length;
+    expect(looks).toBeGreaterThan(0);
+    expect(told).toBeGreaterThan(0);
+    expect(told).toBeLessThan(5);
+    expect(worker.world.sender.take()).toContainEqual({ to: "apply", cluster: "c1" });
+    await worker.world.work();
+    expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
+  });
+});

@@ -11,6 +11,7 @@ import { bestTarget } from "#test/bench/children.ts";
 import { drift } from "#test/bench/drift.ts";
 import { fanout } from "#test/bench/fanout.ts";
 import { footprint } from "#test/bench/footprint.ts";
+import { idle } from "#test/bench/idle.ts";
 import { planner } from "#test/bench/planner.ts";
 import { rollout } from "#test/bench/rollout.ts";
 import { tableOf } from "#test/bench/table.ts";
@@ -26,6 +27,7 @@ const benches: Readonly<Record<string, Entry>> = {
   drift: { run: drift, takes: ["target", "objects", "rounds", "changes", "seed"] },
   footprint: { run: footprint, takes: ["target", "objects", "rounds", "clusters"] },
   fanout: { run: fanout, takes: ["clusters"] },
+  idle: { run: idle, takes: ["clusters", "rounds"] },
   planner: { run: planner, takes: ["clusters", "rounds"] },
   rollout: { run: rollout, takes: ["clusters", "rounds"] },
 };

@@ -6,9 +6,10 @@ import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { BrakeRow } from "#shared/fleet/rows/brake-row.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
-import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { stateOf } from "#shared/fleet/rows/state-of.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
@@ -178,7 +179,7 @@ export class WorkerWorld {
     return (await this.sync(name))?.observed?.phase;
   }
 
-  async lease(): Promise<(Row & { readonly owner?: string }) | undefined> {
+  async lease(): Promise<LeaseRow | undefined> {
     return this.table.get(keys.lease("c1"));
   }
 

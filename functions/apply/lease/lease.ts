@@ -85,7 +85,11 @@ export function leaseNote(lease: Lease, begun: Begun): RowUpdate<"Lease"> {
 
 /** The same, where nothing is begun after it: what has come to rest has no timer but the cluster's, which is yet to be set. */
 export function leaseEnding(lease: Lease): RowUpdate<"Lease"> {
-  return { update: lease.key, set: { ...overdue(lease, lease.until) }, when: [{ attribute: "owner", equals: lease.owner }] };
+  return {
+    update: lease.key,
+    set: { ...overdue(lease, lease.until) },
+    when: [{ attribute: "owner", equals: lease.owner }],
+  };
 }
 
 /** Lets go until the routine's time has come, unless somebody wanted the lease meanwhile. */

@@ -13,7 +13,14 @@ import { lookTogether } from "#functions/apply/worker/look-together.ts";
 import { isQuiet, isRestOver } from "#functions/apply/worker/quiet.ts";
 import { endOfTurn, inTurn } from "#functions/apply/worker/turns.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
-import { type Apart, begunAt, deathAmong, isUnsure, survived, takenApart } from "#functions/apply/worker/worker-deaths.ts";
+import {
+  type Apart,
+  begunAt,
+  deathAmong,
+  isUnsure,
+  survived,
+  takenApart,
+} from "#functions/apply/worker/worker-deaths.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { brakeAmong, freezeOver } from "#shared/fleet/rows/brake-row.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
@@ -93,7 +100,12 @@ async function onePass(cluster: string, pass: Pass): Promise<PassResult> {
   tellOfNewer(cluster, [...rows, ...unread].filter(isNewer), ports);
   const skipped = new Set(unread.map(keyText));
   const readable = due.filter(({ subject }) => !skipped.has(keyText(subjectRowKey(subject))));
-  const { turns, alone, isMore, isTold, ...planned } = planTurns(readable, { ...pass, cluster: meta, subjects, routine });
+  const { turns, alone, isMore, isTold, ...planned } = planTurns(readable, {
+    ...pass,
+    cluster: meta,
+    subjects,
+    routine,
+  });
   let pending = planned.writes;
   let known = meta;
   let unfinished = isMore;

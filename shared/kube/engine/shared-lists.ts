@@ -74,7 +74,11 @@ export class SharedLists {
       kind,
       key,
       options,
-    }: { readonly kind: KindInfo; readonly key: ObjectKey; readonly options: { readonly metadataOnly?: true } | undefined },
+    }: {
+      readonly kind: KindInfo;
+      readonly key: ObjectKey;
+      readonly options: { readonly metadataOnly?: true } | undefined;
+    },
   ): Promise<KubeObject | undefined> {
     const isShared = kind.kind === "CustomResourceDefinition" && options?.metadataOnly === true;
     if (!isShared) return client.get(kind, key, options);
@@ -96,7 +100,9 @@ export class SharedLists {
       const items = await this.#shared(client, asked);
       this.#served.add(servedKey(asked, setId));
       const { namespace } = query;
-      return namespace === undefined ? items : items.filter((item) => stringAt(item, "metadata", "namespace") === namespace);
+      return namespace === undefined
+        ? items
+        : items.filter((item) => stringAt(item, "metadata", "namespace") === namespace);
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       if (error.class === "tooLarge") return client.list(kind, query);

@@ -26,6 +26,7 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
+  ["idle", ["--clusters", "2", "--rounds", "1"], ["usdPerMonth1000x5vs100"]],
   ["rollout", ["--clusters", "4", "--rounds", "1"], ["overCriticalPath", "recoveryVsQuiet"]],
   [
     "planner",

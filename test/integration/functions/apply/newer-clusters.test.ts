@@ -61,7 +61,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     const { world, methods } = await begin();
     await world.assign("seen-b", [namespace("seen-b"), configMap("seen-b/c")]);
     await world.work();
-    world.aheadMs += 700_000;
+    world.aheadMs += 22_000_000;
     await world.assign("seen-a", [namespace("seen-a")]);
     await world.suspend("seen-b");
     await world.assign("seen-b", [namespace("seen-b"), configMap("seen-b/c", { k: "2" })]);

@@ -1,7 +1,6 @@
 /** Syncs at rest are looked at together: what that costs is counted where the requests arrive. */
 import { describe, expect, test } from "vitest";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
 import { nextWork } from "#shared/fleet/rows/next-work.ts";
 import { nextRoutine } from "#shared/fleet/rows/routine.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -33,7 +32,8 @@ async function rowOf(name: string): Promise<SyncRow> {
   return row;
 }
 
-const versions = async (names: readonly string[]) => (await Promise.all(names.map(rowOf))).map(({ version }) => version);
+const versions = async (names: readonly string[]) =>
+  (await Promise.all(names.map(rowOf))).map(({ version }) => version);
 
 /** What a run asks of the table that costs write units. */
 async function written(seconds: number): Promise<readonly string[]> {
@@ -62,7 +62,7 @@ function lists(): readonly string[] {
   return worker.host.requests().map(({ method, path }) => `${method} ${path.replace(/\?.*/, "")}`);
 }
 
-const leaseRow = async () => worker.world.table.get(keys.lease("c1"));
+const leaseRow = () => worker.world.lease();
 
 async function leaseDueAt(): Promise<string> {
   return dueAtOf((await leaseRow())?.dueKey ?? "#");

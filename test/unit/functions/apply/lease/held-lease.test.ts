@@ -101,9 +101,12 @@ test("who wants it meanwhile is told of by looking again, not by keeping it", as
   const lease = await hold();
   const { wanted } = lease.lease;
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
+  expect(lease.isWanted).toBe(false);
   await pass(16);
+  expect(lease.isWanted).toBe(true);
   expect(lease.lease.wanted).toBe(wanted);
   expect(await lease.again()).toBe(true);
+  expect(lease.isWanted).toBe(false);
   expect(lease.lease.wanted).toBe(wanted + 1);
 });
 

@@ -5,6 +5,7 @@ import {
   acquireLease,
   type Lease,
   leaseCheck,
+  leaseEnding,
   leaseNote,
   leaseRelease,
   renewLease,
@@ -12,6 +13,7 @@ import {
 } from "#functions/apply/lease/lease.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import { nextRoutine } from "#shared/fleet/rows/routine.ts";
 import type { Table } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 
@@ -55,7 +57,14 @@ const failingAt = (at: number) => meanwhile(at, () => Promise.reject(away));
 
 describe("a lease", () => {
   test("that is free is taken, with a fence above all before it", async () => {
-    expect(await taken("one")).toEqual({ key, owner: "one", fence: 1, wanted: 0, until: secondsLater(45), routine: {} });
+    expect(await taken("one")).toEqual({
+      key,
+      owner: "one",
+      fence: 1,
+      wanted: 0,
+      until: secondsLater(45),
+      routine: {},
+    });
     expect(await stored()).toEqual({
       ...key,
       type: "Lease",
@@ -99,7 +108,7 @@ describe("a lease", () => {
     const lease = await taken("one");
     await end(lease);
     expect((await taken("next", secondsLater(60))).death).toEqual(death);
-    for (const name of ["begun", "failed", "dueKey"]) expect(await stored()).not.toHaveProperty(name);
+    for (const name of ["begun", "failed"]) expect(await stored()).not.toHaveProperty(name);
   });
 
   test("that a newer version holds, before it was rolled back, is asked for, and taken when it is over", async () => {
@@ -132,6 +141,29 @@ describe("a lease", () => {
     expect(await stored()).toMatchObject({ begun, dueKey: `${secondsLater(95).toISOString()}#CL#c1|LEASE` });
     await table.write([leaseRelease(renewed, {})]);
     expect(await stored()).toEqual({ ...key, type: "Lease", schema: 1, version: 1, fence: 1, wanted: 0 });
+  });
+
+  test("that is let go is due for the routine, and keeps its timer when it is taken", async () => {
+    const routine = { 600: began.toISOString() };
+    const next = nextRoutine("c1", routine);
+    await table.write([leaseRelease(await taken("one"), routine)]);
+    const free = { routine, dueKey: `${next}#CL#c1|LEASE` };
+    expect(await stored()).toMatchObject(free);
+    // As the tick does.
+    await table.update({ update: key, add: { dispatches: 1 } });
+    const lease = await taken("next", secondsLater(700));
+    expect(lease.routine).toEqual(routine);
+    expect(await stored()).toMatchObject({ ...free, dispatches: 1 });
+    await abandonLease(lease, routine, table);
+    expect(await stored()).toMatchObject(free);
+    for (const name of ["owner", "leaseUntil", "dispatches"]) expect(await stored()).not.toHaveProperty(name);
+    await table.write([leaseRelease(await taken("last", secondsLater(800)), {})]);
+    for (const name of ["routine", "dueKey", "dueShard"]) expect(await stored()).not.toHaveProperty(name);
+  });
+
+  test("under which something came to rest is due at its end, until it is let go", async () => {
+    await table.write([leaseEnding(await taken("one"))]);
+    expect(await stored()).toMatchObject({ dueKey: `${secondsLater(50).toISOString()}#CL#c1|LEASE` });
   });
 
   test("that somebody wants meanwhile is not let go, but may be given up", async () => {

@@ -57,7 +57,9 @@ describe("turns", () => {
     ],
   ])("%s", (_name, due, expected) => {
     expect(inTurn(due, { now: new Date(at("09:10:00")), routine }).map(({ name }) => name)).toEqual(expected);
-    expect(inTurn([...due].reverse(), { now: new Date(at("09:10:00")), routine }).map(({ name }) => name)).toEqual(expected);
+    expect(inTurn([...due].reverse(), { now: new Date(at("09:10:00")), routine }).map(({ name }) => name)).toEqual(
+      expected,
+    );
   });
 
   test("come, for one at which a worker died, after what is due, and 5 min later than else", () => {

@@ -1,7 +1,14 @@
 /** Of whom a death is told, and who works alone after it. */
 import { describe, expect, test } from "vitest";
 import type { Lease } from "#functions/apply/lease/lease.ts";
-import { begunAt, deathAmong, survived, type Turn, takenApart } from "#functions/apply/worker/worker-deaths.ts";
+import {
+  begunAt,
+  deathAmong,
+  isUnsure,
+  survived,
+  type Turn,
+  takenApart,
+} from "#functions/apply/worker/worker-deaths.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Deaths, Held, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -113,7 +120,33 @@ describe("the turns of a pass", () => {
     expect(begunAt(row, { alone: true, isTold: true })).toEqual({ sync: "shop/web.a", wants, alone: true });
     const { renderDigest: _, ...desired } = row.desired;
     const deleting = { ...row, desired: { ...desired, action: "delete" as const } };
-    expect(begunAt(deleting, { alone: false, isTold: false })).toEqual({ sync: "shop/web.a", wants: "delete", alone: false });
+    expect(begunAt(deleting, { alone: false, isTold: false })).toEqual({
+      sync: "shop/web.a",
+      wants: "delete",
+      alone: false,
+    });
+  });
+});
+
+describe("a death in the routine", () => {
+  const rests = (template: string) => turn(template, { observed: observedOf({}) });
+  const inRoutine = { begun: { ...noteOf("a").begun, routine: true as const } };
+
+  test.each<[string, readonly Turn[], Lease["death"], boolean]>([
+    ["without a note may be of any that rests", [rests("a"), rests("b")], {}, true],
+    ["with a note of the routine, too", [turn("x"), rests("a"), rests("b")], inRoutine, true],
+    ["is of the only one that rests", [rests("a"), turn("x")], {}, false],
+    ["with a note of its own is of that one", [rests("a"), rests("b")], noteOf("b"), false],
+    ["is none where the first was new", [turn("x"), rests("a"), rests("b")], {}, false],
+    ["is none where nobody died", [rests("a"), rests("b")], undefined, false],
+  ])("%s", (_what, turns, death, expected) => {
+    expect(isUnsure(turns, leaseOf(death))).toBe(expected);
+  });
+
+  test("is noted as one of the routine, unless each is told apart", () => {
+    const { row } = rests("a");
+    expect(begunAt(row, { alone: false, isTold: false })).toEqual(inRoutine.begun);
+    expect(begunAt(row, { alone: false, isTold: true })).toEqual(noteOf("a").begun);
   });
 });
 

@@ -1,0 +1,275 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { InvocationReport } from "#local/aws/lambda/event-source-loop.ts";
+import { registerClusters } from "#local/machine/register-clusters.ts";
+import { type Stack, startStack } from "#local/machine/stack.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import { median, rounded } from "#test/bench/figures.ts";
+import { monthHours, prices } from "#test/bench/prices.ts";
+import { stackVersion } from "#test/bench/server-version.ts";
+
+const defaultClusters = 20;
+const defaultRounds = 3;
+/** Until what controllers write after an apply has been recorded. */
+const warmRounds = 2;
+const templates = ["app", "edge", "jobs", "metrics", "shared"] as const;
+const objectsOfEach = 20;
+const fleets = [100, 1_000, 10_000] as const;
+/** More than an interval and its jitter. */
+const roundMs = 660_000;
+const looksPerMonth = (monthHours * 60) / 10;
+const ticksPerMonth = monthHours * 60;
+const longestMs = 900_000;
+const pauseMs = 200;
+/** Queues that Lambda polls, one of them FIFO, with so many long polls of 20 s at once when nothing comes. */
+const polled = { standard: 4, fifo: 1, polls: 5, seconds: 20 } as const;
+/** What Lambda and the function say of an invocation without a finding. */
+const logBytes = 1_000;
+/** Six dead-letter queues and rows of newer versions are watched; the tick's own metric. */
+const watched = { alarms: 7, metrics: 4 } as const;
+const gib = 1024;
+const memoryMiB: Readonly<Record<string, number>> = { apply: 1024, tick: 512 };
+
+interface Spent extends Figures {
+  readonly writeUnits: number;
+  readonly readUnits: number;
+  readonly sqsRequests: number;
+  readonly s3Reads: number;
+  readonly s3Writes: number;
+  readonly secretReads: number;
+  readonly kubeRequests: number;
+  readonly applyInvocations: number;
+  /** Of other functions, but for the tick. */
+  readonly otherInvocations: number;
+  readonly applyGbSeconds: number;
+  readonly tickGbSeconds: number;
+}
+
+/**
+ * What a fleet costs in which nothing changes: clusters of five Syncs of 20 objects, in sync, looked at every ten
+ * minutes. Requests, units and times are measured for each round of looks; the rest is arithmetic, as docs/cost.md has it.
+ */
+export async function idle(options: BenchOptions): Promise<BenchResult> {
+  const { clusters: [clusters = defaultClusters] = [], rounds = defaultRounds, say } = options;
+  const scratch = await mkdtemp(join(tmpdir(), "starling-bench-"));
+  const reports: InvocationReport[] = [];
+  let aheadMs = 0;
+  const clock = { rate: 1, now: () => new Date(Date.now() + aheadMs), sleep: (ms: number) => sleep(ms) };
+  const stack = await startStack({
+    repositories: scratch,
+    tickEveryMs: "manual",
+    capacity: "measured",
+    clock,
+    onInvocation: (report) => reports.push(report),
+  });
+  try {
+    await bringInSync(stack, clusters);
+    const failures: string[] = [];
+    const looks: Spent[] = [];
+    const quiet = await spent(stack, reports, () => timeOf(() => stack.machine.tick()));
+    for (let round = 1; round <= warmRounds + rounds; round++) {
+      aheadMs += roundMs;
+      const cost = await spent(stack, reports, () => lookAtAll(stack, { clusters, reports }));
+      const others = reports.filter((report) => !isLook(report)).map(({ functionName }) => functionName);
+      say(`round ${round}: ${JSON.stringify(cost)} ${others.join(" ")} ${JSON.stringify(stack.machine.proxy.calls())}`);
+      if (round > warmRounds) looks.push(perCluster(cost, { quiet, clusters }));
+    }
+    const look = medianOf(looks);
+    if (look.applyInvocations !== 1) failures.push(`a cluster had ${look.applyInvocations} invocations for one look`);
+    const bills = fleets.map((size) => [size, billOf(size, { look, quiet })] as const);
+    const thousand = bills.find(([size]) => size === 1_000)?.[1].total ?? Number.NaN;
+    return {
+      target: `embedded ${await stackVersion(stack)}`,
+      ratios: { usdPerMonth1000x5vs100: rounded(thousand / 100) },
+      figures: {
+        "a look at a cluster": look,
+        "a tick": quiet,
+        ...Object.fromEntries(bills.map(([size, bill]) => [`USD a month, ${size} clusters x 5 Syncs`, bill])),
+      },
+      failures,
+    };
+  } finally {
+    await stack.stop();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function bringInSync(stack: Stack, clusters: number): Promise<void> {
+  await registerClusters(
+    Array.from({ length: clusters }, (_, index) => ({ connection: stack.clusters.addCluster(`c-${index}`) })),
+    stack.machine,
+    stack.session,
+  );
+  await stack.git.createRepository(
+    "app",
+    Object.fromEntries(templates.map((name) => [`${name}/objects.yaml`, objectsIn(name)])),
+  );
+  await stack.session.apply(documents(stack));
+  const deadline = performance.now() + longestMs;
+  while (performance.now() < deadline) {
+    await stack.machine.tick();
+    const { status } = await stack.session.call<GroupAnswer>("GET", "/v1/namespaces/bench/syncgroups/app");
+    if (status?.state === "Complete") return settled(stack);
+    await sleep(pauseMs * 5);
+  }
+  throw new Error(`the fleet was not in sync in ${longestMs / 1000} s`);
+}
+
+interface GroupAnswer {
+  readonly status?: { readonly state?: string };
+}
+
+/** One tick, and what follows from it. @returns how long the tick took. */
+async function lookAtAll(
+  stack: Stack,
+  { clusters, reports }: { readonly clusters: number; readonly reports: readonly InvocationReport[] },
+): Promise<number> {
+  const before = reports.filter(isLook).length;
+  const tickMs = await timeOf(() => stack.machine.tick());
+  const deadline = performance.now() + longestMs;
+  while (reports.filter(isLook).length < before + clusters) {
+    if (performance.now() > deadline) throw new Error("not every cluster was looked at");
+    await sleep(pauseMs);
+  }
+  await settled(stack);
+  return tickMs;
+}
+
+function isLook({ functionName }: InvocationReport): boolean {
+  return /apply/i.test(functionName);
+}
+
+async function timeOf(work: () => Promise<void>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+/** Nothing works, and nothing has for a while. */
+async function settled({ machine }: Stack): Promise<void> {
+  const running = () => [...machine.sources.values()].flat().reduce((sum, source) => sum + source.running(), 0);
+  for (let still = 0; still < 10; still = running() === 0 ? still + 1 : 0) await sleep(pauseMs);
+}
+
+/** @param work - gives the milliseconds of the tick. */
+async function spent(stack: Stack, reports: InvocationReport[], work: () => Promise<number>): Promise<Spent> {
+  const { proxy } = stack.machine;
+  proxy.resetCalls();
+  stack.clusters.clearRequests();
+  reports.length = 0;
+  const tickMs = await work();
+  const { "sqs:ReceiveMessage:empty": empty = 0, ...calls } = proxy.calls();
+  const sum = (prefix: string) =>
+    Object.entries(calls).reduce((total, [name, count]) => total + (name.startsWith(prefix) ? count : 0), 0);
+  const applied = reports.filter(isLook);
+  const applyMs = applied.reduce((total, { billedMs = 0 }) => total + billedMs, 0);
+  const gbSeconds = (name: string, ms: number) => rounded((ms / 1000) * ((memoryMiB[name] ?? gib) / gib));
+  return {
+    ...proxy.capacity(),
+    sqsRequests: sum("sqs:") - empty,
+    s3Reads: sum("s3:Get") + sum("s3:Head"),
+    s3Writes: sum("s3:Put"),
+    secretReads: sum("secretsmanager:"),
+    kubeRequests: stack.clusters.requests().length,
+    applyInvocations: applied.length,
+    otherInvocations: reports.length - applied.length,
+    applyGbSeconds: gbSeconds("apply", applyMs),
+    tickGbSeconds: gbSeconds("tick", tickMs),
+  };
+}
+
+function perCluster(round: Spent, { quiet, clusters }: { readonly quiet: Spent; readonly clusters: number }): Spent {
+  const entries = Object.entries(round).map(([name, value]) => {
+    const fixed = quiet[name];
+    return [name, rounded((Number(value) - Number(fixed)) / clusters)] as const;
+  });
+  return Object.fromEntries(entries) as Spent;
+}
+
+function medianOf(looks: readonly Spent[]): Spent {
+  const [first = {} as Spent] = looks;
+  return Object.fromEntries(
+    Object.keys(first).map((name) => [name, median(looks.map((look) => Number(look[name])))]),
+  ) as Spent;
+}
+
+interface Bill extends Figures {
+  readonly total: number;
+}
+
+/** As in docs/cost.md. */
+function billOf(clusters: number, { look, quiet }: { readonly look: Spent; readonly quiet: Spent }): Bill {
+  const looks = clusters * looksPerMonth;
+  const times = (name: keyof Spent & string) => looks * Number(look[name]) + ticksPerMonth * Number(quiet[name]);
+  const emptyPolls = (queues: number) => queues * polled.polls * ((monthHours * 3600) / polled.seconds);
+  const items = {
+    writes: times("writeUnits") * prices.writeUnit,
+    reads: times("readUnits") * prices.readUnit,
+    apply: looks * (look.applyInvocations * prices.lambdaRequest + look.applyGbSeconds * prices.lambdaGbSecond),
+    tick: ticksPerMonth * prices.lambdaRequest + times("tickGbSeconds") * prices.lambdaGbSecond,
+    messages: times("sqsRequests") * prices.sqsRequest,
+    polls: emptyPolls(polled.standard) * prices.sqsRequest + emptyPolls(polled.fifo) * prices.sqsFifoRequest,
+    blobs: times("s3Reads") * prices.s3Get + times("s3Writes") * prices.s3Put,
+    secrets: times("secretReads") * prices.secretRead,
+    logs: ((looks + ticksPerMonth) * logBytes * prices.logGb) / 1e9,
+    watch: watched.alarms * prices.alarm + watched.metrics * prices.metric,
+  };
+  const total = Object.values(items).reduce((sum, item) => sum + item, 0);
+  return { ...(mapped(items) as typeof items), total: cents(total) };
+}
+
+function mapped(items: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(items).map(([name, value]) => [name, cents(value)]));
+}
+
+function cents(usd: number): number {
+  return Math.round(usd * 100) / 100;
+}
+
+function documents(stack: Pick<Stack, "git" | "gitSpec">): readonly unknown[] {
+  const metadata = { name: "app", namespace: "bench" };
+  const git = { ...stack.gitSpec(stack.git.url("app")), ref: { branch: "main" } };
+  return [
+    { apiVersion: ourApiVersion, kind: "Source", metadata, spec: { git, interval: "24h" } },
+    {
+      apiVersion: ourApiVersion,
+      kind: "SyncGroup",
+      metadata,
+      spec: {
+        clusters: { all: true },
+        templates: templates.map((name) => ({ name, source: "app", path: name })),
+        rollout: { maxConcurrent: "100%" },
+      },
+    },
+  ];
+}
+
+/** In a namespace of its own. */
+function objectsIn(namespace: string): string {
+  const configs = Array.from({ length: objectsOfEach - 4 }, (_, index) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: `settings-${index}`, namespace },
+    data: { value: String(index) },
+  }));
+  const workloads = ["web", "worker"].map((name) => ({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: name } },
+      template: { metadata: { labels: { app: name } }, spec: { containers: [{ name, image: `r.example/${name}:1` }] } },
+    },
+  }));
+  const objects = [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "web", namespace } },
+    ...configs,
+    ...workloads,
+  ];
+  return objects.map((object) => JSON.stringify(object)).join("\n---\n");
+}

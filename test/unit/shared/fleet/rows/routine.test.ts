@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import { isAtRest, nextWork, timerOf } from "#shared/fleet/rows/next-work.ts";
+import { isRoutineDue, lastLook, nextRoutine, routineAfter, routineAt, routineOf } from "#shared/fleet/rows/routine.ts";
+import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { syncRowOf } from "#test/support/sync-rows.ts";
+
+const at = "2026-11-21T08:00:00.000Z";
+const seconds = (after: number) => later(at, after);
+
+function resting(template: string, more: { readonly interval?: string; readonly observed?: Partial<Observed> } = {}) {
+  const apply = applyOptions.parse({ interval: more.interval ?? "10m" });
+  return syncRowOf("c1", { template, desired: { apply }, observed: { at, ...more.observed } });
+}
+
+function within(time: string | undefined, from: number, to: number): void {
+  const after = (Date.parse(time ?? "") - Date.parse(at)) / 1000;
+  expect(after).toBeGreaterThanOrEqual(from);
+  expect(after).toBeLessThanOrEqual(to);
+}
+
+describe("the routine of a cluster", () => {
+  test("is that of its Syncs at rest, by interval, each from the one that was looked at longest ago", () => {
+    const rows = [
+      resting("a", { observed: { at: seconds(60) } }),
+      resting("b", { observed: { at: seconds(30) } }),
+      resting("c", { interval: "1h", observed: { at: seconds(10) } }),
+      resting("d", { interval: "24h", observed: { phase: "Verifying", nextAt: seconds(1) } }),
+      syncRowOf("c1", { template: "e" }),
+    ];
+    expect(routineOf(rows, {})).toEqual({ 600: seconds(30), 3600: seconds(10) });
+  });
+
+  test("goes on from what is known, and forgets intervals that nobody has", () => {
+    const known = { 600: seconds(500), 86400: at };
+    expect(routineOf([resting("a"), resting("b", { interval: "1h" })], known)).toEqual({ 600: seconds(500), 3600: at });
+    expect(routineOf([], known)).toEqual({});
+  });
+
+  test("is due for the interval that ends first, a little sooner or later for each cluster and time", () => {
+    within(nextRoutine("c1", { 600: at, 3600: at }), 570, 630);
+    within(nextRoutine("c1", { 600: seconds(3600), 3600: at }), 3420, 3780);
+    expect(nextRoutine("c1", {})).toBeUndefined();
+    const times = Array.from({ length: 50 }, (_, index) => nextRoutine(`c${index}`, { 600: at }));
+    expect(new Set(times).size).toBeGreaterThan(40);
+  });
+
+  test("begins anew for the intervals that were over when it began", () => {
+    const now = new Date(seconds(640));
+    expect(routineAfter("c1", { 600: at, 3600: at }, now)).toEqual({ 600: seconds(640), 3600: at });
+    expect(routineAfter("c1", { 600: at }, new Date(seconds(560)))).toEqual({ 600: at });
+  });
+
+  test("comes to a Sync once", () => {
+    const routine = { 600: at };
+    const due = routineAt(resting("a"), routine) ?? "";
+    expect(isRoutineDue(resting("a"), routine, new Date(later(due, -1)))).toBe(false);
+    expect(isRoutineDue(resting("a"), routine, new Date(due))).toBe(true);
+    // It had its turn in a run that was too short for all.
+    expect(isRoutineDue(resting("a", { observed: { at: due } }), routine, new Date(later(due, 5)))).toBe(false);
+    expect(isRoutineDue(resting("a", { interval: "1h" }), routine, new Date(due))).toBe(false);
+  });
+
+  test("says when a Sync was looked at last, where its own row does not", () => {
+    expect(lastLook(resting("a"), { 600: seconds(600) })).toBe(seconds(600));
+    expect(lastLook(resting("a", { observed: { at: seconds(900) } }), { 600: seconds(600) })).toBe(seconds(900));
+    expect(lastLook(resting("a"))).toBe(at);
+    const moving = resting("a", { observed: { phase: "Applying", nextAt: seconds(1) } });
+    expect(lastLook(moving, { 600: seconds(600) })).toBe(at);
+    expect(lastLook(syncRowOf("c1"), { 600: at })).toBeUndefined();
+  });
+});
+
+describe("a Sync", () => {
+  test.each<[string, boolean, SyncRow]>([
+    ["that is ready rests", true, resting("a")],
+    ["that failed rests", true, resting("a", { observed: { phase: "Failed" } })],
+    ["that is on the way does not", false, resting("a", { observed: { phase: "Verifying", nextAt: at } })],
+    ["that somebody asked for does not", false, { ...resting("a"), reconcile: 3 }],
+    ["that is new does not", false, syncRowOf("c1")],
+    ["with a newer assignment does not", false, syncRowOf("c1", { desired: { attempt: 2 }, observed: { attempt: 1 } })],
+    ["that is gone does not", false, resting("a", { observed: { phase: "Gone" } })],
+  ])("%s", (_what, expected, row) => {
+    expect(isAtRest(row)).toBe(expected);
+    // One that rests is due by itself a day later than with the others.
+    const next = nextWork(row);
+    expect(timerOf(row)).toBe(expected && next !== undefined ? later(next, 86_400) : next);
+  });
+});

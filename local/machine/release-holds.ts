@@ -18,10 +18,11 @@ const never = "9999";
 export async function releaseHolds(table: Table, now: Date): Promise<void> {
   const at = now.toISOString();
   const shards = Array.from({ length: dueShardCount }, (_, shard) => dueShard(shard));
-  await Promise.all([releaseLeases(table), ...shards.map((shard) => releaseShard(shard, { table, at }))]);
+  await Promise.all([releaseLeases({ table, at }), ...shards.map((shard) => releaseShard(shard, { table, at }))]);
 }
 
-async function releaseLeases(table: Table): Promise<void> {
+/** What a killed holder had brought to rest may have no timer but its lease's, which was yet to be set. */
+async function releaseLeases({ table, at }: Releasing): Promise<void> {
   const holding = ["owner", "leaseUntil", "begun", "failed"];
   for await (const entries of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
     const leases = await table.getMany(
@@ -30,7 +31,7 @@ async function releaseLeases(table: Table): Promise<void> {
     );
     for (const lease of leases) {
       if (isNewer(lease)) continue;
-      const next = nextRoutine(clusterOf(lease), lease.routine ?? {});
+      const next = lease.owner === undefined ? nextRoutine(clusterOf(lease), lease.routine ?? {}) : at;
       const timer = next === undefined ? {} : dueAttributes(lease, next);
       const remove = [...holding, ...timerAttributes.filter((name) => !(name in timer))];
       await table.update({ update: lease, set: { ...timer }, remove });

@@ -10,6 +10,7 @@ import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { median, rounded } from "#test/bench/figures.ts";
 import { monthHours, prices } from "#test/bench/prices.ts";
 import { stackVersion } from "#test/bench/server-version.ts";
+import { ofType, synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const defaultClusters = 20;
 const defaultRounds = 3;
@@ -28,8 +29,8 @@ const pauseMs = 200;
 const polled = { standard: 4, fifo: 1, polls: 5, seconds: 20 } as const;
 /** What Lambda and the function say of an invocation without a finding. */
 const logBytes = 1_000;
-/** Six dead-letter queues and rows of newer versions are watched; the tick's own metric. */
-const watched = { alarms: 7, metrics: 4 } as const;
+/** Series of metrics that functions count in a fleet in sync: of the tick. */
+const ownMetrics = 4;
 const gib = 1024;
 const memoryMiB: Readonly<Record<string, number>> = { apply: 1024, tick: 512 };
 
@@ -79,7 +80,8 @@ export async function idle(options: BenchOptions): Promise<BenchResult> {
     }
     const look = medianOf(looks);
     if (look.applyInvocations !== 1) failures.push(`a cluster had ${look.applyInvocations} invocations for one look`);
-    const bills = fleets.map((size) => [size, billOf(size, { look, quiet })] as const);
+    const alarms = ofType((await synthesizeTemplates()).resources, "AWS::CloudWatch::Alarm").length;
+    const bills = fleets.map((size) => [size, billOf(size, { look, quiet, alarms })] as const);
     const thousand = bills.find(([size]) => size === 1_000)?.[1].total ?? Number.NaN;
     return {
       target: `embedded ${await stackVersion(stack)}`,
@@ -201,7 +203,10 @@ interface Bill extends Figures {
 }
 
 /** As in docs/cost.md. */
-function billOf(clusters: number, { look, quiet }: { readonly look: Spent; readonly quiet: Spent }): Bill {
+function billOf(
+  clusters: number,
+  { look, quiet, alarms }: { readonly look: Spent; readonly quiet: Spent; readonly alarms: number },
+): Bill {
   const looks = clusters * looksPerMonth;
   const times = (name: keyof Spent & string) => looks * Number(look[name]) + ticksPerMonth * Number(quiet[name]);
   const emptyPolls = (queues: number) => queues * polled.polls * ((monthHours * 3600) / polled.seconds);
@@ -215,7 +220,7 @@ function billOf(clusters: number, { look, quiet }: { readonly look: Spent; reado
     blobs: times("s3Reads") * prices.s3Get + times("s3Writes") * prices.s3Put,
     secrets: times("secretReads") * prices.secretRead,
     logs: ((looks + ticksPerMonth) * logBytes * prices.logGb) / 1e9,
-    watch: watched.alarms * prices.alarm + watched.metrics * prices.metric,
+    watch: alarms * prices.alarm + ownMetrics * prices.metric,
   };
   const total = Object.values(items).reduce((sum, item) => sum + item, 0);
   return { ...(mapped(items) as typeof items), total: cents(total) };

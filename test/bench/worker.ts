@@ -125,6 +125,8 @@ export class BenchWorker {
     const at = new Date(Date.parse(before.observed.at) - intervalsPassedMs).toISOString();
     const row: SyncRow = { ...before, version: before.version + 1, observed: { ...before.observed, at } };
     await this.#table.write([{ put: row, when: { version: before.version } }]);
+    // It is then reckoned from the row.
+    await this.#table.update({ update: keys.lease(cluster), remove: ["routine"] });
   }
 
   /** One invocation for the cluster. */

@@ -1,14 +1,15 @@
 import { expect, test } from "vitest";
-import { acquireLease } from "#functions/apply/lease/lease.ts";
+import { abandonLease, acquireLease } from "#functions/apply/lease/lease.ts";
 import { render } from "#functions/render/render.ts";
 import { resolveSource } from "#functions/resolve/resolve.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { releaseHolds } from "#local/machine/release-holds.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
-import { dueAttributes } from "#shared/fleet/rows/due.ts";
+import { dueAtOf, dueAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { nextRoutine } from "#shared/fleet/rows/routine.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Log } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -137,6 +138,30 @@ test("a lease is free and its fence goes on, whatever a newer version of Starlin
   const lease = await acquireLease("mine", { owner: "next", now, until }, table);
   expect(lease).toMatchObject({ fence: 2 });
   expect(lease?.death).toBeUndefined();
+});
+
+test("a cluster is due for its routine when it was; one that was worked at is due now", async () => {
+  const { table } = new DyingMachine();
+  const routine = { 600: now.toISOString() };
+  for (const cluster of ["idle", "mine"]) {
+    const put = { ...keys.fleet(cluster), type: "Directory", schema: rowSchema, version: 1 };
+    await table.write([{ put }]);
+    const until = new Date(now.getTime() + 45_000);
+    const lease = await acquireLease(cluster, { owner: "killed", now, until }, table);
+    if (lease !== undefined && cluster === "idle") await abandonLease(lease, routine, table);
+  }
+  // As a tick does whose message was lost.
+  await table.update({
+    update: keys.lease("idle"),
+    set: { ...dueAttributes(keys.lease("idle"), "2027") },
+    add: { dispatches: 1 },
+  });
+  await releaseHolds(table, now);
+  const rows = await table.getMany([keys.lease("idle"), keys.lease("mine")]);
+  expect(rows.map(({ dueKey, dispatches }) => [dueAtOf(dueKey ?? "#"), dispatches])).toEqual([
+    [nextRoutine("idle", routine), undefined],
+    [now.toISOString(), undefined],
+  ]);
 });
 
 test("what a lost message was sent for is due now; what nobody was at waits for its time", async () => {

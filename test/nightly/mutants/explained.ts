@@ -285,8 +285,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "functions/apply/worker/turns.ts",
-    "return later(since > deaths.at ? since : deaths.at, headStartSeconds);",
-    "return later(since >= deaths.at ? since : deaths.at, headStartSeconds);",
+    'if (deaths !== undefined) return ["later", later(since > deaths.at ? since : deaths.at, suspectSeconds)];',
+    'if (deaths !== undefined) return ["later", later(since >= deaths.at ? since : deaths.at, suspectSeconds)];',
     "of two equal times either is right",
   ],
   [

@@ -36,7 +36,7 @@ export class SharedLists {
   readonly #clock: Clock;
   readonly #lists = new Map<string, Shared>();
   readonly #served = new Set<string>();
-  readonly #definitions = new Map<string, KubeObject | undefined>();
+  readonly #definitions = new Map<string, { readonly at: number; readonly found: KubeObject | undefined }>();
   /** Kinds that may not be listed over all namespaces. */
   readonly #refused = new Map<string, KubeError>();
 
@@ -82,10 +82,12 @@ export class SharedLists {
   ): Promise<KubeObject | undefined> {
     const isShared = kind.kind === "CustomResourceDefinition" && options?.metadataOnly === true;
     if (!isShared) return client.get(kind, key, options);
-    if (this.#definitions.has(key.name)) return this.#definitions.get(key.name);
-    const definition = await client.get(kind, key, options);
-    this.#definitions.set(key.name, definition);
-    return definition;
+    const known = this.#definitions.get(key.name);
+    if (known !== undefined && this.#isFresh(known)) return known.found;
+    const at = this.#clock.now().getTime();
+    const found = await client.get(kind, key, options);
+    this.#definitions.set(key.name, { at, found });
+    return found;
   }
 
   async #list(client: ClusterClient, kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]> {
@@ -126,15 +128,15 @@ export class SharedLists {
   async #shared(client: ClusterClient, asked: Asked): Promise<readonly KubeObject[]> {
     const { setId, kind, query, namespace } = asked;
     const key = `${scopeKey(asked)} ${query.metadataOnly === true}`;
-    const now = this.#clock.now().getTime();
     const known = this.#lists.get(key);
-    const kept = known !== undefined && now - known.at < staleMs ? known.bySet.get(setId) : undefined;
+    const kept = known !== undefined && this.#isFresh(known) ? known.bySet.get(setId) : undefined;
     if (kept !== undefined) {
       known?.bySet.delete(setId);
       return kept;
     }
     const sets = [setId, ...this.#othersOf(asked)].slice(0, setsInOneList);
     if (sets.length === 1) return client.list(kind, query);
+    const at = this.#clock.now().getTime();
     const { namespace: _one, ...wide } = query;
     const items = await client.list(kind, {
       ...wide,
@@ -143,8 +145,12 @@ export class SharedLists {
     });
     const bySet = Map.groupBy(items, (item) => labelsOf(item)[partOfLabel] ?? "");
     const others = sets.slice(1).map((set) => [set, bySet.get(set) ?? []] as const);
-    this.#lists.set(key, { at: now, bySet: new Map(others) });
+    this.#lists.set(key, { at, bySet: new Map(others) });
     return bySet.get(setId) ?? [];
+  }
+
+  #isFresh({ at }: { readonly at: number }): boolean {
+    return this.#clock.now().getTime() - at < staleMs;
   }
 
   /** Who else has members of the kind there, and is yet to ask. */

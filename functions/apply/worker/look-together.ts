@@ -7,6 +7,20 @@ import type { Inventory } from "#shared/kube/inventory.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 
 const concurrency = 8;
+/** Each look has a limit of what it reads, and the first one reads for the others, too: some 50 KB for each object. */
+const objectsTogether = 5_000;
+
+/** The smallest, as many as fit: whoever is not among them reads for itself. */
+function withinReason(inventories: readonly Inventory[]): readonly Inventory[] {
+  const small: Inventory[] = [];
+  let objects = 0;
+  for (const inventory of [...inventories].sort((a, b) => a.entries.length - b.entries.length)) {
+    objects += inventory.entries.length;
+    if (objects > objectsTogether) break;
+    small.push(inventory);
+  }
+  return small;
+}
 
 /** The ports for looking at Syncs of one cluster, one after the other: what one of them has listed, the others have, too. */
 export async function lookTogether(rows: readonly SyncRow[], ports: WorkerPorts): Promise<WorkerPorts> {
@@ -17,9 +31,10 @@ export async function lookTogether(rows: readonly SyncRow[], ports: WorkerPorts)
     const inventory = await loadInventory(row, setId, ports.blobs).catch(() => undefined);
     if (inventory !== undefined) inventories.push(inventory);
   });
-  if (inventories.length < 2) return ports;
+  const small = withinReason(inventories);
+  if (small.length < 2) return ports;
   const { connector } = ports;
-  const lists = new SharedLists(inventories, ports.clock);
+  const lists = new SharedLists(small, ports.clock);
   return {
     ...ports,
     connector: {

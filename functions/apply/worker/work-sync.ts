@@ -268,7 +268,7 @@ async function run(verb: Verb, context: Omit<VerbContext, "client">, cluster: Cl
     const result = await verb({ ...context, client: client.guardedBy(permit) });
     if (result.reason === "IdentityMismatch") context.ports.connector.distrust(cluster);
     if (result.phase === "Unreachable") return { result };
-    const version = isSeenLongAgo(cluster, clock.now()) ? await client.serverVersion() : undefined;
+    const version = isSeenLongAgo(cluster, { result, now: clock.now() }) ? await client.serverVersion() : undefined;
     return { result, contact: { uid: result.clusterUid, version } };
   } catch (error) {
     if (error instanceof LeaseLost) throw error;

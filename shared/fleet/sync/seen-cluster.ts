@@ -4,8 +4,10 @@ import { foreignText } from "#shared/base/foreign-text.ts";
 import type { ClusterRow, Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { Finding } from "#shared/fleet/sync/observe.ts";
 
-/** A cluster that answers, of which nothing is new, is noted at most this often: when it was looked at stands with its routine. */
-const seenSeconds = 21_600;
+/** A cluster that answers is noted at most this often. */
+const seenSeconds = 300;
+/** The same where everything was read and is well: when that was stands with the cluster's routine. */
+const seenWellSeconds = 21_600;
 /** Of what a cluster says of itself. */
 const maxVersion = 100;
 const maxUid = 200;
@@ -25,9 +27,11 @@ export interface Sighting {
   readonly now: Date;
 }
 
-export function isSeenLongAgo(cluster: ClusterRow, now: Date): boolean {
+/** Whether it is to be asked for its version: where not all is well, whether it answers at all shows by that. */
+export function isSeenLongAgo(cluster: ClusterRow, { result, now }: Pick<Sighting, "result" | "now">): boolean {
   const last = cluster.status.lastSeenAt;
-  return last === undefined || Date.parse(last) + seenSeconds * 1000 < now.getTime();
+  const seconds = result.phase === "Ready" ? seenWellSeconds : seenSeconds;
+  return last === undefined || Date.parse(last) + seconds * 1000 < now.getTime();
 }
 
 /** The row with what is new in it, or undefined when nothing is: a failure on our side says nothing of the cluster. */
@@ -46,7 +50,7 @@ export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow
   const mismatch = away && reason === "IdentityMismatch" ? bounded(result.otherUid, maxUid) : undefined;
   const same =
     before?.status === status && before.reason === reason && uid === cluster.status.uid && mismatch === otherBefore;
-  if (same && (away || !isSeenLongAgo(cluster, sighting.now))) return undefined;
+  if (same && (away || !isSeenLongAgo(cluster, sighting))) return undefined;
   const condition: Condition = {
     type: "Reachable",
     status,

@@ -46,6 +46,11 @@ describe("what a look at a Sync says of its cluster", () => {
     const late = new Date(now.getTime() + 21_601_000);
     expect(seenCluster(first, { result: ready, contact, now: soon })).toBeUndefined();
     expect(seenCluster(first, { result: ready, contact, now: late })?.status.lastSeenAt).toBe(late.toISOString());
+    // Where not all is well, five minutes.
+    const waiting = { ...ready, phase: "Verifying" as const };
+    const after = (seconds: number) => ({ result: waiting, contact, now: new Date(now.getTime() + seconds * 1000) });
+    expect(seenCluster(first, after(299))).toBeUndefined();
+    expect(seenCluster(first, after(301))?.status.lastSeenAt).toBe(after(301).now.toISOString());
   });
 
   test("a failure on our side, before the cluster was asked, says nothing of it", () => {

@@ -48,9 +48,13 @@ describe("what a look at a Sync says of its cluster", () => {
     expect(seenCluster(first, { result: ready, contact, now: late })?.status.lastSeenAt).toBe(late.toISOString());
     // Where not all is well, five minutes.
     const waiting = { ...ready, phase: "Verifying" as const };
-    const after = (seconds: number) => ({ result: waiting, contact, now: new Date(now.getTime() + seconds * 1000) });
-    expect(seenCluster(first, after(299))).toBeUndefined();
-    expect(seenCluster(first, after(301))?.status.lastSeenAt).toBe(after(301).now.toISOString());
+    const seenAfter = (seconds: number) => ({
+      result: waiting,
+      contact,
+      now: new Date(now.getTime() + seconds * 1000),
+    });
+    expect(seenCluster(first, seenAfter(299))).toBeUndefined();
+    expect(seenCluster(first, seenAfter(301))?.status.lastSeenAt).toBe(seenAfter(301).now.toISOString());
   });
 
   test("a failure on our side, before the cluster was asked, says nothing of it", () => {

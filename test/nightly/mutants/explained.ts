@@ -116,7 +116,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "how many send at once is a matter of speed: everybody is told",
   ],
   [
-    "functions/apply/worker/work-cluster.ts",
+    "functions/apply/worker/read-cluster.ts",
     "if (wanted.size === 0) return { subjects: new Map(), unread: [] };",
     "if (false) return { subjects: new Map(), unread: [] };",
     "for no keys there is no call",
@@ -302,7 +302,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "a net below the other: whoever works stops it in the end",
   ],
   [
-    "functions/apply/worker/work-cluster.ts",
+    "functions/apply/worker/read-cluster.ts",
     "if (syncs.every((row) => heldBy(row) === undefined)) return false;",
     "if (syncs.every((row) => heldBy(row) === undefined)) return true;",
     "where a freeze holds nothing there is nothing that it lets go",

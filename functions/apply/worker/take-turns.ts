@@ -1,0 +1,106 @@
+/** One turn after the other: each look is begun under the lease, and what it found is written before the next. */
+
+import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
+import { commit, commitAndBegin } from "#functions/apply/worker/commit.ts";
+import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/look-outcome.ts";
+import { lookTogether } from "#functions/apply/worker/look-together.ts";
+import type { PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
+import { isQuiet } from "#functions/apply/worker/quiet.ts";
+import { endOfTurn } from "#functions/apply/worker/turns.ts";
+import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
+import { begunAt, survived, type Turn } from "#functions/apply/worker/worker-deaths.ts";
+import { isAtRest } from "#shared/fleet/rows/next-work.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Write } from "#shared/ports.ts";
+
+export interface TurnsTaken {
+  /** To be written yet. */
+  readonly pending: readonly Write[];
+  /** As they are then, of those that are other than they were. */
+  readonly rows: readonly SyncRow[];
+  /** Why not all of them had their turn. */
+  readonly stopped?: "late" | "wanted";
+  /** Those that were due with these are yet to come. */
+  readonly isMore: boolean;
+}
+
+interface Taking {
+  readonly cluster: ClusterRow;
+  readonly lease: HeldLease;
+  readonly deadline: Date;
+  readonly ports: WorkerPorts;
+  /** When the rows were read. */
+  readonly begun: Date;
+  /** Filled as it goes: a pass that fails half way has written what they are about. */
+  readonly messages: Message[];
+}
+
+export const noTurns: TurnsTaken = { pending: [], rows: [], isMore: false };
+
+export async function takeTurns(plan: PlannedTurns, taking: Taking): Promise<TurnsTaken> {
+  const { lease, ports, begun, messages } = taking;
+  const { turns, isMore } = plan;
+  let { cluster } = taking;
+  let pending = plan.writes;
+  const rows: SyncRow[] = [];
+  const quiet: SyncOutcome[] = [];
+  const portsOf = portsFor(turns, ports);
+  let stopped: TurnsTaken["stopped"];
+  for (const [index, turn] of turns.entries()) {
+    stopped = whyStopped(turn, taking);
+    if (stopped !== undefined) break;
+    const deadline = deadlineOf(turns.slice(index), taking);
+    if (!isSuspended(turn.subject)) {
+      await commitAndBegin(pending, { lease, isTold: plan.isTold, begun: begunAt(turn.row, plan) }, ports.table);
+      pending = [];
+    }
+    const context = { cluster, lease, deadline, subject: turn.subject, ports: await portsOf(turn) };
+    const found = await workSync(turn.row, context);
+    if (found === undefined) continue;
+    const outcome = survived(found, ports.clock.now());
+    const next = nextRow(outcome);
+    if (isQuiet(found, next, begun)) {
+      quiet.push(outcome);
+      continue;
+    }
+    await commit(pending, lease, ports.table);
+    pending = writesOf(outcome);
+    cluster = outcome.cluster?.row ?? cluster;
+    rows.push(next);
+    messages.push(...messagesOf(outcome, ports.clock.now()));
+  }
+  // Others are yet to come: who had a turn is not to have another one before them.
+  const told = stopped === undefined && !isMore ? [] : quiet;
+  for (const outcome of told) {
+    await commit(pending, lease, ports.table);
+    pending = writesOf(outcome);
+  }
+  return { pending, rows, isMore, ...(stopped === undefined ? {} : { stopped }) };
+}
+
+/** What came meanwhile does not wait for the routine: the run looks again before it lets go. */
+function whyStopped({ row }: Turn, { deadline, lease, ports }: Taking): TurnsTaken["stopped"] {
+  if (ports.clock.now() >= deadline) return "late";
+  return isAtRest(row) && lease.isWanted ? "wanted" : undefined;
+}
+
+/** Those that are suspended need next to no time. */
+function deadlineOf([turn, ...behind]: readonly Turn[], { deadline, ports }: Taking): Date {
+  if (turn === undefined) return deadline;
+  const waiting = 1 + behind.filter(({ subject }) => !isSuspended(subject)).length;
+  return endOfTurn(turn.row, { now: ports.clock.now(), deadline, waiting });
+}
+
+/** What is at rest is looked at together, from the first of them on. */
+function portsFor(turns: readonly Turn[], ports: WorkerPorts): (turn: Turn) => Promise<WorkerPorts> {
+  const resting = turns.flatMap(({ row }) => (isAtRest(row) ? [row] : []));
+  let together: Promise<WorkerPorts> | undefined;
+  return async ({ row }) => {
+    if (!isAtRest(row)) return ports;
+    together ??= lookTogether(resting, ports);
+    return together;
+  };
+}

@@ -38,13 +38,31 @@ describe("the routine of a cluster", () => {
     expect(routineOf([], known)).toEqual({});
   });
 
-  test("is due for the interval that ends first, a little sooner or later for each cluster and time", () => {
+  test("is due for the interval that ends first, a little sooner or later for each cluster", () => {
     within(nextRoutine("c1", { 600: at, 3600: at }), 570, 630);
     within(nextRoutine("c1", { 600: seconds(3600), 3600: at }), 3420, 3780);
     expect(nextRoutine("c1", {})).toBeUndefined();
     const times = Array.from({ length: 50 }, (_, index) => nextRoutine(`c${index}`, { 600: at }));
     expect(new Set(times).size).toBeGreaterThan(40);
   });
+
+  test.each([
+    { looks: 10, most: 180 },
+    { looks: 30, most: 130 },
+  ])(
+    "of 1,000 clusters that were looked at in one minute: after $looks looks no minute has more than $most",
+    (given) => {
+      const clusters = Array.from({ length: 1000 }, (_, index) => `c${index}`);
+      let looks = new Map(clusters.map((cluster, index) => [cluster, seconds(index % 60)]));
+      for (let look = 1; look <= given.looks; look++) {
+        looks = new Map([...looks].map(([cluster, last]) => [cluster, nextRoutine(cluster, { 600: last }) ?? ""]));
+      }
+      const perMinute = Map.groupBy(looks.values(), (time) => Math.floor(((Date.parse(time) / 1000) % 600) / 60));
+      const busiest = Math.max(...[...perMinute.values()].map(({ length }) => length));
+      // 100 where each minute has as many.
+      expect(busiest).toBeLessThanOrEqual(given.most);
+    },
+  );
 
   test("begins anew for the intervals that were over when it began", () => {
     const now = new Date(seconds(640));

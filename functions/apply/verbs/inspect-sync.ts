@@ -9,6 +9,7 @@ import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { loadRendering, saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { countCorrections, sortDrift } from "#functions/apply/steps/undone-corrections.ts";
 import type { VerbContext, VerbResult } from "#functions/apply/steps/verb.ts";
+import { isWorthStoring } from "#functions/apply/steps/worth-storing.ts";
 import { applyRecalled } from "#functions/apply/verbs/apply-sync.ts";
 import { failedJobsOf, lookAtHealth, seenHealth } from "#functions/apply/verbs/look-at-health.ts";
 import { isReconciled, maxTroubles, type ObjectTrouble } from "#shared/fleet/rows/sync-row.ts";
@@ -63,6 +64,8 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
     if (!("uid" in identity)) return identity;
   }
   const seen = changeInventory(before, { recorded: report.moved, settled: [], definitions: report.definitions });
+  const isWorth = isWorthStoring(row, { before, report }, ports.clock.now());
+  const recorded = isWorth ? () => stored(context, seen) : () => ({});
   // Who asks for a look may know that members came back anywhere, and of kinds that the Sync has no more.
   const foreign =
     told.foreign ??
@@ -82,7 +85,7 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
   });
   if (toCorrect.length === 0) {
     const health = counted(await withHealth(context, seen, report.live));
-    return { ...health, ...(await stored(context, seen)), ...newlyLeft(context, leftAlone), reconciled: true };
+    return { ...health, ...(await recorded()), ...newlyLeft(context, leftAlone), reconciled: true };
   }
   const why = isCorrected(context) ? await withheldFromNow(context) : undefined;
   if (!isCorrected(context) || why !== undefined) {
@@ -91,7 +94,7 @@ async function inspectOver({ context, inventory: before, told }: Recalled): Prom
     const reconciled = row.desired.apply.drift === "report" ? { reconciled: true as const } : {};
     return {
       ...counted(await withHealth(context, seen)),
-      ...(await stored(context, seen)),
+      ...(await recorded()),
       ...found,
       ...withheld,
       ...reconciled,

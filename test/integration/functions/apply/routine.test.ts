@@ -68,12 +68,15 @@ async function leaseDueAt(): Promise<string> {
   return dueAtOf((await leaseRow())?.dueKey ?? "#");
 }
 
-async function editOne(name: string): Promise<void> {
+async function edit(path: string, body: object): Promise<void> {
   const [connection] = worker.host.connections();
   if (connection === undefined) throw new Error("there is no cluster");
-  const path = `/api/v1/namespaces/${name}/configmaps/one`;
-  await byHand(connection, { method: "PATCH", path, body: { data: { k: "edited" } } });
+  await byHand(connection, { method: "PATCH", path, body });
   worker.host.clearRequests();
+}
+
+function editOne(name: string): Promise<void> {
+  return edit(`/api/v1/namespaces/${name}/configmaps/one`, { data: { k: "edited" } });
 }
 
 describe("Syncs at rest", () => {
@@ -161,6 +164,54 @@ describe("Syncs at rest", () => {
     expect(calls.filter((call) => call.includes("SYNC#"))).toEqual(["write SYNC#tests#c"]);
     const after = await versions(five);
     expect(after.map((version, index) => version - (before[index] ?? 0))).toEqual([0, 0, 1, 0, 0]);
+  });
+
+  describe("with an object that somebody else writes to", () => {
+    const service = {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "web", namespace: "a" },
+      spec: { ports: [{ name: "http", port: 80 }], selector: { app: "web" } },
+    };
+    const leaseAlone = ["update LEASE", "update LEASE"];
+    const touched = (kind: string, round: number) =>
+      edit(`/api/v1/namespaces/a/${kind}`, { metadata: { annotations: { round: String(round) } } });
+
+    async function inSyncWithService(): Promise<void> {
+      await worker.world.assign("a", [...objectsOf("a"), service]);
+      await worker.world.work();
+      expect(await worker.world.phase("a")).toBe("Ready");
+      await touched("services/web", 0);
+      expect(await written(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
+    }
+
+    test("are written once a day where each look reads it whole, and what changes is found all the same", async () => {
+      await inSyncWithService();
+      for (const round of [1, 2, 3]) {
+        await touched("services/web", round);
+        expect(await written(intervalSeconds), `round ${round}`).toEqual(leaseAlone);
+        expect(
+          lists().filter((line) => line.includes("services")),
+          `round ${round}`,
+        ).toHaveLength(1);
+      }
+      await edit("/api/v1/namespaces/a/services/web", { spec: { selector: { app: "other" } } });
+      await written(intervalSeconds);
+      expect((await rowOf("a")).observed?.drift).toMatchObject({ objects: 1, corrected: true });
+      const { inventory } = (await rowOf("a")).observed ?? {};
+      await touched("services/web", 4);
+      expect((await written(86_400)).join()).toContain("SYNC#tests#a");
+      expect((await rowOf("a")).observed?.inventory).not.toBe(inventory);
+    });
+
+    test("are written where that saves the next look a LIST", async () => {
+      await inSyncWithService();
+      await touched("configmaps/one", 1);
+      expect(await written(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
+      worker.host.clearRequests();
+      expect(await written(intervalSeconds)).toEqual(leaseAlone);
+      expect(lists().filter((line) => line.includes("configmaps"))).toHaveLength(1);
+    });
   });
 
   test("are each looked at where nobody may list all namespaces", async () => {

@@ -1,0 +1,39 @@
+import { later } from "#shared/fleet/rows/due.ts";
+import { isAtRest } from "#shared/fleet/rows/next-work.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { needsWholeObjects } from "#shared/kube/engine/check-health.ts";
+import type { DriftReport } from "#shared/kube/engine/detect-drift.ts";
+import { entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
+import { objectIdKey } from "#shared/kube/object-id.ts";
+
+/** An apply asks twice more for each object that moved since it was recorded. */
+const recordedAnewSeconds = 86_400;
+
+/**
+ * Whether a look found something for the inventory. That a resourceVersion moved of an object that every look reads whole
+ * costs the next look nothing: where somebody writes status all the time, an autoscaler, it is recorded once a day and not at
+ * each look. Of what is read by its metadata it saves the next look a LIST.
+ */
+export function isWorthStoring(
+  row: SyncRow,
+  found: { readonly before: Inventory; readonly report: DriftReport },
+  now: Date,
+): boolean {
+  const { inventory, inspectedAt } = row.observed ?? {};
+  if (inventory === undefined || inspectedAt === undefined || !isAtRest(row)) return true;
+  if (later(inspectedAt, recordedAnewSeconds) <= now.toISOString()) return true;
+  const { before, report } = found;
+  const known = entriesById(before);
+  const moved = report.moved.every((entry) => hasOnlyMoved(entry, known.get(objectIdKey(entry.id))));
+  return before.progress !== undefined || !moved || !isSame(before.definitions, report.definitions);
+}
+
+function hasOnlyMoved(entry: InventoryEntry, before: InventoryEntry | undefined): boolean {
+  if (before === undefined || before.undone !== undefined || !needsWholeObjects(entry.id)) return false;
+  return entry.generation === before.generation;
+}
+
+function isSame(before: Inventory["definitions"], found: Inventory["definitions"]): boolean {
+  const names = Object.keys(found);
+  return names.length === Object.keys(before).length && names.every((name) => found[name] === before[name]);
+}

@@ -7,7 +7,7 @@ import type { Inventory } from "#shared/kube/inventory.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 
 const concurrency = 8;
-/** Each look has a limit of what it reads, and the first one reads for the others, too: some 50 KB for each object. */
+/** What is read for several has the limit of one look, some 50 KB for each of so many objects. */
 const objectsTogether = 5_000;
 
 /** The smallest, as many as fit: whoever is not among them reads for itself. */
@@ -38,7 +38,8 @@ export async function lookTogether(rows: readonly SyncRow[], ports: WorkerPorts)
   return {
     ...ports,
     connector: {
-      connect: async (cluster, deadline) => lists.of(await connector.connect(cluster, deadline)),
+      connect: async (cluster, deadline) =>
+        lists.of(await connector.connect(cluster, deadline), await connector.connect(cluster, deadline)),
       distrust: (cluster) => connector.distrust(cluster),
     },
   };

@@ -11,10 +11,14 @@ const setsInOneList = 40;
 /** What was read longer ago is read again. */
 const staleMs = 15_000;
 
-interface Shared {
+interface Share {
   readonly at: number;
-  /** Of those sets that have not asked yet. */
-  readonly bySet: Map<string, readonly KubeObject[]>;
+  readonly items: readonly KubeObject[];
+}
+
+interface Clients {
+  readonly own: ClusterClient;
+  readonly shared: ClusterClient;
 }
 
 interface Asked {
@@ -34,32 +38,38 @@ export class SharedLists {
   /** By set: the namespaces of its members of each kind. */
   readonly #places: ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
   readonly #clock: Clock;
-  readonly #lists = new Map<string, Shared>();
+  /** Of each list, what is kept for sets that had not asked before. */
+  readonly #lists = new Map<string, Map<string, Share>>();
   readonly #served = new Set<string>();
   readonly #definitions = new Map<string, { readonly at: number; readonly found: KubeObject | undefined }>();
   /** Kinds that may not be listed over all namespaces. */
   readonly #refused = new Map<string, KubeError>();
+  /** What is more than may be read for several at once. */
+  readonly #tooLarge = new Set<string>();
 
   constructor(inventories: readonly Inventory[], clock: Clock) {
     this.#places = new Map(inventories.map((inventory) => [inventory.setId, placesOf(inventory)]));
     this.#clock = clock;
   }
 
-  /** The client, for looking at one of the sets. */
-  of(client: ClusterClient): ClusterClient {
+  /**
+   * The client, for looking at one of the sets.
+   * @param shared - lists for the others, too: of what it may read itself, none of that is taken.
+   */
+  of(client: ClusterClient, shared: ClusterClient): ClusterClient {
     const written = <T>(answer: Promise<T>): Promise<T> => {
       this.#lists.clear();
       this.#definitions.clear();
       return answer;
     };
     return {
-      guardedBy: (permit) => this.of(client.guardedBy(permit)),
+      guardedBy: (permit) => this.of(client.guardedBy(permit), shared),
       serverVersion: () => client.serverVersion(),
       lookup: (query) => client.lookup(query),
       listableKinds: () => client.listableKinds(),
       forgetKinds: () => client.forgetKinds(),
       get: (kind, key, options) => this.#get(client, { kind, key, options }),
-      list: (kind, query) => this.#list(client, kind, query),
+      list: (kind, query) => this.#list({ own: client, shared }, kind, query),
       apply: (kind, object, options) => written(client.apply(kind, object, options)),
       create: (kind, object) => written(client.create(kind, object)),
       replace: (kind, object) => written(client.replace(kind, object)),
@@ -90,29 +100,33 @@ export class SharedLists {
     return found;
   }
 
-  async #list(client: ClusterClient, kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]> {
+  async #list(clients: Clients, kind: KindInfo, query: ListQuery): Promise<readonly KubeObject[]> {
     const setId = setIdOf(query);
     const isShared = query.maxItems === undefined && query.keep === undefined && this.#places.has(setId);
-    if (!isShared) return client.list(kind, query);
+    if (!isShared) return clients.own.list(kind, query);
     const asked: Asked = { setId, kind, query, namespace: this.#scopeOf(kind, query.namespace) };
     const refused = this.#refused.get(kindKey(kind));
     if (refused !== undefined && asked.namespace === undefined) throw refused;
-    if (this.#served.has(servedKey(asked, setId))) return client.list(kind, query);
+    const isAlone = this.#served.has(servedKey(asked, setId)) || this.#tooLarge.has(listKey(asked));
+    this.#served.add(servedKey(asked, setId));
+    if (isAlone) return clients.own.list(kind, query);
     try {
-      const items = await this.#shared(client, asked);
-      this.#served.add(servedKey(asked, setId));
+      const items = await this.#shared(clients, asked);
       const { namespace } = query;
       return namespace === undefined
         ? items
         : items.filter((item) => stringAt(item, "metadata", "namespace") === namespace);
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      if (error.class === "tooLarge") return client.list(kind, query);
+      if (error.class === "tooLarge") {
+        this.#tooLarge.add(listKey(asked));
+        return clients.own.list(kind, query);
+      }
       const isTooWide = error.class === "forbidden" && kind.namespaced && asked.namespace === undefined;
       if (!isTooWide) throw error;
       this.#refused.set(kindKey(kind), error);
       if (query.namespace === undefined) throw error;
-      return this.#list(client, kind, query);
+      return this.#list(clients, kind, query);
     }
   }
 
@@ -125,27 +139,29 @@ export class SharedLists {
     return isElsewhere ? undefined : namespace;
   }
 
-  async #shared(client: ClusterClient, asked: Asked): Promise<readonly KubeObject[]> {
+  async #shared({ own, shared }: Clients, asked: Asked): Promise<readonly KubeObject[]> {
     const { setId, kind, query, namespace } = asked;
-    const key = `${scopeKey(asked)} ${query.metadataOnly === true}`;
-    const known = this.#lists.get(key);
-    const kept = known !== undefined && this.#isFresh(known) ? known.bySet.get(setId) : undefined;
-    if (kept !== undefined) {
-      known?.bySet.delete(setId);
-      return kept;
-    }
-    const sets = [setId, ...this.#othersOf(asked)].slice(0, setsInOneList);
-    if (sets.length === 1) return client.list(kind, query);
+    const key = listKey(asked);
+    const kept = this.#lists.get(key) ?? new Map<string, Share>();
+    this.#lists.set(key, kept);
+    const share = kept.get(setId);
+    kept.delete(setId);
+    if (share !== undefined && this.#isFresh(share)) return share.items;
+    const others = this.#othersOf(asked).filter((other) => {
+      const known = kept.get(other);
+      return known === undefined || !this.#isFresh(known);
+    });
+    const sets = [setId, ...others].slice(0, setsInOneList);
+    if (sets.length === 1) return own.list(kind, query);
     const at = this.#clock.now().getTime();
     const { namespace: _one, ...wide } = query;
-    const items = await client.list(kind, {
+    const items = await shared.list(kind, {
       ...wide,
       ...(namespace === undefined ? {} : { namespace }),
       labelSelector: `${partOfLabel} in (${sets.join(",")})`,
     });
     const bySet = Map.groupBy(items, (item) => labelsOf(item)[partOfLabel] ?? "");
-    const others = sets.slice(1).map((set) => [set, bySet.get(set) ?? []] as const);
-    this.#lists.set(key, { at, bySet: new Map(others) });
+    for (const other of sets.slice(1)) kept.set(other, { at, items: bySet.get(other) ?? [] });
     return bySet.get(setId) ?? [];
   }
 
@@ -181,6 +197,10 @@ function kindKey({ group, kind }: GroupKind): string {
 
 function scopeKey({ kind, namespace }: Asked): string {
   return `${kind.group}/${kind.version}/${kind.plural} ${namespace ?? "*"}`;
+}
+
+function listKey(asked: Asked): string {
+  return `${scopeKey(asked)} ${asked.query.metadataOnly === true}`;
 }
 
 function servedKey(asked: Asked, setId: string): string {

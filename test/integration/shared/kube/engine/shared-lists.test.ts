@@ -2,9 +2,11 @@
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { expect, test } from "vitest";
 import { systemClock } from "#shared/adapters/system.ts";
+import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { detectDrift } from "#shared/kube/engine/detect-drift.ts";
 import { SharedLists } from "#shared/kube/engine/shared-lists.ts";
 import type { Inventory } from "#shared/kube/inventory.ts";
+import { KubeError } from "#shared/kube/kube-error.ts";
 import { configMap, definition, endpointOf, namespace, widget } from "#test/support/cluster-fixture.ts";
 import { engineWorld } from "#test/support/engine-world.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
@@ -36,7 +38,7 @@ test("one list of each kind is for all, and each finds what changed of its own",
   const inventories = await sets("a", "b", "c");
   await edit("b");
   host.clearRequests();
-  const client = new SharedLists(inventories, clock).of(cluster.client);
+  const client = new SharedLists(inventories, clock).of(cluster.client, cluster.client);
   const found: string[][] = [];
   for (const inventory of inventories) {
     const { drifted, foreign, unread } = await detectDrift(client, inventory);
@@ -57,7 +59,7 @@ test("where all have their objects in one namespace no other is read", async () 
   const one = await cluster.applied("one", [configMap("shared/one")]);
   const two = await cluster.applied("two", [configMap("shared/two")]);
   host.clearRequests();
-  const client = new SharedLists([one, two], clock).of(cluster.client);
+  const client = new SharedLists([one, two], clock).of(cluster.client, cluster.client);
   for (const inventory of [one, two]) expect((await detectDrift(client, inventory)).clean).toBe(true);
   expect(asked()).toEqual(["GET /api/v1/namespaces/shared/configmaps"]);
 });
@@ -73,7 +75,7 @@ test("a copy of a label is told of where it was told of before, and nowhere else
   await cluster.raw("POST", "/api/v1/namespaces/a/configmaps", { body: copy("a/here") });
   await cluster.raw("POST", "/api/v1/namespaces/b/configmaps", { body: copy("b/elsewhere") });
   const alone = await detectDrift(cluster.client, a);
-  const shared = await detectDrift(new SharedLists([a, b], clock).of(cluster.client), a);
+  const shared = await detectDrift(new SharedLists([a, b], clock).of(cluster.client, cluster.client), a);
   expect(shared.foreign.map(({ id }) => id.name)).toEqual(["here"]);
   expect(shared.foreign).toEqual(alone.foreign);
 });
@@ -82,7 +84,7 @@ test("who asks again, comes late or after a write reads what is there then", asy
   const [a, b, c] = await sets("a", "b", "c");
   if (a === undefined || b === undefined || c === undefined) throw new Error("there are no sets");
   const lists = new SharedLists([a, b, c], clock);
-  const client = lists.of(cluster.client);
+  const client = lists.of(cluster.client, cluster.client);
   const isClean = async (inventory: Inventory) => (await detectDrift(client, inventory)).clean;
   expect(await isClean(a)).toBe(true);
   await edit("a");
@@ -97,7 +99,7 @@ test("who asks again, comes late or after a write reads what is there then", asy
   expect(await isClean(c)).toBe(false);
 
   const later = new SharedLists([a, b, c], clock);
-  const lateClient = later.of(cluster.client);
+  const lateClient = later.of(cluster.client, cluster.client);
   await detectDrift(lateClient, a);
   await cluster.raw("DELETE", "/api/v1/namespaces/c/configmaps/two");
   aheadMs += 16_000;
@@ -111,8 +113,50 @@ test("a definition is asked for once", async () => {
   const objects = (name: string) => [namespace(name), widget(group, `${name}/w`)];
   const inventories = [await cluster.applied("a", objects("a")), await cluster.applied("b", objects("b"))];
   host.clearRequests();
-  const client = new SharedLists(inventories, clock).of(cluster.client);
+  const client = new SharedLists(inventories, clock).of(cluster.client, cluster.client);
   for (const inventory of inventories) expect((await detectDrift(client, inventory)).clean).toBe(true);
   expect(asked().filter((request) => request.includes("customresourcedefinitions"))).toHaveLength(1);
   expect(asked().filter((request) => request.endsWith("/widgets"))).toEqual([`GET /apis/${group}/v1/widgets`]);
+});
+
+test("what is too much for all is asked for once, and then each reads its own by what it may read itself", async () => {
+  const inventories = await sets("a", "b", "c");
+  await edit("c");
+  const wide: string[] = [];
+  const requested = { method: "GET", path: "/api/v1", secret: false };
+  const shared: ClusterClient = {
+    ...cluster.client,
+    lookup: (query) => cluster.client.lookup(query),
+    list(kind) {
+      wide.push(kind.kind);
+      throw new KubeError(requested, { code: "AnswersTooLarge", message: "it is too much", causes: [] });
+    },
+  };
+  const lists = new SharedLists(inventories, clock);
+  host.clearRequests();
+  const found = [];
+  for (const inventory of inventories) found.push(await detectDrift(lists.of(cluster.client, shared), inventory));
+  expect(wide.sort()).toEqual(["ConfigMap", "Namespace"]);
+  expect(found.map(({ drifted, unread }) => [drifted.map(({ id }) => id.name), unread])).toEqual([
+    [[], []],
+    [[], []],
+    [["one"], []],
+  ]);
+});
+
+test("more sets than fit into one address are listed in two, in whatever order they are looked at", async () => {
+  const inventories = await sets(...Array.from({ length: 45 }, (_, index) => `s${index}`));
+  await edit("s3");
+  await edit("s44");
+  host.clearRequests();
+  const client = new SharedLists(inventories, clock).of(cluster.client, cluster.client);
+  const drifted: string[] = [];
+  for (const inventory of inventories.toReversed()) {
+    const report = await detectDrift(client, inventory);
+    expect(report.unread).toEqual([]);
+    drifted.push(...report.drifted.map(({ id }) => id.namespace));
+  }
+  expect(drifted).toEqual(["s44", "s3"]);
+  const wide = asked().filter((path) => path === "GET /api/v1/configmaps" || path === "GET /api/v1/namespaces");
+  expect(wide).toHaveLength(4);
 });

@@ -26,7 +26,10 @@ const calmWorkerTests = `${workerTests}/!(cluster-faults|silent-apis|worker-memo
 const apply = (...names: readonly string[]) => names.map((name) => `functions/apply/${name}.ts`);
 const engineTests = "test/integration/shared/kube/engine";
 /** Whose turn it is, who may work, and what becomes of what was seen: few of the worker's tests are about these. */
-const leases = ["lease/{lease,held-lease}", "worker/{commit,turns,worker-deaths,work-cluster}"];
+const leases = [
+  "lease/{lease,held-lease}",
+  "worker/{commit,plan-turns,quiet,read-cluster,take-turns,turns,work-cluster,worker-deaths}",
+];
 /** Stories first; the model that plays seeds comes last, for it takes longest. */
 const plannerTests = ["!(planner.property)", "planner.property"].map(
   (name) => `test/unit/functions/rollout/${name}.test.ts`,
@@ -90,7 +93,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         tests: [
           "test/unit/functions/apply/{worker,lease}/*.test.ts",
           `${workerTests}/worker-deaths.test.ts`,
-          `${workerTests}/{what-is-told,work-cluster,short-lease,newer-rows}.test.ts`,
+          `${workerTests}/{what-is-told,work-cluster,routine,short-lease,newer-rows}.test.ts`,
           `${workerTests}/two-writers.test.ts`,
         ],
         every: 12,

@@ -26,7 +26,7 @@ export async function arrivePage(
     for (const arrival of arrivals) if (keys.arrival.read(arrival).state === "failed") transaction.dropArrival(arrival);
     const stage = stageNow(known, fleet);
     const leg = stage && legOf(stage, known.legs);
-    if (stage?.on !== undefined) transaction.putArrival(fleet.name, "waiting", { why: "joined", reason: "" });
+    if (stage?.on !== undefined) transaction.putArrival(fleet.name, "waiting", { why: "joined" });
     else if (leg !== undefined && leg.membersVersion < known.unit.membersVersion)
       late.set(leg, [...(late.get(leg) ?? []), fleet]);
   }

@@ -95,8 +95,7 @@ async function sealedIn(leg: LegRow, orders: readonly number[], ports: PlannerPo
 }
 
 function waitingOrders(leg: LegRow): readonly number[] {
-  const { next, size, aside, returned, rendering, endedAt } = leg;
-  if (endedAt !== undefined) return [];
+  const { next, size, aside, returned, rendering } = leg;
   const never = Array.from({ length: size - next }, (_, index) => next + index);
   return [...aside, ...returned, ...rendering, ...frozenIn(leg), ...never];
 }

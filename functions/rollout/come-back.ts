@@ -68,11 +68,12 @@ export async function letComeBack(
 ): Promise<Transaction | undefined> {
   const page = clusters.splice(0, pageSize);
   if (page.length === 0) return undefined;
-  const { unit, row } = known;
+  const { row } = known;
+  const { jobs, unreadable = [] } = known.unit;
   const transaction = new Transaction(known, ports.clock.now());
   const parts = ["slot", "arrivals", "syncs", "targets"] as const;
   const found = await seeClusters(transaction, { clusters: page, with: parts }, ports.table);
-  const readable = page.filter((cluster) => unit.unreadable?.includes(cluster) === true && found.has(cluster));
+  const readable = page.filter((cluster) => unreadable.includes(cluster) && found.has(cluster));
   const strayed: string[] = [];
   for (const rows of found.values()) {
     const { cluster, fleet, syncs, targets } = rows;
@@ -80,7 +81,7 @@ export async function letComeBack(
     const isAgain = isGone || readable.includes(cluster) || syncs.some(answersAgain);
     if (rows.slot !== undefined || !isAgain || transaction.room() < 4) continue;
     const away = targets.find(({ state }) => state === "Unreachable");
-    if (away !== undefined && transaction.leg(away.leg)?.endedAt === undefined) {
+    if (away !== undefined) {
       transaction.amend(away);
       continue;
     }
@@ -103,7 +104,7 @@ export async function letComeBack(
     const left = transaction.unit.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [];
     // Of those that could not be read the members have what was known before.
     transaction.edit({ unreadable: left, selected: undefined });
-    if ((unit.unreadable ?? []).length >= keptUnreadable) {
+    if (unreadable.length >= keptUnreadable) {
       // There may be more than were named: of everybody is only known any more that it was a member.
       const members = (await readMembers(known, ports)).map((member) => ({ ...member, uid: "" }));
       transaction.edit({ members: await ports.lists.store(members) });
@@ -111,7 +112,7 @@ export async function letComeBack(
   }
   if (strayed.length > 0) {
     const job = { do: "leave" as const, clusters: await ports.lists.store(strayed), at: 0 };
-    transaction.edit({ jobs: [...unit.jobs, job] });
+    transaction.edit({ jobs: [...jobs, job] });
   }
   return transaction;
 }

@@ -143,8 +143,7 @@ export function newestOf(syncs: readonly SyncRow[]): number {
 
 /** True when a leg that is under way counts what the slot was given for. */
 function isCounted({ leg }: SlotRow, { legs }: Known): boolean {
-  const counted = leg === undefined ? undefined : legs.get(legKey(leg));
-  return counted !== undefined && counted.endedAt === undefined;
+  return leg !== undefined && legs.has(legKey(leg));
 }
 
 /** Why a cluster is no target of its stage any more. */

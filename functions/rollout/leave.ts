@@ -45,7 +45,7 @@ function forget(transaction: Transaction, { fleet, syncs }: ClusterRows, ports: 
 function takeSlot(transaction: Transaction, { cluster, slot, lease }: ClusterRows): void {
   if (slot === undefined || slot.parking !== undefined) return;
   const leg = slot.leg && transaction.leg(slot.leg);
-  if (leg !== undefined && leg.endedAt === undefined)
+  if (leg !== undefined)
     transaction.record(leg, { cluster, order: slot.order ?? 0 }, "Assigned", { ...outcome, attempts: slot.attempts });
   parkSlot(transaction, { slot, lease });
 }

@@ -7,7 +7,7 @@ import { collectPast } from "#functions/rollout/collect-past.ts";
 import { letComeBack, mayAnswerAgain } from "#functions/rollout/come-back.ts";
 import { farewell, forgetSubject, isGoing } from "#functions/rollout/delete-subject.ts";
 import { endLegs } from "#functions/rollout/end-legs.ts";
-import type { Filling, Waiting } from "#functions/rollout/fill-leg.ts";
+import { type Filling, isOver, type Waiting } from "#functions/rollout/fill-leg.ts";
 import { fillSlots } from "#functions/rollout/fill-slots.ts";
 import { followReconcile, takeUpReconcile } from "#functions/rollout/follow-reconcile.ts";
 import { listsIn } from "#functions/rollout/lists.ts";
@@ -65,7 +65,7 @@ export async function planSubject(subject: Subject, call: Call, given: GivenPort
   let known: Known | undefined;
   let look: Look | undefined;
   for (;;) {
-    if (ports.clock.now() >= call.until) {
+    if (isOver({ ports, until: call.until })) {
       await ports.sender.send([{ to: "rollout", subject, ...leftOf(look, call) }]);
       return;
     }

@@ -41,7 +41,7 @@ export async function tryAgain(
     if (row.type === "Arrival") {
       transaction.dropArrival(row);
       // Also what one that had joined is rendered from is asked for again: somebody wants it.
-      transaction.putArrival(row.cluster, "waiting", { why: "returned", reason: "" });
+      transaction.putArrival(row.cluster, "waiting", { why: "returned" });
       continue;
     }
     const leg = transaction.leg(row.leg);

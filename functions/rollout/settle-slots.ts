@@ -147,7 +147,7 @@ function settle(transaction: Transaction, seen: Seen, ports: PlannerPorts): Pick
   }
   if (takeBack(transaction, seen, ports)) return undefined;
   if (verdict.state === "Assigned") return verdict;
-  const leg = liveLeg(transaction, slot);
+  const leg = slot.leg && transaction.leg(slot.leg);
   if (verdict.state === "Failed") {
     for (const sync of syncs) parkSync(transaction, sync, { reason: verdict.reason, at: transaction.at });
     parkSlot(transaction, seen);
@@ -156,11 +156,6 @@ function settle(transaction: Transaction, seen: Seen, ports: PlannerPorts): Pick
   if (leg !== undefined) settleTarget(transaction, seen, leg);
   else if (slot.leg === undefined) settleArrival(transaction, slot, verdict);
   return verdict.state === "Failed" ? endOf(lease, transaction.now) : undefined;
-}
-
-function liveLeg(transaction: Transaction, { leg }: SlotRow): LegRow | undefined {
-  const live = leg === undefined ? undefined : transaction.leg(leg);
-  return live?.endedAt === undefined ? live : undefined;
 }
 
 function settleTarget(transaction: Transaction, { slot, syncs, verdict }: Seen, leg: LegRow): void {
@@ -176,7 +171,7 @@ function settleTarget(transaction: Transaction, { slot, syncs, verdict }: Seen, 
 }
 
 function settleArrival(transaction: Transaction, { cluster, stage }: SlotRow, { state, reason }: Verdict): void {
-  if (state === "Waiting") transaction.putArrival(cluster, "waiting", { why: "returned", reason });
+  if (state === "Waiting") transaction.putArrival(cluster, "waiting", { why: "returned" });
   if (state === "Failed") transaction.putArrival(cluster, "failed", { why: "returned", reason, stage });
 }
 
@@ -244,7 +239,7 @@ function takeBack(transaction: Transaction, { slot, syncs }: Seen, ports: Planne
     assign(transaction, { cluster: slot.cluster, name: sync.name, desired, before: sync }, ports);
     attempts[sync.name] = desired.attempt;
   }
-  const leg = liveLeg(transaction, slot);
+  const leg = slot.leg && transaction.leg(slot.leg);
   const { cluster, order = 0 } = slot;
   const outcome = {
     state: "Superseded" as const,

@@ -184,7 +184,7 @@ export class Transaction {
   /** Something else becomes of a target that had failed, or did not answer. Without it, the target has another turn. */
   amend(target: TargetRow, to?: Pick<Outcome, "state" | "reason">): void {
     const leg = this.leg(target.leg);
-    if (leg === undefined || leg.endedAt !== undefined) return;
+    if (leg === undefined) return;
     const { cluster, order, preexisting, state, ...kept } = target;
     const wasPreexisting = state === "Failed" && preexisting === true;
     this.putLeg({
@@ -217,7 +217,7 @@ export class Transaction {
 
   /** What its stage has passed left it behind; now it is an arrival. */
   bringBack(cluster: string, name: string, from: "failed" | "unreachable"): void {
-    if (!this.putArrival(cluster, "waiting", { why: "returned", reason: "" })) return;
+    if (!this.putArrival(cluster, "waiting", { why: "returned" })) return;
     this.editStage(name, ({ behind = { failed: 0, unreachable: 0 }, ...stage }) => ({
       ...stage,
       behind: { ...behind, [from]: Math.max(0, behind[from] - 1) },

@@ -61,8 +61,8 @@ export function renderingsOf(
 }
 
 /** Of a reason for which somebody failed: that it was for want of a rendering. */
-export function isRenderFailure(reason: string): boolean {
-  return reason.startsWith("RenderFailed: ");
+export function isRenderFailure(reason?: string): boolean {
+  return reason?.startsWith("RenderFailed: ") === true;
 }
 
 function waitsFor({ waiting = [] }: RenderingRow, { namespace, kind, name }: Subject): boolean {

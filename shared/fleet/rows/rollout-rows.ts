@@ -286,8 +286,8 @@ export interface ArrivalRow extends Row {
   /** In which it failed. */
   readonly stage?: string;
   readonly since: string;
-  /** Why it waits, or failed. */
-  readonly reason: string;
+  /** Why it failed. */
+  readonly reason?: string;
 }
 
 export interface SourceRef {
